@@ -157,7 +157,7 @@ async fn deciding(store: Store) -> DecisionContext {
 /// Stores a policy with two contacts, `seconds` apart, and a rule that uses it for some events.
 async fn page_at(store: &Store, seconds: i64) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    notify_of_everything(store).await;
+    notify_about_all_events(store).await;
     let contacts = Contacts::new(store.clone(), Arc::clone(&clock));
     let targets = ["ana", "ben"].map(|name| v1::EscalationTarget {
         target: Some(Target::ContactName(name.into())),
@@ -217,7 +217,7 @@ async fn open_paged(intake: &Intake, count: u64) {
     }
 }
 
-/// Returns the processor time of this process so far. Unlike a rate, it does not depend on other
+/// Returns the CPU time of this process so far. Unlike a rate, it does not depend on other
 /// load. Zero if the system does not report it.
 fn processor_time() -> Duration {
     const TICK: Duration = Duration::from_millis(10);
@@ -255,7 +255,7 @@ impl Load {
     async fn run(self, folder: &Path) -> Vec<Duration> {
         let store = store::open(&Location::folder(folder)).await.unwrap();
         if matches!(self.around, Around::Rule | Around::RuleAndHolds) {
-            notify_of_everything(&store).await;
+            notify_about_all_events(&store).await;
         }
         if self.around == Around::Heartbeats {
             expect_beats(&store).await;
@@ -332,7 +332,7 @@ fn event(number: u64) -> IncomingEvent {
 }
 
 /// Stores a rule with updates that matches every event.
-async fn notify_of_everything(store: &Store) {
+async fn notify_about_all_events(store: &Store) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let query = Query {
         clause: Clause::Contains("summary".into(), "disk".into()),
@@ -392,7 +392,7 @@ async fn expect_beats(store: &Store) {
     }
 }
 
-/// Stores silences and inhibitions for hosts that send nothing.
+/// Stores silences and inhibitions for hosts without events.
 async fn hold_others(store: &Store) {
     let now_ms = SystemClock.now_ms();
     let equals = |field: &str, text: String| Query {

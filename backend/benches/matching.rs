@@ -18,7 +18,7 @@ fn text(text: String) -> Literal {
     Literal::Text(text)
 }
 
-/// Returns a query: a mix of equals, in, prefixes and contains, each with different values.
+/// Returns a query: a mix of equals, in, prefixes and contains, each with distinct values.
 fn trigger(number: usize) -> Query {
     let host = |number: usize| text(format!("host-{number:05}.example.com"));
     let severe = Clause::GreaterAndEquals("severity".into(), text("warning".into()));

@@ -127,7 +127,7 @@ fn rows() -> Vec<(TemplateLanguage, &'static str, String)> {
 
 fn main() {
     let data = variables();
-    // One-time setup of a language does not count.
+    // Warm up each language first, so that its one-time setup is not measured.
     let begun = Instant::now();
     let length = AnyTemplate::parse(Jinja, "{{ m|length }}").expect("a template");
     let read = length.render(&data, Escape::None, &mut Budget::for_message());

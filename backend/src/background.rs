@@ -1,4 +1,4 @@
-//! Low-priority threads, which yield the processor to those that serve connections and ingest.
+//! Low-priority threads, which yield the CPU to the threads that serve connections and ingest.
 
 use std::{io, panic::resume_unwind, sync::Arc, thread::available_parallelism};
 
@@ -7,8 +7,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::limits::{BACKGROUND_READERS_MAX, BACKGROUND_THREADS_MAX};
 
-/// Niceness of these threads: when competing with as many other threads, they get a quarter of the
-/// processor.
+/// Niceness of these threads. When competing with as many other threads, they get a quarter of the
+/// CPU time.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
@@ -29,11 +29,7 @@ impl Drop for Threads {
 }
 
 impl Background {
-    /// Starts the threads: one for every two processors.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the threads cannot be started.
+    /// Starts the threads: one for every two CPUs.
     pub(crate) fn start(name: &str) -> io::Result<Self> {
         let processors = available_parallelism().map_or(1, Into::into);
         let runtime = Builder::new_multi_thread()
@@ -67,7 +63,8 @@ impl Background {
     }
 }
 
-/// Lowers the priority of this thread. Only on Linux; elsewhere it applies to the whole process.
+/// Lowers the priority of this thread on Linux. Other systems would lower that of the whole
+/// process.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICE) {

@@ -36,10 +36,10 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Address of gRPC (and gRPC-Web); port 0 selects a free one.
     pub grpc_listen: SocketAddr,
-    /// Base of `link` and `url` in messages; if empty, these are empty.
+    /// Base URL of `link` and `url` in messages. If empty, these are empty.
     pub link_base: String,
-    /// Template for `link` in messages, for pages of another service; if empty, links lead to this
-    /// one.
+    /// Template for `link` in messages, for pages of another service. If empty, links lead to this
+    /// service.
     pub link_template: String,
     /// Time for which signed links can be opened without a key; zero disables them.
     pub link_lifetime: Duration,
@@ -47,13 +47,14 @@ pub struct Config {
     /// The database of the store; `None` if it is in the data folder.
     pub database: Option<DatabaseConfig>,
     pub losses: Option<StoreLosses>,
-    /// Values in the file for settings that all nodes share; the stored ones take precedence, see
+    /// Values in the file of settings that all nodes share. Stored values take precedence; see
     /// [`crate::ops::settings`].
     pub shared: SharedSettings,
     /// Names of the settings that are set explicitly.
     pub given: Vec<String>,
     pub delivery: DeliveryConfig,
-    /// Origins whose pages may call by gRPC-Web; all by default, as each call needs a key.
+    /// Origins whose pages may call by gRPC-Web. All are allowed by default, because each call
+    /// requires a key.
     pub origins: Origins,
     /// Host names of the service; an empty list accepts all.
     pub hosts: Hosts,
@@ -88,9 +89,6 @@ pub struct StoreLosses {
 
 impl Config {
     /// Checks a link template: a URL with a fixed scheme and host.
-    ///
-    /// # Errors
-    /// Returns a description of the expected form.
     pub fn check_link_template(template: &str) -> Result<(), String> {
         const RIGHT: &str = "expected an address such as \"https://ops.example.net/{{event.id}}\"";
         if template.is_empty() {
@@ -201,7 +199,7 @@ impl Default for DeliveryConfig {
 pub struct EgressConfig {
     /// Networks that messages may be sent to although the guard blocks them.
     pub allow: Vec<IpNet>,
-    /// Host names that messages may be sent to, whatever their address.
+    /// Host names that messages may be sent to, regardless of their address.
     pub allow_names: Vec<String>,
     /// Other listeners of this installation, such as the gateway, which are always blocked.
     pub own: Vec<SocketAddr>,
@@ -209,7 +207,7 @@ pub struct EgressConfig {
     pub authorities: Authorities,
     /// Proxy for requests; `None` connects directly.
     pub proxy: Option<ProxyConfig>,
-    /// Whether the proxy resolves names, in which case the guard checks no addresses.
+    /// Whether the proxy resolves names. The guard then checks no addresses.
     pub proxy_by_name: bool,
     pub no_proxy: NoProxy,
 }
@@ -226,9 +224,6 @@ pub struct ProxyConfig {
 
 impl ProxyConfig {
     /// Parses a URL such as `http://user:password@proxy.example.net:3128`.
-    ///
-    /// # Errors
-    /// Returns a description of the expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const RIGHT: &str = "an address such as \"http://proxy.example.net:3128\"";
         let url = Url::parse(text).map_err(|error| format!("expected {RIGHT}: {error}"))?;
@@ -266,7 +261,7 @@ pub struct SmtpConfig {
     pub security: SmtpSecurity,
     /// Sender of emails, unless the destination sets one.
     pub from: Mailbox,
-    /// Host name in EHLO; if empty, that of the machine.
+    /// Host name in EHLO; if empty, the name of the machine.
     pub hello: String,
     /// Credentials, used if the server supports authentication.
     pub login: Option<SmtpLogin>,
@@ -292,9 +287,6 @@ pub enum SmtpLogin {
 
 impl SmtpConfig {
     /// Checks a host name for EHLO: a fully qualified name, or an address in brackets.
-    ///
-    /// # Errors
-    /// Returns a description of the expected form.
     pub fn check_hello(name: &str) -> Result<(), String> {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         let address = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));

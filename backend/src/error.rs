@@ -1,4 +1,4 @@
-//! Errors of operations, classified by what the caller should do.
+//! Errors of operations, classified by the appropriate reaction of the caller.
 
 mod failure_log;
 
@@ -39,10 +39,10 @@ pub enum Error {
     #[error("{message}")]
     Exhausted {
         message: String,
-        /// Retry delay; `None` if waiting does not help.
+        /// Retry delay; `None` if a retry cannot succeed.
         retry_after: Option<Duration>,
     },
-    /// The service is temporarily unable to perform the operation; nothing was changed.
+    /// The service is temporarily unable to perform the operation, and made no change.
     #[error("{0}")]
     Unavailable(String),
     #[error(
@@ -57,7 +57,7 @@ pub enum Error {
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A machine-readable reason why the state does not allow something.
+/// A machine-readable reason why the state does not allow an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// The silence covers more than the author probably intended.

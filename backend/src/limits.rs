@@ -7,7 +7,7 @@ pub use bellwether_backend_model::limits::*;
 pub use bellwether_backend_store::limits::*;
 
 pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
-/// Events in one request of another dialect, including one that reports what was left out.
+/// Events in one request of another dialect, including the event that reports omitted ones.
 pub const DIALECT_EVENTS_MAX: usize = bellwether_proto::bulk::EVENTS_MAX + 1;
 /// Items in one annotate or status request.
 pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
@@ -84,13 +84,13 @@ pub const HEARTBEAT_FORGET_MAX: Duration = Duration::from_secs(3_660 * 24 * 3_60
 pub const HEARTBEAT_RUN_MIN: Duration = Duration::from_secs(1);
 pub const HEARTBEAT_RUN_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Largest forward clock step to which due times are adjusted. After a larger one, the clock was
-/// plainly wrong before, and everything due by the new time is due.
+/// Largest forward clock step to which due times are adjusted. Before a larger step, the clock was
+/// plainly wrong, and all records with a due time before the new time are due.
 pub const CLOCK_FORWARD_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Time after which a step of the database's clock that the leader has not noticed is attributed to
-/// this node alone.
+/// this node only.
 pub const CLOCK_STEP_OWN_AFTER: Duration = Duration::from_secs(60);
-/// Time after which index entries are adjusted once more: all nodes have noticed the clock step by
+/// Time after which index entries are adjusted once more. All nodes have noticed the clock step by
 /// then.
 pub const CLOCK_INDEX_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Longest wait for commits in progress when a clock step is applied.
@@ -106,12 +106,12 @@ pub const PING_EVERY_MIN: Duration = Duration::from_secs(10);
 pub const PING_EVERY_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Expected sets of values per heartbeat.
 pub const EXPECTATIONS_MAX: usize = 10_000;
-/// Expected sets of values of all heartbeats; a backup keeps all of them in memory at its end.
+/// Expected sets of values of all heartbeats. A backup keeps all of them in memory at its end.
 pub const ALL_EXPECTATIONS_MAX: usize = 100_000;
 /// Time within which beats of a heartbeat without fields count as one.
 pub const BEATS_APART: Duration = Duration::from_secs(1);
 pub const HEARTBEAT_CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// Interval at which the time of service is stored; nodes may differ by as much.
+/// Interval at which the service time is stored. Nodes may differ by this amount.
 pub const SERVICE_TIME_INTERVAL: Duration = Duration::from_secs(5);
 /// Size of a response in bytes: a full page of the largest events.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -120,7 +120,7 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 pub const PAGE_SIZE_MAX: usize = 1_000;
 pub const PAGE_SIZE_DEFAULT: usize = 50;
 /// Bytes of triggers, destinations or rules on one page, unless a single one is larger. With the
-/// overhead on the wire, a page fits into the default limit of gRPC clients, 4 MiB.
+/// overhead of the wire format, a page fits into the default limit of gRPC clients, 4 MiB.
 pub const LIST_PAGE_BYTES: usize = 3 * 1024 * 1024;
 /// Triggers, destinations or rules that a list reads in its first step.
 pub const LIST_STEP_FIRST: usize = 16;
@@ -130,15 +130,15 @@ pub const LIST_STEP_MAX: usize = 256;
 pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
 /// Tolerated difference between the clocks of the service and an identity provider.
 pub const TOKEN_CLOCK_LEEWAY: Duration = Duration::from_secs(60);
-/// Tokens tracked in order to end their calls on expiry; above it, the one that expires first is
-/// dropped together with its calls.
+/// Tokens tracked in order to end their calls on expiry. Above the limit, the token that expires
+/// first is dropped together with its calls.
 pub const TOKENS_KNOWN_MAX: usize = 10_000;
 pub const PROVIDER_KEYS_MAX: usize = 64;
 pub const PROVIDER_KEYS_INTERVAL: Duration = Duration::from_secs(600);
-/// Shortest time between two fetches, whatever tokens are presented.
+/// Shortest time between two fetches, regardless of the presented tokens.
 pub const PROVIDER_KEYS_PAUSE: Duration = Duration::from_secs(5);
-/// Concurrent browser sign-ins that query the provider, including those of unauthenticated clients;
-/// one address may use a quarter.
+/// Concurrent browser sign-ins that query the provider, including those of unauthenticated clients.
+/// One address may use a quarter.
 pub const BROWSER_SIGN_INS_MAX: usize = 16;
 /// Time for a browser to complete the sign-in.
 pub const BROWSER_SIGN_IN: Duration = Duration::from_secs(600);
@@ -152,12 +152,12 @@ pub const BEHIND_FROM: Duration = Duration::from_secs(300);
 pub const COUNTER_MINUTES: u32 = 25 * 60;
 /// Retention of the counters per hour, in hours: 30 days, plus the start of their first column.
 pub const COUNTER_HOURS: u32 = 31 * 24;
-/// Retention of the counters of noise, in days.
+/// Retention of the counters for the noise report, in days.
 pub const NOISE_DAYS: u32 = 400;
 pub const NOISE_SPAN: Duration = Duration::from_secs(7 * 24 * 3600);
 pub const NOISE_ROWS_MAX: usize = 1_000;
 pub const NOISE_COUNTERS_MAX: usize = 2_000_000;
-/// Deliveries, and occurrences, read for a noise report, the newest first.
+/// Deliveries, and occurrences, read for a noise report, newest first.
 pub const NOISE_RECORDS_MAX: usize = 50_000;
 pub const NOISE_EVENTS_MAX: usize = 5;
 pub const STATISTICS_SPAN_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -240,7 +240,7 @@ pub const GROUP_WAIT_MAX: Duration = Duration::from_secs(3_600);
 /// Shortest interval between two messages of a group.
 pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
 pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
-/// Occurrences that can join a group in one message, or be reported as changed in one.
+/// Occurrences that can join a group in one message, or that can be reported as changed in one.
 pub const GROUP_JOINING_MAX: usize = 1_000;
 /// Longest duration in a shared setting: a million days.
 pub const SETTING_TIME_MAX: Duration = Duration::from_secs(1_000_000 * 24 * 3_600);
@@ -255,7 +255,7 @@ pub const BUDGET_PER_MIN: Duration = Duration::from_secs(10);
 pub const BUDGET_PER_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Default share of a budget that is reserved for critical messages, in percent.
 pub const BUDGET_CRITICAL_SHARE_DEFAULT: u32 = 20;
-/// Shortest delay of a rule for events that usually close automatically.
+/// Shortest delay of a rule for events that usually close without action.
 pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
 pub const RULE_AUTO_PAUSE_MAX: Duration = Duration::from_secs(3_600);
 pub const FLAPPING_OPENINGS_MIN: u32 = 3;
@@ -285,27 +285,28 @@ pub const INHIBITION_EQUAL_MAX: usize = 8;
 /// Default time for which an inhibition continues after its source closed.
 pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
 pub const INHIBITION_LINGER_MAX: Duration = Duration::from_secs(3_600);
-/// Sources with the same values read in the first step. More are read until an active one is found,
-/// or all are read.
+/// Sources with the same values read in the first step. More are read until an active source is
+/// found, or until all are read.
 pub const INHIBITION_SOURCES_READ: usize = 16;
-/// Rounds of a decision, each of which reads the causes and groups requested by the previous one:
-/// two per link of a chain of causes, and some more if many causes have the same values.
+/// Rounds of a decision, each of which reads the causes and groups requested by the previous one.
+/// Each link of a chain of causes takes two rounds, and more are needed if many causes have the
+/// same values.
 pub const SETTLE_ROUNDS_MAX: usize = 100;
 /// Current and future silences.
 pub const SILENCES_MAX: usize = 10_000;
 /// Open events that a silence may cover without confirmation by its author.
 pub const SILENCE_COVERS_MAX: usize = 1_000;
-/// Number of open events from which a silence that covers half of them needs confirmation.
+/// Number of open events from which a silence that covers half of them requires confirmation.
 pub const SILENCE_SHARE_FROM: usize = 20;
 pub const SILENCE_LENGTH_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// Longest time that a silence may cover nothing before it ends.
+/// Longest time for which a silence may cover no events before it ends.
 pub const SILENCE_IDLE_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Length of a silence's reason, and of a comment, in characters.
 pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
 pub const SILENCE_COMMENTS_MAX: usize = 100;
 /// Silences on a page that are counted again because they were edited concurrently.
 pub const SILENCES_RECOUNTED_MAX: usize = 10;
-/// Maximum count of what a silence covers, holds or skipped.
+/// Maximum count of the events that a silence covers, holds or has skipped.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
 pub const TIMELINE_MAX: usize = 1_000;
 /// Holds shown per occurrence or rule.
@@ -337,7 +338,7 @@ pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
 pub const IMPACT_SHOWN_MAX: usize = 20;
 
 /// Threads for searches, previews, explanations and exports, and the same number for reviews,
-/// releases and retention, but at most half of the processors.
+/// releases and retention, but at most half of the CPUs.
 pub const BACKGROUND_THREADS_MAX: usize = 4;
 /// Threads that read the store for the background threads.
 pub const BACKGROUND_READERS_MAX: usize = 8;
@@ -346,7 +347,7 @@ pub const BACKGROUND_READERS_MAX: usize = 8;
 pub const SCANS_RUNNING_MAX: usize = 16;
 /// Searches, previews, explanations and exports that may wait.
 pub const SCANS_WAITING_MAX: usize = 128;
-/// Waiting renderings per purpose, such as previews; one client may use a quarter.
+/// Waiting renderings per purpose, such as previews. One client may use a quarter.
 pub const RENDERS_WAITING_MAX: usize = 128;
 /// CPU time limit for rendering one message, or the events of one document; ten times as long in
 /// unoptimized builds.
@@ -363,7 +364,7 @@ pub const SCAN_TURN: Duration = Duration::from_millis(2);
 pub const SCAN_BATCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// Time limit for filling a page of events, deliveries, outstanding resolutions, groups or audit
-/// entries; an incomplete page is returned with a token for the rest.
+/// entries. An incomplete page is returned with a token for the remaining items.
 pub const PAGE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Occurrences, the newest first, read to collect the fields of events.
@@ -373,23 +374,24 @@ pub const FIELDS_NEWS_MAX: usize = 2_000;
 pub const FIELD_NAMES_MAX: usize = 10_000;
 
 pub const CONNECTIONS_MAX: usize = 10_240;
-/// Concurrent unauthenticated connections; above it, the oldest are closed.
+/// Concurrent unauthenticated connections. Above the limit, the oldest are closed.
 pub const UNAUTHENTICATED_MAX: usize = 1_024;
 /// Concurrent unauthenticated connections per address (for IPv6, per /64 network).
 pub const UNAUTHENTICATED_OF_ADDRESS_MAX: usize = 512;
-/// Concurrent calls on unauthenticated connections; above it, the oldest connections are closed.
+/// Concurrent calls on unauthenticated connections. Above the limit, the oldest connections are
+/// closed.
 pub const UNAUTHENTICATED_CALLS_MAX: usize = 4_096;
 pub const UNAUTHENTICATED_CALLS_OF_ADDRESS_MAX: usize = 2_048;
 /// Idle timeout of an unauthenticated connection.
 pub const UNAUTHENTICATED_QUIET_MAX: Duration = Duration::from_secs(30);
-/// Size in bytes of the request of a call that needs no key.
+/// Maximum size in bytes of an unauthenticated request.
 pub const UNAUTHENTICATED_REQUEST_BYTES_MAX: usize = 4 * 1024;
-/// Concurrent calls per connection; clients open further connections for more.
+/// Concurrent calls per connection. Clients open further connections for more calls.
 pub const STREAMS_PER_CONNECTION_MAX: u32 = 256;
 /// Flow-control window of a connection or a call in bytes.
 ///
-/// The HTTP/2 library derives from it how many small messages may wait on a connection before it
-/// assumes an attack. This leaves room for a small message on each of
+/// From the window, the HTTP/2 library derives the number of small messages that may wait on a
+/// connection before it assumes an attack. This value leaves room for a small message on each of
 /// [`STREAMS_PER_CONNECTION_MAX`] calls.
 pub const WINDOW_BYTES: u32 = 1024 * 1024;
 pub const HEADER_BYTES_MAX: usize = 16 * 1024;
@@ -406,17 +408,18 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 /// Occurrences of one event per request.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
 pub const ROUTES_PER_REQUEST_MAX: usize = 1_000;
-/// Interrupted attempts after which a delivery is given up, since its message may be crashing the
+/// Interrupted attempts after which a delivery is given up, because its message may be crashing the
 /// service. They do not count as regular attempts.
 pub const CUT_OFFS_MAX: u32 = 16;
-/// Attempts of one delivery that are stored in full though the receiver deferred them; of further
-/// ones, only the error is stored.
+/// Attempts of one delivery that are stored in full although the receiver deferred them. Of further
+/// attempts, only the error is stored.
 pub const DEFERRALS_MAX: u32 = 50;
-/// Deliveries to a destination with a backlog that are sorted by severity; later ones follow in order of time.
+/// Deliveries to a destination with a backlog that are sorted by severity. Later deliveries follow
+/// in order of time.
 pub const RANKED_MAX: usize = 20_000;
 pub const OAUTH_PARAMS_MAX: usize = 20;
 /// Consecutive messages that a destination rejects with the same response before the destination is
-/// considered to be at fault, not each message.
+/// considered misconfigured, instead of each message.
 pub const REFUSALS_ALIKE_MAX: usize = 20;
 /// Attempts of one delivery in a response.
 pub const ATTEMPTS_MAX: usize = 100;
@@ -438,24 +441,26 @@ pub const BULK_MAX: usize = 1_000;
 /// Deliveries scanned by one dry run.
 pub const BULK_COUNTED_MAX: usize = 50_000;
 
-/// Time that the response to revoking a key waits until every node knows.
+/// Time for which the response to revoking a key waits until every node has read the revocation.
 pub const STORE_NODES_FOLLOW_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Occurrences that a page of a walk takes from the change log to find those that moved
+/// Occurrences that a page of a walk reads from the change log to find those that moved
 /// concurrently.
 pub const WALK_LOG_NAMES_MAX: usize = 100_000;
 
-/// Size of the intake queue in KiB; above it, senders have to retry.
+/// Size of the intake queue in KiB. Above the limit, senders have to retry.
 pub const INTAKE_QUEUE_KIB_MAX: u32 = 64 * 1024;
 pub const INTAKE_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Events per commit, unless one request has more.
 pub const INTAKE_BATCH_EVENTS: usize = 1_000;
-/// Time for which events are decided again while others keep changing the same occurrences.
+/// Time for which the decision about events is repeated while other clients keep changing the same
+/// occurrences.
 pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
-/// Intake workers; while one waits for its commit, the others decide.
+/// Intake workers. While one worker waits for its commit, the other workers decide.
 pub const INTAKE_WORKERS: usize = 4;
 pub const STREAM_BATCH_EVENTS: usize = 200;
-/// Longest time that an event of a stream waits for others to be decided together.
+/// Longest time for which an event of a stream waits for other events, so that they are decided
+/// together.
 pub const STREAM_GATHER_TIME: Duration = Duration::from_millis(5);
 /// Occurrences per step of ageing and retention.
 pub const REVIEW_BATCH: usize = 100;
@@ -467,7 +472,7 @@ pub const HOLDS_BATCH: usize = 50;
 pub const HOLDS_AT_ONCE: usize = 4;
 /// Groups of a rule notified in one commit.
 pub const NOTIFY_BATCH: usize = 32;
-/// Reported occurrences after which a commit takes no more groups.
+/// Reported occurrences after which a commit accepts no more groups.
 pub const NOTIFY_MEMBERS: usize = 200;
 /// Time limit for the groups of a rule that are notified in one commit, so that groups of other
 /// rules need not wait longer.
@@ -478,24 +483,24 @@ pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
 pub const HOLDS_WATCH_INTERVAL: Duration = Duration::from_secs(5);
 /// Age of a due hold above which the service reports it in an event.
 pub const HOLDS_LATE_EVENT: Duration = Duration::from_secs(60);
-/// Age of a due hold above which the service is not ready: longer than releasing 10,000 at a time
-/// takes.
+/// Age of a due hold above which the service is not ready. Releasing 10,000 notifications at a time
+/// takes less.
 pub const HOLDS_LATE_MAX: Duration = Duration::from_secs(300);
 /// Longest time between two runs of ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
-/// Longest time until something made due by a commit is found.
+/// Longest time until a record that a commit made due is found.
 pub const REVIEW_CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// Concurrent lists of events. One client may use a quarter of this and each of the following
-/// limits.
+/// Concurrent lists of events. One client may use a quarter of this limit and of each of the
+/// following limits.
 pub const INTAKE_IN_FLIGHT_MAX: usize = 2_048;
 pub const READS_IN_FLIGHT_MAX: usize = 256;
-/// Concurrent calls that change something other than events.
+/// Concurrent calls that make changes other than to events.
 pub const CHANGES_IN_FLIGHT_MAX: usize = 256;
 /// Concurrent calls with potentially large responses: pages of lists, previews, explanations.
 pub const PAGES_IN_FLIGHT_MAX: usize = 24;
 pub const WATCHES_OPEN_MAX: usize = 256;
 pub const STREAMS_IN_FLIGHT_MAX: usize = 1_024;
-/// Concurrent health check streams, which need no key.
+/// Concurrent health check streams, which require no key.
 pub const HEALTH_WATCHES_MAX: usize = 64;
 /// Concurrent unary calls whose message has not arrived yet.
 pub const CALLS_ARRIVING_MAX: usize = 8_192;
@@ -516,11 +521,11 @@ pub const REFUSED_SUBJECTS_REPORTED_MAX: usize = 10;
 pub const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 255;
 /// Time for which the response to a request with an idempotency key is repeated.
 pub const RECEIPT_TIME: Duration = Duration::from_secs(24 * 3600);
-/// Stored responses for repetition; above it, the oldest are deleted early.
+/// Stored responses for repetition. Above the limit, the oldest are deleted early.
 pub const RECEIPTS_MAX: usize = 1_000_000;
-/// Total size of stored responses in bytes; above it, the oldest are deleted early.
+/// Total size of stored responses in bytes. Above the limit, the oldest are deleted early.
 pub const RECEIPT_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Bytes of the reasons for rejected events in one stored response; further events are rejected
+/// Bytes of the reasons for rejected events in one stored response. Further events are rejected
 /// without a reason.
 pub const RECEIPT_REASON_BYTES_MAX: usize = 64 * 1024;
 pub const RECEIPT_BATCH: usize = 500;

@@ -1,4 +1,4 @@
-//! Sign-in of users at an identity provider: their tokens contain their identity and role.
+//! Sign-in of users through an identity provider. Their tokens contain their identity and role.
 
 mod browser;
 mod claims;

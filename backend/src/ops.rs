@@ -1,4 +1,4 @@
-//! The operations of the service; every state change is one function and one commit.
+//! The operations of the service. Every state change is one function and one commit.
 
 pub mod annotate;
 pub mod audit;

@@ -1,8 +1,8 @@
-//! Expensive work on separate threads: with limited concurrency, a fair share for each client, in
-//! short time slices, and cancelled when its caller has disconnected.
+//! Expensive work on separate threads, with limited concurrency, a fair share for each client and
+//! short time slices. It is cancelled when its caller has disconnected.
 //!
-//! The cost of a call is up to its caller, such as a query of 500 clauses over every stored event.
-//! On the threads that serve connections and ingest, it would delay both.
+//! The caller determines the cost of a call, for example with a query of 500 clauses over every
+//! stored event. On the threads that serve connections and ingest, it would delay both.
 
 mod fair_slots;
 #[cfg(test)]
@@ -39,16 +39,16 @@ use crate::{
 
 tokio::task_local! {
     /// The scan that this task performs. A task local rather than an argument, so that no code that
-    /// scans records can forget to yield.
+    /// scans records can omit yielding.
     static CURRENT: Scan;
 }
 
 #[derive(Clone)]
 struct Scan {
     client: Arc<str>,
-    /// The slots for its steps; `None` for a scan that has one slot throughout.
+    /// The slots for its steps; `None` for a scan that keeps one slot throughout.
     steps: Option<Arc<FairSlots>>,
-    /// Whether the scan is read-only, and may therefore end anywhere.
+    /// Whether the scan is read-only and may therefore end at any point.
     reads: bool,
     is_over: Arc<AtomicBool>,
     begun: Cell<Instant>,
@@ -100,7 +100,7 @@ impl Scans {
     /// # Cancel
     /// safety
     ///
-    /// Cancelling ends the work at its next await, and read-only work even in the middle of an
+    /// Cancelling ends the work at its next await. Read-only work may also end in the middle of an
     /// event.
     pub async fn run<T: Send + 'static>(
         &self,
@@ -117,7 +117,7 @@ impl Scans {
         self.spawn(scanner, None, work).finish().await
     }
 
-    /// Starts work that takes a slot for each of its steps with [`wait_for_step`].
+    /// Starts work that acquires a slot for each of its steps with [`wait_for_step`].
     pub fn begin<T: Send + 'static>(
         &self,
         scanner: &Scanner,
@@ -179,7 +179,7 @@ pub async fn yield_if_needed() {
 }
 
 /// Waits for a slot for one step of work that was started by [`Scans::begin`], or returns `None` if
-/// no slot is needed. The slot is released on drop.
+/// no slot is required. The slot is released on drop.
 pub async fn wait_for_step() -> Option<Slot> {
     let wanted = CURRENT.try_with(|scan| Some((scan.steps.clone()?, Arc::clone(&scan.client))));
     let (slots, client) = wanted.ok().flatten()?;

@@ -64,7 +64,7 @@ pub enum StartError {
 pub enum ServeError {
     #[error("the service stopped because its {part} ended")]
     Part { part: &'static str },
-    /// The store went back to an earlier state, so the service has to be restarted.
+    /// The store reverted to an earlier state, so the service has to be restarted.
     #[error("the service stopped because the database has lost commits: {why}")]
     StoreWentBack { why: String },
 }
@@ -92,16 +92,13 @@ impl Backend {
     /// Opens the store and binds the address.
     ///
     /// # Errors
-    /// Returns an error whose message explains the problem to an operator; nothing was changed,
+    /// Returns an error whose message explains the problem to an operator. Nothing was changed,
     /// except that a new data folder may have been created.
     pub fn bind(config: Config) -> BoxFuture<'static, Result<Self, StartError>> {
         Self::bind_at(config, Arc::new(SystemClock))
     }
 
     /// Opens and binds like [`Backend::bind`] with the caller's clock.
-    ///
-    /// # Errors
-    /// Same as [`Backend::bind`].
     pub fn bind_at(
         config: Config,
         clock: Arc<dyn Clock>,
@@ -168,11 +165,11 @@ impl Backend {
         self.direct.clone()
     }
 
-    /// Serves until `shutdown` is cancelled; then waits for calls in flight, records deliveries in
+    /// Serves until `shutdown` is cancelled, then waits for calls in flight, records deliveries in
     /// progress, and returns.
     ///
     /// # Errors
-    /// Returns an error if a part of the service stopped unexpectedly; everything accepted is on
+    /// Returns an error if a part of the service stopped unexpectedly. All accepted events are on
     /// disk.
     pub fn serve(self, shutdown: CancellationToken) -> BoxFuture<'static, Result<(), ServeError>> {
         Box::pin(async move {

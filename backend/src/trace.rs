@@ -1,4 +1,4 @@
-//! OpenTelemetry spans for the path of an event: one for the call that brings it, one for the
+//! OpenTelemetry spans for the path of an event: one for the call that submits it, one for the
 //! decision, and one for each attempt of a resulting delivery. Without a collector there are no
 //! spans, and the sender's context is passed on unchanged.
 
@@ -18,7 +18,7 @@ pub use self::export::{Exporting, TraceConfig, TraceConfigError, export};
 use crate::domain::TraceContext;
 pub use opentelemetry::trace::SpanKind;
 
-/// The tracer; a process has at most one, like its log.
+/// The tracer. A process has at most one, as for its log.
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 
 tokio::task_local! {

@@ -26,7 +26,7 @@ pub struct Config {
     /// Maximum concurrent connections, if the system allows that many. Above the limit, an
     /// unauthenticated connection is closed, or the new connection if all others are authenticated.
     pub max_connections: usize,
-    /// Maximum concurrent requests; further requests are rejected with 503.
+    /// Maximum concurrent requests. Further requests are rejected with 503.
     pub max_in_flight: usize,
     pub origins: Origins,
     /// Host names of the gateway; an empty list accepts all.

@@ -126,7 +126,7 @@ pub(crate) struct Endpoint {
     pub(crate) path: &'static str,
     pub(crate) about: &'static str,
     pub(crate) success: StatusCode,
-    /// Whether it needs neither a key nor the backend.
+    /// Whether the path requires neither a key nor the backend.
     pub(crate) open: bool,
     pub(crate) read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
 }
@@ -211,7 +211,7 @@ impl RejectedItems {
     }
 }
 
-/// Events of a list with independent items: an invalid item does not affect the others.
+/// Events of a list with independent items. An invalid item does not affect the others.
 #[derive(Debug, Default)]
 struct Batch {
     events: Vec<Event>,

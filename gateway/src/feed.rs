@@ -70,7 +70,7 @@ fn event(of: FeedKind, entry: &Value) -> Event {
     event.done()
 }
 
-/// Returns a 64-bit number, which is a text in JSON.
+/// Returns a 64-bit number, which is a string in JSON.
 fn sequence(revision: &Value) -> String {
     let text = revision.as_str().map(str::to_owned);
     text.or_else(|| Some(revision.as_u64()?.to_string()))

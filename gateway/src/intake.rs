@@ -46,10 +46,6 @@ impl LeftOut {
     }
 
     /// Adds to the response the parts of the request that were not forwarded.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the response is malformed.
     pub(crate) fn add_to_response(self, answer: Bytes) -> Result<Bytes, DecodeError> {
         if self.ignored.is_empty() && self.refused.is_empty() {
             return Ok(answer);

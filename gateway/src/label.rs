@@ -13,7 +13,6 @@ const RENAMED: [(&str, &str); 1] = [("name", "label_name")];
 /// Prefix for a label whose dimension would conflict with another dimension.
 const APART: &str = "label_";
 
-/// Returns the dimension for a label that does not conflict with `others`.
 pub(crate) fn from_label(label: &str, others: &BTreeMap<String, String>) -> String {
     let renamed = RENAMED.iter().find(|(theirs, _)| *theirs == label);
     let mut key = renamed.map_or(label, |(_, ours)| ours).to_owned();

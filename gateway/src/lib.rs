@@ -2,7 +2,7 @@
 //!
 //! [`Gateway::bind`] compiles the descriptors into tables. For each request, the path selects the
 //! operation, JSON is converted to wire bytes, the backend is called, and its response is converted
-//! to JSON. A new RPC with an HTTP rule needs no code here.
+//! to JSON. A new RPC with an HTTP rule requires no code here.
 
 mod alertmanager;
 mod binding;

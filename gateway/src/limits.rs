@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Maximum bytes of the form on a linked page: a key and an action.
+/// Maximum bytes of the form on a linked page, which contains a key and an action.
 pub(crate) const FORM_BYTES: usize = 4 * 1024;
 pub(crate) const SIGN_IN_KNOWN: Duration = Duration::from_secs(60);
 /// Maximum duration of a browser sign-in, in seconds.
@@ -41,13 +41,14 @@ pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// HTTP/2 flow control window of a connection or a call. The library derives from it how many small
 /// messages can be queued before it treats them as an attack.
 pub(crate) const WINDOW_BYTES: u32 = 1024 * 1024;
-/// Interval of keep-alive probes on idle connections (to the backend, or HTTP/2 from a client).
+/// Interval of keep-alive probes on idle connections to the backend, and on idle HTTP/2 connections
+/// from a client.
 pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 pub(crate) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Seconds after which a client rejected for load should retry.
 pub(crate) const RETRY_AFTER_S: u64 = 1;
-/// Time that a connection may wait for its next request and headers. Longer than common sending
-/// intervals, since a request sent while the connection closes fails.
+/// Time for which a connection may wait for its next request and headers. Longer than common
+/// sending intervals, because a request that is sent while the connection closes fails.
 pub(crate) const IDLE: Duration = Duration::from_secs(75);
 pub(crate) const BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum bytes of a body with a batch of events, unless the configured limit is below its
@@ -67,15 +68,15 @@ pub(crate) const METADATA_DEPTH: usize = 24;
 /// Maximum number of headers passed to a mapping, as in the backend.
 pub(crate) const WEBHOOK_HEADERS: usize = 100;
 pub(crate) const PAGERDUTY_BODY_BYTES: usize = 512 * 1024;
-/// Maximum number of alerts that a request of Alertmanager's API reads, the most severe first.
+/// Maximum number of alerts returned by a request to the Alertmanager API, most severe first.
 pub(crate) const ALERTS: usize = 10_000;
 pub(crate) const ALERTS_PER_PAGE: i32 = 1_000;
 /// Bytes of alerts after which reading stops.
 pub(crate) const ALERTS_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) const ANNOTATION_BYTES: usize = 4 * 1024;
-/// Time until the end of an alert that has none, in milliseconds.
+/// Duration of an alert without an end, in milliseconds.
 pub(crate) const RESOLVE_TIMEOUT_MS: i64 = 5 * 60 * 1000;
-/// Maximum number of silences or receivers that a request of Alertmanager's API reads, as in the
+/// Maximum number of silences or receivers returned by a request to the Alertmanager API, as in the
 /// backend.
 pub(crate) const SILENCES: usize = 10_000;
 pub(crate) const SILENCES_PER_PAGE: i32 = 1_000;

@@ -449,7 +449,7 @@ impl Page {
     }
 }
 
-/// Isolates a text, so that its direction does not affect the surroundings.
+/// Isolates a text, so that its direction does not affect the surrounding text.
 fn bdi(text: &str) -> String {
     format!("<bdi>{}</bdi>", escape_html(text))
 }
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_in_users_need_no_key_and_others_can_sign_in() {
+    fn signed_in_users_require_no_key_and_others_can_sign_in() {
         let shown = page(&event("x"), None, Entry::SignedIn);
         assert!(
             !shown.contains("password") && !shown.contains("/sign-in"),

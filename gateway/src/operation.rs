@@ -170,7 +170,7 @@ impl Operation {
                 .map_err(|error| format!("the method's name is not a path: {error}"))?,
             method: http_method,
             is_additional: false,
-            // A misspelled failure of a heartbeat would otherwise count as a good beat.
+            // A misspelled failure of a heartbeat would otherwise count as a successful beat.
             lenient: list.is_some(),
             list,
             template,
@@ -252,8 +252,8 @@ fn body_rule(
     captures: usize,
 ) -> Result<BodyRule, String> {
     match rule.body.as_str() {
-        // Clients can send an `etag` in the body of a DELETE; if ignored, a changed resource would
-        // be deleted.
+        // Clients can send an `etag` in the body of a DELETE. If it were ignored, a changed
+        // resource would be deleted.
         "" if *method == Method::DELETE => Ok(BodyRule::Optional),
         "" => Ok(BodyRule::None),
         // All fields are in the path, so the body is optional.
@@ -279,7 +279,7 @@ fn bind_path(
     body: BodyRule,
     capture: &str,
 ) -> Result<PathBinding, String> {
-    let unbound = || format!("`{{{capture}}}` is not a text field of the request or of its body");
+    let unbound = || format!("`{{{capture}}}` is not a string field of the request or of its body");
     let (message, name, in_body_field) = match (capture.split_once('.'), body) {
         (None, _) => (input, capture, false),
         (Some((first, rest)), BodyRule::Field(number, message))

@@ -72,7 +72,7 @@ impl Problem {
         )
     }
 
-    /// Returns the error for a path in a part of the published interface that is not supported.
+    /// Returns the error for a path that belongs to an unsupported part of the published interface.
     pub(crate) fn events_only() -> Self {
         Self::new(
             Code::Unimplemented,

@@ -52,8 +52,8 @@ pub(crate) fn read(
             continue;
         }
         seen |= 1 << index;
-        // On paths for scripts, a flag without a value is true, such as `?start`. On other paths,
-        // the value is required, such as in `?force=true`.
+        // On script-friendly paths, a flag without a value means true (`?start`). On all other
+        // paths the value is required (`?force=true`).
         let is_flag = operation.is_silent && field.kind == Kind::Bool && !pair.contains('=');
         let value = if is_flag { "true".into() } else { value };
         if let Err(description) = read::read_text_field(plan, field, &value, &mut out) {

@@ -174,8 +174,6 @@ impl Handler {
         })
     }
 
-    /// Handles any request.
-    ///
     /// # Cancel safety
     /// Dropping the future cancels the call to the backend, which may or may not have had an
     /// effect.
@@ -228,7 +226,7 @@ impl Handler {
         let took = start.elapsed();
         self.metrics
             .record_response(operation, reply.status, took, reply.body.len());
-        // Failed and slow requests are logged at info level, others at debug level.
+        // Failed and slow requests are logged at info level, all other requests at debug level.
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
@@ -294,7 +292,7 @@ impl Handler {
         }
     }
 
-    /// Finds a path of another product; some are in both tables.
+    /// Finds a path of another product. Some paths are in both tables.
     fn find_foreign<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {
         let mut allow = match self.senders.find(method, path) {
             RouteMatch::Operation(at, captures) => return RequestTarget::Sender(at, captures),
@@ -315,7 +313,6 @@ impl Handler {
         })
     }
 
-    /// Builds the reply to a request. An admitted request stores its permit in `permit`.
     async fn reply(
         &self,
         request: Request<Incoming>,

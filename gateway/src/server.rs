@@ -37,17 +37,14 @@ pub enum StartError {
     Config(#[from] ConfigError),
     #[error("failed to listen on {addr}")]
     Listen { addr: SocketAddr, source: io::Error },
-    /// The descriptors of this build are unsupported; a bug.
+    /// The descriptors of this build are unsupported, which is a bug.
     #[error("failed to serve the API: {0}")]
     Interface(String),
 }
 
 impl Gateway {
-    /// Compiles the descriptors and binds the listener; requests are served from
-    /// [`serve`](Self::serve) on.
-    ///
-    /// # Errors
-    /// Returns an error if a setting is invalid or the address cannot be bound.
+    /// Compiles the descriptors and binds the listener. [`serve`](Self::serve) starts serving
+    /// requests.
     pub fn bind(
         config: Config,
         upstream: Upstream,

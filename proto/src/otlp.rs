@@ -94,7 +94,7 @@ pub struct Read {
     pub unreadable: Vec<String>,
 }
 
-/// Decodes a request. Malformed texts are replaced, and malformed records are dropped.
+/// Decodes a request. Malformed strings are replaced, and malformed records are dropped.
 ///
 /// # Errors
 ///

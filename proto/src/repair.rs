@@ -22,7 +22,7 @@ use crate::json::{
 };
 
 const DEPTH: usize = 100;
-/// Package of the sender interface; texts of other messages are not altered.
+/// Package of the sender interface; strings in other messages are not altered.
 const SENDERS: &str = "zenoss.cloud";
 /// Byte order mark in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -142,7 +142,7 @@ pub(crate) struct Repaired {
     replaced: usize,
 }
 
-/// Repairs the texts of a message and drops unreadable items; `None` if the message itself is
+/// Repairs the strings of a message and drops unreadable items; `None` if the message itself is
 /// unreadable.
 pub(crate) fn message<P: Protocol>(bytes: &[u8], protocol: P) -> Option<Repaired> {
     let mut repaired = Repaired::default();
@@ -213,7 +213,7 @@ impl Protocol for MessageId {
     }
 }
 
-/// The codec of all services. Repairs the texts of a sender's message if it cannot be decoded
+/// The codec of all services. Repairs the strings of a sender's message if it cannot be decoded
 /// otherwise.
 #[derive(Debug)]
 pub struct Codec<T, U>(PhantomData<(T, U)>);
@@ -262,7 +262,7 @@ where
     }
 }
 
-/// Decodes a sender's message, replacing malformed texts.
+/// Decodes a sender's message, replacing malformed strings.
 pub fn decoded<U: Message + Name + Default>(bytes: &[u8]) -> Result<U, DecodeError> {
     let again = || {
         let kind = json::plan().by_name.get(&*U::full_name())?;

@@ -179,7 +179,7 @@ async fn amtool_prints_why_a_silence_is_rejected() {
     let add = |more: &[&'static str]| [&add[..], more].concat();
     for (amtool, more, expected) in [
         (&operator, vec!["host!=x"], "narrow the query"),
-        (&operator, vec!["severity=~.*"], "must exclude something"),
+        (&operator, vec!["severity=~.*"], "must exclude some events"),
         (&operator, vec!["--duration=40d", "host=x"], "30 days"),
         // `amtool`'s client library shows error texts only for status codes in its API description.
         (&viewer, vec!["host=x"], "403"),

@@ -246,7 +246,7 @@ async fn applied_configuration_is_audited_per_resource_in_one_commit() {
         {"destination": samples::webhook("hook", "http://192.0.2.1/")},
     ]});
     let answer = rest.post("/v1/config:apply", &documents).await;
-    // The address is invalid, so nothing from the request is stored.
+    // The address is invalid, so no data of the request is stored.
     assert_eq!(answer.status, 400, "{}", answer.text());
     assert_eq!(entries(&rest, "kinds=trigger").await, [] as [Value; 0]);
     let documents = json!({"documents": [

@@ -62,7 +62,7 @@ async fn fill(world: &World, receiver: &Receiver, events: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_after_a_kill_reads_everything_and_changes_nothing() {
+async fn check_after_a_kill_reads_all_records_without_changes() {
     if Engine::only_in_a_folder() {
         return;
     }

@@ -85,7 +85,7 @@ async fn calendar_can_be_edited_but_not_deleted_while_in_use() {
         json!([{"kind": "calendar", "name": "office"}])
     );
 
-    // A calendar in an exclusion may not have exclusions, whichever is created first.
+    // An excluded calendar must not have exclusions, regardless of the order of creation.
     let mut chain = calendar("holidays", &christmas);
     chain["exceptCalendarNames"] = json!(["office"]);
     let path = format!("{CALENDARS}/holidays");

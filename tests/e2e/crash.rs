@@ -1,4 +1,4 @@
-//! `kill -9` during a burst of events, and during deliveries: nothing acknowledged is lost, every
+//! `kill -9` during a burst of events, and during deliveries: no acknowledged event is lost, every
 //! delivery arrives with its single attempt, and duplicates are identical.
 
 use std::{

@@ -146,7 +146,7 @@ async fn dead_deliveries_are_counted_and_resent_once() {
     }
     assert_eq!(receiver.received().len(), 3);
 
-    // Over gRPC, nothing is sent twice either.
+    // Over gRPC, no message is sent twice either.
     let mut deliveries = DeliveryServiceClient::new(world.grpc());
     let request = v1::RetryDeliveriesRequest {
         filter: Some(v1::DeliveryFilter::default()),

@@ -236,7 +236,7 @@ async fn dialect_is_rejected_unless_granted_to_the_client() {
     assert_eq!(without.post(&in_path, &alerts).await.status, 403);
     assert!(!update(&["--dialect", "nagios"]).0);
 
-    // An admin may send everything, but not with the key in a path.
+    // An admin may send all dialects, but not with the key in a path.
     let admin = world.admin_key();
     let answer = without.post(&format!("{path}/{admin}"), &alerts).await;
     assert_eq!(answer.status, 403, "{}", answer.text());

@@ -1,5 +1,5 @@
-//! A full disk under the real service: it rejects new events, continues everything else, and
-//! recovers automatically.
+//! A full disk under the real service: new events are rejected, all other work continues, and the
+//! service recovers automatically.
 
 use std::{
     collections::BTreeSet,
@@ -94,7 +94,7 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     assert!(send(&rest, &["nearly".into()]).await);
 
     disk.fill(0);
-    // A different event each time: a repeated one needs no space and is accepted.
+    // A new event each time, because a repeated event requires no space and is accepted.
     let tries = AtomicU32::new(0);
     eventually("intake to be refused", async || {
         let host = format!("full-{}", tries.fetch_add(1, Ordering::Relaxed));

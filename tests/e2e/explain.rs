@@ -1,5 +1,5 @@
-//! Explanations of a decision after everything that it was based on was edited and deleted, and
-//! after a crash.
+//! Explanations of a decision after all definitions that it was based on were edited and deleted,
+//! and after a crash.
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! System calls on files that fail under the real program: either it succeeds and everything is on
-//! disk, or it reports an error and can be repeated. The program repeats interrupted calls.
+//! System calls on files that fail under the real program. Either the program succeeds and all data
+//! is on disk, or it reports an error and can be run again. The program repeats interrupted calls.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

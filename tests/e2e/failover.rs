@@ -1,4 +1,4 @@
-//! A database of three servers whose primary is repeatedly killed or isolated: nothing accepted is
+//! A database of three servers whose primary is repeatedly killed or isolated. No accepted event is
 //! lost, and another server soon accepts writes.
 
 use std::{

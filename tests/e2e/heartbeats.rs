@@ -68,7 +68,7 @@ async fn heartbeats_accept_events_calls_and_urls_and_report_failures() {
     let failed = json!({"dimensions": {"host": "db-3"}, "exit": 1});
     let cron = rest.with_key(Some(&sender));
     cron.post(beat, &failed).await.ok();
-    // Everything accepted survives a kill.
+    // All accepted beats survive a kill.
     world.kill();
     world.start_again();
     let (rest, cron) = (world.rest(), world.rest().with_key(Some(&sender)));

@@ -12,7 +12,7 @@ use std::{
 use bellwether_tests::{process, programs::programs, receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
 
-/// A configuration with everything that has a counterpart, and much that does not.
+/// A configuration with all features that have a counterpart, and many that have none.
 const ALERTMANAGER: &str = include_str!("import/alertmanager.yml");
 const SECRET: &str = "s3cret";
 

@@ -182,6 +182,7 @@ async fn draft_inhibition_warns_of_cycles_and_unknown_fields() {
     let mut without = inhibition();
     without["equal"] = json!([{"source": "host", "target": "dimensions.rack"}]);
     let tried = rest.post(&path, &without).await.ok();
-    let warning = "no stored event of the targets has the field `dimensions.rack`: nothing is held";
+    let warning =
+        "no stored event of the targets has the field `dimensions.rack`, so no event is held";
     assert_eq!(tried["warnings"], json!([warning]));
 }

@@ -30,7 +30,7 @@ async fn row(rest: &Rest, by: &str, name: &str) -> Value {
         .clone()
 }
 
-/// Sends 14 events; 3 are acknowledged, and 2 others are closed by their sender.
+/// Sends 14 events. 3 are acknowledged, and 2 others are closed by their sender.
 async fn lived_through(rest: &Rest, receiver: &Receiver) {
     samples::disks_to_hook(rest, receiver).await;
     let rule = samples::rule("page", "disk", "hook", "{{event.summary}}");

@@ -1,4 +1,4 @@
-//! Intake over REST drops nothing silently: missing, ignored and rejected parts are reported.
+//! Intake over REST drops no part silently: missing, ignored and rejected parts are reported.
 
 use bellwether_tests::{rest::Rest, world::World};
 use http::Method;

@@ -4,8 +4,8 @@
 use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Map, Value, json};
 
-/// Operations whose requests contain everything that users can define. Operations that validate
-/// list entries individually are excluded, as they return success.
+/// Operations whose requests contain all fields that users can define. Operations that validate
+/// list entries individually are excluded, because they return success.
 const OPERATIONS: [&str; 10] = [
     "/v1/notification/triggers",
     "/v1/notification/destinations",
@@ -292,7 +292,7 @@ async fn fields_enforce_the_documented_limits() {
         let base = content["example"].clone();
         assert!(base.is_object(), "{path} has no example");
         walk.object(&base, &Place::default(), &content["schema"], &[]);
-        // A dry run stores nothing.
+        // A dry run stores no changes.
         let parameters = operation["parameters"].as_array().unwrap();
         let is_dry = parameters
             .iter()

@@ -99,7 +99,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
     assert!(!goes_on.gap, "a token is valid until the restore");
     world.kill();
 
-    // Restored twice, as if the first restore had been unsatisfactory.
+    // Restored twice, as if the first restore had not been satisfactory.
     restore(&home, &copy, &home.join("second"), &[]);
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_first).await.gap);
@@ -127,7 +127,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn drill_restore_sends_nothing_until_ended() {
+async fn drill_restore_sends_no_messages_until_ended() {
     let mut world = World::start();
     let home = world.folder().to_owned();
     let receiver = Receiver::start().await;

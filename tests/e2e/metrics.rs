@@ -1,5 +1,5 @@
 //! Metrics: all families are documented and have samples; the page's location and key; and a real
-//! Prometheus that raises an alert when a destination rejects everything.
+//! Prometheus that raises an alert when a destination rejects all messages.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -56,7 +56,8 @@ fn documented_families() -> BTreeMap<String, BTreeSet<String>> {
     documented_families_with(false)
 }
 
-/// Checks that a page has all families of a store in a database, with exceptions.
+/// Checks that a metrics page has every metric family of a service with a PostgreSQL store, except
+/// those in `but`.
 pub(crate) fn check_database(page: &str, but: &[&str]) {
     let reported = documented_families_with(true).into_keys();
     let reported: BTreeSet<_> = reported.filter(|it| !but.contains(&&**it)).collect();

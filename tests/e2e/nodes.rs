@@ -1,5 +1,5 @@
-//! Several nodes with one store: every node accepts events, serves requests and edits; each
-//! delivers to the destinations that it owns, and others take over when it fails.
+//! Several nodes with one store. Every node accepts events, serves requests and edits. Each node
+//! delivers to the destinations that it owns, and other nodes take over when it fails.
 
 mod ageing;
 mod clocks;
@@ -105,7 +105,7 @@ async fn put(rest: &Rest, name: &str, host: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killing_any_node_under_load_loses_nothing() {
+async fn killing_any_node_under_load_loses_no_event() {
     let Some(database) = Database::start() else {
         return;
     };

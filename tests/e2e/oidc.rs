@@ -423,7 +423,7 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_login_explains_why_and_stores_nothing() {
+async fn failed_login_states_the_reason_and_stores_no_token() {
     let off = World::start();
     let reported = Terminal::new(&off).run(&["login"]);
     assert_eq!(

@@ -133,7 +133,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let path = format!("/acknowledge/{path}");
     let page = rest.get(&path).await;
     assert_eq!(page.status, 200);
-    // A program that follows links changes nothing.
+    // A program that follows links makes no changes.
     assert_eq!(response(&rest).await["state"], "ACTIVE");
     let done = rest.post(&path, &json!({})).await;
     assert_eq!(done.status, 200);

@@ -1,4 +1,4 @@
-//! Hostile clients: the service limits its memory, continues to serve others, and stops when
+//! Hostile clients: the service limits its memory, continues to serve other clients, and stops when
 //! requested.
 //!
 //! `BELLWETHER_TEST_HOSTILE=1` intensifies the attacks; docs/benchmarks.md has the figures.
@@ -58,7 +58,7 @@ async fn others_are_served(world: &World) {
     served.expect("other clients are served meanwhile");
 }
 
-/// Asserts that others are served during the attack, within the memory limit.
+/// Asserts that other clients are served during the attack, within the memory limit.
 async fn withstands<T>(world: &World, attack: T) {
     others_are_served(world).await;
     let peak = peak_mib(world);
@@ -252,7 +252,7 @@ async fn documents_expanding_in_memory_are_rejected() {
         });
         for answer in futures_util::future::join_all(attack).await {
             let status = answer.status.as_u16();
-            // With many clients, some may be asked to retry.
+            // With many clients, some may have to retry.
             assert!(matches!(status, 400 | 503), "{}", answer.text());
             assert!(answer.body.len() < 20_000);
         }

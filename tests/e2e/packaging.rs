@@ -296,7 +296,7 @@ fn as_the_chart_says(machine: &Machine, init: &Container) {
     );
     let config = all["ConfigMap bell"]["data"]["bellwether.toml"].as_str();
     fs::write(machine.path("etc/bellwether.toml"), config.unwrap()).unwrap();
-    // Nodes are running, but there is nothing to migrate.
+    // Nodes are running, but no migration is required.
     let raised = process::run(machine.command(&container(&all["Job bell-migrate"]), "job"));
     assert!(raised.status.success(), "{raised:?}");
     let _node = machine.serve(&container(&all["Deployment bell"]), "chart");

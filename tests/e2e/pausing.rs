@@ -47,7 +47,7 @@ async fn notice_is(rest: &Rest, status: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paused_destination_gets_nothing_until_resumed_even_after_a_kill() {
+async fn paused_destination_receives_no_message_until_resumed() {
     let mut world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -64,7 +64,7 @@ async fn paused_destination_gets_nothing_until_resumed_even_after_a_kill() {
     let paused = act(&rest.with_key(Some(&operator)), "pause").await;
     assert_eq!(paused["health"]["state"], "PAUSED");
     assert_eq!(paused["health"]["lastError"], "paused by ops");
-    // Pausing again changes nothing.
+    // Pausing again has no effect.
     assert_eq!(act(&rest, "pause").await["health"], paused["health"]);
     send(&rest, "a").await;
     notice_is(&rest, "STATUS_OPEN").await;

@@ -57,7 +57,7 @@ async fn plain_mode_covers_all_operator_tasks_through_a_pipe() {
     let rest = world.rest();
     let receiver = Receiver::start().await;
     journey::set_up(&rest, &receiver).await;
-    // Nothing listens at its second destination.
+    // No server listens at the second destination.
     let nowhere = samples::webhook("nowhere", "http://127.0.0.1:9/");
     rest.post("/v1/notification/destinations", &nowhere)
         .await

@@ -64,7 +64,7 @@ impl Database {
         self.settings_over(self.server.port(), node)
     }
 
-    /// Returns the settings with another port that leads to the server.
+    /// Returns the settings with another port that is forwarded to the server.
     pub(crate) fn settings_over(&self, port: u16, node: &str) -> String {
         settings(&Postgres::url_of(port), &self.key_file(), node)
     }

@@ -45,7 +45,7 @@ fn commands(folder: &Path, block: &CodeBlock) -> Option<String> {
     })
 }
 
-/// Returns commands that verify a unit, if possible, and start what it starts.
+/// Returns commands that verify a unit, if possible, and run the program that it starts.
 fn unit(folder: &Path, code: &str) -> String {
     let path = code.lines().next().unwrap();
     let (_, name) = path.rsplit_once('/').unwrap();

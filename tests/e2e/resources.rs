@@ -327,7 +327,7 @@ async fn list_is_paged_and_rejects_invalid_tokens() {
 }
 
 #[tokio::test]
-async fn stale_etag_changes_nothing() {
+async fn stale_etag_makes_no_change() {
     let (_world, rest) = world().await;
     let path = format!("{}/base", triggers());
     let first = rest.get(&path).await.ok()["trigger"].clone();

@@ -126,7 +126,7 @@ fn actions(changes: &[Value]) -> BTreeSet<&str> {
     actions.collect()
 }
 
-/// Asserts that the response contains everything in the draft, with secrets masked.
+/// Asserts that the response contains all fields of the draft, with secrets masked.
 fn assert_stored(draft: &Value, answer: &Value, path: &str, name: &str) {
     if SECRETS.contains(&(name, path)) {
         let shown = answer.as_str().unwrap();

@@ -17,7 +17,7 @@ use bellwether_tests::{
 };
 use serde_json::json;
 
-/// Generous timeout for something that takes milliseconds.
+/// Generous timeout for an operation that takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn stdout(command: Command) -> (i32, String, String) {

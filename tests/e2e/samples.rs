@@ -21,7 +21,7 @@ pub(crate) fn webhook(name: &str, url: &str) -> Value {
     json!({"name": name, "type": {"webhook": {"url": url}}})
 }
 
-/// Stores the resources that a rule about disks needs: the trigger `disk` and the destination
+/// Stores the resources that a rule about disks requires: the trigger `disk` and the destination
 /// `hook`.
 pub(crate) async fn disks_to_hook(rest: &Rest, receiver: &Receiver) {
     for (kind, draft) in [

@@ -438,7 +438,7 @@ async fn tag_scoped_operator_acts_only_on_its_resources() {
             );
         }
     }
-    // The other team's data is unchanged, and nothing was sent again.
+    // The other team's data is unchanged, and no message was sent again.
     let theirs = admin
         .get(&format!("/v1/events/{}", events["theirs"]))
         .await

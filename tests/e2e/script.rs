@@ -297,7 +297,7 @@ async fn plan_is_rejected_after_a_concurrent_change() {
 }
 
 #[tokio::test]
-async fn invalid_document_is_named_by_file_and_nothing_is_stored() {
+async fn invalid_document_is_named_by_file_and_no_document_is_stored() {
     let world = World::start();
     let text = "kind: trigger\nname: a\n---\nkind: rule\nname: b\ntriggerNames: [x]\n";
     let refused = fed(&world, &["apply", "-f", "-"], text);

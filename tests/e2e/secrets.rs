@@ -26,7 +26,7 @@ fn numbers(world: &World) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn key_rotation_reencrypts_everything() {
+async fn key_rotation_reencrypts_all_secrets() {
     if Engine::only_in_a_folder() {
         return;
     }

@@ -69,7 +69,7 @@ async fn only_admins_change_settings_by_call_or_document() {
     let refused = editor.post(path, &apply(edited.clone())).await;
     assert_eq!(refused.status, 403);
     assert!(
-        refused.text().contains("needs the role `admin`"),
+        refused.text().contains("requires the role `admin`"),
         "{}",
         refused.text()
     );

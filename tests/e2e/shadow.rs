@@ -83,7 +83,7 @@ async fn shadow_rule_records_messages_and_can_be_promoted() {
     let kinds: Vec<_> = timeline.iter().map(|it| it["kind"].clone()).collect();
     assert_eq!(json!(kinds), json!(["opened", "shadowed"]));
 
-    // A kill changes nothing, and the promoted rule only notifies of the next match.
+    // A kill has no effect, and the promoted rule only notifies about the next match.
     world.kill();
     world.start_again();
     let rest = world.rest();

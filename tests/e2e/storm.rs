@@ -1,5 +1,6 @@
-//! A storm with 13 destinations, 8 of which fail, explored on a real terminal: every number agrees
-//! with the service, and nothing wrong is displayed. All checks that need a storm share this one.
+//! A storm with 13 destinations, 8 of which fail, explored on a real terminal. Every number agrees
+//! with the service, and no wrong data is displayed. All checks that require a storm share this
+//! one.
 
 use std::{
     sync::{
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Default number of events; `BELLWETHER_TEST_STORM` overrides it (30,000 with `just storm`).
 const EVENTS: usize = 1_300;
 const BATCH: usize = 500;
-/// Number of hosts; the first one has ten times the events of the others.
+/// Number of hosts. The first one has ten times as many events as each other one.
 const HOSTS: usize = 40;
 /// One event in this many is an error that rules notify about; some of these are critical.
 const ERROR_EACH: usize = 10;
@@ -208,7 +209,7 @@ async fn every_screen_agrees_with_the_service_in_a_storm() {
     an_unknown_field_is_an_error_in_every_list_and_columns_filter(&mut storm);
     explain_has_the_reason_of_the_delivery_and_no_due_time_is_past(&mut storm).await;
     a_silence_is_typed_shown_as_understood_and_undone(&mut storm).await;
-    a_passed_test_sends_what_waits_and_health_begins_again(&mut storm).await;
+    successful_test_sends_waiting_messages_and_resets_health(&mut storm).await;
     storm.console.press("q");
     assert!(storm.console.ended().success());
     assert_eq!(storm.console.remaining_modes(), Vec::<String>::new());
@@ -229,8 +230,7 @@ async fn the_overview_and_the_tabs_have_the_numbers_of_the_service(storm: &mut S
     };
     storm.agrees("waiting", waiting, ("", "  ")).await;
     let screen = storm.console.screen();
-    // Failing destinations with a backlog come before others, and those that do not fit are
-    // counted.
+    // Failing destinations with a backlog are first, and those that do not fit are counted.
     assert!(screen.contains(" more"), "{screen}");
     assert!(!screen.contains("every destination responds"), "{screen}");
     assert!(!screen.contains("nothing is open"), "{screen}");
@@ -410,7 +410,7 @@ async fn a_silence_is_typed_shown_as_understood_and_undone(storm: &mut Storm) {
     storm.console.press("/\x15\r");
 }
 
-async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Storm) {
+async fn successful_test_sends_waiting_messages_and_resets_health(storm: &mut Storm) {
     let filter = format!("destination={FIXED}");
     let waiting =
         async |storm: &Storm| number(&storm.delivery_counts(&filter).await["waitingCount"]);
@@ -433,7 +433,7 @@ async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Stor
     assert!(number(&delivered) >= before, "{delivered} of {before}");
     storm.console.press("\x1b");
     storm.console.shows(&[FIXED, "healthy"]);
-    // After a resume, its health is unknown until something is sent.
+    // After a resume, its health is unknown until a message is sent.
     storm.filter("name=legacy-pager", &["1/1  ·  /", "paused"]);
     storm.console.press("p");
     storm.console.shows(&["Resume legacy-pager?"]);

@@ -15,7 +15,7 @@ use crate::samples;
 const SQUARE: &str =
     "{{#event.metadata.m}}{{#event.metadata.m}}{{/event.metadata.m}}{{/event.metadata.m}}";
 
-/// Longer than any rendering takes during other tests, and far shorter than an unbounded one.
+/// Longer than any rendering takes while other tests run, and far shorter than an unbounded one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn long_event() -> Value {

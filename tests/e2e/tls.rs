@@ -27,7 +27,7 @@ struct Secured {
 }
 
 impl Secured {
-    /// Starts a service with additional settings; `$` stands for the folder.
+    /// Starts a service with additional settings; `$` represents the folder.
     fn start(lines: &str) -> Self {
         Self::start_as(Authority::new(), lines)
     }
@@ -386,7 +386,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
 #[test]
 fn key_is_not_sent_in_clear_without_insecure() {
     let home = tempfile::tempdir().unwrap();
-    // An address reserved for documentation; nothing responds there.
+    // An address reserved for documentation, at which no server responds.
     let elsewhere = "http://192.0.2.1:1";
     let cases: [&[&str]; 3] = [
         &["client", "list", "--connect", elsewhere],

@@ -52,8 +52,8 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
     guide.sees(&["on-call", &hook, "Valid"]);
     guide.page(
         "A destination",
-        "A webhook needs a name and a URL. The service validates the form while you type; nothing \
-         is stored yet.",
+        "A webhook requires a name and a URL. The service validates the form while you type; the \
+         destination is not stored yet.",
     );
 
     guide.press(TEST).sees(&["tested just now ✓"]);
@@ -71,7 +71,7 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
         .sees(&["Create destination on-call?", "[ No ]"]);
     guide.page(
         "What will change",
-        "Permanent changes ask first. The default answer is No; `y` confirms.",
+        "Permanent changes require confirmation. The default answer is No; `y` confirms.",
     );
 
     guide
@@ -103,7 +103,7 @@ async fn a_trigger_is_made_of_a_real_event(guide: &mut Guide) {
     guide.sees(&["1/1", "disk is full"]).press("g");
     guide.page(
         "An event",
-        "It appears as soon as the service has accepted it.",
+        "An event appears as soon as the service has accepted it.",
     );
 
     guide.press("T").sees(&["New trigger", "dimensions.host"]);
@@ -119,7 +119,7 @@ async fn a_trigger_is_made_of_a_real_event(guide: &mut Guide) {
         .sees(&["would have matched 1 occurrence in the last 24 h"]);
     guide.page(
         "Tried on stored events",
-        "See what it would have matched before you save it.",
+        "The stored events that the trigger would have matched, before you save it.",
     );
 
     guide.press(ESC).sees(&["New trigger", "unsaved"]);
@@ -186,7 +186,7 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
         .sees(&["✓ rule tell-us enabled", "U undoes it"]);
     guide.page(
         "Enabled",
-        "A rule notifies only while it is enabled. Reversible changes do not ask: `U` undoes them.",
+        "A rule notifies only while it is enabled. Reversible changes need no confirmation: `U` undoes them.",
     );
     assert_eq!(
         guide.receiver.received().len(),

@@ -12,7 +12,7 @@ use bellwether_tests::{
 use serde_json::{Value, json};
 
 const RELEASES: [&str; 1] = ["0.1.0"];
-/// Nothing expires, whatever its age.
+/// No record expires, regardless of its age.
 const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
     info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
 
@@ -40,12 +40,12 @@ async fn data_folder_of_an_earlier_release_works() {
     for release in RELEASES {
         let mut world = World::on(|data_dir| unpack(release, data_dir), SETTINGS);
         let rest = world.rest();
-        what_was_defined_is_there(&rest).await;
-        what_happened_is_there(&rest).await;
-        what_was_sent_is_there(&rest).await;
-        keys_are_worth_what_they_were(&rest).await;
-        what_was_owed_is_sent(&rest).await;
-        what_there_is_is_counted(&rest).await;
+        definitions_are_preserved(&rest).await;
+        events_are_preserved(&rest).await;
+        sent_messages_are_preserved(&rest).await;
+        keys_keep_their_permissions(&rest).await;
+        pending_messages_are_sent(&rest).await;
+        existing_records_are_counted(&rest).await;
 
         world.terminate();
         let output = process::run(world.command(&["check", "--json"]));
@@ -55,12 +55,12 @@ async fn data_folder_of_an_earlier_release_works() {
         world.start_again();
         world.kill();
         world.start_again();
-        what_happened_is_there(&world.rest()).await;
+        events_are_preserved(&world.rest()).await;
     }
 }
 
 /// Asserts that existing data is counted at the first start, but earlier activity is not.
-async fn what_there_is_is_counted(rest: &Rest) {
+async fn existing_records_are_counted(rest: &Rest) {
     // Pending deliveries are sent in the meantime, and counts and lists are read at slightly
     // different times.
     eventually("the count to match the list", async || {
@@ -81,7 +81,7 @@ async fn what_there_is_is_counted(rest: &Rest) {
     .await;
 }
 
-async fn what_was_defined_is_there(rest: &Rest) {
+async fn definitions_are_preserved(rest: &Rest) {
     for (kind, names) in [
         ("triggers", &["disk", "unused"][..]),
         ("rules", &["disks", "escalate", "off"]),
@@ -148,7 +148,7 @@ async fn event(rest: &Rest, name: &str, host: &str) -> Value {
     found["results"][0].clone()
 }
 
-async fn what_happened_is_there(rest: &Rest) {
+async fn events_are_preserved(rest: &Rest) {
     for (host, count, status, severity) in [
         ("db-0", "2", "STATUS_OPEN", "SEVERITY_ERROR"),
         ("db-1", "2", "STATUS_OPEN", "SEVERITY_CRITICAL"),
@@ -173,7 +173,7 @@ async fn what_happened_is_there(rest: &Rest) {
     assert_eq!(noted["annotations"][0]["annotation"], "looking at it");
 }
 
-async fn what_was_sent_is_there(rest: &Rest) {
+async fn sent_messages_are_preserved(rest: &Rest) {
     let list = rest
         .get("/v1/notification/deliveries?pageSize=1000")
         .await
@@ -188,7 +188,7 @@ async fn what_was_sent_is_there(rest: &Rest) {
     assert_eq!(ended("CANCELLED", "hook"), 1, "{list}");
 }
 
-async fn keys_are_worth_what_they_were(rest: &Rest) {
+async fn keys_keep_their_permissions(rest: &Rest) {
     let event = json!({"events": [{"name": "new", "dimensions": {"host": "new"}}]});
     let sent = rest
         .with_key(Some(SENDER))
@@ -209,7 +209,7 @@ async fn keys_are_worth_what_they_were(rest: &Rest) {
 
 /// Sends the pending deliveries, after changing the destination's address to a receiver and setting
 /// its secrets again.
-async fn what_was_owed_is_sent(rest: &Rest) {
+async fn pending_messages_are_sent(rest: &Rest) {
     let receiver = Receiver::start().await;
     let hook = json!({"name": "hook", "type": {"webhook": {
         "url": receiver.url("/"), "headers": {"authorization": "Bearer kept-header-secret", "x-team": "storage"},

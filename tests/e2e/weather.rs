@@ -1,5 +1,5 @@
-//! The console on a bad network: it responds to keys, shows accurate data, loses and duplicates
-//! nothing, and can be quit immediately.
+//! The console on a bad network. It responds to keys, shows accurate data, loses and duplicates no
+//! data, and can be quit immediately.
 
 mod answers;
 

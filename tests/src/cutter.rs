@@ -22,14 +22,14 @@ use crate::own_threads::own_threads;
 /// The treatment of forwarded bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
-    /// Everything is forwarded.
+    /// All data is forwarded.
     Arrives,
     /// Each connection is cut after a random number of bytes.
     IsCut {
         /// The maximum number of bytes.
         within_bytes: usize,
     },
-    /// Nothing is forwarded, and nothing is closed.
+    /// No data is forwarded, and no connection is closed.
     Stands,
     /// On each connection, forwarding stops before the first occurrence of this word from the
     /// client.
@@ -37,7 +37,7 @@ pub enum Treatment {
 }
 
 impl Treatment {
-    /// Returns the number of bytes to forward before blocking; `None` if nothing is blocked.
+    /// Returns the number of bytes to forward before blocking; `None` if no data is blocked.
     fn held_from(self, bytes: &[u8], is_of_client: bool) -> Option<usize> {
         match self {
             Self::Stands => Some(0),

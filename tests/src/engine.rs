@@ -36,7 +36,7 @@ impl Engine {
         }
     }
 
-    /// Returns the engines available on this machine; others are reported.
+    /// Returns the engines available on this machine, and reports the missing ones.
     pub fn usable() -> Vec<Self> {
         let is_usable = |it: &Self| *it == Self::Folder || server().is_some();
         Self::ALL.into_iter().filter(is_usable).collect()

@@ -100,26 +100,17 @@ impl RewritingProxy {
 
     /// Modifies the responses of a method from now on. The method is named like
     /// `EventQueryService/SearchEvents`.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn change(&self, method: &str, change: Change) {
         let path = format!("/bellwether.v1.{method}");
         self.shared.changes.lock().unwrap().insert(path, change);
     }
 
     /// Removes all modifications.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn clear_changes(&self) {
         self.shared.changes.lock().unwrap().clear();
     }
 
     /// Forwards new connections to another address.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn redirect_to(&self, target: &str) {
         target.clone_into(&mut self.shared.target.lock().unwrap());
     }

@@ -46,7 +46,7 @@ struct Member {
     running: Option<(Child, ChildStdin)>,
 }
 
-/// A cluster with etcd; everything stops when it is dropped.
+/// A cluster with etcd. All servers stop when it is dropped.
 #[derive(Debug)]
 pub struct Patroni {
     folder: PathBuf,
@@ -228,7 +228,8 @@ impl Member {
                 "pgpass": self.folder.join("pgpass"), "pg_hba": hba,
                 "authentication": {"superuser": login(USER), "replication": login("replicator"),
                     "rewind": login("rewinder")},
-                // Determines how soon the third server follows the new primary, which waits for it.
+                // Determines the delay until the third server follows the new primary, which waits
+                // for it.
                 "parameters": {"unix_socket_directories": "", "max_connections": 100,
                     "shared_buffers": "32MB", "wal_retrieve_retry_interval": "500ms"},
             },

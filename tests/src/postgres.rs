@@ -1,5 +1,5 @@
 //! A PostgreSQL server from the system's package, run by an unprivileged user in a temporary folder
-//! and on loopback. If it is not installed, tests that need it are skipped with a message.
+//! and on loopback. If it is not installed, tests that require it are skipped with a message.
 
 use std::{
     fs,
@@ -120,7 +120,7 @@ impl Postgres {
         Self::url_of(self.port)
     }
 
-    /// Returns the address with another port that leads to the server.
+    /// Returns the address with another port that is forwarded to the server.
     pub fn url_of(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/postgres")
     }
@@ -143,7 +143,7 @@ impl Postgres {
     /// Starts a stopped server again, and waits until it accepts connections.
     ///
     /// # Panics
-    /// Panics if it does not accept connections in time.
+    /// Panics if it does not accept connections before the timeout.
     pub fn run(&mut self) {
         let mut child = unprivileged("sh")
             .args(["-c", RUN, "sh"])

@@ -43,7 +43,7 @@ pub fn binary() -> &'static Path {
         }
         build.args(["build", "--bin", "bellwether"]);
         if cfg!(debug_assertions) {
-            // Built like `cargo run`, so that nothing is compiled twice.
+            // Built like `cargo run`, so that no crate is compiled twice.
             build.arg("--workspace");
         } else {
             build.args(["--package", "bellwether", "--release"]);
@@ -113,7 +113,7 @@ impl Service {
     /// Starts a service and waits for its ready line. Its log lines are appended to `log`.
     ///
     /// # Panics
-    /// Panics with the log if it exits or prints nothing.
+    /// Panics with the log if it exits or prints no line.
     pub fn start(mut command: Command, log: &Path) -> Self {
         let file = File::options().create(true).append(true).open(log).unwrap();
         command

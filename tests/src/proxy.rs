@@ -20,11 +20,11 @@ use crate::own_threads::own_threads;
 pub enum Weather {
     /// Forwards all traffic.
     Fair,
-    /// Nothing listens, and open connections are closed.
+    /// The proxy does not listen, and open connections are closed.
     Refuses,
     /// Accepts connections and closes them immediately, including open ones.
     Drops,
-    /// Keeps connections open but forwards nothing.
+    /// Keeps connections open but forwards no data.
     Stalls,
     /// Forwards the client's data but no responses.
     HalfOpen,
@@ -80,9 +80,6 @@ impl Proxy {
     }
 
     /// Forwards new connections to another address.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn lead_to(&self, target: &str) {
         target.clone_into(&mut self.target.lock().unwrap());
     }

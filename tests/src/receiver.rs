@@ -80,11 +80,11 @@ pub struct Reply {
     pub body: String,
     /// Delay before the response.
     pub delay: Duration,
-    /// Whether and how the response arrives.
+    /// The delivery of the response, if any.
     pub manner: ResponseManner,
 }
 
-/// Whether and how a response arrives.
+/// The delivery of a response, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseManner {
     /// It arrives complete.
@@ -205,34 +205,22 @@ impl Receiver {
     }
 
     /// Sets the default reply.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn set_default_reply(&self, reply: Reply) {
         self.state.lock().unwrap().otherwise = Arc::new(move |_| reply.clone());
     }
 
     /// Queues replies for the next requests; later ones get the default reply set with
     /// [`Receiver::set_default_reply`].
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn reply(&self, replies: impl IntoIterator<Item = Reply>) {
         self.state.lock().unwrap().replies.extend(replies);
     }
 
     /// Returns the requests received so far.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn received(&self) -> Vec<Received> {
         self.state.lock().unwrap().received.clone()
     }
 
     /// Returns the number of requests received so far.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn count(&self) -> usize {
         self.state.lock().unwrap().received.len()
     }
@@ -250,9 +238,6 @@ impl Receiver {
     }
 
     /// Discards the requests received so far.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn forget(&self) {
         self.state.lock().unwrap().received.clear();
     }

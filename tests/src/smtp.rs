@@ -62,9 +62,6 @@ impl MailServer {
     }
 
     /// Returns the mails received so far.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn mails(&self) -> Vec<Mail> {
         self.mails.lock().unwrap().clone()
     }

@@ -195,7 +195,7 @@ impl Terminal {
         self.keys.flush().unwrap();
     }
 
-    /// Waits until the screen shows all of these texts, and returns its contents.
+    /// Waits until the screen shows all of these strings, and returns its contents.
     ///
     /// # Panics
     /// Panics with the contents of the screen on a timeout.

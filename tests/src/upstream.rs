@@ -46,9 +46,6 @@ impl Upstream {
 
     /// Returns the value of this header in each call to our services, in order; empty if it was
     /// absent.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn headers(&self, name: &str) -> Vec<String> {
         let calls = self.calls.lock().unwrap();
         let ours = calls

@@ -46,7 +46,7 @@ pub struct CallError {
 /// Possible reactions of a caller to a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallErrorKind {
-    /// Retry later: the service is unreachable or did not respond in time.
+    /// Retry later: the service is unreachable or did not respond before the timeout.
     Unreachable,
     /// Use another key.
     NotAllowed,
@@ -124,9 +124,6 @@ impl ConfigKind {
 
 impl Api {
     /// Connects and authenticates.
-    ///
-    /// # Errors
-    /// Returns an error if the service is unreachable or rejects the key.
     pub fn connect(mut options: Options) -> BoxFuture<'static, Result<Self, CallError>> {
         Box::pin(async move {
             let keys = Keys::from_options(&mut options);
@@ -145,9 +142,6 @@ impl Api {
     }
 
     /// Calls a method such as `GetRule` of `RuleService`.
-    ///
-    /// # Errors
-    /// Returns an error if the request does not fit the method, or the call fails.
     pub fn call<'a>(
         &'a mut self,
         service: &'a str,
@@ -288,9 +282,6 @@ pub struct Watch {
 
 impl Watch {
     /// Returns the next message; `None` if the service closed the stream normally.
-    ///
-    /// # Errors
-    /// Returns an error if the connection broke, or the service aborted the stream.
     pub async fn next(&mut self) -> Result<Option<Value>, CallError> {
         let message = self.stream.message().await;
         let Some(message) = message.map_err(|status| failure(&status))? else {

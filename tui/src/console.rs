@@ -56,10 +56,7 @@ pub(crate) struct Console<B: Backend> {
 }
 
 impl<B: Backend> Console<B> {
-    /// Starts the connection and reads the size; draws nothing yet.
-    ///
-    /// # Panics
-    /// Panics outside of a tokio runtime.
+    /// Starts the connection and reads the size, without drawing.
     pub(crate) fn start(mut options: Options, backend: B) -> Result<Self, B::Error> {
         let size = backend.size()?;
         // The terminal reports changes of its size; querying it before each frame would open the
@@ -211,7 +208,7 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Waits for news and processes everything received.
+    /// Waits for news and processes all news received.
     ///
     /// # Cancel safety
     /// No news is lost if the future is dropped.

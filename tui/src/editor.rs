@@ -35,9 +35,6 @@ pub(crate) fn check(draft: &Object) -> Result<(), Failure> {
 }
 
 /// Parses an edited text; lines that begin with `//` are comments.
-///
-/// # Errors
-/// Returns the errors, with their lines if known.
 pub(crate) fn read(kind: Kind, text: &str) -> Result<Object, Vec<Problem>> {
     let blank = |line: &str| {
         if line.trim_start().starts_with(MARK) {

@@ -20,12 +20,6 @@ use crate::{
 ///
 /// `screen` is the name of a screen, such as `events`, in any letter case. If the service is
 /// unreachable, the frame shows that.
-///
-/// # Errors
-/// Returns an error with the valid names if there is no such screen.
-///
-/// # Panics
-/// Panics outside of a tokio runtime.
 pub fn snapshot(
     options: Options,
     screen: &str,
@@ -44,12 +38,6 @@ pub fn snapshot(
 
 /// Presses keys on a screen step by step. The snapshot contains the last frame, and a picture that
 /// shows the frames one after the other. Changes that the keys make are real.
-///
-/// # Errors
-/// Returns an error with the valid names if there is no such screen.
-///
-/// # Panics
-/// Panics outside of a tokio runtime.
 pub fn recording<'a>(
     options: Options,
     screen: &'a str,
@@ -80,9 +68,6 @@ pub struct Step(Vec<KeyEvent>);
 
 impl Step {
     /// Parses a line of steps separated by spaces, such as `j j /host=db-1<Enter> x`.
-    ///
-    /// # Errors
-    /// Returns an error if a name in angle brackets is not a key.
     pub fn read(line: &str) -> Result<Vec<Self>, keymap::Unknown> {
         let steps = line.split_whitespace();
         steps.map(|it| Ok(Self(keymap::parse(it)?))).collect()
@@ -147,10 +132,6 @@ pub struct Headless {
 }
 
 impl Headless {
-    /// Starts a console with this screen size.
-    ///
-    /// # Panics
-    /// Panics outside of a tokio runtime.
     #[must_use]
     pub fn start(options: Options, columns: u16, rows: u16) -> Self {
         let console = Console::start(options, TestBackend::new(columns, rows));
@@ -176,7 +157,6 @@ impl Headless {
         }
     }
 
-    /// Clicks at a column and a row, counted from 0.
     pub fn click(&mut self, column: u16, row: u16) {
         self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
     }
@@ -337,7 +317,7 @@ impl Headless {
         edited
     }
 
-    /// Returns the texts copied to the clipboard, oldest first.
+    /// Returns the strings copied to the clipboard, oldest first.
     pub fn clipboard(&mut self) -> &[String] {
         self.take_terminal_action(None::<fn(&str) -> String>);
         &self.copied

@@ -38,9 +38,6 @@ pub use theme::{has_kitty_keys, is_ascii_only, is_colourless};
 ///
 /// If the service is unreachable, the console shows that and retries. Returns the context to switch
 /// to, if the operator chose one.
-///
-/// # Errors
-/// Returns an error if there is no terminal, or it was closed.
 pub fn run(options: Options) -> BoxFuture<'static, Result<Option<String>, Error>> {
     Box::pin(terminal::run(options))
 }
@@ -48,9 +45,6 @@ pub fn run(options: Options) -> BoxFuture<'static, Result<Option<String>, Error>
 /// Runs a console in plain mode, for screen readers, logs and pipes: it reads commands from
 /// standard input and prints lines to standard output, without drawing a screen. Ends at the end of
 /// the input, when the operator quits, or on SIGTERM, SIGHUP or SIGINT.
-///
-/// # Errors
-/// Returns an error if standard input cannot be read.
 pub fn run_plain(options: Options) -> BoxFuture<'static, Result<ServiceStatus, Error>> {
     Box::pin(plain::run(options))
 }

@@ -68,14 +68,14 @@ pub(crate) const REFRESH_MS: i64 = 9_000;
 pub(crate) const STALE_MS: i64 = 10_000;
 /// Maximum age of the counts in the tabs while something changes.
 pub(crate) const TABS_MS: i64 = 5_000;
-/// Refresh interval while nothing is stored, when only the passage of time changes what is shown.
+/// Refresh interval while no change is stored, when only the passage of time changes what is shown.
 pub(crate) const UNCHANGED_MS: i64 = 180_000;
 /// Time after a change during which a response may not reflect it yet.
 pub(crate) const SETTLED_MS: i64 = 5_000;
 pub(crate) const COUNTED_MS: i64 = 9_000;
-/// Refresh interval of the charts while nothing happens.
+/// Refresh interval of the charts while no event is received.
 pub(crate) const COUNTED_IDLE_MS: i64 = 180_000;
-/// Age from which the counts are shown with their age, if something changed since.
+/// Age from which the counts are shown with their age, if events changed since.
 pub(crate) const OLD_MS: i64 = 15_000;
 /// Minimum pause between two refreshes of the charts, as a multiple of the last one's duration.
 pub(crate) const COUNTED_PAUSE: i64 = 10;

@@ -466,7 +466,7 @@ impl Model {
         Some(self.due_ms(at, limits::REFRESH_MS))
     }
 
-    /// Returns the time of the next refresh: after this interval, or later if nothing was stored
+    /// Returns the time of the next refresh: after this interval, or later if no change was stored
     /// since.
     fn due_ms(&self, at: i64, pace_ms: i64) -> i64 {
         let pace_ms = if self.store.is_settled(&self.page.route, at) {

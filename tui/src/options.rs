@@ -18,9 +18,6 @@ pub struct Key(MetadataValue<Ascii>);
 
 impl Key {
     /// Creates a key from text; white space around it is removed.
-    ///
-    /// # Errors
-    /// Returns an error if the text contains a character that is not valid in an API key.
     pub fn new(text: &str) -> Result<Self, Error> {
         let value = format!("Bearer {}", text.trim());
         let mut value: MetadataValue<Ascii> = value.parse().map_err(|_characters| Error::Key)?;
@@ -192,9 +189,6 @@ pub struct Options {
 impl Options {
     /// Returns the default options for a service: no key, writable, the terminal's colours, the
     /// system's time zone, `vi`.
-    ///
-    /// # Errors
-    /// Returns an error if the address is not a valid URI.
     pub fn new(address: &str) -> Result<Self, Error> {
         let endpoint =
             Endpoint::from_shared(address.to_owned()).map_err(|source| Error::Address {

@@ -36,9 +36,6 @@ const SIZE: (u16, u16) = (200, 50);
 
 /// Runs a console in plain mode, on standard input and output. Returns the state of the service
 /// when the input ended or the operator quit.
-///
-/// # Errors
-/// Returns an error if standard input cannot be read, or signal handlers cannot be installed.
 pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
     let editor = options.editor.clone();
     let backend = TestBackend::new(SIZE.0, SIZE.1);

@@ -1,4 +1,4 @@
-//! Colours by meaning. Nothing important is conveyed by colour only.
+//! Colours by meaning. No important fact is conveyed by colour only.
 
 mod colour;
 mod depth;
@@ -43,7 +43,6 @@ impl Theme {
         Self::Mono,
     ];
 
-    /// Returns the name in a configuration file.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

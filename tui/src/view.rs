@@ -1,4 +1,4 @@
-//! Draws the model. Makes no decisions: everything shown is in the model.
+//! Draws the model. Makes no decisions, because all displayed values are in the model.
 
 mod bench;
 mod dialog;

@@ -54,11 +54,11 @@ const BATCH: usize = 100;
 /// Single events in flight.
 const IN_FLIGHT: usize = 256;
 const NODES: usize = 3;
-/// Single events measured one after the other.
+/// Sequential single events.
 const SINGLES: usize = 200;
 
 fn main() {
-    // `cargo test --benches` also runs this program; it then measures nothing.
+    // `cargo test --benches` also runs this program, which then makes no measurement.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }

@@ -53,18 +53,18 @@ const BATCH: u64 = 100;
 const IN_FLIGHT: usize = 4;
 /// Number of services that events are about; every tenth has a rule.
 const SERVICES: u64 = 5_000;
-/// Retention, short enough that a day covers all of it.
+/// Retention, short enough that all records expire within a day.
 const RETENTION: Duration = HOUR.saturating_mul(6);
 /// Maximum number of waiting messages when the next minute begins.
 const WAITING_MAX: i64 = 20_000;
 const REPORT_EVERY: u64 = 6 * 60;
 const DAY: u64 = 24 * 60;
-/// Maximum use on the last days, as a multiple of the first ones.
+/// Maximum use at the end of the run, as a multiple of the use on the first days.
 const GROWTH_MAX: f64 = 1.1;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` also runs this program; it then measures nothing.
+    // `cargo test --benches` also runs this program, which then makes no measurement.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
@@ -95,7 +95,7 @@ async fn pass_a_week(events: u64) {
         if minute % 10 == 0 {
             service.catch_up().await;
         }
-        // At midday, when everything is in progress.
+        // At midday, when all kinds of work are in progress.
         if minute % DAY == DAY / 2 {
             service.stop().await;
             service = Service::start(folder.path(), &clock).await;

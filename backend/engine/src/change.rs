@@ -11,11 +11,11 @@ pub enum Lane {
     Admin,
     /// Intake.
     Bulk,
-    /// Work of the leader; refused unless this process leads. In a store that is not shared, the
-    /// service's own changes, which are limited to a small part of each commit.
+    /// Work of the leader; refused unless this process leads. In a store that is not shared, this
+    /// lane is for the service's own changes, which are limited to a small part of each commit.
     Leader,
-    /// Work of the owner of a slot; see [`ChangeSet::claims`]. In a store that is not shared, the same as
-    /// [`Lane::Leader`].
+    /// Work of the owner of a slot; see [`ChangeSet::claims`]. In a store that is not shared, the
+    /// same as [`Lane::Leader`].
     Owner,
 }
 
@@ -46,9 +46,10 @@ pub struct Change {
     /// Index entries to add. Conflicts if an entry exists and is not removed in the same set.
     pub add: Vec<Entry>,
     pub is_logged: bool,
-    /// Whether it adds data, which is refused when disk space is low; see [`ChangeSet::space`].
+    /// Whether the change adds data. Such changes are refused when disk space is low; see
+    /// [`ChangeSet::space`].
     pub adds: bool,
-    /// Whether it changes a definition that decisions depend on; see [`ChangeSet::rests_on`].
+    /// Whether the change is to a definition that decisions depend on; see [`ChangeSet::rests_on`].
     pub defines: bool,
 }
 
@@ -91,8 +92,8 @@ pub struct ChangeSet {
     /// The change log position up to which the deciding reads were current. The set conflicts if a
     /// change that [`Change::defines`] was committed after it. `None` disables the check.
     pub rests_on: Option<LogPosition>,
-    /// Slots that this process must own when the set is applied; otherwise the set is refused.
-    /// Always satisfied in a store that is not shared.
+    /// Slots that this process must own when the set is applied. Otherwise the set is refused. In a
+    /// store that is not shared, they are always owned.
     pub claims: Vec<Claim>,
 }
 
@@ -127,7 +128,7 @@ pub enum Action {
     Delete,
     /// Raise the version but keep the value, so that decisions based on the old version conflict.
     Touch,
-    /// Write nothing; only check the expectation.
+    /// Do not write; only check the expectation.
     Check,
     /// Add to the record's counters element by element. Missing counters count as zero, and a
     /// record left with only zeros is deleted.

@@ -121,7 +121,7 @@ impl ManualClock {
         }))
     }
 
-    /// Advances the time and wakes everyone waiting for it.
+    /// Advances the time and wakes all tasks that wait for it.
     pub fn advance(&self, by: Duration) {
         self.0.send_modify(|reading| {
             reading.now_ms = reading.now_ms.saturating_add(millis(by));

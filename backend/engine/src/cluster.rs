@@ -11,15 +11,15 @@ use crate::{error::EngineError, ownership::OwnedSlots, position::LogPosition};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterNode {
     pub name: String,
-    /// Time when it joined, in milliseconds since 1970.
+    /// Time at which the node joined, in milliseconds since 1970.
     pub since_ms: i64,
-    /// The position up to which it has followed the change log.
+    /// The position up to which the node has followed the change log.
     pub follows: LogPosition,
     pub leads: bool,
-    /// Number of the [`crate::ownership::SLOTS`] that it owns.
+    /// Number of the [`crate::ownership::SLOTS`] that the node owns.
     pub slots: u32,
     pub is_this: bool,
-    /// Its report about itself; see [`Cluster::publish_report`].
+    /// The report of the node about itself; see [`Cluster::publish_report`].
     pub about: String,
 }
 
@@ -92,8 +92,8 @@ pub trait Cluster: Debug + Send + Sync {
 
     async fn resign(&self, _why: &str) {}
 
-    /// Waits until this process may no longer use the store because the others declared it dead
-    /// long ago. Never returns for most engines.
+    /// Waits until this process may no longer use the store because the other nodes declared it
+    /// dead long ago. Never returns for most engines.
     ///
     /// # Cancel safety
     ///
@@ -126,7 +126,7 @@ pub trait Cluster: Debug + Send + Sync {
     }
 
     /// Waits until every process that shares the store has followed the change log up to a
-    /// position. Returns whether that happened in time.
+    /// position. Returns false if the deadline passes first.
     async fn wait_until_followed(
         &self,
         _position: LogPosition,

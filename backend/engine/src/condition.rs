@@ -11,7 +11,7 @@ use crate::{change::DiskShare, error::EngineError};
 const MEBIBYTE: u64 = 1024 * 1024;
 /// Divisor of the floor below which the service's own work is refused as well.
 const OWN_FLOOR_SHARE: u64 = 4;
-/// Time for which writes that need no space do not end [`Condition::Full`].
+/// Time for which writes that require no space do not end [`Condition::Full`].
 const FULL_TIME_MIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(crate) struct ObservedCondition(Mutex<Option<(Condition, Instant)>>);
 
 impl ObservedCondition {
     fn last(&self) -> MutexGuard<'_, Option<(Condition, Instant)>> {
-        // Every statement leaves it consistent, so poisoning is harmless.
+        // Every statement leaves the state consistent, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -143,8 +143,8 @@ impl ObservedCondition {
         *self.last() = None;
     }
 
-    /// Records a successful write that may have needed no space. It leaves [`Condition::Full`] in
-    /// place for [`FULL_TIME_MIN`] after that was last observed.
+    /// Records a successful write that may have needed no space. [`Condition::Full`] stays in place
+    /// for [`FULL_TIME_MIN`] after it was last observed.
     pub(crate) fn record_in_place_success(&self) {
         if !self.was_full_within(FULL_TIME_MIN) {
             self.record_success();

@@ -7,18 +7,19 @@ pub type RecordName = (Kind, Vec<u8>);
 /// An error of an engine, classified by what the caller may conclude.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// An expectation was not met; nothing was written. Read again and decide again. Names the
-    /// records that were not as expected or whose index entries exist. Empty if they are unknown,
-    /// or if a definition the set depends on was changed.
+    /// An expectation was not met, and the set was not written. The caller should read and decide
+    /// again. Names the records that were not as expected or whose index entries exist. Empty if
+    /// these are unknown, or if a definition that the set depends on was changed.
     #[error("a record was changed concurrently")]
     Conflict(Vec<RecordName>),
-    /// Nothing was written. The queue is full or the engine is closed.
+    /// The set was not written, because the queue is full or the engine is closed.
     #[error("the store cannot write now: {0}")]
     Unavailable(String),
-    /// Nothing was written. The disk is full; deletes and small changes may still go through.
+    /// The set was not written, because the disk is full. Deletes and small changes possibly still
+    /// succeed.
     #[error("the disk is full: {0}")]
     Full(String),
-    /// It may or may not have been written.
+    /// The set may or may not have been written.
     #[error("the outcome of a write is unknown")]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the store is damaged: {0}")]
@@ -26,7 +27,7 @@ pub enum EngineError {
     /// A part of the stored data is missing, including the latest confirmed writes.
     #[error("the store is incomplete: {0}")]
     Incomplete(String),
-    /// Nothing was written; the client is not allowed to make the change.
+    /// The set was not written, because the client is not allowed to make the change.
     #[error("{0}")]
     Forbidden(String),
 }

@@ -6,7 +6,7 @@ use super::kind::Kind;
 /// those that could repeat end with the record's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Index {
-    /// Event id, number (4 bytes). Points to the occurrence.
+    /// Event id, number of the occurrence (4 bytes). Points to the occurrence.
     OccurrenceByEvent = 1,
     /// Status (1 byte), severity (1 byte), last seen in ms (8 bytes), tie (20 bytes),
     /// occurrence.
@@ -15,9 +15,9 @@ pub enum Index {
     OccurrenceByStart = 3,
     /// Next review in ms (8 bytes), occurrence.
     OccurrenceByReview = 4,
-    /// Trigger name, 0, rule name.
+    /// Trigger name, NUL, rule name.
     RuleByTrigger = 5,
-    /// Destination name, 0, rule name.
+    /// Destination name, NUL, rule name.
     RuleByDestination = 6,
     /// SHA-256 of the key. Points to the client.
     ClientByKey = 7,
@@ -27,34 +27,37 @@ pub enum Index {
     DeliveryByEvent = 9,
     /// Destination id, delivery.
     DeliveryByDestination = 10,
-    /// Rule id, delivery. Without records of shadow rules.
+    /// Rule id, delivery. Excludes records of shadow rules.
     DeliveryByRule = 11,
     /// State (1 byte), delivery.
     DeliveryByState = 12,
-    /// Trigger id, delivery. Without tests. For records of shadow rules: rule id, delivery.
+    /// Trigger id, delivery. Excludes tests. For records of shadow rules: rule id, delivery.
     NotificationByTrigger = 13,
-    /// Destination id, delivery. Without tests, digests and records of shadow rules.
+    /// Destination id, delivery. Excludes tests, digests and records of shadow rules.
     NotificationByDestination = 14,
     /// Creation time in ms (8 bytes), client, idempotency key. Points to the receipt.
     ReceiptByTime = 15,
     /// End in ms (8 bytes), revision.
     RevisionByEnd = 16,
-    /// Time of the next evaluation in ms (8 bytes), occurrence. Only where something waits.
+    /// Time of the next evaluation in ms (8 bytes), occurrence. Only for occurrences with a waiting
+    /// notification.
     OccurrenceByDue = 17,
-    /// Relation to the silence or the cause (1 byte, see [`SilenceStanding`]), its id, occurrence.
+    /// Relation to the silence or the cause (1 byte, see [`SilenceStanding`]), id of the silence or
+    /// cause, occurrence.
     OccurrenceBySilence = 18,
     /// Status (1 byte), severity (1 byte), tie (20 bytes), occurrence.
     OccurrenceBySeverity = 19,
-    /// Calendar name, 0, name of a rule that notifies only inside its windows.
+    /// Calendar name, NUL, name of a rule that notifies only inside its windows.
     RuleByCalendar = 20,
-    /// Calendar name, 0, name of a silence that is in force inside its windows.
+    /// Calendar name, NUL, name of a silence that is in force inside its windows.
     SilenceByCalendar = 21,
-    /// Name of the excluded calendar, 0, name of the calendar that excludes it.
+    /// Name of the excluded calendar, NUL, name of the calendar that excludes it.
     CalendarByException = 22,
     /// Inhibition id, digest of the values of the equal fields (16 bytes), occurrence. Only
     /// sources.
     OccurrenceByCause = 23,
-    /// Resource type, 0, resource name, 0, number (8 bytes). Points to the audit log entry.
+    /// Resource type, NUL, resource name, NUL, sequence number of the audit entry (8 bytes). Points
+    /// to that entry.
     AuditByName = 24,
     /// Relation to the group (1 byte, see [`Membership`]), the group's key or id, for open
     /// occurrences 255 minus the severity (1 byte), occurrence.
@@ -71,22 +74,22 @@ pub enum Index {
     /// values. Points to the expectation. Running jobs have a second entry: an id with all bits
     /// set, heartbeat id, start in ms of service time (8 bytes), digest of its values.
     ExpectationByBeat = 30,
-    /// Policy name, 0, name of a rule that refers to it.
+    /// Policy name, NUL, name of a rule that refers to it.
     RuleByPolicy = 31,
-    /// Type of the referenced resource (1 byte), its name, 0, name of the referring contact.
+    /// Type of the referenced resource (1 byte), its name, NUL, name of the referring contact.
     ContactByUse = 32,
     /// Like [`Self::ContactByUse`], for schedules.
     ScheduleByUse = 33,
     /// Like [`Self::ContactByUse`], for escalation policies.
     PolicyByUse = 34,
-    /// State of a response (1 byte), its id. Points to the occurrence.
+    /// State of a response (1 byte), id of the response. Points to the occurrence.
     OccurrenceByResponse = 35,
-    /// Calendar name, 0, name of a heartbeat that refers to it.
+    /// Calendar name, NUL, name of a heartbeat that refers to it.
     HeartbeatByCalendar = 36,
     /// Destination id, id of the thread's occurrence or group, rule id or zeros, relation to later
-    /// deliveries (1 byte), the first delivery that it resends or itself, delivery. Deliveries that
-    /// wait for another one to end have a second entry: destination id, that delivery, zeros, 6,
-    /// that delivery, delivery.
+    /// deliveries (1 byte), the first delivery of a chain of resends, delivery. Deliveries that
+    /// wait for another delivery to end have a second entry: destination id, the other delivery,
+    /// zeros, 6, the other delivery, delivery.
     DeliveryByThread = 37,
 }
 

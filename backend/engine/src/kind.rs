@@ -1,8 +1,8 @@
 //! The kinds of record.
 
 /// The single list of kinds: the number on disk, which never changes its meaning, the display name,
-/// and the PostgreSQL table with the layout version that added it. Tables without one are created
-/// by the layout files.
+/// and the PostgreSQL table with the layout version that added the table. Tables without a layout
+/// version are created by the layout files.
 macro_rules! kinds {
     ($(
         #[doc = $doc:literal]
@@ -100,8 +100,8 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether changes of such records are written to the change log. No one follows changes of
-    /// attempts, facts, counters, health, budgets or expectations.
+    /// Whether changes of such records are written to the change log. Changes of attempts, facts,
+    /// counters, health, budgets and expectations are not followed by any reader.
     pub fn is_logged(self) -> bool {
         !matches!(
             self,

@@ -1,7 +1,7 @@
 //! The boundary between decisions and storage: versioned records and named indexes.
 //!
-//! An engine only persists. The layer above decides from what it read and writes sets of changes,
-//! each of which expects a version. An engine applies a set atomically. Nothing above may assume a
+//! An engine only persists. The layer above reads, decides and writes sets of changes, each of
+//! which expects a version. An engine applies a set atomically. Layers above must not assume a
 //! single process, a single writer or shared memory.
 
 mod change;
@@ -142,7 +142,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
     }
 
     /// Reads the change log after a position. Returns `None` if the position was trimmed or never
-    /// existed; a position newer than this process knows is looked up in the store first.
+    /// existed. A position newer than the newest one known to this process is looked up in the
+    /// store first.
     async fn log_after(
         &self,
         after: LogPosition,
@@ -166,9 +167,9 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(known)
     }
 
-    /// Reads the current state of everything that changed after a position in the log. Reads at
-    /// least one step of the log, then more up to about `bytes`. Returns `None` if the position was
-    /// trimmed.
+    /// Reads the current state of all records that changed after a position in the log: at least
+    /// one log entry, then further entries until about `bytes` bytes are read. Returns `None` if
+    /// the log was trimmed past that position.
     async fn changes_after(
         &self,
         after: LogPosition,
@@ -180,9 +181,9 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// Returns the newest position at which records of these kinds were changed, or a later one, as
     /// far as this process knows. A follower of these kinds need not read the log while this is not
-    /// after its own position. It must not move its position here, since the commit may not be
-    /// readable yet, but only to the end of what it read or to a [`Engine::log_signal`] read before
-    /// this call.
+    /// after its own position. It must not move its position to the returned one, since that commit
+    /// may not be readable yet, but only to the end of the entries it has read, or to a
+    /// [`Engine::log_signal`] read before this call.
     fn last_changed(&self, _kinds: &[Kind]) -> LogPosition {
         *self.log_signal().borrow()
     }
@@ -217,12 +218,12 @@ pub trait Engine: Debug + Send + Sync + 'static {
         &SingleProcess
     }
 
-    /// Completes queued writes, closes the store and leaves the cluster, so that no one waits for
-    /// this process. Nothing can be written afterwards.
+    /// Completes queued writes, closes the store and leaves the cluster, so that no process waits
+    /// for this one. All writes fail afterwards.
     ///
-    /// Once it returns, everything applied is where the next opening reads it, whatever durability
-    /// single commits have. Dropping an engine loses nothing it confirmed as durable, but other
-    /// losses go unnoticed.
+    /// Once this method returns, the next opening reads all applied sets, regardless of the
+    /// durability of single commits. Dropping an engine loses no set that it confirmed as durable,
+    /// but other losses are not detected.
     ///
     /// # Errors
     ///
@@ -237,8 +238,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Whether other processes may use the same records. If not, everything an earlier process
-    /// started has ended.
+    /// Whether other processes may use the same records. If not, all work started by an earlier
+    /// process has ended.
     fn is_shared(&self) -> bool;
 }
 

@@ -11,15 +11,15 @@ pub const STORE_BATCH_SETS_MAX: usize = 2_000;
 /// Bytes of sets of changes after which a commit is full.
 pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of the service's own changes, such as deliveries and releases, that a commit accepts
-/// before it needs as many bytes of other changes: users and clients wait for those in the next
-/// commit.
+/// before it requires as many bytes of other changes. Users and clients would otherwise wait for
+/// the next commit.
 pub const STORE_BATCH_OWN_BYTES: usize = 64 * 1024;
 /// File size from which every commit saves the data that a repair would otherwise compute by
-/// scanning. Smaller files are scanned fast enough.
+/// scanning. Scanning a smaller file is fast enough.
 pub const STORE_QUICK_REPAIR_FROM: u64 = 128 * 1024 * 1024;
 /// Bytes of changes in memory that trigger a move into the store's file.
 pub const STORE_MEMORY_BYTES: usize = 32 * 1024 * 1024;
-/// Size of each of the two log files in bytes, unless one commit needs more.
+/// Size of each of the two log files in bytes, unless one commit requires more.
 pub const STORE_LOG_BYTES: u64 = 64 * 1024 * 1024;
 /// Number of index runs of similar size that are merged into one.
 pub const STORE_RUNS_UNITED: usize = 8;
@@ -35,8 +35,8 @@ pub const STORE_OPEN_TIME_MAX: Duration = Duration::from_secs(8);
 pub const STORE_SILENCE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Lock timeout of a commit.
 pub const STORE_LOCK_TIME_MAX: Duration = Duration::from_secs(5);
-/// Time a started commit may be idle. A process that stalls inside a commit blocks others this long
-/// for each of its three writers.
+/// Time for which a started commit may be idle. A process that stalls inside a commit blocks other
+/// processes this long for each of its three writers.
 pub const STORE_STANDSTILL_MAX: Duration = Duration::from_secs(2);
 /// Timeout of a database read.
 pub const STORE_READ_TIME_MAX: Duration = Duration::from_secs(30);
@@ -44,7 +44,7 @@ pub const STORE_READ_TIME_MAX: Duration = Duration::from_secs(30);
 pub const STORE_COMMIT_TIME_MAX: Duration = Duration::from_secs(30);
 /// Timeout for resolving a commit in doubt, and for retrying one after transient errors.
 pub const STORE_DOUBT_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time a confirmed commit waits for earlier commits to become readable in the log.
+/// Time for which a confirmed commit waits for earlier commits to become readable in the log.
 pub const STORE_STEPS_TIME_MAX: Duration = Duration::from_millis(250);
 /// Bytes of the newest change log steps cached next to a database.
 pub const STORE_STEPS_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -55,24 +55,24 @@ pub const STORE_NODE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 /// Time without a response from the database after which waiting calls fail and the node is not
 /// ready.
 pub const STORE_AWAY_AFTER: Duration = Duration::from_secs(5);
-/// Time after its last renewal when a node counts as dead and others take over its slots.
+/// Time after its last renewal when a node counts as dead and other nodes take over its slots.
 pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
 /// Time without progress after which a node gives up its slots and leadership.
 pub const STORE_LEADER_STALL_MAX: Duration = Duration::from_secs(30);
 /// Interval at which an idle node records progress.
 pub const STORE_LEADER_ADVANCED_EVERY: Duration = Duration::from_secs(5);
-/// First time for which a stalled node leaves its work to others; doubled each time, up to
+/// First time for which a stalled node leaves its work to other nodes; doubled each time, up to
 /// [`STORE_REST_TIME_MAX`].
 pub const STORE_REST_TIME_MIN: Duration = Duration::from_secs(15);
-/// Maximum time for which a stalled node leaves its work to others. After the same time without a
-/// stall, the time starts from [`STORE_REST_TIME_MIN`] again.
+/// Maximum time for which a stalled node leaves its work to other nodes. After the same time
+/// without a stall, the time starts from [`STORE_REST_TIME_MIN`] again.
 pub const STORE_REST_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// Time after its last renewal when a node may no longer write.
 pub const STORE_NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Connections of a node that are not used for reads: three writers, one follower, one for liveness
 /// and one for backups.
 pub const STORE_CONNECTIONS_APART: usize = 6;
-/// Default number of database connections per node; each of those for reads serves many concurrent
-/// calls.
+/// Default number of database connections per node. Each connection for reads serves many
+/// concurrent calls.
 pub const STORE_CONNECTIONS: usize = 10;
 pub const STORE_CONNECTIONS_MAX: usize = 100;

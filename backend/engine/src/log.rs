@@ -1,4 +1,4 @@
-//! The change log: its steps and the records that they name.
+//! The change log: its entries, and the records that they name.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub struct Delta {
     pub through: LogPosition,
     /// The newest position at that time; equal to `through` if the delta is complete.
     pub head: LogPosition,
-    /// The changed records, each once.
+    /// The changed records, without duplicates.
     pub changed: Vec<ChangedRecord>,
     /// If the delta is complete, all records of the kinds that are not logged, except attempts.
     pub unlogged: Vec<(Kind, Vec<u8>, Row)>,
@@ -49,8 +49,8 @@ impl Delta {
         Kind::Expectation,
     ];
 
-    /// Returns the records named by log steps, each once, and the last step used. Stops when the
-    /// names reach `bytes`.
+    /// Returns the records named by log steps, without duplicates, and the last step used. Stops
+    /// when the names reach `bytes`.
     pub(super) fn changed_records(
         steps: Vec<LogStep>,
         bytes_max: usize,

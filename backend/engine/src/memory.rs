@@ -1,4 +1,4 @@
-//! An engine without a disk: the reference for the others, used in tests.
+//! An engine without a disk: the reference for the other engines, used in tests.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -63,7 +63,7 @@ impl MemoryEngine {
         *self.space.lock().unwrap_or_else(PoisonError::into_inner) = space;
     }
 
-    /// Makes every write fail with `error` from now on; `None` ends that.
+    /// Makes every write fail with `error` from now on. `None` restores normal operation.
     pub fn fail_writes(&self, error: Option<&EngineError>) {
         match error {
             Some(error) => self.observed.record_failure(error),
@@ -72,7 +72,7 @@ impl MemoryEngine {
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
-        // A set is checked before anything is written, so a panic leaves it consistent.
+        // A set is checked before any write, so a panic leaves the tables consistent.
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -28,18 +28,18 @@ pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// A precondition of a set of changes: that the process still owns a slot in the same epoch.
+/// A precondition of a set of changes: the process still owns a slot in the same epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim {
     pub slot: u16,
-    /// Rises whenever the slot changes its owner.
+    /// Increases whenever the slot changes its owner.
     pub epoch: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnedSlot {
     pub epoch: u64,
-    /// Set if another process is to own the slot. No new work starts then, and once nothing is in
+    /// Set if another process is to own the slot. No new work starts then, and once no work is in
     /// flight, this number is passed to [`crate::Cluster::vacate`].
     pub leaving: Option<u64>,
 }

@@ -7,10 +7,10 @@ const LIFE: u64 = 1 << 40;
 /// Positions reserved per millisecond; more than there can be commits.
 const PLACES_PER_MS: u64 = 1 << 14;
 
-/// A position in the change log of a store. It covers all commits up to it.
+/// A position in the change log of a store. It covers all commits up to that position.
 ///
-/// Its content is private to the engine. An engine with one log per writer would store a number for
-/// each, so positions are only partially ordered.
+/// The content of a position is private to the engine. An engine with one log per writer would
+/// store a number for each, so positions are only partially ordered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Hash)]
 pub struct LogPosition(u64);
 
@@ -18,7 +18,7 @@ impl LogPosition {
     /// The position before the first commit.
     pub const START: Self = Self(0);
 
-    /// Returns the number used for it in files, tokens and metrics.
+    /// Returns the number that represents the position in files, tokens and metrics.
     pub const fn to_number(self) -> u64 {
         self.0
     }
@@ -41,9 +41,9 @@ impl LogPosition {
     }
 
     /// Returns the first position of a store restored at `now_ms` from a backup up to this
-    /// position. It is far beyond anything the old service wrote later, so that tokens of the old
-    /// store are never valid in the new one. Of two restores of one backup, the later begins beyond
-    /// everything the earlier wrote.
+    /// position. It is far beyond all positions that the old service wrote later, so tokens of the
+    /// old store are never valid in the new one. If a backup is restored twice, the later store
+    /// begins beyond all positions of the earlier one.
     #[must_use]
     pub fn first_after_restore(self, now_ms: i64) -> Self {
         let by_time = u64::try_from(now_ms).unwrap_or_default();

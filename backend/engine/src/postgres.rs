@@ -1,12 +1,12 @@
 //! The engine in a PostgreSQL database, which several processes can share.
 //!
 //! The caller encodes a set of changes (`set`, `cell`) and queues it for the writer of its lane
-//! (`writer`). The writer takes everything that waits, plans it as a few statements over arrays
+//! (`writer`). The writer takes all waiting sets, plans them as a few statements over arrays
 //! (`plan`, `query`, `layout`) and pipelines BEGIN, the statements and COMMIT (`burst`). The
-//! statements check the expectations of each set; a violation aborts the transaction, and one read
+//! statements check the expectations of each set. A violation aborts the transaction, and one read
 //! then finds the conflicting sets (`isolate`). The order of the log is a single row that is locked
-//! as late as possible. When the connection breaks, the writer raises the epoch of its row: a
-//! commit in doubt is then in the log or never will be (`writer`).
+//! as late as possible. When the connection breaks, the writer raises the epoch of its row. A
+//! commit in doubt is then either in the log already or can no longer be added (`writer`).
 //!
 //! Reads are single statements over a few shared sessions (`readers`, `session`), and one task
 //! follows the log for all (`follower`, `known`). Each process is a node that renews its liveness
@@ -87,7 +87,7 @@ const BEYOND: [u8; 64] = [u8::MAX; 64];
 
 /// Time for which events from senders are refused after a write found the database full.
 const EVENT_PAUSE: Duration = Duration::from_secs(1);
-/// Interval at which the log is polled for commits of others.
+/// Interval at which the log is polled for commits of other nodes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(25);
 
 #[derive(Debug)]
@@ -95,7 +95,7 @@ pub struct PostgresEngine {
     known: Arc<LogCache>,
     admin: Queue,
     bulk: Queue,
-    /// For the slots that this node owns, and its leadership.
+    /// Writes for the slots that this node owns, and for its leadership.
     owner: Queue,
     readers: Arc<Readers>,
     address: Arc<Address>,
@@ -108,7 +108,7 @@ pub struct PostgresEngine {
 
 impl PostgresEngine {
     /// Opens an existing store as a node. Without a node, the engine has no clock and never leads,
-    /// and nothing is divided.
+    /// and work is not divided.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl PostgresEngine {
     }
 
     fn leader(&self) -> MutexGuard<'_, Option<u64>> {
-        // Every statement leaves it consistent, so poisoning is harmless.
+        // Every statement leaves the value consistent, so poisoning is harmless.
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,7 +185,7 @@ impl PostgresEngine {
             let lead = (column_bytes(&row, 1)?, column_bytes(&row, 2)?);
             found[element_index(&row, ranges.len())?].push(lead);
         }
-        // Within a range, the order is that of the keys, whatever the order of the rows.
+        // Within a range, the order is that of the keys, regardless of the order of the rows.
         for leads in &mut found {
             match direction {
                 Direction::Ascending => leads.sort_unstable(),
@@ -216,8 +216,8 @@ fn column_bytes(row: &DatabaseRow, column: usize) -> Result<Vec<u8>, EngineError
     Ok(get::<&[u8]>(row, column)?.to_vec())
 }
 
-/// Returns the index of the requested element that a row belongs to, from its first column, which
-/// counts from 1.
+/// Returns the index of the requested element that a row belongs to. The first column of the row
+/// contains it, counted from 1.
 fn element_index(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
     let number: i64 = get(row, 0)?;
     let at = usize::try_from(number - 1).ok().filter(|at| *at < count);
@@ -301,8 +301,8 @@ impl Engine for PostgresEngine {
         lane: Lane,
         set: crate::change::ChangeSet,
     ) -> Result<Applied, EngineError> {
-        // The remaining space of a full database is for the service's own work. An event is let
-        // through occasionally to detect that there is space again.
+        // The remaining space of a full database is for the service's own work. An event is
+        // accepted occasionally to detect that there is space again.
         let needs_space = set.is_refused(lane, DiskShare::Reserve);
         if needs_space && self.address.observed.was_full_within(EVENT_PAUSE) {
             return Err(EngineError::Full("the database has no space left".into()));

@@ -2,8 +2,8 @@
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Rises with every change of the record; versions are not reused after a delete. Not a
-    /// position in the change log.
+    /// Increases with every change of the record. Versions are not reused after a delete. A version
+    /// is not a position in the change log.
     pub version: u64,
     pub value: Vec<u8>,
 }
@@ -48,7 +48,7 @@ impl Range {
         }
     }
 
-    /// Excludes everything up to and including a key.
+    /// Excludes all keys up to and including a key.
     pub fn exclude_through(&mut self, key: &[u8]) {
         self.start = [key, &[0]].concat();
     }

@@ -1,17 +1,17 @@
 //! The engine on a disk: a log in front of a tree, each written by one thread and read by all
 //! callers.
 //!
-//! `apply` encodes a set of changes and queues it (`set`, `queue`). The writer takes everything
-//! that waits as a group, checks the expectations of each set (`compare`), and writes the group to
-//! the log with one write and one sync (`wal`, `batch`). Then it publishes the group in memory
-//! (`memtable`, `layers`) and completes the waiting calls: whatever is visible is on disk. When
+//! `apply` encodes a set of changes and queues it (`set`, `queue`). The writer takes all waiting
+//! sets as a group, checks the expectations of each set (`compare`), and writes the group to the
+//! log with one write and one sync (`wal`, `batch`). Then it publishes the group in memory
+//! (`memtable`, `layers`) and completes the waiting calls, so all visible data is on disk. When
 //! memory is full, the log switches to its other file, and the mover writes the rows into the redb
-//! tree in one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `union`,
-//! `filter`).
+//! tree in one large commit (`mover`, `put`). Entries by event are written as a sorted run (`runs`,
+//! `union`, `filter`).
 //!
 //! A reader takes a lock-free snapshot of the layers: memory, memory being moved, runs, tree
-//! (`view`, `merge`, `tree`). Opening moves what a crash left in the log; closing leaves the log
-//! empty. Below the tree, `blocks` and `journal` detect bytes that were changed on disk.
+//! (`view`, `merge`, `tree`). Opening moves the frames that a crash left in the log. Closing leaves
+//! the log empty. Below the tree, `blocks` and `journal` detect bytes that were changed on disk.
 
 mod arena;
 mod batch;
@@ -89,9 +89,9 @@ use crate::{
     read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 
-/// Maximum number of rows read on the caller's thread; more are read on a blocking thread.
+/// Maximum number of rows read on the caller's thread. Larger reads use a blocking thread.
 const INLINE_ROWS_MAX: usize = 32;
-/// Maximum number of keys looked up on the caller's thread; most are in memory or known to be
+/// Maximum number of keys looked up on the caller's thread. Most keys are in memory or known to be
 /// absent.
 const INLINE_KEYS_MAX: usize = 1_000;
 
@@ -101,7 +101,7 @@ const COUNT_STEP: usize = 20_000;
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     pub cache_bytes: usize,
-    /// File size in bytes from which commits save what a repair would otherwise compute.
+    /// File size in bytes from which commits save the data that a repair would otherwise compute.
     pub quick_repair_from: u64,
     /// The change log position before the first commit of a new file.
     pub first_position: LogPosition,
@@ -132,8 +132,9 @@ impl Settings {
 
 /// An engine that keeps records in a redb file behind a log.
 ///
-/// [`Engine::close`] completes queued writes, moves what is in memory and closes the file. Dropping
-/// it does the same as far as possible; the next opening moves what is still in the log.
+/// [`Engine::close`] completes queued writes, moves the rows in memory and closes the file.
+/// Dropping the engine does the same as far as possible; the next opening moves the remaining rows
+/// of the log.
 #[derive(Debug)]
 pub struct RedbEngine {
     medium: Arc<dyn Medium>,
@@ -169,12 +170,12 @@ struct ReadFailure {
 }
 
 impl RedbEngine {
-    /// Opens the file of a medium, or creates it if it is empty. What an earlier process left in
-    /// the log is in the tree when this returns.
+    /// Opens the file of a medium, or creates it if it is empty. When this function returns, the
+    /// log of an earlier process is in the tree.
     ///
     /// # Errors
     ///
-    /// Returns [`EngineError::Corrupt`] if the file or the log is damaged or foreign,
+    /// Returns [`EngineError::Corrupt`] if the file or the log is damaged or foreign. Returns
     /// [`EngineError::Incomplete`] if a part of the log is missing and that is not accepted, and
     /// other errors if the medium fails.
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
@@ -248,7 +249,7 @@ impl RedbEngine {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the threads to end, and returns those not asked before.
+    /// Asks the threads to end, and returns those that were not asked before.
     fn stop_threads(&self) -> Vec<WorkerThread> {
         self.shared.queue.close();
         std::mem::take(&mut self.threads())
@@ -303,8 +304,8 @@ fn join_threads(threads: Vec<WorkerThread>) -> Result<(), EngineError> {
 }
 
 impl Shared {
-    /// Reads a snapshot of the layers. Must be short: pages of the tree that it sees cannot be
-    /// reused.
+    /// Reads a snapshot of the layers. Must be short, because pages of the tree in the snapshot
+    /// cannot be reused.
     fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, ReadFailure> {
         let layers = self.layers.get();
         work(&View::from_layers(&layers)).map_err(|failure| {

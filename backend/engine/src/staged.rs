@@ -1,5 +1,5 @@
-//! An engine on top of another one that buffers writes, to be applied as one set of changes.
-//! Operations written for one resource each can be committed together this way.
+//! An engine on top of another engine that buffers writes, to be applied as one set of changes.
+//! This allows operations that each write one resource to be committed together.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -34,7 +34,7 @@ pub struct StagedEngine {
 #[derive(Debug, Default)]
 struct StagedState {
     records: BTreeMap<(u8, Vec<u8>), StagedRecord>,
-    /// Entries that differ from the base; `None` for removed ones.
+    /// Entries that differ from the base. Removed entries are `None`.
     entries: HashMap<Index, BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
     log: Vec<LogStep>,
     /// The version of the newest change; higher than any in the base.
@@ -49,7 +49,7 @@ struct StagedRecord {
     row: Option<Row>,
     /// Whether its value differs from the base's.
     is_written: bool,
-    /// Counters to add, as long as nothing else is written.
+    /// Counters to add, as long as there are no other changes.
     added: Vec<i64>,
     remove: BTreeSet<Entry>,
     add: BTreeSet<Entry>,
@@ -70,7 +70,7 @@ impl StagedEngine {
         })
     }
 
-    /// Returns the buffered changes, each record once, with the expected state of the base.
+    /// Returns the buffered changes, one per record, with the expected state of the base.
     pub fn take_changes(&self) -> Vec<Change> {
         let mut staged = self.lock_staged();
         let records = std::mem::take(&mut staged.records);
@@ -94,7 +94,7 @@ impl StagedEngine {
     }
 
     fn lock_staged(&self) -> MutexGuard<'_, StagedState> {
-        // A set is checked before anything is buffered, so a panic leaves it consistent.
+        // A set is checked before any change is buffered, so a panic leaves the state consistent.
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -165,7 +165,7 @@ impl StagedState {
 }
 
 /// Overlays the differences on a walk over the base. `base` must contain `limit` rows plus one for
-/// each key in `differs`, or all there are.
+/// each key in `differs`, or all rows of the range.
 fn overlay<V>(
     base: Vec<(Vec<u8>, V)>,
     differs: BTreeMap<Vec<u8>, Option<V>>,
@@ -327,7 +327,7 @@ impl Engine for StagedEngine {
             .map(|steps| steps.iter().take(limit).cloned().collect()))
     }
 
-    /// No one follows changes that are not applied yet.
+    /// Changes that are not applied yet have no followers.
     async fn changes_after(
         &self,
         _after: LogPosition,

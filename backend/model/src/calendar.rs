@@ -35,7 +35,8 @@ pub struct Span {
     pub start_ms: i64,
     /// The exclusive end, in milliseconds since 1970.
     pub end_ms: i64,
-    /// Change of its length by a change of the clocks, in milliseconds; negative if it is shorter.
+    /// The amount by which a clock change makes the span longer, in milliseconds; negative if it is
+    /// shorter.
     pub longer_ms: i64,
 }
 
@@ -49,8 +50,7 @@ pub struct CalendarStatus {
 
 #[derive(Debug)]
 pub struct SpansFound {
-    /// The spans that overlap the range, in order. They are not limited to it, except where merged
-    /// spans last longer than any single one.
+    /// The spans that overlap the range, in order. They may extend past its ends.
     pub spans: Vec<Span>,
     /// The end of the known spans, in milliseconds since 1970: the end of the range, or earlier if
     /// continuing would have cost too much.
@@ -64,7 +64,7 @@ pub struct PreparedCalendar {
     zone: TimeZone,
     windows: Vec<PreparedWindow>,
     except: Vec<Arc<PreparedCalendar>>,
-    /// The last status computed and the time from which it holds; most lookups are for consecutive
+    /// The last computed status and the time from which it holds. Most lookups are for consecutive
     /// times.
     known: Mutex<Option<CachedStatus>>,
 }
@@ -89,14 +89,11 @@ const HORIZONS: [SignedDuration; 4] = [
     SignedDuration::from_hours(10 * 366 * 24),
 ];
 
-/// Upper bound for a change of the clocks.
+/// Upper bound for a clock change.
 const SHIFT_MAX: SignedDuration = SignedDuration::from_hours(26);
 
 impl PreparedCalendar {
     /// Prepares a calendar; `except` are the calendars that it excludes.
-    ///
-    /// # Errors
-    /// Returns [`MissingZone`] if this machine does not know the time zone.
     pub fn new(calendar: &Calendar, except: Vec<Arc<Self>>) -> Result<Self, MissingZone> {
         let windows = calendar.windows.iter().map(|window| PreparedWindow {
             starts: Starts::new(window),
@@ -223,7 +220,8 @@ impl PreparedCalendar {
 }
 
 impl PreparedWindow {
-    /// Adds the spans in a range. Returns the day at which it ran out of steps, if it did.
+    /// Adds the spans in a range. Returns the day at which the step budget was exhausted, if it
+    /// was.
     fn add_spans(
         &self,
         (start, end): (Timestamp, Timestamp),
@@ -282,7 +280,7 @@ impl PreparedWindow {
                 let nominal = next(local, time)?;
                 let usual = nominal.duration_since(local);
                 let end = zone.to_ambiguous_timestamp(nominal).later().ok()?;
-                // Both are in a gap, so that the start was moved past the end.
+                // Both are in a gap, and the start was moved past the end.
                 let end = if end > start {
                     end
                 } else {

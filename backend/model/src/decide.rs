@@ -1,9 +1,10 @@
-//! Decides who is notified about an occurrence and why not: a pure decision, made on every change
-//! of an occurrence and repeated to explain it.
+//! Decides which receivers are notified about an occurrence, and records the reason for each rule
+//! that does not notify. The decision is pure, made on every change of an occurrence and repeated
+//! to explain it.
 //!
 //! Choices that the contract leaves open:
 //! - Rules are evaluated on every change of an occurrence, regardless of its author. A late event
-//!   is only counted and changes nothing that rules evaluate.
+//!   is only counted and does not change the fields that rules evaluate.
 //! - Only events repeat notifications: a change by an operator or by ageing can cause an opening
 //!   message, but never a repeat.
 //! - A closed occurrence matches only triggers that use the status, and its messages contain
@@ -21,14 +22,15 @@
 //! - A notification that is only held is stored in the occurrence, one per rule, and is
 //!   re-evaluated with the current definitions when a hold may have ended. Closing messages are not
 //!   held. If the occurrence closes while its opening message is held, the message is skipped. Of
-//!   held updates only the last state counts, and nothing is sent if it equals the last notified
+//!   held updates only the last state counts, and no message is sent if it equals the last notified
 //!   state and no repeat is due.
-//! - A rule with grouping sends nothing on its own: an occurrence that is not held otherwise joins
-//!   a group, waits for its next message, and is included by a step of [`StepKind::NotifyGroup`].
+//! - A rule with grouping sends no separate messages: an occurrence that is not held otherwise
+//!   joins a group, waits for its next message, and is included by a step of
+//!   [`StepKind::NotifyGroup`].
 //!   Once reported with a group, it is always reported with it, including its close. An occurrence
 //!   that only matches once closed is sent on its own.
-//! - An event that opens too often within a rule's window is flapping for that rule until nothing
-//!   opens or closes for a while. Notified receivers get no closing and opening messages in that
+//! - An event that opens too often within a rule's window is flapping for that rule until it neither
+//!   opens nor closes for a while. Notified receivers get no closing and opening messages in that
 //!   time: the next occurrences inherit the due closing message in the same thread, and one message
 //!   reports the state once it settles. Other changes are reported immediately.
 //! - The decisions of a shadow rule are recorded as if sent, but never make a closing message due.

@@ -1,5 +1,5 @@
-//! The domain types. They cannot hold invalid values, and know nothing of I/O, clocks, wire or disk
-//! formats.
+//! The domain types. They cannot hold invalid values, and are independent of I/O, clocks, wire and
+//! disk formats.
 
 pub mod any_resource;
 pub mod audit;

@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 /// The process that runs a computation.
 pub trait ComputeHost: Send + Sync {
-    /// Whether the caller has disconnected, in which case any result is acceptable.
+    /// Whether the caller has disconnected. Any result is then acceptable.
     fn is_over(&self) -> bool;
 
-    /// Runs uninterruptible work where it does not block others.
+    /// Runs uninterruptible work on a thread where it does not block other work.
     fn run_apart(&self, work: &mut (dyn FnMut() + Send));
 }
 

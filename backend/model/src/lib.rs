@@ -1,7 +1,7 @@
 //! The domain model of events, rules and messages, and its decisions, without a store, network or
 //! clock.
 //!
-//! Everything here is a function of its arguments, so that decisions can be repeated, explained and
+//! Every function depends only on its arguments, so that decisions can be repeated, explained and
 //! replayed.
 
 pub mod calendar;

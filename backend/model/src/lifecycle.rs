@@ -11,29 +11,28 @@ use crate::{
     limits::{HISTORY_MAX, REPORT_LATE_MAX_MS},
 };
 
-/// The review time of an occurrence that needs no review.
+/// The review time of an occurrence that requires no review.
 pub const REVIEW_NEVER_MS: i64 = i64::MAX;
 
-/// An accepted event and its origin.
 #[derive(Debug, Clone)]
 pub struct Arrival<'a> {
     pub event: &'a IncomingEvent,
-    /// The client that sent it; `None` if the service did.
+    /// The client that sent the event; `None` if the service did.
     pub author: Option<&'a Name>,
-    /// The rules that led to it, oldest first.
+    /// The rules that caused the event, oldest first.
     pub chain: &'a [RecordId],
     pub trace: Option<TraceContext>,
-    /// Time it was accepted, in milliseconds since 1970.
+    /// Time at which the event was accepted, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventEffect {
-    /// It was applied to the current occurrence.
+    /// The event was applied to the current occurrence.
     Repeated(Transition),
-    /// It arrived too late and was only counted.
+    /// The event arrived too late and was only counted.
     Counted,
-    /// It opened a new occurrence after the newest one.
+    /// The event opened a new occurrence after the newest one.
     Opened(Box<Occurrence>),
 }
 
@@ -67,7 +66,7 @@ pub struct Cause<'a> {
     pub now_ms: i64,
 }
 
-/// Applies an event to the occurrence it continues or follows. If it opens another occurrence,
+/// Applies an event to the occurrence that it continues or follows. If it opens another occurrence,
 /// `key` becomes its key.
 ///
 /// An event is late if it is older than the newest one of the occurrence, regardless of who closed
@@ -88,7 +87,7 @@ pub fn receive(
     let now_ms = arrival.now_ms;
     let status = status(newest, event, now_ms);
     let is_end = status == Some(Status::Closed);
-    // Nothing stored can have been received in the future, even if an older version recorded so.
+    // No stored event can have been received in the future, even if an older version recorded so.
     let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
     let is_late = is_before && !newest.reports.is_from_known_reporter(event.report);
     if is_late || is_overtaken(newest, event, is_end, now_ms) {
@@ -135,9 +134,9 @@ pub fn receive(
     EventEffect::Repeated(transition)
 }
 
-/// Returns the status that an event gives the occurrence. This is also closed if the expiry is in
-/// the future only because the clock of its reporter is ahead, or if the event only updates open
-/// occurrences and this one is closed.
+/// Returns the status that an event gives to the occurrence. The status is also closed if the
+/// expiry is in the future only because the clock of the reporter is ahead, or if the event only
+/// updates open occurrences and this one is closed.
 pub fn status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> Option<Status> {
     let is_cut_short =
         event.expire_ms.is_some() && newest.reports.is_cut_short(event.report, now_ms);
@@ -148,9 +147,9 @@ pub fn status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> Option
     }
 }
 
-/// Whether the open occurrence, of an identity assigned by an earlier version, is about the alert
-/// that the event reports: it began at the same time and, unless this is its end, has the same
-/// severity.
+/// Whether an open occurrence whose identity was assigned by an earlier version is about the alert
+/// that the event reports. It must have begun at the same time and, unless the event is its end,
+/// have the same severity.
 pub fn continues(folded: &Occurrence, event: &IncomingEvent) -> bool {
     let began_ms = event.report.began_ms;
     let is_end = event.status == Some(Status::Closed);
@@ -159,7 +158,7 @@ pub fn continues(folded: &Occurrence, event: &IncomingEvent) -> bool {
         && (is_end || event.severity == Some(folded.severity))
 }
 
-/// Whether earlier reports supersede an event: it is an end of an earlier condition or from one of
+/// Whether earlier reports supersede an event: it is the end of an earlier condition or of one of
 /// several reporters, or a late report of a condition that just ended.
 fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms: i64) -> bool {
     let (reports, report) = (&newest.reports, event.report);
@@ -194,7 +193,7 @@ fn received_ms(arrival: &Arrival<'_>) -> Option<i64> {
     (arrival.event.timestamp_ms > arrival.now_ms).then_some(arrival.now_ms)
 }
 
-/// Replaces the content that the event provides and keeps the rest. Returns whether anything
+/// Replaces the content that the event provides and keeps the rest. Returns whether the content
 /// changed.
 fn replace_content(known: &mut Occurrence, event: &IncomingEvent) -> bool {
     let mut replaced = false;
@@ -286,7 +285,7 @@ fn open(
 }
 
 /// Applies a change of severity, status, acknowledgement or assignee, records it in the history,
-/// and returns what changed.
+/// and returns the changes.
 pub fn apply_change(
     occurrence: &mut Occurrence,
     change: &StateChange,
@@ -376,20 +375,20 @@ fn note(occurrence: &mut Occurrence, cause: Cause<'_>, field: Field, from: &str,
 /// The action that the review of an occurrence requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Review {
-    /// None before this time, in milliseconds since 1970.
+    /// No action is required before this time, in milliseconds since 1970.
     Later(i64),
-    /// Close it: no event was received for too long.
+    /// Close the occurrence: no event was received for too long.
     Age,
-    /// Close it: the expiry set by its sender passed.
+    /// Close the occurrence: the expiry set by the sender passed.
     Expire,
-    /// Delete it: its retention has passed.
+    /// Delete the occurrence: its retention has passed.
     Forget,
 }
 
 /// Reviews an occurrence whose review is due.
 ///
-/// The review time does not move with every repeat, which saves changes of index entries; repeats
-/// are taken into account here instead.
+/// The review time does not move with every repeat, which saves changes of index entries. Instead,
+/// repeats are taken into account here.
 pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -> Review {
     let since_ms = occurrence
         .close

@@ -16,18 +16,18 @@ pub const WELL_AGAIN_AFTER: usize = 5;
 pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
 pub const CLAUSES_MAX: usize = 500;
 pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
-/// Maximum number of snippets: templates that others include.
+/// Maximum number of snippets: templates that other templates include.
 pub const SNIPPETS_MAX: usize = 50;
 /// Maximum length of the name of a snippet, in bytes.
 pub const SNIPPET_NAME_MAX: usize = 64;
 pub const SNIPPET_BYTES_MAX: usize = 16 * 1024;
 /// Maximum total size of all snippets, in bytes.
 pub const SNIPPETS_BYTES_MAX: usize = 128 * 1024;
-/// Maximum depth of templates that include others.
+/// Maximum depth of templates that include other templates.
 pub const SNIPPET_DEPTH_MAX: usize = 4;
 pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
-/// Maximum number of steps to render a template: parts of it, list entries, name lookups, and each
-/// 64 bytes written or compared.
+/// Maximum number of steps to render a template. Each part, list entry and name lookup is a step,
+/// and so are each 64 bytes written or compared.
 pub const TEMPLATE_STEPS_MAX: usize = 100_000;
 /// Maximum number of steps to render all templates of a message.
 pub const MESSAGE_STEPS_MAX: usize = 200_000;
@@ -35,18 +35,17 @@ pub const MESSAGE_STEPS_MAX: usize = 200_000;
 pub const BLANK_STEPS_MAX: usize = 5_000;
 /// Maximum size of the name or kind of an event, in bytes.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
-/// Time after the end of a condition during which another reporter's report of it counts as late,
-/// and the maximum lead of a reporter's clock, in milliseconds.
+/// Time after the end of a condition during which a report of it by another reporter counts as
+/// late. Also the maximum lead of a reporter's clock. In milliseconds.
 pub const REPORT_LATE_MAX_MS: i64 = 150_000;
 pub const HISTORY_MAX: usize = 100;
 /// Maximum number of receivers notified by a response in all its rounds.
 pub const RESPONSE_RECEIVERS_MAX: usize = 500;
-/// Interval between evaluations of a held response whose hold ends at no known time, in
-/// milliseconds.
+/// Interval between evaluations of a held response whose hold has no known end, in milliseconds.
 pub const RESPONSE_HELD_REVIEW_MS: i64 = 60_000;
 /// Number of group members read at a time to find one that can carry the response.
 pub const RESPONSE_MOVES_AT_ONCE: usize = 20;
-/// Maximum number of silences and causes recorded for a held response; beyond these it is evaluated
+/// Maximum number of silences and causes recorded for a held response. With more, it is evaluated
 /// every [`RESPONSE_HELD_REVIEW_MS`].
 pub const RESPONSE_HOLDS_MAX: usize = 256;
 
@@ -57,17 +56,17 @@ pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
 pub const GROUP_MEMBERS_MAX: u32 = 10_000;
 /// Maximum number of members whose text is stored in a message.
 pub const GROUP_SHOWN_MAX: usize = 100;
-/// Maximum total size of the member texts stored in a message, in bytes.
+/// Maximum total size of the text of members stored in a message, in bytes.
 pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// Maximum number of members stored in a message whose templates name all members.
 pub const GROUP_ALL_SHOWN_MAX: usize = 500;
-/// Maximum total size of the member texts stored in a message whose templates name all members, in
-/// bytes.
+/// Maximum total size of the text of members stored in a message whose templates name all members,
+/// in bytes.
 pub const GROUP_ALL_SHOWN_BYTES_MAX: usize = 512 * 1024;
 pub const DIGEST_ROWS_MAX: usize = 200;
 /// Maximum number of messages whose occurrence a digest shows.
 pub const DIGEST_SHOWN_MAX: usize = 20;
-/// Maximum total size of the occurrence texts that a digest shows, in bytes.
+/// Maximum total size of the text of occurrences that a digest shows, in bytes.
 pub const DIGEST_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// Maximum number of excluded and of added dates in a window.
 pub const CALENDAR_DATES_MAX: usize = 500;

@@ -23,7 +23,7 @@ pub use links::{Links, SignLinks};
 /// The context of a message other than its content.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// The identity of the delivery; the time in it is the `timestamp` of the message.
+    /// The identity of the delivery. The time in it is the `timestamp` of the message.
     pub delivery_id: RecordId,
     /// The name of the destination; empty for the test of a draft without a name.
     pub destination_name: &'a str,
@@ -31,7 +31,7 @@ pub struct Context<'a> {
     pub links: &'a Links,
     /// The templates that templates of messages include.
     pub snippets: &'a Arc<Snippets>,
-    /// The content of the first delivery of its thread, if this one reports a change and the
+    /// The content of the first delivery of the thread, if this delivery reports a change and the
     /// destination shows both as one conversation.
     pub opening: Option<&'a Content>,
 }

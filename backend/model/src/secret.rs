@@ -6,8 +6,8 @@ use zeroize::Zeroize as _;
 
 pub const MASK: &str = "********";
 
-/// A secret text: `Debug` and `Display` show the mask, or nothing if it is empty. Its memory is
-/// wiped when it is dropped.
+/// A secret string. `Debug` and `Display` show the mask, or an empty string if the secret is empty.
+/// Its memory is wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(String);
 
@@ -20,7 +20,7 @@ impl Secret {
         self.0.is_empty()
     }
 
-    /// Returns the text, for the code that sends or seals it.
+    /// Returns the plain text, for the code that sends or encrypts it.
     pub fn reveal(&self) -> &str {
         &self.0
     }

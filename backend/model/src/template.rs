@@ -50,7 +50,6 @@ enum Part {
 }
 
 impl Template {
-    /// Whether it outputs a value unescaped (`{{{x}}}`).
     pub fn has_raw(&self) -> bool {
         fn any(parts: &[Part]) -> bool {
             parts.iter().any(|part| match part {
@@ -70,18 +69,10 @@ pub enum AnyTemplate {
 }
 
 impl AnyTemplate {
-    /// Parses a template that includes no others.
-    ///
-    /// # Errors
-    /// Returns the error and its position.
     pub fn parse(language: TemplateLanguage, source: &str) -> Result<Self, TemplateError> {
         Self::parse_with(language, source, &NO_SNIPPETS)
     }
 
-    /// Parses a template that may include snippets.
-    ///
-    /// # Errors
-    /// Returns the error and its position.
     pub fn parse_with(
         language: TemplateLanguage,
         source: &str,
@@ -95,11 +86,8 @@ impl AnyTemplate {
         }
     }
 
-    /// Parses a template and checks what is otherwise checked while rendering: the regular
-    /// expressions that it contains as literals.
-    ///
-    /// # Errors
-    /// Returns the error and its position.
+    /// Parses a template and also checks the regular expressions that it contains as literals,
+    /// which are otherwise checked while rendering.
     pub fn check(
         language: TemplateLanguage,
         source: &str,
@@ -111,10 +99,6 @@ impl AnyTemplate {
         }
     }
 
-    /// Renders the template.
-    ///
-    /// # Errors
-    /// Returns an error if a limit is exceeded or an expression fails.
     pub fn render(
         &self,
         data: &Variables,
@@ -129,9 +113,6 @@ impl AnyTemplate {
 
     /// Renders the template with every value escaped. In JSON, an unescaped value is kept if it is
     /// valid JSON on its own.
-    ///
-    /// # Errors
-    /// Returns an error if a limit is exceeded or an expression fails.
     pub fn render_simply(
         &self,
         data: &Variables,
@@ -160,7 +141,6 @@ impl AnyTemplate {
         }
     }
 
-    /// Whether it outputs a value unescaped.
     pub fn has_raw(&self) -> bool {
         match self {
             Self::Mustache(template) => template.has_raw(),
@@ -199,9 +179,9 @@ impl Variables {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct TemplateError {
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
     /// The error: a lower-case fragment without a full stop.
     pub message: String,

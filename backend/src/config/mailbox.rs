@@ -20,9 +20,6 @@ pub fn parse_mailboxes(text: &str) -> Result<Vec<Mailbox>, String> {
 }
 
 /// Parses a mailbox such as `ops@example.com` or `Ops <ops@example.com>`.
-///
-/// # Errors
-/// Returns a description of the expected form.
 pub fn parse_mailbox(text: &str) -> Result<Mailbox, String> {
     let wrong = || {
         let shown: String = text.trim().chars().take(SHOWN_CHARACTERS_MAX).collect();

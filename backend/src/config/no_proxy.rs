@@ -24,9 +24,6 @@ enum Hosts {
 impl NoProxy {
     /// Parses entries in the syntax of `NO_PROXY`: a host name, which includes its subdomains, an
     /// address or a network, each with an optional port, or `*` for all.
-    ///
-    /// # Errors
-    /// Returns a description of the expected form.
     pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let entries = entries.into_iter().map(Entry::parse);
         entries.collect::<Result<_, _>>().map(Self)

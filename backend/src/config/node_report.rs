@@ -23,7 +23,8 @@ const DIGEST_BYTES: usize = 6;
 pub struct NodeReport {
     /// Digest of each section of the settings file.
     pub sections: BTreeMap<String, String>,
-    /// Shared settings whose value in the file differs from the stored one, which takes precedence.
+    /// Shared settings whose value in the file differs from the stored value, which takes
+    /// precedence.
     pub ignored: Vec<String>,
     /// On the leader: destinations that have not been reached for a while.
     #[serde(default)]
@@ -83,7 +84,8 @@ impl NodeReport {
         digest(&self.sections)
     }
 
-    /// Returns the sections that differ from another node's; empty if either node has no report.
+    /// Returns the sections that differ from those of another node; empty if either node has no
+    /// report.
     pub fn differing_sections(&self, other: &Self) -> Vec<String> {
         if self.sections.is_empty() || other.sections.is_empty() {
             return Vec::new();

@@ -7,8 +7,8 @@ pub struct OidcConfig {
     /// Issuer URL, exactly as in the provider's tokens.
     pub issuer: String,
     pub client_id: String,
-    /// Audience of a token; if empty, the client id. With another one, access tokens are accepted
-    /// instead of ID tokens.
+    /// Audience of a token; if empty, the client id. If another audience is set, access tokens are
+    /// accepted instead of ID tokens.
     pub audience: String,
     /// Claim with the roles of a user; dots separate nested members.
     pub role_claim: String,
@@ -17,7 +17,7 @@ pub struct OidcConfig {
     pub editors: Vec<String>,
     pub operators: Vec<String>,
     pub viewers: Vec<String>,
-    /// Claim with the user's name; if empty, the first existing one of `email`,
+    /// Claim with the user's name. If empty, the first existing claim of `email`,
     /// `preferred_username` and `sub`.
     pub name_claim: String,
     /// Requested scopes, separated by spaces.

@@ -23,7 +23,7 @@ pub(crate) struct Backoff {
 pub(crate) struct AttemptCounts {
     /// Attempts that ended normally.
     pub(crate) made: u32,
-    /// Attempts interrupted because the service stopped, which do not indicate anything about the
+    /// Attempts interrupted because the service stopped, which do not say anything about the
     /// receiver.
     pub(crate) cut_off: u32,
 }
@@ -74,7 +74,7 @@ impl Backoff {
         tried.made >= self.attempts_max(settings) || tried.cut_off >= CUT_OFFS_MAX
     }
 
-    /// Returns the next step after a failed attempt, the last of `tried`; `random` is from 0 to 1.
+    /// Returns the next step after a failed attempt, the last of `tried`. `random` is from 0 to 1.
     pub(crate) fn next(
         &self,
         tried: AttemptCounts,

@@ -30,10 +30,10 @@ pub(crate) struct Breaker {
 /// The choice of message for probing an open breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// The last message that failed; a different one is more informative, if there is one.
+    /// The last message that failed. A different one is more informative, if there is one.
     pub(crate) not: Option<RecordId>,
-    /// Whether to probe with the newest message, so that a misconfigured destination does not use up
-    /// the attempts of older ones.
+    /// Whether to probe with the newest message, so that a misconfigured destination does not use
+    /// up the attempts of older ones.
     pub(crate) is_young: bool,
 }
 
@@ -43,8 +43,8 @@ pub(crate) fn is_severe(severity: Severity) -> bool {
 }
 
 impl Breaker {
-    /// Creates the breaker of a destination with consecutive failures from before this process; an
-    /// open one starts with a probe.
+    /// Creates the breaker of a destination with consecutive failures from before this process. An
+    /// open breaker starts with a probe.
     pub(crate) fn after_failures(failures: u32) -> Self {
         Self {
             failures,
@@ -52,7 +52,7 @@ impl Breaker {
         }
     }
 
-    /// Returns the number of attempts that may start, and the time from which they may, in
+    /// Returns the number of attempts that may start, and the time from which they may start, in
     /// milliseconds since 1970.
     pub(crate) fn allowance(&self, in_flight: usize) -> (usize, i64) {
         match (self.is_open(), in_flight) {
@@ -97,8 +97,9 @@ impl Breaker {
         self.failed_ms = self.failed_ms.saturating_add(by_ms);
     }
 
-    /// Records the outcome of an attempt. Rejecting a message for its content shows a healthy
-    /// receiver; a rate limit, or a rejected form that is followed by another, shows nothing about it.
+    /// Records the outcome of an attempt. Rejecting a message for its content shows that the
+    /// receiver is healthy. A rate limit, or a rejected form that is followed by another one, shows
+    /// nothing about the receiver.
     pub(crate) fn record_outcome(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
         if verdict.advice.is_inconclusive() {
             return;

@@ -8,8 +8,8 @@ use crate::{
     domain::{RecordId, Severity},
 };
 
-/// Number of deliveries that must die within [`WINDOW_MS`] before a report is made; a single
-/// delivery may itself be at fault.
+/// Number of deliveries that must die within [`WINDOW_MS`] before a report is made. A single
+/// delivery may itself be faulty.
 const OPENING: u32 = 3;
 /// Time without dead letters after which the problem is over.
 const WINDOW_MS: i64 = 3_600_000;
@@ -22,9 +22,9 @@ struct DeathTally {
     name: String,
     /// Times of the newest dead letters in milliseconds since 1970, at most [`OPENING`] of them.
     newest_ms: VecDeque<i64>,
-    /// The dead letters since the last problem was over.
+    /// The dead letters since the last problem ended.
     sum: Option<DeadSum>,
-    /// Count at which to report again; `None` if nothing was reported yet.
+    /// Count at which to report again; `None` before the first report.
     next: Option<u32>,
 }
 
@@ -45,7 +45,8 @@ impl DeathTally {
 
 impl DeadLetters {
     /// Records a dead letter. Returns a summary if it should be reported now: at the first severe
-    /// one or the third within an hour, and each time the count has doubled or a worse one is added.
+    /// dead letter or the third within an hour, and each time the count has doubled or a more
+    /// severe one is added.
     pub(crate) fn record(
         &mut self,
         destination: RecordId,
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(letters.remove_stopped(61 * MINUTE_MS), ["hook"]);
     }
     #[test]
-    fn severe_one_is_reported_immediately_and_sums_up_the_others() {
+    fn severe_dead_letter_is_reported_immediately_with_the_total() {
         let mut letters = DeadLetters::default();
         let mut record = |severity, minute| {
             let sum = letters.record(id(), "hook", severity, minute * MINUTE_MS);

@@ -35,7 +35,7 @@ pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bo
     }
 }
 
-/// Returns a delivery whose leased attempt did not begin, and thus does not count.
+/// Returns a delivery whose leased attempt did not begin, and which therefore does not count.
 pub(crate) fn release_lease(
     delivery: &Delivery,
     number: u32,
@@ -167,7 +167,7 @@ pub(crate) fn uses_attempt(verdict: &Verdict, early_for_ms: Option<i64>) -> bool
     verdict.outcome != Outcome::Delivered && !verdict.advice.is_inconclusive() && !is_early
 }
 
-/// Returns a delivery after an attempt, or `None` if another client has decided about it since.
+/// Returns a delivery after an attempt, or `None` if another client has changed it since.
 pub(crate) fn after_attempt(
     delivery: &Delivery,
     number: u32,

@@ -41,7 +41,8 @@ impl DigestCascade {
             .extend(dead.map(|it| (it, Range::with_prefix(&it.1.to_bytes()))));
     }
 
-    /// Drops digests of destinations that others own now, and resumes those that were gained.
+    /// Drops digests of destinations that other nodes own now, and resumes those of gained
+    /// destinations.
     pub(crate) fn apply_moves(&mut self, moved: &OwnershipChange) {
         self.left
             .retain(|(destination, _), _| !moved.has_lost(*destination));
@@ -129,7 +130,7 @@ async fn update_deliveries(
                 changes.update(delivery, &dead);
             }
         }
-        // An unreadable delivery must not block the others.
+        // An unreadable delivery must not block the other deliveries.
         let key = destination.to_bytes().into();
         let (window, _) = store.get_readable::<BudgetWindow>(vec![key]).await?;
         if let (Some(window), None) = (window.into_iter().flatten().next(), &rest) {

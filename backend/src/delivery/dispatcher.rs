@@ -1,4 +1,4 @@
-//! The loop that leases due deliveries, has them sent, and records the outcomes.
+//! The loop that leases due deliveries, starts their attempts, and records the outcomes.
 
 #[cfg(test)]
 mod tests;
@@ -145,8 +145,8 @@ impl Dispatcher {
         self
     }
 
-    /// Delivers until shutdown, then starts nothing new and lets attempts in flight end for a
-    /// while. An attempt that does not end by then is retried when its lease expires.
+    /// Delivers until shutdown, then starts no new attempts and lets attempts in flight end for a
+    /// while. An attempt that does not end in that time is retried when its lease expires.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let mut committed = self.store.engine().log_signal();
         self.store.engine().cluster().set_owns_slots(true);
@@ -177,7 +177,7 @@ impl Dispatcher {
                 biased;
                 () = shutdown.cancelled() => break,
                 Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
-                // A closed engine signals nothing more; the wait below paces the loop.
+                // A closed engine sends no more signals; the wait below paces the loop.
                 Ok(()) = committed.changed() => {}
                 () = self.ownership.wait_until_changed() => {}
                 () = self.clock.wait_until(wakes_ms) => {}
@@ -275,7 +275,7 @@ impl Dispatcher {
         self.ownership.vacate(&self.store, in_flight);
     }
 
-    /// Resends messages that failed before their destination was known to be at fault.
+    /// Resends messages that failed before their destination was known to be misconfigured.
     async fn resend(&mut self) -> Result<(), Error> {
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
         for destination in self.queues.ids_where(|queue| !queue.wronged.is_empty()) {
@@ -429,7 +429,7 @@ impl Dispatcher {
         }
     }
 
-    /// Records outcomes without leasing anything.
+    /// Records outcomes without leasing deliveries.
     async fn record(&mut self) -> Result<(), Error> {
         Ok(self.commit(false).await?)
     }

@@ -1,4 +1,4 @@
-//! Detection of nodes without network access, so that nodes that have it take over delivery.
+//! Detection of nodes without network access, so that connected nodes take over delivery.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -69,8 +69,8 @@ pub struct EgressWatch {
 }
 
 impl EgressWatch {
-    /// Creates a watch that connects through `sender`; `unreached` holds the destinations that this
-    /// node's dispatcher does not reach.
+    /// Creates a watch that connects through `sender`. `unreached` contains the destinations that
+    /// this node's dispatcher does not reach.
     pub fn new(
         store: Store,
         ruleset: Arc<Ruleset>,
@@ -92,7 +92,7 @@ impl EgressWatch {
         let work = async {
             loop {
                 sleep(CHECK_EVERY).await;
-                // Without the store no node delivers either.
+                // Without the store, no node delivers.
                 if let Ok(nodes) = self.store.engine().cluster().nodes().await {
                     self.check(&nodes).await;
                 }
@@ -109,7 +109,7 @@ impl EgressWatch {
 
     async fn check(&self, nodes: &[ClusterNode]) {
         let mut unreached = self.unreached.borrow().clone();
-        // If a connection succeeds, attempts fail for another reason than this node's network.
+        // If a connection succeeds, attempts fail for a reason other than this node's network.
         if !self.reachable_destinations(&unreached).await.is_empty() {
             unreached.clear();
         }

@@ -107,7 +107,7 @@ impl Follower {
                 }
             }
             let is_any_gone = self.reload(to, &destinations).await?;
-            // Scanning costs one entry per destination and reads no records, and is the only way to
+            // Scanning costs one entry per destination and reads no records. It is the only way to
             // find deliveries for a destination that was created and deleted in between.
             let is_scan_due = is_any_gone && self.store.engine().is_shared();
             if is_scan_due || deliveries.len() > to.queues.len() {
@@ -149,8 +149,9 @@ impl Follower {
         self.scan_all(to, holds).await
     }
 
-    /// Records the due times of deliveries to owned destinations. If others deliver too and all
-    /// destinations are known, one query suffices, and destinations of others cost nothing.
+    /// Records the due times of deliveries to owned destinations. If other nodes deliver too and
+    /// all destinations are known, one query is sufficient, and destinations of other nodes cost
+    /// nothing.
     async fn scan_owned(
         &self,
         to: &mut FollowedState<'_>,
@@ -300,7 +301,7 @@ impl Follower {
         if let Some(health) = &health {
             queue.refusals = health.alike.clone();
             if refusals::is_judged(&queue.refusals) {
-                // Some of these messages may not have been resent before the restart.
+                // Some of these messages were possibly not resent before the restart.
                 queue.wronged.clone_from(&queue.refusals.messages);
             }
         }
@@ -334,7 +335,7 @@ impl Follower {
         Ok(destination.filter(|found| found.id == id).map(Arc::new))
     }
 
-    /// Reloads destinations that were edited or deleted. Returns whether one was deleted.
+    /// Reloads destinations that were edited or deleted. Returns whether any was deleted.
     async fn reload(
         &mut self,
         to: &mut FollowedState<'_>,
@@ -454,7 +455,7 @@ impl Follower {
     }
 }
 
-/// Returns the destination of an index entry, and when its delivery is due.
+/// Returns the destination of an index entry, and the due time of its delivery.
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
     let read = id_at(entry, 0).zip(time_ms_at(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))

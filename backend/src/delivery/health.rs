@@ -12,7 +12,7 @@ use crate::{
 const LIMITED_MAX: Duration = Duration::from_secs(900);
 
 /// Returns a destination's health after an attempt, which may have turned its message into a dead
-/// letter; `None` if the health is unchanged.
+/// letter. `None` if the health is unchanged.
 pub(crate) fn health_after(
     old: Option<&Health>,
     destination: RecordId,
@@ -126,14 +126,14 @@ fn health_after_verdict(
             ..base()
         });
     }
-    // A receiver that limits its rate is failing only once it accepts nothing for a while.
+    // A receiver that limits its rate is failing only if it accepts no messages for a while.
     let accepted_ms = old.and_then(|it| it.last_success_ms);
     let is_limited =
         matches!(verdict.advice, Advice::Limited(_)) && state == Some(HealthState::Healthy);
     if is_limited && accepted_ms.is_some_and(|it| now_ms.saturating_sub(it) < millis(LIMITED_MAX)) {
         return None;
     }
-    // A dead message alone does not start the time after which a failing destination is paused.
+    // A dead message does not start the period after which a failing destination is paused.
     let failing = old.filter(|it| it.state == HealthState::Failing && it.failures > 0);
     let failing_since_ms = failing.map_or(now_ms, |health| health.since_ms);
     let lasted_ms = now_ms.saturating_sub(failing_since_ms);

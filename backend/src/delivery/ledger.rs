@@ -39,7 +39,7 @@ pub(crate) struct Ledger {
     page_backoff: Backoff,
     random: StdRng,
     unrecorded: HashMap<RecordId, Unrecorded>,
-    /// Deliveries with recorded outcomes, each with the log position of the record: changes up to
+    /// Deliveries with recorded outcomes, each with the log position of the record. Changes up to
     /// that position were made by this process.
     recorded: HashMap<RecordId, LogPosition>,
     in_flight: usize,
@@ -68,18 +68,18 @@ enum LeaseEnd {
     GivenBack,
 }
 
-/// The content of one commit, and the effects to apply once the commit is on disk.
+/// The content of one commit, and the effects to apply after it is on disk.
 #[derive(Debug)]
 pub(crate) struct Plan {
     changes: Changes,
-    /// The deliveries with recorded outcomes, and when they are due next.
+    /// The deliveries with recorded outcomes, and their next due times.
     ends: Vec<(RecordId, Option<i64>)>,
     paused: Vec<Health>,
     /// Destinations whose set of rejected addresses changed, with the new set.
     refused: Vec<(RecordId, Vec<RejectedRecipient>)>,
     /// Dead deliveries: the destination, the severity, and the error of the last attempt.
     dead: Vec<(RecordId, Severity, String)>,
-    /// Deliveries given up because they crash the service, with the events about that.
+    /// Deliveries that were given up because they crash the service, with the events about this.
     poison: Vec<(RecordId, OwnEvent)>,
     /// Dead digests, with their destinations first.
     dead_digests: Vec<(RecordId, RecordId)>,
@@ -89,12 +89,12 @@ pub(crate) struct Plan {
     left: Vec<leases::RemainingWork>,
     leases: Vec<leases::LeasedDelivery>,
     held: Vec<leases::HeldDelivery>,
-    /// Deliveries that held deliveries wait for; holding raises their versions.
+    /// Deliveries for which held deliveries wait. Holding raises their versions.
     touched: Vec<RecordId>,
     /// Held deliveries, which no longer have a due time.
     waiting: Vec<RecordId>,
-    /// Destinations whose receiver has recovered, each with whether any delivery became due and
-    /// whether all waiting deliveries were released.
+    /// Destinations whose receiver has recovered, each with two flags: whether any delivery became
+    /// due, and whether all waiting deliveries were released.
     released: Vec<(RecordId, bool, bool)>,
 }
 
@@ -284,7 +284,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Applies a committed plan to memory; more attempts may have ended since it was planned.
+    /// Applies a committed plan to memory. More attempts may have ended since it was planned.
     #[expect(clippy::too_many_lines, reason = "each part of a plan in turn")]
     pub(crate) fn apply_commit(
         &mut self,
@@ -355,7 +355,7 @@ impl Ledger {
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
             let early_for_ms = leased.early_for_ms;
-            // Leased deliveries are changed, so there was something to commit.
+            // Leased deliveries are changed, so there was a change to commit.
             let version = applied.map_or(0, |applied| applied.version);
             let lease = leased.into_lease(version, &self.store);
             let unrecorded = Unrecorded {
@@ -388,8 +388,8 @@ impl Ledger {
         }
     }
 
-    /// Returns the number of a delivery's first attempts that were interrupted. Unreadable ones do
-    /// not count.
+    /// Returns the number of a delivery's first attempts that were interrupted. Unreadable attempts
+    /// do not count.
     async fn interrupted_count(
         &self,
         delivery: RecordId,

@@ -116,8 +116,8 @@ pub(crate) fn unreadable_event(
     IncomingEvent {
         summary: format!("a delivery to {destination} cannot be read and is skipped"),
         body: format!(
-            "The record of delivery {delivery} is damaged, so its message is not sent. Others \
-             continue. The data folder may have more damage."
+            "The record of delivery {delivery} is damaged, so its message is not sent. Other \
+             deliveries continue. The data folder may have more damage."
         ),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),
@@ -136,8 +136,8 @@ pub(crate) fn poison_event(delivery: RecordId, destination: &str, now_ms: i64) -
         summary: format!("a message to {destination} stopped the service twice and was given up"),
         body: format!(
             "The service stopped during two attempts of delivery {delivery}, the second time \
-             while its message was rendered. It is a dead letter now; others continue. Check the \
-             templates of its rule and destination before you resend it."
+             while its message was rendered. It is a dead letter now; other deliveries continue. \
+             Check the templates of its rule and destination before you resend it."
         ),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),

@@ -77,7 +77,7 @@ impl Ownership {
         self.adopted.subscribe()
     }
 
-    /// Waits until the ownership has changed; forever if it never does.
+    /// Waits until the ownership has changed. Never returns if it does not change.
     pub(crate) async fn wait_until_changed(&mut self) {
         if self.published.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -116,7 +116,7 @@ impl Ownership {
         self.adopted.borrow().slot(slot(destination)).is_some()
     }
 
-    /// Whether this process reports on something deleted that is only known by name.
+    /// Whether this process reports about a deleted destination, of which only the name is known.
     pub(crate) fn has_name(&self, name: &[u8]) -> bool {
         self.adopted.borrow().slot(slot_of(name)).is_some()
     }
@@ -131,7 +131,7 @@ impl Ownership {
         }
     }
 
-    /// Returns the time from which this process delivers to a destination; `None` if no other
+    /// Returns the time from which this process delivers to a destination. `None` if no other
     /// process can have delivered to it before.
     pub(crate) fn since_ms(&self, destination: RecordId) -> Option<i64> {
         self.since_ms.get(&slot(destination)).copied()
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(ownership.owner(a), Owner::Another);
         assert!(ownership.delivers_to(a));
 
-        // One is lost and regained between two rounds, another is gained.
+        // One slot is lost and regained between two rounds, another one is gained.
         published.send_replace(owned(&[(a, 3, None), (b, 1, None)]));
         let mut moved = ownership.adopt(4).unwrap();
         assert!(moved.has_lost(a) && moved.has_gained(a) && moved.has_gained(b));

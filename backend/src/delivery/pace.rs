@@ -5,17 +5,19 @@ use std::time::Duration;
 
 use crate::clock::millis;
 
-/// Delay after a refusal that states none; doubled with each further one.
+/// Delay after a refusal that states no delay; doubled after each further refusal.
 const WAIT: Duration = Duration::from_secs(1);
-/// Maximum delay after a refusal that states none.
+/// Maximum delay after a refusal that states no delay.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 /// Number of messages accepted at an interval before half the interval is tried.
 const TRIAL_AFTER: u32 = 8;
 /// Maximum number of messages between two trials; each failed trial doubles it.
 const TRIAL_AFTER_MAX: u32 = 128;
-/// Longest interval that a single wait is enough for; a longer one may be the rest of a quota.
+/// Longest interval for which a single delay is sufficient evidence. A longer delay may be the
+/// remainder of a quota.
 const INTERVAL_MAX: Duration = Duration::from_secs(10);
-/// Longest interval, in milliseconds; providers that document a limit accept at least one a minute.
+/// Longest interval, in milliseconds. Providers that document a limit accept at least one message
+/// per minute.
 const INTERVAL_MS_MAX: i64 = 60_000;
 /// Consecutive refusals, one every 15 s, above which they indicate an outage rather than a rate
 /// limit.
@@ -42,7 +44,7 @@ struct Run {
 
 #[derive(Debug, Clone, Copy)]
 struct Limit {
-    /// Time from one start to the next; 0 means as soon as the message before is accepted.
+    /// Time from one start to the next. 0 means as soon as the previous message is accepted.
     interval_ms: i64,
     /// The interval before the current refusals.
     worked_ms: i64,
@@ -129,8 +131,7 @@ impl Pace {
         self.run.add(start_ms);
     }
 
-    /// Records that the receiver refused the attempt with this start, and the delay that it
-    /// requests.
+    /// Records that the receiver refused the attempt with this start, and the requested delay.
     pub(crate) fn record_refusal(&mut self, start_ms: i64, wait: Option<Duration>, now_ms: i64) {
         let requested_ms = wait.map(|wait| now_ms.saturating_add(millis(wait)));
         let limit = self.limit.get_or_insert(Limit {
@@ -183,13 +184,14 @@ impl Limit {
     /// Records an accepted attempt that started after the last refusal.
     fn record_acceptance(&mut self, start_ms: i64) {
         if self.refusals > 0 {
-            // A receiver that accepted a burst, or none yet, may accept the next ones as fast.
+            // A receiver that accepted a burst, or no message yet, may accept the next ones as
+            // fast.
             if self.refusals > REFUSALS_MAX {
                 // An outage does not indicate a rate limit.
                 self.interval_ms = self.worked_ms;
             } else if self.before.count == 1 {
                 self.short_runs += 1;
-                // A little more: messages do not arrive as regularly as they start.
+                // Slightly longer, because messages do not arrive as regularly as they start.
                 let worked_ms = start_ms.saturating_sub(self.before.start_ms);
                 let worked_ms = worked_ms.saturating_add(worked_ms / 20);
                 if worked_ms <= millis(INTERVAL_MAX) || self.short_runs > 1 {
@@ -233,15 +235,15 @@ mod tests {
         length_ms: i64,
     }
 
-    /// Format in which a rejection states the wait.
+    /// Format in which a rejection states the delay.
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum Stated {
         Nothing,
         Seconds,
     }
 
-    /// Sends messages through a pace, eight at a time; returns the milliseconds until the last one is accepted,
-    /// and the most refusals of one message.
+    /// Sends messages through a pace, eight at a time. Returns the milliseconds until the last one
+    /// is accepted, and the highest number of refusals of one message.
     fn send(messages: usize, windows: &[Window], stated: Stated) -> (i64, u32) {
         let mut pace = Pace::default();
         let mut waiting: VecDeque<(usize, u32)> = (0..messages).map(|it| (it, 0)).collect();
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn thirty_messages_reach_a_limited_receiver_in_time() {
+    fn thirty_messages_reach_a_limited_receiver_before_the_deadline() {
         let window = |count, length_ms| Window { count, length_ms };
         let a_second = vec![window(1, 1_000)];
         let telegram = vec![window(1, 1_000), window(20, 60_000)];
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_is_forgotten_when_the_receiver_takes_more() {
+    fn limit_is_forgotten_when_the_receiver_accepts_more() {
         let mut pace = Pace::default();
         pace.record_refusal(0, Some(Duration::from_secs(1)), 1);
         let mut count = 0;

@@ -91,7 +91,7 @@ impl Pings {
         let read = self.store.get::<Settings>(Settings::NAME.into());
         match tokio::time::timeout(Duration::from_secs(5), read).await {
             Ok(Ok(Some(found))) if found.value.values.is_quiet() => Err(PingFailure::Unhealthy(
-                "nothing is sent: the service is quiet",
+                "no messages are sent: the service is quiet",
             )),
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(PingFailure::Unhealthy("the store cannot be read")),

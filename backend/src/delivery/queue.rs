@@ -1,4 +1,4 @@
-//! The waiting deliveries of one destination, and how many may begin.
+//! The waiting deliveries of one destination, and the number of attempts that may begin.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,7 +32,7 @@ const SORT_INTERVAL_MS: i64 = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     This,
-    /// Another process, as soon as nothing is in flight here.
+    /// Another process, as soon as no attempt is in flight here.
     Another,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct DestinationQueue {
     pub(crate) paused: bool,
     pub(crate) owner: Owner,
     /// A lower bound of the waiting deliveries' due times, in milliseconds since 1970; `i64::MAX`
-    /// if none waits.
+    /// if none is waiting.
     pub(crate) due_ms: i64,
     /// Leased deliveries whose attempts have not begun.
     pub(crate) ahead: VecDeque<Lease>,
@@ -70,15 +70,15 @@ pub(crate) struct DestinationQueue {
     pub(crate) requested_until_ms: i64,
     pub(crate) rate: Rate,
     pub(crate) pace: Pace,
-    /// Whether more deliveries wait than may be sent now, so that they are sent by severity.
+    /// Whether more deliveries are waiting than may be sent now, so that they are sent by severity.
     pub(crate) has_backlog: bool,
     /// Whether a severe message may be waiting.
     pub(crate) is_severe: bool,
     pub(crate) sorted_ms: i64,
-    /// Whether the receiver has recovered, so that deliveries waiting for that are due.
+    /// Whether the receiver has recovered, so that deliveries waiting for the recovery are due.
     pub(crate) is_recovered: bool,
     pub(crate) width: Concurrency,
-    /// The index position before which nothing waits; empty for the beginning.
+    /// The index position before which no delivery is waiting; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Lease {
     pub(crate) delivery: Arc<Stored<Delivery>>,
     pub(crate) attempt: Arc<Stored<Attempt>>,
     pub(crate) destination: Arc<Destination>,
-    /// The first delivery of the thread that this one updates, if it arrived.
+    /// The first delivery of the thread that this one updates, if it was delivered.
     pub(crate) opening: Option<RecordId>,
 }
 
@@ -139,7 +139,7 @@ impl DestinationQueue {
 
     pub(crate) fn add_waiting(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);
-        // Its severity is only known when it is tried.
+        // The severity is only known when the message is tried.
         self.is_severe = true;
         if let Some(destination) = id_at(&self.cursor, 0) {
             let earliest = Key::new().id(destination).time_ms(due_ms).build();
@@ -147,7 +147,7 @@ impl DestinationQueue {
         }
     }
 
-    /// Returns the time from which the queue may continue; `None` if something else must happen
+    /// Returns the time from which the queue may continue; `None` if another event must occur
     /// first.
     pub(crate) fn next_opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
@@ -240,8 +240,8 @@ impl DestinationQueue {
         (running >= self.width(width_max)).then_some(Hold::Width { running })
     }
 
-    /// Returns the number of concurrent attempts; `width_max` applies unless the destination sets
-    /// one.
+    /// Returns the number of concurrent attempts. `width_max` applies unless the destination sets a
+    /// number.
     pub(crate) fn width(&self, width_max: u32) -> usize {
         let settings = self.destination.as_ref().map(|found| found.delivery);
         let stated = settings.and_then(|settings| settings.max_in_flight);
@@ -256,7 +256,7 @@ impl DestinationQueue {
     pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
         let (permitted, closed_until_ms) = self.breaker.allowance(self.running);
         let (paced, paced_until_ms) = self.pace.allowance(self.running);
-        // A lease before the end of the pause is that of a severe message.
+        // A lease before the end of the pause is the lease of a severe message.
         let early_ms = self.breaker.severe_probe_ms().filter(|_| self.running == 0);
         let until_ms = closed_until_ms.min(early_ms.unwrap_or(i64::MAX));
         let until_ms = until_ms.max(self.requested_until_ms).max(paced_until_ms);

@@ -40,13 +40,13 @@ pub(crate) struct Ready {
     pub(crate) ours: usize,
     /// Start position in the index; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
-    /// Selection of deliveries if more wait than may be sent; `None` means the first ones.
+    /// Selection of deliveries if more are waiting than may be sent; `None` means the first ones.
     pub(crate) wanted: Option<Selection>,
 }
 
 pub(crate) enum Next {
     Begin(Lease, Duration),
-    /// The lease must be given back; its attempt must not begin.
+    /// The lease must be given back. Its attempt must not begin.
     GiveBack(RecordId),
 }
 
@@ -196,8 +196,8 @@ impl Queues {
         Some(Next::Begin(lease, timeouts.attempt))
     }
 
-    /// Reclassifies an outcome based on previous ones, and records messages that failed because of
-    /// their destination.
+    /// Reclassifies an outcome based on previous outcomes, and records messages that failed because
+    /// of their destination.
     pub(crate) fn reclassify(
         &mut self,
         destination: RecordId,

@@ -1,4 +1,4 @@
-//! The quiet mode of the service, in which nothing is sent.
+//! The quiet mode of the service, in which no messages are sent.
 
 use crate::{
     domain::Settings,
@@ -14,7 +14,7 @@ pub(super) struct Quiet {
 }
 
 impl Quiet {
-    /// Reads the quiet mode if the settings have changed. Returns whether the quiet mode is on.
+    /// Reads the quiet mode if the settings have changed. Returns whether it is on.
     pub(super) async fn read(&mut self, store: &Store) -> Result<bool, EngineError> {
         let engine = store.engine();
         let changed = engine.last_changed(&[Kind::Settings]);

@@ -1,4 +1,4 @@
-//! The order in which a backlog is sent: the most severe messages first, then the oldest, in order within each
+//! The order in which a backlog is sent: by severity and then by age, and in order within each
 //! thread.
 
 use std::{
@@ -12,20 +12,21 @@ use crate::{
     ops::delivery::sequencing::waits_for_all,
 };
 
-/// Deferrals of a message after which others of its severity go first.
+/// Deferrals of a message after which other messages of its severity are sent first.
 const DEFERRALS: u32 = 2;
-/// Maximum number of attempts before the due time for a message that may have arrived.
+/// Deferrals after which a message whose earlier attempt may have been delivered is no longer sent
+/// before its due time.
 const UNKNOWN_EARLY_MAX: u32 = 10;
 
 /// The messages of a rule to a destination that belong together.
 pub(crate) type ThreadKey = (Option<RecordId>, RecordId);
 
-/// The properties that determine the place of a delivery in a backlog.
+/// The properties that determine the position of a delivery in a backlog.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rank {
     severity: Severity,
     thread_position: (RecordId, RecordId),
-    /// `None` if the delivery waits for no other delivery.
+    /// The thread; `None` if the delivery waits for no other delivery.
     thread: Option<ThreadKey>,
     is_closing: bool,
     waits_for_all: bool,
@@ -39,7 +40,8 @@ impl Rank {
     pub(crate) fn of(delivery: &Delivery) -> Self {
         let thread = (delivery.rule, delivery.thread());
         let is_retry = matches!(delivery.state, DeliveryState::Retry { .. });
-        // A receiver that accepts messages without responding in time would get it again and again.
+        // A receiver that accepts messages but responds too late would get the message again and
+        // again.
         let is_repeated = delivery.may_have_arrived && delivery.deferrals >= UNKNOWN_EARLY_MAX;
         Self {
             severity: delivery.content.occurrence.severity,
@@ -85,7 +87,7 @@ pub(crate) struct SelectedDeliveries {
 /// Time to wait for a message behind another one of its thread, in milliseconds.
 const BEHIND_MS: i64 = 1_000;
 
-/// The first places of a thread.
+/// The first positions of a thread.
 struct ThreadStart {
     severity: Severity,
     any: (RecordId, RecordId),
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn most_severe_goes_first_then_the_oldest() {
+    fn backlog_is_sent_by_severity_then_age() {
         use Severity::{Critical, Info, Warning};
         let all = [
             waiting(1, Info, 0),
@@ -335,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_deferred_message_lets_others_of_its_severity_go_first() {
+    fn twice_deferred_message_is_sent_after_others_of_its_severity() {
         let mut deferred = waiting(1, Severity::Error, 0);
         deferred.rank.deferrals = 2;
         let all = [

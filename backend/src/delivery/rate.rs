@@ -6,8 +6,8 @@ const WINDOW_MS: i64 = 60_000;
 /// Length of a counter's slot; keeps the number of counters small.
 const SLOT_MS: i64 = 1_000;
 
-/// Attempts that follow each other by less than this may start early by as much, so that not each
-/// of them wakes the dispatcher.
+/// Attempts that follow each other by less than this interval may start earlier by this amount, so
+/// that not each of them wakes the dispatcher.
 const AHEAD_US: i64 = 250_000;
 
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,8 @@ impl Rate {
         (spread.0.min(window.0), spread.1.max(window.1))
     }
 
-    /// Returns the number of starts due by an even spread, and the time of the next one if none is.
+    /// Returns the number of starts due with an even spread, and the time of the next one if none
+    /// is due.
     fn spread(&self, now_ms: i64) -> (usize, i64) {
         let now_us = now_ms.saturating_mul(1_000);
         let is_dense = self.interval_us < AHEAD_US;
@@ -78,7 +79,7 @@ impl Rate {
             Some((start_ms, counted)) if *start_ms == slot_ms => *counted += count,
             _ => self.slots.push_back((slot_ms, count)),
         }
-        // Without a limit nothing else trims the slots.
+        // Without a limit, the slots are not trimmed elsewhere.
         while self
             .slots
             .front()

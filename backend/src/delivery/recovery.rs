@@ -13,10 +13,10 @@ use crate::{
 const STEP: usize = 100;
 
 /// Ends attempts from before the start with an unknown outcome, and makes their deliveries due
-/// immediately; a test ends with its attempt. Returns the number of attempts.
+/// immediately. A test ends with its attempt. Returns the number of attempts.
 ///
-/// Must be called before anything is delivered. Does nothing if another process may be delivering
-/// as well, since leases have to expire then.
+/// Must be called before any message is delivered. Has no effect if another process may be
+/// delivering as well, because leases have to expire then.
 pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
     let mut recovered = 0;
     while !store.engine().is_shared() {
@@ -68,7 +68,8 @@ pub async fn note_threads(store: &Store) -> Result<(), Error> {
     ];
     for state in states {
         let decide = || note_positions(store, state);
-        // They are the oldest: none follow the first one with a recorded position.
+        // These deliveries are the oldest: none of them follows the first one with a recorded
+        // position.
         while commit(store, Lane::Bulk, decide).await?.0 == STEP {}
     }
     Ok(())

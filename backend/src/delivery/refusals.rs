@@ -1,4 +1,4 @@
-//! Consecutive rejections: if many messages are rejected with the same response and none is
+//! Consecutive rejections. If many messages are rejected with the same response and none is
 //! accepted in between, the destination is misconfigured, regardless of the responses.
 
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 
 /// Records the outcome of an attempt. Once too many messages have been rejected with the same
-/// response, further ones count against the destination. Returns the messages that were misjudged
-/// before.
+/// response, further rejections count against the destination. Returns the messages that were
+/// misjudged before.
 pub(crate) fn record_rejection(
     alike: &mut RepeatedRejections,
     message: RecordId,
@@ -18,7 +18,7 @@ pub(crate) fn record_rejection(
     if report.verdict.is_about_addresses() {
         return Vec::new();
     }
-    // A mail rejected for some addresses arrives at the others.
+    // A mail rejected for some addresses is delivered to the remaining addresses.
     match report
         .verdict
         .cause()

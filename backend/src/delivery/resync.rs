@@ -16,8 +16,8 @@ pub(crate) struct Resync<'a> {
 }
 
 impl Resync<'_> {
-    /// Checks all matching destinations: records that those edited in between are resumed, reports
-    /// what was not reported before a restart, and closes outdated reports.
+    /// Checks all matching destinations. Records that destinations edited in the meantime are
+    /// resumed, makes the reports that are missing since a restart, and closes outdated reports.
     pub(crate) async fn check_all(
         self,
         notices: &mut Notices,
@@ -59,8 +59,8 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Reports the rejected addresses of a destination unless already reported, and closes the
-    /// report if there are none.
+    /// Reports the rejected addresses of a destination unless they are already reported, and closes
+    /// the report if there are none.
     pub(crate) async fn check_rejected(
         self,
         destination: &Destination,
@@ -78,8 +78,8 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Records that an edited destination is resumed, and reports a paused one unless already
-    /// reported.
+    /// Records that an edited destination is resumed, and reports a paused destination unless it is
+    /// already reported.
     pub(crate) async fn pause(
         self,
         destination: &Destination,
@@ -130,7 +130,7 @@ impl Resync<'_> {
         let resumed = health.value.clone().into_resumed(self.clock.now_ms());
         changes.update(&health, &resumed);
         match self.store.apply(Lane::Admin, changes).await {
-            // A conflicting change came after the edit as well.
+            // A conflicting change was also made after the edit.
             Ok(_) | Err(EngineError::Conflict(_)) => {
                 notices.report_resumed(destination.name.as_str());
                 Ok(())
@@ -161,7 +161,7 @@ impl Resync<'_> {
     }
 }
 
-/// Returns a page of destinations; fails on an unreadable one.
+/// Returns a page of destinations. Fails if one of them is unreadable.
 fn require_readable(
     page: Result<Option<Vec<Stored<Destination>>>, EngineError>,
 ) -> Result<Option<Vec<Stored<Destination>>>, EngineError> {

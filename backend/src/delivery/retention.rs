@@ -28,7 +28,7 @@ pub struct Retention {
     store: Store,
     clock: Arc<dyn Clock>,
     settings: watch::Receiver<Arc<SharedSettings>>,
-    /// The keys of deliveries that are unreadable, or whose attempts are.
+    /// The keys of deliveries that are unreadable, or whose attempts are unreadable.
     set_aside: BTreeSet<Vec<u8>>,
 }
 
@@ -78,8 +78,8 @@ impl Retention {
         }
     }
 
-    /// Deletes old deliveries in small steps, and returns their number. Unreadable ones are kept,
-    /// and reported once.
+    /// Deletes old deliveries in small steps, and returns their number. Unreadable deliveries are
+    /// kept, and reported once.
     ///
     /// # Errors
     ///
@@ -95,8 +95,8 @@ impl Retention {
         Ok(forgotten)
     }
 
-    /// Processes some deliveries of a state from an index position on, and advances it. Returns
-    /// `None` if no more are old enough.
+    /// Processes some deliveries of a state from an index position on, and advances the position.
+    /// Returns `None` if no more are old enough.
     async fn step(&mut self, start: &mut Vec<u8>, number: u8) -> Result<Option<usize>, Error> {
         let settings = settings::read_stored(&self.store).await?;
         let keep = settings::values_of(settings.as_ref()).delivery_retention;
@@ -137,7 +137,7 @@ impl Retention {
                     Err(error) => return Err(error.into()),
                 }
             }
-            // If the settings changed, the next sweep decides by the new ones.
+            // If the settings changed, the next sweep uses the new ones.
             if let Some(settings) = settings.as_ref().filter(|_| forgotten > 0) {
                 changes.check(settings);
             }

@@ -1,4 +1,4 @@
-//! The first message of a thread: chat messages reply to it, and mails have its subject.
+//! The first message of a thread. Chat messages reply to it, and mails have its subject.
 
 use crate::{
     destination::{self, ChatThread},
@@ -7,8 +7,8 @@ use crate::{
     store::Store,
 };
 
-/// Returns the chat's id of the first message; `None` if there is none, it went to another
-/// destination, or its response is no longer stored.
+/// Returns the chat's id of the first message. `None` if there is no first message, it was sent to
+/// another destination, or its response is no longer stored.
 pub(super) async fn thread(
     store: &Store,
     opening: Option<RecordId>,

@@ -124,9 +124,6 @@ impl Sender {
     }
 
     /// Renders the message of an attempt without sending it.
-    ///
-    /// # Errors
-    /// Returns [`Error::Unavailable`] if the service is stopping.
     pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
         let shared = Arc::clone(&self.0.settings.borrow());
         let around = self.context(&request, &shared, false);
@@ -137,9 +134,6 @@ impl Sender {
     }
 
     /// Returns the event that an event destination would create; `None` for other types.
-    ///
-    /// # Errors
-    /// Returns [`Error::Unavailable`] if the service is stopping.
     pub async fn created_event(
         &self,
         request: SendRequest<'_>,
@@ -195,9 +189,6 @@ impl Sender {
     }
 
     /// Requests the URL of an external monitor; any success status counts.
-    ///
-    /// # Errors
-    /// Returns the failure, without the URL.
     pub(crate) async fn ping(&self, url: &str, timeout: Duration) -> Result<(), PingFailure> {
         let request = HttpRequest {
             method: Method::GET,

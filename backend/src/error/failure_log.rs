@@ -1,5 +1,5 @@
-//! Logging of failures of work that is retried: each at most once a minute, however often it is
-//! retried.
+//! Logging of failures of retried work: each failure at most once a minute, regardless of the
+//! number of retries.
 
 use std::{
     collections::HashMap,

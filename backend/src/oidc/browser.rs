@@ -17,13 +17,13 @@ use crate::{
     limits::{BROWSER_SIGN_INS_MAX, PROVIDER_KEYS_INTERVAL},
 };
 
-/// The redirect to the provider, and the state that the browser keeps until it returns.
+/// The redirect to the provider, and the state that the browser stores until it returns.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignInStart {
     pub address: String,
-    /// State parameter that the browser brings back.
+    /// State parameter that the browser returns.
     pub state: String,
-    /// Secret that proves that it is the same browser.
+    /// Secret that proves that the returning browser is the same one.
     pub verifier: String,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for SignInStart {
 pub(super) struct Browsers {
     provider: Provider,
     places: Arc<Pool<IpAddr>>,
-    /// The provider's metadata, and when it was fetched; locked during a fetch.
+    /// The provider's metadata and the time of its fetch. Locked during a fetch.
     described: tokio::sync::Mutex<Option<(Instant, Description)>>,
 }
 
@@ -71,8 +71,8 @@ impl Browsers {
 }
 
 impl SignIns {
-    /// Starts a sign-in by a browser at an address; `state` derives the state parameter from the
-    /// verifier that the browser keeps.
+    /// Starts a sign-in by a browser at an address. `state` derives the state parameter from the
+    /// verifier that the browser stores.
     ///
     /// # Errors
     ///
@@ -126,8 +126,8 @@ impl SignIns {
         let provider = &self.browsers.provider;
         let tokens = provider.exchange_code(&endpoint, client_id, &redirect_uri, code, verifier);
         let tokens = tokens.await.map_err(|error| refusal_error(&error))?;
-        // Received directly from the provider, so its claims about the sign-in count without the
-        // signature.
+        // The token was received directly from the provider, so its claims about the sign-in are
+        // valid without the signature.
         if let Some(token) = &tokens.id_token
             && Token::read(token)?.claims()["nonce"] != pkce_challenge(verifier)
         {

@@ -16,7 +16,7 @@ const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 ///
 /// # Errors
 ///
-/// Returns [`Error::Unauthenticated`] if they are not valid here and now, and
+/// Returns [`Error::Unauthenticated`] if the claims are not valid now for this service, and
 /// [`Error::PermissionDenied`] if they grant no role.
 pub(super) fn authorize(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result<Person, Error> {
     if claims["iss"] != config.issuer.as_str() {
@@ -125,7 +125,8 @@ fn claimed_role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role
     })
 }
 
-/// Returns the value of a claim; unless a claim has the dotted name, it is a path into objects.
+/// Returns the value of a claim. Unless a claim has the dotted name, the name is a path into
+/// objects.
 fn claim_at<'a>(claims: &'a Value, path: &str) -> Option<&'a Value> {
     claims.get(path).or_else(|| {
         let mut parts = path.split('.');

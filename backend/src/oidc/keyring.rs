@@ -1,5 +1,5 @@
-//! The cache of a provider's keys. Keys are kept while the provider is unreachable, and fetched
-//! again for an unknown key, with a rate limit.
+//! The cache of a provider's keys. Keys are kept while the provider is unreachable. An unknown key
+//! causes another fetch, with a rate limit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::{
 pub(super) struct Keyring {
     provider: Provider,
     keys: Mutex<Option<Arc<[Key]>>>,
-    /// Time of the last fetch; locked during a fetch, so that waiting tasks find its result.
+    /// Time of the last fetch. Locked during a fetch, so that waiting tasks find its result.
     requested_at: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -33,13 +33,13 @@ impl Keyring {
         }
     }
 
-    /// Returns the key with an id that can have signed with an algorithm; for a token without an
-    /// id, the only one.
+    /// Returns the key with an id that can have signed with an algorithm. For a token without an
+    /// id, returns the only key.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Unauthenticated`] if there is none, and [`Error::Unavailable`] if no keys
-    /// are known at all.
+    /// Returns [`Error::Unauthenticated`] if there is no such key, and [`Error::Unavailable`] if no
+    /// keys are known.
     pub(super) async fn find(&self, id: &str, algorithm: Algorithm) -> Result<Key, Error> {
         if let Some(found) = self.cached_key(id, algorithm) {
             return Ok(found);
@@ -80,8 +80,8 @@ impl Keyring {
         keys.clone()
     }
 
-    /// Fetches the keys, unless that was just done. Known keys are kept if the provider is
-    /// unreachable.
+    /// Fetches the keys, unless they were fetched a moment ago. Known keys are kept if the provider
+    /// is unreachable.
     async fn fetch_keys(&self) {
         let mut requested_at = self.requested_at.lock().await;
         if requested_at.is_some_and(|at| at.elapsed() < PROVIDER_KEYS_PAUSE) {

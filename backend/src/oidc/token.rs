@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::refused_error;
 use crate::{error::Error, limits::TOKEN_BYTES_MAX};
 
-/// A signature algorithm. All are asymmetric, so that only the public key is published.
+/// A signature algorithm. All supported ones are asymmetric, so only the public key is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -43,7 +43,7 @@ pub(super) enum PublicKey {
 pub(super) struct Key {
     pub(super) id: String,
     pub(super) public: PublicKey,
-    /// The only algorithm that it may be used with, if specified.
+    /// The only algorithm that the key may be used with, if specified.
     pub(super) algorithm: Option<Algorithm>,
 }
 
@@ -125,7 +125,7 @@ struct Header {
     crit: Option<Value>,
 }
 
-/// An unverified token. Nothing in it can be trusted before [`Token::verify`].
+/// An unverified token. Its content cannot be trusted before [`Token::verify`].
 #[derive(Debug)]
 pub(super) struct Token<'a> {
     signed: &'a str,
@@ -167,7 +167,7 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// Returns the id of the key that it claims to be signed with; may be empty.
+    /// Returns the id of the key that the token claims to be signed with; may be empty.
     pub(super) fn key_id(&self) -> &str {
         &self.key_id
     }

@@ -1,4 +1,4 @@
-//! The audit log: listing, recording calls that change nothing, and retention.
+//! The audit log: listing, recording calls that make no changes, and retention.
 
 use std::{
     collections::HashMap,
@@ -28,10 +28,10 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
 const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
 const STEP: usize = 500;
-/// Client name for all callers beyond the limit on counted ones.
+/// Client name for all callers beyond the limit on separately counted ones.
 pub(super) const OTHERS: &str = "others";
 
-/// A filter for audit entries; empty lists match everything.
+/// A filter for audit entries. Empty lists match all entries.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     pub clients: Vec<String>,
@@ -42,7 +42,7 @@ pub struct AuditFilter {
     pub start_ms: Option<i64>,
     /// End of the time range (exclusive), in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Whether to leave out entries that only admins may see.
+    /// Whether to omit entries that only admins may see.
     pub without_clients: bool,
 }
 
@@ -76,7 +76,7 @@ impl AuditFilter {
     }
 }
 
-/// Key for counting calls that were refused, or that only read something without an API key.
+/// Key for counting calls that were refused, or that only read data without an API key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Counted {
     client: String,
@@ -123,7 +123,7 @@ impl AuditLog {
         Ok(self.store.write_audit(vec![entry]).await?)
     }
 
-    /// Counts a refused call; it is written soon, together with similar ones.
+    /// Counts a refused call. It is written soon, together with similar calls.
     pub fn record_refused(&self, by: Actor, reason: &str) {
         self.count(Counted {
             client: by.client,
@@ -235,7 +235,7 @@ impl AuditLog {
         entries
     }
 
-    /// Deletes expired entries and returns their number. The newest entry is kept so that the hash
+    /// Deletes expired entries and returns their number. The newest entry is kept, so that the hash
     /// chain can continue from it.
     ///
     /// # Errors
@@ -271,10 +271,7 @@ impl AuditLog {
     }
 
     /// Lists entries, newest first, and returns the token of the next page. A page may be short if
-    /// it takes longer than [`PAGE_TIME_MAX`].
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] for an invalid page size or token.
+    /// filling it takes longer than [`PAGE_TIME_MAX`].
     pub async fn list(
         &self,
         filter: &AuditFilter,
@@ -312,8 +309,8 @@ impl AuditLog {
         }
     }
 
-    /// Reads some entries before a sequence number, newest first, with their sizes. Entries about a
-    /// single resource are found through the index by name.
+    /// Reads the next batch of entries below a sequence number, newest first, each with its size in
+    /// bytes. Entries about a single resource are looked up in the name index.
     async fn step(
         &self,
         filter: &AuditFilter,

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// Maximum number of value sets cached; above it, those that can be read again are evicted.
+/// Maximum number of value sets cached. Above the limit, those that can be read again are evicted.
 const NOTED_MAX: usize = 100_000;
 
 /// The beats of this process.
@@ -34,7 +34,7 @@ pub struct Beats(Mutex<BeatCache>);
 struct BeatCache {
     time: Option<ServiceTime>,
     noted: HashMap<(RecordId, RecordId), ReportedBeat>,
-    /// Number of expected value sets by heartbeat, and in total under [`SERVICE`]; filled on
+    /// Number of expected value sets by heartbeat, and in total under [`SERVICE`]. Filled on
     /// demand.
     counts: HashMap<RecordId, usize>,
     /// Whether a change may require opening or closing an event.
@@ -95,7 +95,8 @@ struct Beat {
     apart_ms: i64,
 }
 
-/// Beats that this process is about to store. Dropping them unstored releases the claims.
+/// Beats that this process is about to store. Dropping them before they are stored releases the
+/// claims.
 #[derive(Debug)]
 pub struct Claims {
     beats: Arc<Beats>,

@@ -76,9 +76,9 @@ impl Drafted for Calendar {
         for (at, other) in except.iter().enumerate() {
             let field = format!("{EXCEPT_PATH}[{at}]");
             if name.as_ref() == Some(&other.value.name) {
-                violations.add(field, "is the calendar itself");
+                violations.add(field, "must not be the calendar itself");
             } else if !other.value.except.is_empty() {
-                let message = "excludes other calendars, which an excluded calendar must not";
+                let message = "must not exclude other calendars, because it is excluded itself";
                 violations.add(field, message);
             }
         }
@@ -139,7 +139,6 @@ impl Drafted for Calendar {
 }
 
 impl FromDomain<Calendar> for v1::Calendar {
-    /// Leaves out usage information.
     fn from_domain(calendar: Calendar) -> Self {
         Self {
             name: calendar.name.to_string(),
@@ -165,22 +164,19 @@ impl Calendars {
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if the calendar does not exist, [`Error::Invalid`] if the end is
-    /// before the start, and [`Error::FailedPrecondition`] if the time zone is no longer known on
-    /// this machine.
+    /// before the start, and [`Error::FailedPrecondition`] if the time zone is no longer installed
+    /// on this machine.
     pub async fn expand(&self, name: &str, span: ExpansionSpan) -> Result<Expansion, Error> {
         let stored = resource::find::<Calendar>(&self.store, name).await?;
         let found = prepare_calendar(&self.store, &stored.value).await?;
         let missing = || {
             let zone = &stored.value.time_zone;
-            Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
+            Error::FailedPrecondition(format!("its time zone `{zone}` is no longer installed"))
         };
         self.expand_prepared(found.ok_or_else(missing)?, span)
     }
 
-    /// Returns the spans of a draft. Nothing is stored, and the draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
+    /// Returns the spans of a draft. The draft is not stored and requires no name.
     pub async fn preview(
         &self,
         mut draft: v1::Calendar,

@@ -1,4 +1,4 @@
-//! Reads the inhibition sources and groups that decisions need.
+//! Reads the inhibition sources and groups that decisions require.
 
 pub mod group;
 
@@ -15,12 +15,12 @@ use crate::{
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
-/// Growth factor of the number of sources read while none of the earlier ones holds anything.
+/// Growth factor of the number of sources read while none of the earlier ones holds a notification.
 const MORE_SOURCES: usize = 4;
 /// Number of decisions after which the expected inhibitions are learned again.
 const FORGET_AFTER: u32 = 64;
 
-/// Repeats a decision until all the causes it needs have been read, and returns the last result.
+/// Repeats a decision until all required causes have been read, and returns the last result.
 pub async fn decide_with_causes<T, F>(
     store: &Store,
     causes: &Causes,
@@ -37,8 +37,8 @@ where
     }
 }
 
-/// The inhibitions needed by recent decisions. They are read in advance for the next decision,
-/// which most likely needs the same and need not be repeated then.
+/// The inhibitions required by recent decisions. They are read in advance for the next decision,
+/// which most likely requires the same ones and then need not be repeated.
 #[derive(Debug, Default)]
 pub struct RecentInhibitions(Mutex<Expected>);
 
@@ -54,7 +54,7 @@ impl RecentInhibitions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Creates the causes of a new decision, with the inhibitions it is likely to need.
+    /// Creates the causes of a new decision, with the inhibitions that it is likely to require.
     pub async fn causes(&self, store: &Store) -> Result<Causes, EngineError> {
         let causes = Causes::default();
         let expected = self.inner().inhibitions.clone();
@@ -65,8 +65,8 @@ impl RecentInhibitions {
         Ok(causes)
     }
 
-    /// Records the inhibitions that a decision needed. The record is reset periodically to drop
-    /// those no longer needed.
+    /// Records the inhibitions that a decision required. The record is reset periodically to drop
+    /// those no longer required.
     pub fn record_needed(&self, causes: &Causes) {
         let known = causes.known_inhibitions();
         let mut inner = self.inner();
@@ -75,7 +75,7 @@ impl RecentInhibitions {
     }
 }
 
-/// Reads the data that a decision lacked. Returns whether nothing was missing; otherwise the
+/// Reads the data that a decision lacked. Returns whether the data was complete; otherwise the
 /// decision must be repeated.
 ///
 /// # Errors

@@ -49,7 +49,7 @@ impl CertificateWatch {
             let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
             let end_ms = tls.borrow_and_update().end_ms;
             if let Err(error) = self.check(end_ms).await {
-                // The next check reports it again if it still applies.
+                // If the certificate still expires soon, the next check reports it again.
                 tracing::warn!(%error, "failed to report the expiry of the certificate");
             }
             tokio::select! {
@@ -77,7 +77,8 @@ impl CertificateWatch {
     }
 }
 
-/// Creates the event about a certificate; without a severity, it is not about to expire.
+/// Creates the event about a certificate. Without a severity, the certificate is not about to
+/// expire.
 fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent {
     let end = jiff::Timestamp::from_millisecond(end_ms)
         .map_or_else(|_out_of_range| "never".to_owned(), |end| end.to_string());

@@ -1,4 +1,4 @@
-//! Clients: named keys with a role, and the first client, which a new service creates itself.
+//! Clients: named keys with a role. A new service creates the first client itself.
 
 mod draft;
 mod keys;
@@ -27,7 +27,7 @@ pub use draft::{ClientDraft, ClientEdit};
 pub use keys::{Caller, Keys};
 pub use meter::{Limit, Meter, Unit};
 
-/// Prefix of every key, recognizable to people and secret scanners.
+/// Prefix of every key, recognizable to users and secret scanners.
 const KEY_PREFIX: &str = "bw_";
 const CLIENTS_MAX: usize = 10_000;
 /// Name of the file in the data folder with the key of the first client.
@@ -94,10 +94,6 @@ impl Clients {
     }
 
     /// Updates a client; takes effect with its next call.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with the invalid fields, and [`Error::NotFound`] if the client
-    /// does not exist.
     pub async fn update(&self, name: &str, edit: &ClientEdit) -> Result<Client, Error> {
         let wanted = edit.read(self.clock.now_ms())?;
         let absent = || Error::NotFound(format!("there is no client `{name}`"));
@@ -171,8 +167,8 @@ impl Clients {
         Ok((client, key))
     }
 
-    /// Refuses to set an expiry on the last admin key without one: after it, no one could create a
-    /// new key.
+    /// Refuses to set an expiry on the last admin key without one: after it expired, no one could
+    /// create a new key.
     async fn ensure_admin_remains(&self, old: &Client, new: &Client) -> Result<(), Error> {
         if new.role != Role::Admin || new.expire_ms.is_none() || old.expire_ms.is_some() {
             return Ok(());
@@ -213,9 +209,6 @@ impl Clients {
     }
 
     /// Reads a client by name and id.
-    ///
-    /// # Errors
-    /// Returns [`Error::Unauthenticated`] if it was revoked.
     pub async fn get(&self, name: &Name, id: RecordId) -> Result<Client, Error> {
         let stored = self.find(name).await?.map(|stored| stored.value);
         stored
@@ -276,8 +269,8 @@ impl Clients {
         let key = new_key();
         let name = Name::parse(ADMIN_NAME).map_err(|message| Error::Internal(message.into()))?;
         let client = self.client(name, Role::Admin, &key);
-        // Write the file first: the next start overwrites an unused key, but a client whose key
-        // no one has would lock everyone out.
+        // Write the file first. The next start overwrites an unused key, but a client whose key no
+        // one has would lock out all users.
         let content = format!("{}\n", key.reveal());
         replace_file(key_file, content.as_bytes())
             .map_err(|error| Error::Internal(Box::new(error)))?;

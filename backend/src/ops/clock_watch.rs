@@ -1,4 +1,4 @@
-//! Applies clock steps to everything that waits, so that no wait gets longer or shorter.
+//! Applies clock steps to all waiting records, so that no wait gets longer or shorter.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ const PAGE: usize = 500;
 const BATCH: usize = 100;
 
 /// Offset change above which the offset is stored. Less than a step, so that slow drift is never
-/// mistaken for one.
+/// mistaken for a step.
 const DRIFT_MS: i64 = STEP_MIN_MS / 5;
 
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl ClockWatch {
         let is_other_node = fact.stepped_ms != known.stepped_ms;
         self.apply_fact(&mut known, &fact).await;
         if is_other_node {
-            // Records stored by this process in the meantime are indexed with the time before the
+            // Records that this process stored in the meantime are indexed with the time before the
             // step.
             Self::index(&self.store).await?;
         }
@@ -165,12 +165,12 @@ impl ClockWatch {
             boot: self.boot,
             ..before
         };
-        // A larger step forward corrects a clock that was plainly wrong: everything due by the new
-        // time is due.
+        // A larger step forward corrects a clock that was plainly wrong. All records that are due
+        // by the new time are due.
         if step_ms <= millis(CLOCK_FORWARD_MAX) {
             fact.shift_ms = before.shift_ms.saturating_add(step_ms);
         }
-        // After a step forth and back, some entries may have been rewritten in between.
+        // After a step in both directions, some entries may have been rewritten in between.
         if step_ms != 0 && fact.indexed_ms == fact.shift_ms {
             fact.indexed_ms = before.shift_ms;
         }
@@ -186,8 +186,8 @@ impl ClockWatch {
         if fact.indexed_ms == fact.shift_ms {
             return Ok(());
         }
-        // Index twice: until all nodes notice the step, or are lost, they store records with the
-        // earlier shift.
+        // Index twice: until all nodes have noticed the step or are dead, they store records with
+        // the earlier shift.
         let passed = self.clock.elapsed();
         match known.indexed {
             None => {

@@ -21,8 +21,8 @@ impl ConflictPauses {
         self.0.is_zero()
     }
 
-    /// Waits before the next attempt for a random share of the pause, so that the parties of a
-    /// conflict do not retry in lockstep.
+    /// Waits a random part of the pause before the next attempt, so that the parties of a conflict
+    /// do not retry in lockstep.
     pub async fn wait(&mut self) {
         if !self.is_first() {
             tokio::time::sleep(self.0.mul_f64(rand::random_range(0.5..1.0))).await;
@@ -31,8 +31,8 @@ impl ConflictPauses {
     }
 }
 
-/// Applies the changes that `decide` returns, and returns its result with the position of the
-/// commit in the change log; `None` if there was nothing to change.
+/// Applies the changes that `decide` returns. Returns its result with the position of the commit in
+/// the change log, or `None` if there was no change.
 ///
 /// # Errors
 /// Returns any error of `decide` and of the store, and [`Error::Aborted`] if every attempt

@@ -1,4 +1,4 @@
-//! Configuration as documents: resources stored, edited and deleted together, all or nothing.
+//! Configuration as documents: resources are stored, edited and deleted together, all or none.
 
 mod check;
 mod impact;
@@ -70,7 +70,7 @@ macro_rules! kinds {
                 Ok(())
             }
 
-            /// Returns the deletion of each resource with a tag that no document describes.
+            /// Returns the deletion of each resource that has a tag and that no document describes.
             async fn owned(
                 &self,
                 tag: &str,
@@ -105,7 +105,6 @@ impl Document {
 }
 
 impl fmt::Debug for Document {
-    /// Shows only the identity, since the definition contains secrets in plain text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Document");
         shown.field("definition", &identity(&self.definition));
@@ -133,7 +132,7 @@ pub struct Change {
     /// Etag of the resource before the change; empty if it did not exist.
     pub etag: String,
     pub action: Action,
-    /// Number of running responses that the change stops; only counted if nothing is stored.
+    /// Number of running responses that the change stops; only counted in a dry run.
     pub stopped_responses: usize,
 }
 
@@ -153,9 +152,9 @@ impl Configuration {
         }
     }
 
-    /// Stores the documents and deletes resources that carry the owner's tag but are not described
-    /// by any document; an empty owner deletes nothing. Everything happens in one commit, with the
-    /// permissions of that role. With `validate_only`, only returns what would change.
+    /// Stores the documents, and deletes resources that have the owner's tag but that no document
+    /// describes. With an empty owner, no resources are deleted. All changes are made in one
+    /// commit, with the permissions of that role. With `validate_only`, only returns the changes.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations in any document, [`Error::PermissionDenied`]
@@ -233,7 +232,7 @@ impl Stage {
 
     async fn put_all(&self, documents: &[Document]) -> Result<Vec<Change>, Error> {
         let mut order: Vec<usize> = (0..documents.len()).collect();
-        // Calendars that exclude others must be stored after them. Excluded calendars exclude none
+        // Calendars that exclude others must be stored after the excluded ones, which exclude none
         // themselves.
         order.sort_by_key(|at| {
             matches!(
@@ -248,8 +247,8 @@ impl Stage {
         failed.or(changes.into_iter().flatten().collect())
     }
 
-    /// Deletes the resources with the owner's tag that no document describes; resources that refer
-    /// to others are deleted first.
+    /// Deletes the resources that have the owner's tag and that no document describes. Resources
+    /// that refer to other definitions are deleted first.
     async fn prune(&self, documents: &[Document], owner: &str) -> Result<Vec<Change>, Error> {
         let described = documents
             .iter()
@@ -263,7 +262,7 @@ impl Stage {
             for change in std::mem::take(&mut left) {
                 match self.delete(change.kind, &change.name).await {
                     Ok(()) => deleted.push(change),
-                    // A resource that uses it may be of the same kind and come later.
+                    // A resource that uses it may be of the same kind and be deleted later.
                     Err(error @ (Error::FailedPrecondition(_) | Error::Refused { .. })) => {
                         refused = Some(error);
                         left.push(change);
@@ -355,7 +354,7 @@ struct DocumentErrors {
 }
 
 impl DocumentErrors {
-    /// Adds the error of a document. Returns the error itself if it is not caused by the document.
+    /// Adds the error of a document. Returns the error itself if the document did not cause it.
     fn add(&mut self, at: usize, document: &Document, error: Error) -> Result<(), Error> {
         let (kind, name) = identity(&document.definition);
         self.missing.insert(format!("there is no {kind} `{name}`"));

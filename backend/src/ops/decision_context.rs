@@ -38,12 +38,12 @@ impl DecisionContext {
 pub struct AlteredOccurrence {
     /// Deliveries to store in the same commit.
     pub deliveries: Vec<Delivery>,
-    /// Events to report once that is committed.
+    /// Events to report after the commit.
     pub reports: Reports,
 }
 
 impl DecisionContext {
-    /// Changes an occurrence on behalf of an operator or ageing, and returns the consequences.
+    /// Changes an occurrence on behalf of an operator or of ageing, and returns the consequences.
     ///
     /// `past` is the result of [`crate::ops::revision::read_past`] for the occurrence.
     pub fn apply_change(

@@ -72,9 +72,6 @@ impl Deliveries {
     }
 
     /// Reads a delivery and its attempts, oldest first.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is no delivery with that id.
     pub async fn get(&self, id: RecordId) -> Result<(Delivery, Vec<Attempt>), Error> {
         let delivery = self.find(id).await?.value;
         let range = Range::with_prefix(&id.to_bytes());
@@ -176,9 +173,6 @@ impl Deliveries {
 
     /// Sends a dead message again unless that was already done. Messages that died with their
     /// digest are skipped.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Self::retry`].
     pub(crate) async fn revive(&self, id: RecordId) -> Result<(), Error> {
         let old = self.find(id).await?.value;
         if old.state == DeliveryState::Dead && old.retried_as.is_none() {

@@ -99,8 +99,8 @@ impl Edits {
         Ok(())
     }
 
-    /// Prepares for reopening an occurrence, and makes events find it. The newest occurrence of its
-    /// event must have been read.
+    /// Prepares for reopening an occurrence, and lets later events find it. The newest occurrence
+    /// of its event must have been read.
     ///
     /// # Errors
     /// Returns [`Error::FailedPrecondition`] if another occurrence of the event is open.

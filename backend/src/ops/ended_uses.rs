@@ -1,4 +1,4 @@
-//! Ended uses: overrides, layers and silences that are over do not prevent deletion.
+//! Ended uses: overrides, layers and silences that have ended do not prevent deletion.
 
 use super::{references::References, revision};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     store::{Changes, Kind, Record as _, Store},
 };
 
-/// Returns the current users of a calendar or contact. If only ended uses remain in a resource, the
+/// Returns the current users of a calendar or contact. If a resource only has ended uses, the
 /// reference is removed as part of `changes`; earlier revisions keep it.
 pub(super) async fn users_in_force(
     store: &Store,

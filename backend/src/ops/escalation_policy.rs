@@ -178,7 +178,6 @@ async fn resolve_target(
 }
 
 impl FromDomain<EscalationPolicy> for v1::EscalationPolicy {
-    /// Leaves out the rules that use the policy.
     fn from_domain(policy: EscalationPolicy) -> Self {
         let target = |it: EscalationTarget| v1::EscalationTarget {
             target: Some(match it {

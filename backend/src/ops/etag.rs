@@ -12,7 +12,7 @@ pub fn etag(id: RecordId, revision: u64) -> String {
 }
 
 /// Checks that the caller has read the stored revision. An empty etag skips the check and `*`
-/// matches any revision; lists and missing quotes are accepted.
+/// matches any revision. Lists and missing quotes are accepted.
 ///
 /// # Errors
 /// Returns [`Error::Aborted`] with advice for the caller; `what` names the resource.

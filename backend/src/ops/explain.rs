@@ -1,11 +1,11 @@
 //! Explains why each rule did or did not notify about an occurrence, as of the time of the
 //! decision.
 //!
-//! A notification is explained by the definitions and the state of the occurrence behind the first
-//! message. A rule that did not notify is explained by the last decision, or by the latest one at
-//! which a trigger matched but the message was held. Past triggers and rules come from stored
-//! revisions; for the occurrence, it is known which fields have not changed since. What would
-//! happen now is reported separately.
+//! A notification is explained by the definitions and the state of the occurrence at its first
+//! message. A rule that did not notify is explained by its last decision, or by the latest decision
+//! at which a trigger matched but the message was held. Past triggers and rules are read from
+//! stored revisions. For the occurrence, it is known which fields have not changed since. The
+//! decision that would be made now is reported separately.
 
 mod definitions;
 mod gates;
@@ -44,6 +44,8 @@ use crate::{
 const POINTS_MAX: usize = 32;
 /// Maximum number of evaluations: definitions times decisions.
 const EVALUATIONS_MAX: usize = 50_000;
+/// Maximum number of deliveries per explanation for which the preceding deliveries are counted.
+const WAITS_SCANNED_MAX: usize = 20;
 /// Rules explained before yielding to other tasks.
 const RULES_AT_ONCE: usize = 50;
 /// Maximum time for which an edit may have been in progress before a decision that missed it.
@@ -57,13 +59,13 @@ pub struct RuleExplanation {
     pub deleted_ms: Option<i64>,
     pub notified: bool,
     pub main: Judgement,
-    /// The last decision, if later than the main one, and the one that would be made now.
+    /// The last decision, if later than the main one, and the decision that would be made now.
     pub others: Vec<Judgement>,
     /// Notifications of the rule, oldest first.
     pub notifications: Vec<Notification>,
     /// Deliveries of the rule about the occurrence, oldest first.
     pub deliveries: Vec<SentDelivery>,
-    /// Reasons why the pending message is held; empty if none is.
+    /// Reasons why the pending message is held; empty if no message is held.
     pub held_by: Vec<HeldBy>,
     pub skipped_reason: Option<String>,
     /// History of the rule's holds, oldest first.
@@ -85,14 +87,14 @@ pub enum Basis {
 pub struct Judgement {
     pub basis: Basis,
     pub at_ms: i64,
-    /// Whether the rule notified, or would now.
+    /// Whether the rule notified, or would notify now.
     pub notifies: bool,
     pub held_back: bool,
     pub reason: Reason,
     /// Revision of the rule; `None` if it did not exist or is no longer stored.
     pub definition: Option<Definition>,
     pub triggers: Vec<TriggerExplanation>,
-    /// Conditions between a match and a notification, in order.
+    /// Conditions that must be met before a match notifies, in order.
     pub gates: Vec<Gate>,
 }
 
@@ -109,7 +111,7 @@ pub struct Definition {
     pub since_ms: i64,
     /// End of its validity; `None` if it is current.
     pub until_ms: Option<i64>,
-    /// Whether it ended by deletion rather than by an edit.
+    /// Whether the definition ended by deletion rather than by an edit.
     pub deleted: bool,
 }
 
@@ -119,11 +121,11 @@ pub struct TriggerExplanation {
     /// Whether the trigger's state at that time is still stored.
     pub is_stored: bool,
     pub definition: Option<Definition>,
-    /// Explanation of the query; `None` if the trigger did not exist, is no longer stored, or has
+    /// Explanation of the query. `None` if the trigger did not exist, is no longer stored, or has
     /// an invalid query.
     pub query: Option<ClauseEvaluation>,
-    /// Whether the query is true but does not match because the occurrence was closed and the query
-    /// does not mention the status.
+    /// Whether the query is true but does not match, because the occurrence was closed and the
+    /// query does not mention the status.
     pub is_for_open_only: bool,
 }
 
@@ -342,8 +344,8 @@ impl RuleExplanation {
         Self { deliveries, ..self }
     }
 
-    /// Adds the pending message and past holds, which take precedence in explaining why no one was
-    /// notified.
+    /// Adds the pending message and past holds, which have priority as the reason why the rule did
+    /// not notify.
     fn with_pending(
         mut self,
         rule: RecordId,

@@ -48,11 +48,11 @@ struct SeenFields {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownField {
     pub field: String,
-    /// Name of the field here, if the given name is used by other products.
+    /// Name of the field in this service, if the given name is used by other products.
     pub here: Option<String>,
-    /// Similar field that may be intended; `None` if there is none.
+    /// Similar field that may be meant; `None` if there is none.
     pub nearest: Option<String>,
-    /// Whether all events were checked rather than only the latest.
+    /// Whether all events were checked, rather than only the latest.
     pub is_certain: bool,
     /// Whether [`FIELDS_READ_MAX`] events were checked.
     pub is_of_many: bool,
@@ -74,8 +74,8 @@ impl UnknownField {
         }
     }
 
-    /// Returns whether the field should be reported: a field missing only from a few new events may
-    /// be intended.
+    /// Returns whether the field should be reported. A field that is missing only from a few new
+    /// events may be intended.
     fn is_reported(&self) -> bool {
         self.is_certain || self.is_of_many || self.here.is_some() || self.nearest.is_some()
     }
@@ -90,8 +90,8 @@ impl FieldsSeen {
         }
     }
 
-    /// Returns an entry for each name, `None` if some event has the field. `own` are fields
-    /// available in addition to those of events; they may be suggested.
+    /// Returns an entry for each name, `None` if some event has the field. `own` are fields that
+    /// exist in addition to those of events; they may be suggested.
     async fn find_unknown(
         &self,
         names: &[&str],
@@ -117,7 +117,7 @@ impl FieldsSeen {
     }
 
     /// Returns hints about fields that no event has, each with the position in its text, if known.
-    /// These are not errors, because a future event, or an old one that was not read, may have the
+    /// They are not errors, because a future event, or an old one that was not read, may have the
     /// field.
     pub async fn hints(
         &self,
@@ -297,7 +297,7 @@ const METADATA: &str = "metadata.";
 fn is_known(name: &str, names: &BTreeSet<String>) -> bool {
     match Field::parse(name) {
         Ok(Field::Dimension(_) | Field::Metadata(_) | Field::Either(_)) => {
-            // Deeper fields than those read are not reported.
+            // Fields at a deeper level than those read are not reported.
             names.contains(name) || name.split('.').count() > DEPTH_MAX
         }
         // A built-in field, or one rejected for another reason.

@@ -144,7 +144,6 @@ impl Drafted for Heartbeat {
 }
 
 impl FromDomain<Heartbeat> for v1::Heartbeat {
-    /// Leaves out beat information.
     fn from_domain(heartbeat: Heartbeat) -> Self {
         let every_ms = (!heartbeat.has_windows()).then_some(heartbeat.every_ms);
         let event = heartbeat.event;
@@ -272,7 +271,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Creates the operations on the current heartbeats; events of forgotten expectations are
+    /// Creates the operations on the current heartbeats. Events of forgotten expectations are
     /// closed through the intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
@@ -373,10 +372,6 @@ impl Expectations {
 
     /// Lists the expectations of a heartbeat: pending reports and late ones first, then by last
     /// beat.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if the heartbeat does not exist, [`Error::Invalid`] for an
-    /// invalid page size or token, and an error if the store fails.
     pub async fn list(
         &self,
         name: &str,
@@ -411,10 +406,7 @@ impl Expectations {
     }
 
     /// Adds the first expectations to a heartbeat.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Expectations::list`].
-    pub async fn with_details(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
+    pub async fn with_expectations(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
         let (expectations, _) = self.list(&view.name, &PageRequest::default()).await?;
         Ok(v1::Heartbeat {
             expectations,
@@ -423,9 +415,6 @@ impl Expectations {
     }
 
     /// Deletes an expectation and closes its event.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if it does not exist, and an error if the store fails.
     pub async fn delete(&self, name: &str, key: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         let heartbeat = find::<Heartbeat>(store, name).await?;
@@ -519,10 +508,6 @@ impl HeartbeatKeys {
     }
 
     /// Replaces the key of a heartbeat; the previous one is no longer accepted.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if the heartbeat does not exist, and an error if the store
-    /// fails.
     pub async fn rotate(&self, name: &str) -> Result<Secret, Error> {
         let decide = async || {
             let found = find::<Heartbeat>(&self.store, name).await?;

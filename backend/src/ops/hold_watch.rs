@@ -1,5 +1,4 @@
-//! Reports holds that are not evaluated in time, as an event of the service itself and to the
-//! health checks.
+//! Reports late evaluations of holds, as an event of the service itself and to the health checks.
 
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ pub struct HoldWatch {
     store: Store,
     clock: Arc<dyn Clock>,
     intake: Intake,
-    /// Start of the watch, in milliseconds since the epoch; holds that became due while no process
+    /// Start of the watch, in milliseconds since the epoch. Holds that became due while no process
     /// ran do not count as late yet.
     since_ms: i64,
     /// Whether the event was last reported as open; `None` before the first report.
@@ -96,7 +95,7 @@ impl HoldWatch {
     async fn check(&mut self) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         if settings::in_force(&self.store).await?.is_quiet() {
-            // In quiet mode nothing is evaluated, and nothing counts as late when it ends.
+            // In quiet mode no holds are evaluated, and none counts as late when it ends.
             self.since_ms = now_ms;
         }
         // The clock may have been set back since.
@@ -105,7 +104,7 @@ impl HoldWatch {
         let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms.max(self.since_ms)));
         let is_late = age_ms >= millis(HOLDS_LATE_MAX);
         if self.is_late.send_replace(is_late) != is_late {
-            tracing::warn!(age_ms, is_late, "due holds are not evaluated in time");
+            tracing::warn!(age_ms, is_late, "due holds are evaluated late");
         }
         let is_open = age_ms >= millis(HOLDS_LATE_EVENT);
         if self.said == Some(is_open) {

@@ -86,7 +86,6 @@ impl Drafted for Inhibition {
 }
 
 impl FromDomain<Inhibition> for v1::Inhibition {
-    /// Leaves out usage information.
     fn from_domain(inhibition: Inhibition) -> Self {
         let state = if !inhibition.enabled {
             v1::inhibition::State::Disabled
@@ -130,8 +129,8 @@ fn check_query(path: &str, query: Option<Query>, violations: &mut Violations) ->
     Some(query)
 }
 
-/// Converts the fields that must be equal; without a target field, it has the same name as the
-/// source field.
+/// Converts the fields that must be equal. Without a target field, the name of the source field is
+/// used.
 fn equal_fields(wire: &[v1::EqualFields], violations: &mut Violations) -> Vec<EqualFields> {
     if !(1..=INHIBITION_EQUAL_MAX).contains(&wire.len()) {
         let count = wire.len();

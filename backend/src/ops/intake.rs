@@ -38,8 +38,8 @@ use crate::{
 /// The entry point for events. Clones share the queue.
 ///
 /// Each request is decided as a whole by one worker, in one commit. Events with the same id are
-/// decided in the order of submission: a request waits for earlier ones that share an event id, so
-/// that workers never conflict about an event. While one worker waits for its commit, the others
+/// decided in the order of submission: a request waits for earlier requests that share an event id,
+/// so workers never conflict over an event. While one worker waits for its commit, the others
 /// decide.
 #[derive(Debug, Clone)]
 pub struct Intake {
@@ -56,7 +56,7 @@ const RESUMED_MAX: usize = 100;
 struct Origin {
     /// Client that sent the events; `None` for events of the service itself.
     author: Option<Name>,
-    /// Rules that led to the events.
+    /// Rules that caused the events.
     chain: Vec<RecordId>,
     /// Share of the disk that the events may use.
     space: DiskShare,
@@ -83,7 +83,7 @@ pub struct SubmitOutcome {
 }
 
 impl Intake {
-    /// Creates the queue; it is processed by [`IntakeWorkers::run`].
+    /// Creates the queue, which [`IntakeWorkers::run`] processes.
     pub fn new(deciding: DecisionContext) -> (Self, IntakeWorkers) {
         let intake = Self {
             queue: Queue::default(),
@@ -106,9 +106,9 @@ impl Intake {
         (self.queue.waiting(), kib)
     }
 
-    /// Submits the events of a request, and returns once all are on disk with all their
+    /// Submits the events of a request, and returns once all of them are on disk with all their
     /// consequences. The events are decided as a whole, but an event whose stored state is damaged
-    /// fails alone.
+    /// fails separately.
     ///
     /// # Errors
     /// Returns an error if no event was accepted: `Exhausted` if the queue is full, `Unavailable`
@@ -136,7 +136,7 @@ impl Intake {
         }
     }
 
-    /// Submits an event created by an `event` destination, with the rules that led to it; returns
+    /// Submits an event created by an `event` destination, with the rules that caused it. Returns
     /// the id of its occurrence.
     ///
     /// # Errors
@@ -155,9 +155,6 @@ impl Intake {
 
     /// Submits an event about the store itself. Like [`Intake::submit_internal`], but regardless of
     /// free space.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Intake::submit_internal`].
     ///
     /// # Cancel safety
     /// The event may still be accepted if the future is dropped.

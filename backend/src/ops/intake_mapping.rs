@@ -89,9 +89,6 @@ pub fn reject_body(mapping: &IntakeMapping, body: &[u8], reason: &str) -> Reject
 }
 
 /// Validates a draft without storing it; the name is optional.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with all violations.
 pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
     let mut violations = Violations::default();
     let mut parts = violations.read(|it| Parts::read(draft, it));

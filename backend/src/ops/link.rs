@@ -21,7 +21,7 @@ const ISSUED: &str = "a link to acknowledge it was issued in a message";
 /// Maximum time by which the clock may have been set back since a link was created.
 const STEP_MS: i64 = 60_000;
 
-/// Returns the configuration of links in messages; signed if they can be followed without a key.
+/// Returns the configuration of links in messages, signed if they can be followed without a key.
 pub fn links(
     config: &Config,
     store: &Store,
@@ -41,8 +41,8 @@ pub fn links(
     }
 }
 
-/// Permission granted to anyone who presents its signature instead of a key. All access without a
-/// key requires a grant.
+/// Permission granted to any caller that presents its signature instead of a key. All access
+/// without a key requires a grant.
 #[derive(Debug, Clone, Copy)]
 pub enum Grant<'a> {
     /// Reading an event or a group for a limited time.
@@ -52,7 +52,7 @@ pub enum Grant<'a> {
         /// End of the grant, in milliseconds since the epoch.
         until_ms: i64,
     },
-    /// Acknowledging an occurrence as a contact while the response lasts.
+    /// Acknowledging an occurrence as a contact until the response ends.
     Acknowledge {
         /// The occurrence.
         thread: &'a str,
@@ -161,7 +161,7 @@ impl SignedLinks {
             return refused("the link was not created by this service: authenticate with a key");
         }
         let now_ms = self.clock.now_ms();
-        // A lifetime that was shortened also applies to earlier links.
+        // If the lifetime was shortened, this also applies to earlier links.
         let last_ms = now_ms
             .saturating_add(self.lifetime_ms)
             .saturating_add(STEP_MS);

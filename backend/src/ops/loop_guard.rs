@@ -1,4 +1,5 @@
-//! Reports about stopped rules, as events of the service itself, and marks of unanswered responses.
+//! Reports about stopped rules, as events of the service itself, and markers of unanswered
+//! responses.
 
 use crate::{
     decide::{Notices, UnansweredNotice},
@@ -23,8 +24,8 @@ pub struct Reports(Vec<OwnEvent>);
 pub struct RecordedReports(pub(super) Vec<OwnEvent>);
 
 impl Reports {
-    /// Adds a report for each stopped rule, unless the occurrence itself is an event of the service,
-    /// and a mark for each response that became, or is no longer, unanswered.
+    /// Adds a report for each stopped rule, unless the occurrence itself is an event of the
+    /// service. Adds a marker for each response that became unanswered or is no longer unanswered.
     pub(crate) fn add_reports(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
         let is_reported = !is_own(&occurrence.dimensions);
         let stopped = notices.stopped.iter().filter(|_| is_reported);
@@ -44,8 +45,8 @@ impl Reports {
         self.0.append(&mut others.0);
     }
 
-    /// Stores the events together with the changes that cause them. Marks are evaluated by the next
-    /// review.
+    /// Stores the events together with the changes that cause them. Markers are evaluated by the
+    /// next review.
     pub(crate) fn record(mut self, changes: &mut Changes) -> RecordedReports {
         for event in &self.0 {
             changes.insert(event);
@@ -77,8 +78,9 @@ fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
 
 pub(crate) const NO_RESPONSE: &str = "no one responded";
 
-/// Returns the mark of a response that became, or is no longer, unanswered. It is the event that
-/// versions before the count by policy reported for each response, and is not ingested.
+/// Returns the marker of a response that became unanswered or is no longer unanswered. The marker
+/// is the event that versions without a count by policy reported for each response. It is not
+/// ingested.
 fn mark(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
     let (rule, policy, id) = (&of.rule, &of.policy, of.occurrence.to_string());
     let policy = Value::Text(policy.to_string());
@@ -94,7 +96,7 @@ fn mark(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// Returns whether one of the service's own events is the mark of a response.
+/// Returns whether one of the service's own events is the marker of a response.
 pub(crate) fn is_mark(of: &OwnEvent) -> bool {
     let dimensions = &of.event.dimensions;
     of.event.kind == ESCALATION_KIND && !dimensions.contains_key(POLICY_DIMENSION)

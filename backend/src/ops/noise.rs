@@ -1,4 +1,4 @@
-//! The noise report: notifications of some days, and the reactions to them.
+//! The noise report: notifications of a period of days, and the reactions to them.
 
 use std::{
     cmp::Reverse,
@@ -52,7 +52,7 @@ pub struct NoiseRequest {
     pub time_zone: String,
 }
 
-/// The notifications of some days, and the reactions to them.
+/// The notifications of a period of days, and the reactions to them.
 #[derive(Debug)]
 pub struct NoiseReport {
     /// Rows, most notifications first.
@@ -187,11 +187,6 @@ impl NoiseReports {
         Self { store, clock }
     }
 
-    /// Returns the notifications of some days, and the reactions to them.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] for an invalid time range or time zone, and an error if the store
-    /// fails.
     pub async fn report(&self, request: &NoiseRequest) -> Result<NoiseReport, Error> {
         let (days, zone) = self.check_request(request)?;
         let since_ms = self.store.noise_since_ms().await?;
@@ -303,8 +298,8 @@ impl NoiseReports {
         Ok((events, start_ms))
     }
 
-    /// Reads the stored deliveries of some days, newest first; returns the time from which they are
-    /// complete, in milliseconds since the epoch.
+    /// Reads the stored deliveries of a period of days, newest first. Returns the time from which
+    /// they are complete, in milliseconds since the epoch.
     async fn deliveries(&self, days: Days, mut read: impl FnMut(&Delivery)) -> Result<i64, Error> {
         let retention = settings::in_force(&self.store).await?.delivery_retention;
         let retained_ms = self.clock.now_ms().saturating_sub(millis(retention));
@@ -393,8 +388,8 @@ impl NoiseReports {
         Ok(report(lines.collect(), whole, whole.start_ms()))
     }
 
-    /// Reads the stored occurrences that may have notified in some days; returns the time from
-    /// which they are complete, in milliseconds since the epoch.
+    /// Reads the stored occurrences that may have notified in a period of days. Returns the time
+    /// from which they are complete, in milliseconds since the epoch.
     async fn occurrences(
         &self,
         days: Days,
@@ -423,7 +418,7 @@ impl NoiseReports {
                     scan::yield_if_needed().await;
                 }
                 if left == 0 {
-                    // An occurrence may notify after it was last seen, and an open one long after.
+                    // An occurrence can notify after it was last seen, and an open one long after.
                     start_ms = if is_closed {
                         start_ms.max(last_ms.saturating_add(DAY_MS))
                     } else {

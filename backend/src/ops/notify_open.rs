@@ -1,4 +1,4 @@
-//! Notifications of everything that is open, requested when a rule or trigger is stored.
+//! Notifications about all open occurrences, requested when a rule or trigger is stored.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub enum StoredDefinition {
     Rule(Rule),
-    /// A trigger, standing for all enabled rules that use the trigger.
+    /// A trigger, which represents all enabled rules that use it.
     Trigger(Trigger),
 }
 
@@ -40,7 +40,7 @@ impl NotifyOpen {
         Self { deciding, intake }
     }
 
-    /// Notifies if requested, or only counts with `validate_only`; returns the number of
+    /// Notifies if requested, or only counts with `validate_only`. Returns the number of
     /// notifications.
     pub async fn notify_or_count(
         &self,
@@ -59,8 +59,7 @@ impl NotifyOpen {
         Ok(Some(count))
     }
 
-    /// Returns the number of notifications that there would be with the definition. Changes
-    /// nothing.
+    /// Returns the number of notifications that the definition would cause, without making changes.
     pub async fn count(&self, stores: StoredDefinition) -> Result<usize, Error> {
         let current = self.deciding.ruleset.refresh().await?;
         let (snapshot, rules) = match stores {
@@ -94,7 +93,7 @@ impl NotifyOpen {
     /// are evaluated at their next change.
     ///
     /// # Cancel safety
-    /// If the future is dropped, some notifications have been sent.
+    /// If the future is dropped, some notifications may have been sent.
     pub async fn notify(&self, stores: &StoredDefinition) -> Result<usize, Error> {
         let mut count = 0;
         let mut walk = self.walk();
@@ -238,7 +237,7 @@ fn rules_using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
 }
 
 /// Returns the keys of the next occurrences of a walk; `None` at its end. An occurrence that moves
-/// in the order was changed, and has been decided on by that change.
+/// in the order was changed, and that change decided on it.
 async fn next(walk: &mut Walk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let places = walk.next_places(REVIEW_BATCH).await?;
     let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();

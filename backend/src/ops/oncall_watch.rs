@@ -47,7 +47,7 @@ impl OnCallWatch {
         let work = async {
             loop {
                 if let Err(error) = self.run_once().await {
-                    // The next pass catches up.
+                    // The next pass makes up for the failed one.
                     log_failure("failed to check schedules", &error);
                 }
                 let clock = &self.deciding.clock;
@@ -63,7 +63,7 @@ impl OnCallWatch {
         }
     }
 
-    /// Compares the newest events with the schedules, so that nothing is reported twice or missed
+    /// Compares the newest events with the schedules, so that no change is reported twice or missed
     /// across restarts.
     pub async fn run_once(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
@@ -102,7 +102,7 @@ impl OnCallWatch {
         let said = newest.and_then(|it| it.metadata.get(CONTACTS).cloned());
         let is = Value::Text(contacts.clone());
         if said.as_ref() == Some(&is) {
-            // Earlier versions opened it without an end.
+            // Earlier versions opened the event without an end.
             if stays_open {
                 self.close(CHANGED, name).await?;
             }

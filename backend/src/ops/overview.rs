@@ -37,12 +37,12 @@ const PAGE: usize = 1_000;
 pub struct Overview {
     /// Number of occurrences that are open or suppressed, by severity.
     pub open: BTreeMap<Severity, usize>,
-    /// Number of these opened in the last hour, by severity.
+    /// Number of these that were opened in the last hour, by severity.
     pub opened: BTreeMap<Severity, usize>,
     pub footprint: Footprint,
     pub condition: Condition,
-    /// Start of quiet mode, in which nothing is sent, in milliseconds since the epoch; `None` if it
-    /// is off.
+    /// Start of quiet mode, in which no messages are sent, in milliseconds since the epoch; `None`
+    /// if it is off.
     pub quiet_since_ms: Option<i64>,
     /// The nodes that share the store, oldest first.
     pub nodes: Vec<NodeOverview>,
@@ -94,10 +94,12 @@ fn node_overviews(seen: Vec<ClusterNode>) -> Vec<NodeOverview> {
 pub struct DestinationOverview {
     pub name: String,
     pub health_summary: destination::HealthSummary,
+    /// Deliveries that failed permanently in the last 24 hours.
+    pub dead: i64,
     /// Successful deliveries in the last 24 hours.
     pub delivered: i64,
-    /// Whether the destination is failing and the event about the failure goes to failing
-    /// destinations only.
+    /// Whether the destination is failing and the event about the failure is sent only to failing
+    /// destinations.
     pub is_silent: bool,
 }
 

@@ -15,7 +15,7 @@ const SCOPE_BYTES: usize = 8;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Number of records; 0 means the default, and larger values are capped at the maximum.
+    /// Number of records. 0 means the default, and larger values are reduced to the maximum.
     pub size: i32,
     /// Token of the page; empty for the first page.
     pub token: String,
@@ -23,9 +23,6 @@ pub struct PageRequest {
 
 impl PageRequest {
     /// Returns the number of records to return.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] if the size is negative.
     pub fn limit(&self) -> Result<usize, Error> {
         match usize::try_from(self.size) {
             Ok(0) => Ok(PAGE_SIZE_DEFAULT),
@@ -70,7 +67,7 @@ impl Scope {
         for value in values {
             self.add(value.as_ref());
         }
-        // No text has this length, so the next filter cannot be mistaken for a value.
+        // No string has this length, so the next filter cannot be mistaken for a value.
         self.0.update(u64::MAX.to_be_bytes());
         self
     }

@@ -1,4 +1,4 @@
-//! Cancels pages that are no longer needed: those still waiting when someone acknowledges or the
+//! Cancels pages that are no longer needed: pages still waiting when someone acknowledges or the
 //! response ends, and reports of this to receivers that no page has reached.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -16,7 +16,7 @@ use crate::{
 };
 
 const PAGE: usize = 64;
-/// Time within which a page is expected to get its first attempt, in milliseconds. Afterwards it
+/// Time within which a page is expected to get its first attempt, in milliseconds. After that it
 /// counts as waiting.
 const FRESH_MS: i64 = 5_000;
 
@@ -33,7 +33,7 @@ fn is_for(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
     }
 }
 
-/// Cancels the deliveries that a change of an occurrence makes unnecessary; `new` are the
+/// Cancels the deliveries that a change of an occurrence makes unnecessary. `new` are the
 /// deliveries that the change causes.
 pub(crate) async fn cancel_pages(
     store: &Store,
@@ -78,7 +78,7 @@ fn state_of(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState> {
     response.map(|it| it.state)
 }
 
-/// The receivers of a response at one destination, and which of them have been reached.
+/// The receivers of a response at one destination, and the receivers that have been reached.
 struct Receivers {
     destination: RecordId,
     /// The newest page by contact and method.

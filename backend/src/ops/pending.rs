@@ -1,4 +1,4 @@
-//! Held notifications and digests: listing, sending by hand, and re-evaluation.
+//! Held notifications and digests: listing, manual sending, and re-evaluation.
 
 pub mod digests;
 pub mod review;
@@ -24,7 +24,7 @@ use crate::{
 
 const BATCH: usize = 200;
 
-/// Filter for held notifications and digests. Empty fields do not filter.
+/// Filter for held notifications and digests. Empty fields are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub kinds: Vec<Kind>,
@@ -90,10 +90,7 @@ pub enum HeldMessage {
 }
 
 /// Lists held messages in the order of their re-evaluation. Also returns the token of the next
-/// page, empty at the end.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] if the page size or token is invalid, or an error if the store fails.
+/// page, which is empty at the end.
 pub async fn list(
     deciding: &DecisionContext,
     filter: &Filter,
@@ -147,8 +144,8 @@ pub async fn list(
     }
 }
 
-/// Sends the held notification of a rule about an occurrence, regardless of what holds it. Returns
-/// the deliveries.
+/// Sends the held notification of a rule about an occurrence, regardless of its holds. Returns the
+/// deliveries.
 ///
 /// # Errors
 /// Returns [`Error::NotFound`] if no notification of the rule is held, and
@@ -177,7 +174,7 @@ fn waiting_for_group(occurrence: &Occurrence, rule: RecordId) -> bool {
     waiting.any(|it| !it.is_opening && it.group_hold().is_some())
 }
 
-/// Decides what to send of a held notification, given the causes resolved so far.
+/// Decides which messages to send for a held notification, given the causes resolved so far.
 async fn decide_release(
     deciding: &DecisionContext,
     rule: &str,
@@ -220,7 +217,7 @@ async fn decide_release(
     if notices.deliveries.is_empty() {
         let status = occurrence.status.as_str();
         return Err(Error::FailedPrecondition(format!(
-            "nothing to send: the occurrence is {status}, or the rule has no message for it; held notifications are evaluated automatically"
+            "no message to send: the occurrence is {status}, or the rule has no message for it; held notifications are evaluated automatically"
         )));
     }
     let mut reports = Reports::default();

@@ -38,7 +38,6 @@ impl Claim {
     }
 }
 
-/// Replaces the reasons that do not fit into a receipt.
 const NO_ROOM: &str = "cannot be accepted; send it without an idempotency key to get the reason";
 
 /// Truncates refusals to fit into a receipt: beyond [`RECEIPT_REASON_BYTES_MAX`] bytes, reasons are
@@ -162,7 +161,7 @@ impl ReceiptSweep {
                 ..ReceiptTally::default()
             };
         }
-        // Receipts in flight already have their time, so skip the most recent interval.
+        // Receipts in flight already have their time, so the most recent interval is skipped.
         let settled = older_range(now_ms - millis(RECEIPT_SWEEP_INTERVAL));
         loop {
             let found = self.store.page_by::<Receipt>(
@@ -194,7 +193,7 @@ impl ReceiptSweep {
                 limit,
             );
             let mut found = found.await?;
-            // Entries indexed before the clock was set may not be old.
+            // Entries indexed before the clock was set are not necessarily old.
             found.retain(|(_, it)| !it.is_shifted());
             let mut changes = self.store.changes();
             for (_, receipt) in &found {

@@ -1,4 +1,4 @@
-//! Messages of the last days that a tested definition would have held.
+//! Recent messages that the definition under test would have held.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -86,7 +86,7 @@ pub(super) async fn held_messages(
 pub(super) struct Deadline(Duration);
 
 impl Deadline {
-    /// Returns a deadline after the maximum time for a test.
+    /// Returns a deadline at the maximum duration of a test from now.
     pub(super) fn start(clock: &dyn Clock) -> Self {
         Self(clock.elapsed() + TRIGGER_TEST_TIME_MAX)
     }

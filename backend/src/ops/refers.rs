@@ -1,4 +1,4 @@
-//! Resolves the names by which a draft refers to other definitions.
+//! Resolves the names with which a draft refers to other definitions.
 
 use std::collections::HashSet;
 
@@ -48,9 +48,8 @@ impl<'a> ReferenceChecker<'a> {
     /// Returns the resources with the given names, without duplicates; unknown names are
     /// violations.
     ///
-    /// # Errors
-    /// Returns [`Error::PermissionDenied`] if the author may not refer to one of them, or an error
-    /// if the store fails.
+    /// # Errors Returns [`Error::PermissionDenied`] if the author is not allowed to refer to one of
+    /// them, or an error if the store fails.
     pub(super) async fn resolve_all<T: Resource>(
         &mut self,
         field: &str,
@@ -80,10 +79,7 @@ impl<'a> ReferenceChecker<'a> {
         Ok(found)
     }
 
-    /// Returns the resource with the given name; an empty or unknown name is a violation.
-    ///
-    /// # Errors
-    /// Returns an error in the same cases as [`Self::resolve_all`].
+    /// Returns the resource with the given name. An empty or unknown name is a violation.
     pub(super) async fn resolve<T: Resource>(
         &mut self,
         field: &str,
@@ -96,11 +92,8 @@ impl<'a> ReferenceChecker<'a> {
         self.resolve_optional(field, text).await
     }
 
-    /// Returns the resource with the given name, or `None` for an empty name; an unknown name is a
+    /// Returns the resource with the given name, or `None` for an empty name. An unknown name is a
     /// violation.
-    ///
-    /// # Errors
-    /// Returns an error in the same cases as [`Self::resolve_all`].
     pub(super) async fn resolve_optional<T: Resource>(
         &mut self,
         field: &str,
@@ -133,8 +126,7 @@ impl<'a> ReferenceChecker<'a> {
     }
 }
 
-/// Returns whether definitions of a kind only select events or times, so that anyone may refer to
-/// them.
+/// Returns whether definitions of a kind only select events or times. Any author may refer to them.
 fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Trigger | Kind::Calendar)
 }

@@ -1,5 +1,6 @@
-//! Replays stored occurrences under other definitions, to find out what would have been sent. Uses
-//! a service without disk and dispatcher, whose clock jumps from one due time to the next.
+//! Replays stored occurrences under other definitions, to find out which messages would have been
+//! sent. Uses a service without disk and dispatcher, whose clock jumps from one due time to the
+//! next.
 //!
 //! The store contains the changes of an occurrence and its event count, not each event, so repeats
 //! are assumed to be evenly spaced. Messages are counted when they are decided, and every
@@ -35,7 +36,7 @@ use crate::{
     store::{Lane, Record, Store, engine::Range},
 };
 
-/// In a replay occurrences neither age nor expire; their recorded changes are replayed instead.
+/// In a replay, occurrences neither age nor expire. Their recorded changes are replayed instead.
 const NO_AGE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
 #[derive(Debug, Default)]
@@ -96,7 +97,7 @@ struct ReplayService {
     deciding: DecisionContext,
     intake: Intake,
     reviewer: Reviewer,
-    /// Time up to which everything due is done.
+    /// Time up to which all due work is done.
     reviewed_ms: i64,
     _stop: DropGuard,
     _workers: JoinSet<()>,
@@ -147,7 +148,7 @@ impl ReplayService {
         Ok(world)
     }
 
-    /// Processes everything due up to `at_ms` and advances the clock to it. Returns whether it
+    /// Processes all work due up to `at_ms` and advances the clock to it. Returns whether it
     /// finished before `end`.
     async fn pass_until(&mut self, at_ms: i64, end: Duration) -> Result<bool, Error> {
         while let Some(due_ms) = self.reviewer.next_due_ms(self.reviewed_ms).await?
@@ -191,7 +192,7 @@ impl ReplayService {
                     change: change.clone(),
                 };
                 let by = (&self.deciding, &self.intake);
-                // Changes that fail because the occurrence is missing are skipped; its opening was
+                // Changes that fail because the occurrence is missing are skipped. Its opening was
                 // not in the timeline.
                 set_status(by, &[item], author).await?;
             }

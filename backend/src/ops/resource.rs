@@ -37,7 +37,7 @@ pub use crate::ops::named::Resource;
 pub trait Described: Send + Sync {
     fn name(&self) -> &str;
     fn tags(&self) -> &[String];
-    /// Returns the etag that must be current; empty disables the check.
+    /// Returns the etag that must be current. An empty etag disables the check.
     fn etag(&self) -> &str;
 }
 
@@ -90,9 +90,6 @@ macro_rules! resource {
 pub(super) use resource;
 
 /// Reads a resource by name.
-///
-/// # Errors
-/// Returns [`Error::NotFound`] if there is none or the name is invalid.
 pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, Error> {
     let found = match Name::parse(name) {
         Ok(name) => store.get(name.as_str().into()).await?,
@@ -107,7 +104,6 @@ pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, E
     })
 }
 
-/// Returns [`Error::AlreadyExists`] if a name is taken.
 async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error> {
     match store.get::<T>(name.as_str().into()).await? {
         None => Ok(()),
@@ -118,13 +114,12 @@ async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error
     }
 }
 
-/// Returns [`Error::Aborted`] if the caller's etag is not current.
 fn check_etag<T: Resource>(given: &str, stored: &T) -> Result<(), Error> {
     let what = format!("{} `{}`", T::WORD, stored.name());
     etag::check(given, stored.id(), stored.revision(), &what)
 }
 
-/// Identity, revision and timestamps of a resource, which an edit does not decide.
+/// Identity, revision and timestamps of a resource, which are not part of an edit.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
     pub(super) id: RecordId,
@@ -165,15 +160,13 @@ impl Origin {
 pub trait Drafted: Resource + PartialEq {
     /// Form in which authors describe the resource.
     type Draft: Described;
-    /// Form returned to readers. Built from the resource alone, it lacks information about its use.
+    /// Form returned to readers. Built only from the resource, so without information about its
+    /// use.
     type View: FromDomain<Self> + Send;
 
-    /// Returns the resource that a draft describes, and the other changes that come with it;
-    /// `stored` is the version that it replaces. Referenced resources are touched in the changes,
-    /// so that they cannot be deleted concurrently.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
+    /// Returns the resource that a draft describes, and the additional changes that storing it
+    /// requires. `stored` is the version that it replaces. Referenced resources are touched in the
+    /// changes, so that they cannot be deleted concurrently.
     fn from_draft(
         all: &Resources<Self>,
         draft: &Self::Draft,
@@ -181,8 +174,8 @@ pub trait Drafted: Resource + PartialEq {
         origin: Origin,
     ) -> impl Future<Output = Result<(Self, Changes), Error>> + Send;
 
-    /// Returns the other changes that come with deleting the resource; with `force`, the resource
-    /// is removed from its users.
+    /// Returns the additional changes that deleting the resource requires. With `force`, the
+    /// resource is removed from its users.
     ///
     /// # Errors
     ///
@@ -203,7 +196,7 @@ pub trait Drafted: Resource + PartialEq {
         async move { Ok((FromDomain::from_domain(resource), 0)) }
     }
 
-    /// Returns warnings about settings that its author may not have intended.
+    /// Returns warnings about settings that its author possibly did not intend.
     fn warnings(
         &self,
         _all: &Resources<Self>,
@@ -227,7 +220,7 @@ pub struct Saved<T: Drafted> {
 
 #[derive(Debug)]
 pub enum Put<T> {
-    /// The resource was already stored like this.
+    /// The stored resource already matched the draft.
     Unchanged(T),
     Created(T),
     Updated {
@@ -236,7 +229,6 @@ pub enum Put<T> {
     },
 }
 
-/// The resources of one kind: created, read, listed, updated and deleted.
 #[derive(Debug, Clone)]
 pub struct Resources<T> {
     pub(super) store: Store,
@@ -269,7 +261,7 @@ impl<T: Drafted> Resources<T> {
         self
     }
 
-    /// Stores a new resource; with `validate_only`, only validates it.
+    /// Stores a new resource. With `validate_only`, only validates it.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and [`Error::AlreadyExists`] if the name or
@@ -348,9 +340,6 @@ impl<T: Drafted> Resources<T> {
     }
 
     /// Lists resources by name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
     pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
         list::list(&self.store, filter, page, &|_| true, view).await
@@ -358,9 +347,6 @@ impl<T: Drafted> Resources<T> {
 
     /// Like [`Self::list`], with an additional predicate. The values that it depends on must be in
     /// [`Filter::others`].
-    ///
-    /// # Errors
-    /// Returns an error in the same cases as [`Self::list`].
     pub(super) async fn list_where(
         &self,
         filter: &Filter,
@@ -371,7 +357,7 @@ impl<T: Drafted> Resources<T> {
         list::list(&self.store, filter, page, passes, view).await
     }
 
-    /// Replaces the resource with the draft's name and stores the previous revision; with
+    /// Replaces the resource with the draft's name and stores the previous revision. With
     /// `validate_only`, only validates the draft.
     ///
     /// # Errors
@@ -440,7 +426,7 @@ impl<T: Drafted> Resources<T> {
         })
     }
 
-    /// Deletes the resource with the given name and stores its last revision; with `force`, removes
+    /// Deletes the resource with the given name and stores its last revision. With `force`, removes
     /// it from its users in the same commit. Its pending deliveries are still sent.
     ///
     /// # Errors
@@ -450,7 +436,8 @@ impl<T: Drafted> Resources<T> {
     pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
-            // Checked before its users, which callers without permission must not learn about.
+            // The scope is checked before the references to the resource, so that a caller without
+            // permission does not learn what uses it.
             if let Some(scope) = TagScope::of_caller() {
                 scope.check("name", &stored.value)?;
             }

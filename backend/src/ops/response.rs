@@ -91,10 +91,6 @@ impl Responses {
 
     /// Lists responses by state, newest first. Also returns the token of the next page, empty at
     /// the end.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] if the page size or token is invalid, or an error if the store
-    /// fails.
     pub async fn list(
         &self,
         filter: &ResponseFilter,

@@ -1,4 +1,4 @@
-//! The review loops: each node ages the occurrences that it owns; the leader evaluates held
+//! The review loops. Each node ages the occurrences that it owns. The leader evaluates held
 //! notifications, and deletes expired silences, groups and revisions.
 
 mod ageing;
@@ -66,8 +66,8 @@ impl Reviewer {
         }
     }
 
-    /// Processes everything that is due now, including the work that each node does for what it
-    /// owns. Failed work is left for the next pass, which should come soon if this returns false.
+    /// Processes all work that is due now, including the work of each node for the slots that it
+    /// owns. Failed work is left for the next pass, which should follow soon if this returns false.
     pub async fn run_once(&self) -> bool {
         let is_evaluated = self.evaluate().await;
         self.ageing.run_once().await && is_evaluated
@@ -104,7 +104,7 @@ impl Reviewer {
         }
     }
 
-    /// Waits until something becomes due after `since_ms`, including by concurrent commits, for at
+    /// Waits until work becomes due after `since_ms`, including through concurrent commits, for at
     /// most `most`.
     async fn wait_until_due(
         &self,
@@ -124,17 +124,17 @@ impl Reviewer {
                     return clock.wait_until(next_ms).await;
                 }
             }
-            // Commits may have made something due earlier; one check covers many commits.
+            // Commits may have made work due earlier. One check covers many commits.
             let review_ms = clock.now_ms().saturating_add(millis(REVIEW_CHECK_INTERVAL));
             clock.wait_until(review_ms.min(next_ms)).await;
-            // Edits may release notifications that no time would.
+            // Edits may release notifications that have no due time.
             if self.pending.is_outdated().await.unwrap_or(true) {
                 return;
             }
         }
     }
 
-    /// Returns the first time after `since_ms` at which something is due, in milliseconds since the
+    /// Returns the first time after `since_ms` at which work is due, in milliseconds since the
     /// epoch.
     pub(crate) async fn next_due_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let held = self.next_held_ms(since_ms).await?;

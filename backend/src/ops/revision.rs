@@ -1,5 +1,5 @@
-//! Earlier revisions of definitions: stored when these are edited or deleted, as long as
-//! occurrences may have been evaluated with them.
+//! Earlier revisions of definitions. They are stored when these are edited or deleted, and kept as
+//! long as occurrences may have been evaluated with them.
 
 use crate::{
     clock::millis,
@@ -129,8 +129,7 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
     }
 }
 
-/// Reads the definitions no longer in force that updates of these occurrences may have to report
-/// on.
+/// Reads the definitions no longer in force that updates of these occurrences may have to report.
 pub async fn read_past(
     store: &Store,
     snapshot: &Snapshot,

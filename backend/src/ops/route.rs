@@ -14,7 +14,7 @@ pub struct Route {
     pub rules: Vec<Name>,
     /// The destinations of these rules, by name, without duplicates.
     pub destinations: Vec<Name>,
-    /// The active silences that hold the messages of all these rules, the last to end first.
+    /// The active silences that hold the messages of all these rules, latest end first.
     pub silences: Vec<Name>,
 }
 

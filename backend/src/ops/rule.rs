@@ -1,4 +1,4 @@
-//! Rules: validation, storage and views; they never refer to missing definitions.
+//! Rules: validation, storage and views. Rules never refer to missing definitions.
 
 mod preview;
 
@@ -142,7 +142,6 @@ impl Drafted for Rule {
 }
 
 impl FromDomain<Rule> for v1::Rule {
-    /// Leaves out information about its use.
     fn from_domain(rule: Rule) -> Self {
         let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
         Self {

@@ -23,7 +23,6 @@ use crate::{
     },
 };
 
-/// Kinds whose changes are followed.
 const FOLLOWED: [Kind; 12] = [
     Kind::Trigger,
     Kind::Rule,
@@ -38,7 +37,7 @@ const FOLLOWED: [Kind; 12] = [
     Kind::Policy,
     Kind::Revision,
 ];
-/// Kinds whose edits do not affect held notifications, or are tracked separately.
+/// Kinds whose edits do not affect held notifications, or that are tracked separately.
 const APART: [Kind; 6] = [
     Kind::Silence,
     Kind::Inhibition,
@@ -51,8 +50,8 @@ const PAGE: usize = 1_000;
 
 /// The rules in force, kept up to date with the change log.
 ///
-/// Once an edit is acknowledged it is in the log, and [`Ruleset::refresh`] reads the log up to
-/// the head known to this process. Decisions carry this position ([`Snapshot::position`]) and
+/// Once an edit is acknowledged, it is in the log, and [`Ruleset::refresh`] reads the log up to the
+/// head known to this process. Decisions contain this position ([`Snapshot::position`]) and
 /// conflict if another process has edited since. An edit therefore applies to every event accepted
 /// after its acknowledgement.
 #[derive(Debug)]
@@ -118,7 +117,7 @@ impl Ruleset {
     /// # Cancel
     /// safety
     ///
-    /// Dropping the future loses nothing; the next call reads the same edits again.
+    /// Dropping the future has no effect. The next call reads the same edits again.
     pub async fn refresh(&self) -> Result<Arc<Snapshot>, EngineError> {
         let head = *self.head.borrow();
         let mut loaded = self.loaded.lock().await;
@@ -193,7 +192,7 @@ impl Loaded {
 
     fn add_trigger(&mut self, trigger: Trigger) {
         let compiled = matching::compile(&trigger.query).inspect_err(|violations| {
-            warn!(trigger = %trigger.name, ?violations, "a stored query is not valid; it matches nothing");
+            warn!(trigger = %trigger.name, ?violations, "a stored query is invalid and matches no event");
         });
         let loaded = LoadedTrigger {
             query: compiled.ok(),
@@ -214,7 +213,7 @@ impl Loaded {
         }
     }
 
-    /// Replaces an inhibition; returns whether decisions are affected.
+    /// Replaces an inhibition. Returns whether decisions are affected.
     fn put_inhibition(&mut self, name: Name, inhibition: Option<Inhibition>) -> bool {
         let identity = |it: &Arc<LoadedInhibition>| (it.inhibition.id, it.inhibition.revision);
         let enabled = inhibition.filter(|it| it.enabled);
@@ -245,7 +244,6 @@ impl Loaded {
         self.inhibiting = Arc::new(Inhibitions::new(all));
     }
 
-    /// Replaces inhibitions; returns whether decisions are affected.
     fn take_inhibitions(&mut self, found: Vec<(Name, Option<Inhibition>)>) -> bool {
         let mut is_other = false;
         for (name, found) in found {
@@ -324,7 +322,7 @@ impl Loaded {
         snapshot.with_edition(self.edition)
     }
 
-    /// Reads the change log to its end; returns whether any definition in force changed.
+    /// Reads the change log to its end. Returns whether any definition in force changed.
     async fn catch_up(&mut self, store: &Store) -> Result<bool, EngineError> {
         let mut changed = false;
         loop {

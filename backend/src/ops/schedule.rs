@@ -130,7 +130,6 @@ impl Drafted for Schedule {
 }
 
 impl FromDomain<Schedule> for v1::Schedule {
-    /// Leaves out who is on call.
     fn from_domain(schedule: Schedule) -> Self {
         let layer = |it: Layer| {
             let hand_offs = it.hand_offs.text();
@@ -183,7 +182,8 @@ impl FromDomain<Override> for v1::ScheduleOverride {
     }
 }
 
-/// Loads a schedule with its calendars; `None` if this machine no longer knows its time zone.
+/// Loads a schedule with its calendars. `None` if its time zone is no longer installed on this
+/// machine.
 async fn load_schedule(store: &Store, schedule: Schedule) -> Result<Option<LoadedSchedule>, Error> {
     let read = async |names: Vec<&Name>| {
         let keys = names.into_iter().map(|it| it.as_str().into());
@@ -200,7 +200,7 @@ async fn load_schedule(store: &Store, schedule: Schedule) -> Result<Option<Loade
 }
 
 fn missing_zone(zone: &str) -> Error {
-    Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
+    Error::FailedPrecondition(format!("its time zone `{zone}` is no longer installed"))
 }
 
 fn texts(names: &[Name]) -> Vec<String> {

@@ -67,10 +67,10 @@ pub struct SearchPage {
     pub end_cursor: String,
 }
 
-/// Finds a page of occurrences, filling it for at most [`PAGE_TIME_MAX`].
+/// Finds a page of occurrences. Filling it takes at most [`PAGE_TIME_MAX`].
 ///
 /// Paging forward terminates and returns every occurrence that matches throughout at least once,
-/// regardless of concurrent writes; a page contains no duplicates. Occurrences that moved in the
+/// regardless of concurrent writes. A page contains no duplicates. Occurrences that moved in the
 /// order during the walk are returned at the end.
 ///
 /// # Errors
@@ -105,7 +105,7 @@ pub async fn search(
     let (begun, newest_ms) = (cursor.begun, cursor.newest_ms);
     let mut page = PageFiller::new(store, request, (clock, end));
     let filled = if request.backward {
-        // Moved occurrences come last, so the whole order precedes them.
+        // Moved occurrences are last, so the whole order precedes them.
         let place = match &cursor.at {
             Position::InOrder(place) => &place[..],
             Position::Moved { .. } | Position::Everything(_) => &[],
@@ -162,7 +162,7 @@ async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> 
     })
 }
 
-/// Returns the total; `None` if that takes more than [`TOTAL_SCANNED_MAX`] reads.
+/// Returns the total. `None` if counting requires more than [`TOTAL_SCANNED_MAX`] reads.
 async fn count_total(
     store: &Store,
     request: &SearchRequest,

@@ -36,12 +36,9 @@ pub struct Changed {
 }
 
 /// Changes occurrences in order, in one commit together with the resulting notifications. Returns a
-/// result per item, which is an error if the occurrence or assignee is unknown, or if the
-/// occurrence cannot be reopened because another one of the event is open. The service's own events
-/// go through the intake.
-///
-/// # Errors
-/// Returns an error if the store fails; nothing was changed then.
+/// result per item. It is an error if the occurrence or assignee is unknown, or if the occurrence
+/// cannot be reopened because another one of the event is open. The service's own events are sent
+/// through the intake.
 ///
 /// # Cancel safety
 /// The changes may still be committed after the future is dropped.

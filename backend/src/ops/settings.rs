@@ -1,4 +1,4 @@
-//! Settings shared by all nodes: stored at the first start, edited over the API.
+//! Settings shared by all nodes. They are stored at the first start and edited through the API.
 
 pub mod snippets;
 mod watch;
@@ -52,7 +52,7 @@ pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
 }
 
 /// Stores the settings of the file if none are stored. In a store used by one process only, the
-/// file applies at every start; in a shared store, the stored settings apply.
+/// file applies at every start. In a shared store, the stored settings apply.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
 pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
@@ -143,7 +143,7 @@ pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Err
     })
 }
 
-/// Applies the file of the only node to the stored settings: sets the values in the file, and
+/// Applies the file of the only node to the stored settings. Sets the values in the file, and
 /// resets values that were in the file at the last start but no longer are.
 fn apply_file(stored: &Settings, config: &Config) -> Settings {
     let mut next = stored.clone();
@@ -307,7 +307,7 @@ fn format_difference(it: &SettingDifference) -> String {
     )
 }
 
-/// Returns the values of a draft; omitted values get their default.
+/// Returns the values of a draft. Omitted values are set to their defaults.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
 fn values(draft: &v1::Settings, violations: &mut Violations) -> SharedSettings {
     let defaults = SharedSettings::default();

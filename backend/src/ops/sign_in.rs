@@ -36,9 +36,6 @@ impl SignInStates {
     }
 
     /// Checks that a state was issued for the verifier and has not expired.
-    ///
-    /// # Errors
-    /// Returns [`Error::Unauthenticated`] with a readable message otherwise.
     pub fn check(&self, state: &str, verifier: &str) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::Unauthenticated(why.to_owned()));
         let state = URL_SAFE_NO_PAD.decode(state).unwrap_or_default();

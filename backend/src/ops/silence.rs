@@ -1,4 +1,4 @@
-//! Silences: validation, editing, extension, expiry, and checks against overly broad ones.
+//! Silences: validation, editing, extension, expiry, and the check for overly broad silences.
 
 mod act;
 mod breadth;
@@ -47,7 +47,7 @@ pub struct SilenceDraft {
     pub reason: String,
     pub query: Option<Query>,
     pub rule_names: Vec<String>,
-    /// Name of the calendar during whose windows the silence is active; empty for none.
+    /// Name of the calendar in whose windows the silence is active; empty if there is none.
     pub calendar: String,
     pub start_ms: Option<i64>,
     pub end_ms: Option<i64>,
@@ -58,7 +58,7 @@ pub struct SilenceDraft {
     pub from_event: Option<EventId>,
     /// The caller.
     pub editor: Name,
-    /// For an update: the etag that must be current; empty disables the check.
+    /// The etag that must be current in an update. An empty etag disables the check.
     pub etag: String,
     /// Violations found while parsing the draft.
     pub violations: Vec<Violation>,
@@ -69,10 +69,10 @@ pub struct SilenceView {
     pub silence: Silence,
     pub state: SilenceState,
     /// Time at which the silence stops being active, in milliseconds since the epoch; `None` if it
-    /// never does.
+    /// never stops.
     pub ends_ms: Option<i64>,
-    /// Time at which the silence becomes active, in milliseconds since the epoch; `None` if it
-    /// already is or never will be.
+    /// Time at which the silence becomes active, in milliseconds since the epoch; `None` if it is
+    /// already active or never will be.
     pub begins_ms: Option<i64>,
     /// Number of open events that the silence covers.
     pub covered: usize,
@@ -80,11 +80,11 @@ pub struct SilenceView {
     pub pending: usize,
     /// Number of events with held notifications that became obsolete.
     pub skipped: usize,
-    /// Whether all open events were scanned since the last edit; otherwise the counts above are
+    /// Whether all open events were scanned since the last edit. Otherwise the counts above are
     /// from before the edit.
     pub is_counted: bool,
-    /// Warnings about settings that the author may not have intended; only set when the silence is
-    /// saved.
+    /// Warnings about settings that the author possibly did not intend; only set when the silence
+    /// is saved.
     pub warnings: Vec<String>,
 }
 
@@ -198,7 +198,6 @@ impl Drafted for Silence {
 }
 
 impl FromDomain<Silence> for SilenceView {
-    /// Leaves out information about the effect of the silence.
     fn from_domain(silence: Silence) -> Self {
         Self {
             // The progress is filled in later.
@@ -374,7 +373,6 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Generates a name for a silence that was created without a name.
 pub fn generate_name() -> String {
     let mut chance = rand::rng();
     let characters = (0..8).map(|_| char::from(chance.sample(Alphanumeric)));

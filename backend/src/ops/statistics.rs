@@ -114,7 +114,7 @@ impl DeliveryCounts {
         waited
     }
 
-    /// Returns whether nothing is waiting and nothing happened.
+    /// Returns whether no delivery is waiting and all counts are zero.
     pub fn is_idle(&self) -> bool {
         self.now.get(Tally::Waiting) == 0 && self.happened.iter().all(Numbers::is_zero)
     }
@@ -161,9 +161,9 @@ pub struct Statistics {
     pub columns: Columns,
     pub events: BTreeMap<Severity, Vec<i64>>,
     pub deliveries: DeliveryCounts,
-    /// Counts by destination, the busiest first.
+    /// Counts by destination, busiest first.
     pub destinations: Vec<(String, DeliveryCounts)>,
-    /// Counts by rule, the busiest first.
+    /// Counts by rule, busiest first.
     pub rules: Vec<(String, DeliveryCounts)>,
 }
 
@@ -178,7 +178,7 @@ impl StatisticsReader {
         Self { store, clock }
     }
 
-    /// Returns the statistics of the last `span_ms` milliseconds.
+    /// Returns the statistics of the past `span_ms` milliseconds.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] if the span is out of range, or an error if the store fails.

@@ -43,8 +43,8 @@ enum Level {
 }
 
 impl Level {
-    /// Returns the level; `None` between two levels or if it is unknown, which keeps the current
-    /// one.
+    /// Returns the level. `None` between two levels or if the level is unknown; the current one is
+    /// then kept.
     fn from_condition(condition: &Condition, space: Option<FreeSpace>) -> Option<Self> {
         let is_above =
             |it: FreeSpace, floors| it.free_bytes >= it.floor_bytes.saturating_mul(floors);

@@ -1,4 +1,4 @@
-//! The tag scope of a client: what it may act on besides its own definitions.
+//! The tag scope of a client: the records that it may act on in addition to its own definitions.
 //!
 //! Definitions themselves are checked by their tags when a change is written, in
 //! [`crate::store::audit`].
@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// The tags that a client is restricted to.
 #[derive(Debug, Clone)]
 pub(super) struct TagScope(Arc<Actor>);
 
@@ -46,10 +45,6 @@ impl TagScope {
     }
 
     /// Checks that a definition has one of the tags.
-    ///
-    /// # Errors
-    /// Returns [`Error::PermissionDenied`] with the definition and the field that refers to it
-    /// otherwise.
     pub(super) fn check<T: Resource>(&self, field: &str, resource: &T) -> Result<(), Error> {
         if self.allows(resource.tags()) {
             return Ok(());
@@ -60,9 +55,6 @@ impl TagScope {
 
     /// Checks that a query matches only events within the scope: it must require a dimension that a
     /// tag represents.
-    ///
-    /// # Errors
-    /// Returns [`Error::PermissionDenied`] with the field and a suggestion otherwise.
     pub(super) fn check_query(&self, field: &str, query: &Query) -> Result<(), Error> {
         if self.is_within_scope(&query.clause) {
             return Ok(());
@@ -86,9 +78,6 @@ impl TagScope {
 
     /// Checks that an event has a dimension that a tag represents. The rules that notified about it
     /// do not count, because editors write those.
-    ///
-    /// # Errors
-    /// Returns [`Error::PermissionDenied`] with the occurrence otherwise.
     pub(super) fn check_event(&self, occurrence: &Occurrence) -> Result<(), Error> {
         if self.allows(&audit::event_tags(occurrence)) {
             return Ok(());
@@ -121,12 +110,8 @@ pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> 
     }
 }
 
-/// Checks that a definition has one of the caller's tags before something that belongs to it is
-/// changed, and adds the definition to the changes, so that the commit checks it again.
-///
-/// # Errors
-/// Returns [`Error::PermissionDenied`] with the definition and the field that refers to it
-/// otherwise.
+/// Checks that a definition has one of the caller's tags before a record that belongs to it is
+/// changed. Adds the definition to the changes, so that the commit checks it again.
 pub(super) fn check_owner<T: Resource>(
     changes: &mut Changes,
     field: &str,
@@ -140,9 +125,6 @@ pub(super) fn check_owner<T: Resource>(
 }
 
 /// Like [`check_owner`], for an event.
-///
-/// # Errors
-/// Returns an error in the same cases as [`TagScope::check_event`].
 pub(super) fn check_event_owner(
     changes: &mut Changes,
     occurrence: &Occurrence,

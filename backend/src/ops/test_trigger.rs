@@ -1,4 +1,4 @@
-//! Testing a query on stored occurrences before it is saved, in steps.
+//! Tests of a query on stored occurrences before it is saved, in steps.
 
 use crate::{
     clock::Clock,
@@ -15,13 +15,13 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct TriggerTest {
     pub matched: usize,
-    /// Number of occurrences that the stored query matches; `None` if there is none.
+    /// Number of occurrences that the stored query matches; `None` if there is no stored query.
     pub matched_by_saved: Option<usize>,
     pub scanned: usize,
     /// The first matches, newest first.
     pub occurrences: Vec<Occurrence>,
-    /// Last-seen time down to which everything was tested, in milliseconds since the epoch; `None`
-    /// at the beginning.
+    /// Last-seen time down to which all occurrences were tested, in milliseconds since the epoch;
+    /// `None` at the beginning.
     pub reached_ms: Option<i64>,
     pub stopped_early: bool,
     pub warnings: Vec<String>,
@@ -126,7 +126,8 @@ impl TestRun {
         }
     }
 
-    /// Tests everything, but at most `most` occurrences and for at most [`TRIGGER_TEST_TIME_MAX`].
+    /// Tests all occurrences, but at most `most` occurrences and for at most
+    /// [`TRIGGER_TEST_TIME_MAX`].
     pub async fn run(&mut self, clock: &dyn Clock, most: usize) -> Result<(), Error> {
         let end = clock.elapsed() + TRIGGER_TEST_TIME_MAX;
         while !self.is_over {

@@ -90,7 +90,6 @@ impl Drafted for Trigger {
 }
 
 impl FromDomain<Trigger> for v1::Trigger {
-    /// Leaves out information about its use.
     fn from_domain(trigger: Trigger) -> Self {
         Self {
             name: trigger.name.to_string(),
@@ -120,11 +119,8 @@ impl Triggers {
     }
 
     /// Prepares a test of a draft's query on stored occurrences of a time span, compared with the
-    /// stored trigger of the same name. Nothing is stored, and the draft needs no name. Without
-    /// start and end, the span begins 24 hours ago.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
+    /// stored trigger of the same name. The draft is not stored and requires no name. Without start
+    /// and end, the span begins 24 hours ago.
     pub async fn begin_test(
         &self,
         draft: &v1::Trigger,
@@ -145,7 +141,7 @@ impl Triggers {
             Ok(name) => self.store.get::<Trigger>(name.as_str().into()).await?,
             Err(_error) => None,
         };
-        // A stored query that this version no longer accepts matches nothing.
+        // A stored query that this version no longer accepts matches no occurrence.
         let saved = saved.and_then(|stored| matching::compile(&stored.value.query).ok());
         let day_ago_ms = self.clock.now_ms() - DAY_MS;
         let span = search::Filter {
@@ -157,7 +153,7 @@ impl Triggers {
     }
 }
 
-/// Converts the condition of a trigger; returns `None` after adding a violation.
+/// Converts the condition of a trigger. Returns `None` after adding a violation.
 fn convert_condition(
     wire: Option<v1::TriggerType>,
     violations: &mut Vec<Violation>,
@@ -200,7 +196,7 @@ pub fn event_type(query: &Query) -> v1::TriggerType {
     }
 }
 
-/// Compiles the query; returns `None` if there is none, or after adding violations.
+/// Compiles the query. Returns `None` if there is none, or after adding violations.
 fn compile_query(query: Option<&Query>, violations: &mut Violations) -> Option<CompiledQuery> {
     matching::compile(query?)
         .map_err(|found| violations.add_under(QUERY_PATH, found))

@@ -1,4 +1,4 @@
-//! Reports the responses that no one answered: one event of the service for each policy.
+//! Reports the responses to which no one responded, as one event of the service for each policy.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -38,27 +38,27 @@ const HOSTS: [&str; 6] = ["host", "hostname", "node", "instance", "device", "ser
 #[derive(Debug, Default)]
 struct Count {
     count: usize,
-    /// The most severe responses; among equally severe ones, the oldest.
+    /// The most severe responses; among responses with equal severity, the oldest.
     most_severe: Vec<Named>,
 }
 
 #[derive(Debug)]
 struct Named {
-    /// The severity, and the time when the response began.
+    /// The severity, and the time at which the response began.
     rank: (Reverse<Severity>, i64),
     severity: Severity,
     text: String,
 }
 
-/// Returns whether a response became, or is no longer, unanswered since the last report.
+/// Returns whether a response became unanswered, or is no longer unanswered, since the last report.
 pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
     let all = Range::with_prefix(&[]);
     let found = store.page::<OwnEvent>(all, Direction::Ascending, BATCH);
     Ok(found.await?.iter().any(|it| is_mark(&it.value)))
 }
 
-/// Counts the unanswered responses if any is marked, and reports the policies concerned. The marks
-/// are deleted in the commit that stores the reports, so that none is lost.
+/// Counts the unanswered responses if any is marked, and reports the policies concerned. The
+/// markers are deleted in the commit that stores the reports, so that none is lost.
 pub(crate) async fn report(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
     let decide = async || decide_reports(deciding).await;
     let ((reports, closed), _) = commit(&deciding.store, Lane::Bulk, decide).await?;
@@ -90,7 +90,8 @@ async fn decide_reports(
         }
         let is_over = event.status == Some(Status::Closed);
         if is_over && find::is_open(store, event.id()).await? {
-            // The mark stays until the event is closed, so that a crash does not lose the closing.
+            // The marker stays until the event is closed, so that a crash does not lose the
+            // closing.
             closed.push(event.clone());
         } else {
             changes.delete(mark);
@@ -137,7 +138,7 @@ async fn decide_reports(
 async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError> {
     let mut all = Vec::new();
     let mut pages = store.pages::<OwnEvent>(Range::with_prefix(&[]));
-    // The next review counts again if any mark is left.
+    // The next review counts again if any marker remains.
     while all.len() < OWN_EVENTS_MAX
         && let Some(page) = pages.next().await?
     {
@@ -146,7 +147,7 @@ async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError>
     Ok(all)
 }
 
-/// Returns the policy of a mark; empty for marks of earlier versions.
+/// Returns the policy of a marker; empty for markers of earlier versions.
 fn policy_of(mark: &IncomingEvent) -> String {
     match mark.metadata.get(POLICY_DIMENSION) {
         Some(Value::Text(policy)) => policy.clone(),
@@ -154,8 +155,8 @@ fn policy_of(mark: &IncomingEvent) -> String {
     }
 }
 
-/// Counts the unanswered responses by policy. Responses to a report itself do not count: two
-/// policies could keep the reports about each other open.
+/// Counts the unanswered responses by policy. Responses to a report itself do not count, because
+/// two policies could keep the reports about each other open.
 async fn counts(store: &Store) -> Result<BTreeMap<String, Count>, EngineError> {
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     for state in [ResponseState::Active, ResponseState::Held] {

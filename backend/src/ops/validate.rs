@@ -33,7 +33,7 @@ impl Violations {
         }
     }
 
-    /// Checks that a text is not blank and not too long.
+    /// Checks that a string is not blank and not too long.
     pub(super) fn check_sentence(&mut self, field: &str, text: &str, characters_max: usize) {
         let characters = text.chars().count();
         if text.trim().is_empty() {
@@ -54,13 +54,6 @@ impl Violations {
         }
     }
 
-    /// Returns the violations, or the value built from the draft.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] if there are violations.
-    ///
-    /// # Panics
-    /// Panics if there is neither a violation nor a value.
     pub(super) fn or<T>(self, made: Option<T>) -> Result<T, Error> {
         if self.0.is_empty() {
             return Ok(made.expect("a value that cannot be created has added a violation"));
@@ -77,7 +70,7 @@ impl Violations {
         name.map_err(|message| self.add("name", message)).ok()
     }
 
-    /// Parses an optional name; returns `None` for an empty text.
+    /// Parses an optional name. Returns `None` for an empty string.
     pub(super) fn optional_name(&mut self, field: &str, text: &str) -> Option<Name> {
         if text.is_empty() {
             return None;
@@ -140,7 +133,7 @@ pub(super) fn convert_language(
     language
 }
 
-/// Returns a length in milliseconds, adding a violation if it is out of bounds.
+/// Returns a length in milliseconds. Adds a violation if it is out of bounds.
 pub(super) fn check_length(
     field: &str,
     length_ms: i64,

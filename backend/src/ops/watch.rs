@@ -1,4 +1,4 @@
-//! Following occurrences live, by the change log.
+//! Streams of changed occurrences, based on the change log.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -34,9 +34,7 @@ pub struct WatchUpdate {
     pub gap: bool,
 }
 
-/// Follows the occurrences that match a filter.
-///
-/// The only state is its position in the log: slow callers get fewer, newer messages, and callers
+/// The only state is the position in the log. Slow callers get fewer, newer messages, and callers
 /// that fall behind the retention of the log get an error.
 #[derive(Debug)]
 pub struct Watch {
@@ -50,7 +48,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins after the position of a token, or now if it is empty.
+    /// Begins after the position of a token, or now if the token is empty.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] if the token is invalid, or an error if the store fails.
@@ -86,8 +84,8 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits for changes. The first call returns immediately, later ones after at most 15 seconds,
-    /// with only a newer token if nothing changed.
+    /// Waits for changes. The first call returns immediately. Later calls return after at most 15
+    /// seconds, with only a newer token if there are no changes.
     ///
     /// # Errors
     /// Returns [`Error::Exhausted`] if the caller has fallen behind the retention of the log, or an
@@ -128,7 +126,7 @@ impl Watch {
                 scan::yield_if_needed().await;
             }
         }
-        // Omit the token while occurrences are buffered: resuming from it would skip them.
+        // Omit the token while occurrences are buffered, because resuming from it would skip them.
         if self.waiting.is_empty() {
             news.resume_token = scope().token(&self.position.to_number().to_be_bytes());
         }

@@ -11,7 +11,7 @@ use crate::domain::Name;
 /// The subject of a call, in the extensions of its response.
 #[derive(Debug, Clone)]
 enum Subject {
-    /// Nothing was changed: a dry run.
+    /// No resource was changed, because the call was a dry run.
     Nothing,
     Named(String),
 }

@@ -59,7 +59,7 @@ impl BackupStream {
         let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
         let mut response = ReadBackupResponse::from_domain(step);
         response.row_count = std::mem::take(&mut self.row_count);
-        // The rest is small, and must not fall behind concurrent writes.
+        // The remaining steps are small, and must not fall behind concurrent writes.
         if !self.reader.is_catching_up() {
             let due_us = bytes as u64 * 1_000_000 / self.bytes_per_second;
             let due = Duration::from_micros(due_us).saturating_sub(begun.elapsed());

@@ -22,7 +22,7 @@ pub struct ClientApi {
 }
 
 impl ClientApi {
-    /// Creates the service; `keys` are the keys used for admission.
+    /// Creates the service. `keys` are the keys used for admission.
     pub fn new(clients: Clients, keys: Arc<Keys>) -> Self {
         Self { clients, keys }
     }

@@ -119,7 +119,7 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
     Err(Error::Invalid(violations))
 }
 
-/// Converts a change; the resource is included only if `shown`.
+/// Converts a change. The resource is included only if `shown`.
 fn wire(change: Change, shown: bool) -> v1::ConfigChange {
     let (action, before, after, changed_secrets) = match change.action {
         Action::Unchanged => (ConfigAction::Unchanged, None, None, Vec::new()),

@@ -25,7 +25,7 @@ pub struct ContactApi {
 }
 
 impl ContactApi {
-    /// Creates the service for these contacts; methods are tested with `tester`, and feed URLs
+    /// Creates the service for these contacts. Methods are tested with `tester`, and feed URLs
     /// below `base` are signed with `links`.
     pub fn new(contacts: Contacts, tester: Arc<Tester>, links: SignedLinks, base: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Conversion between wire messages and domain values, which is only done here.
+//! Conversion between wire messages and domain values, which is only done in this module.
 
 pub mod audit;
 pub mod backup;

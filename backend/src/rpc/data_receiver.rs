@@ -158,8 +158,8 @@ impl DataReceiver {
     /// # Errors
     ///
     /// Returns an error if no event was stored although at least one is valid. For a dialect, also
-    /// returns an error if only some events were stored: its sender repeats whole requests, and
-    /// only after a transient error.
+    /// returns an error if only some events were stored, because its sender repeats whole requests,
+    /// and only after a transient error.
     async fn ingest(
         &self,
         dialect: &'static str,
@@ -183,7 +183,7 @@ impl DataReceiver {
             first += accepted_count;
             let submitted = self.intake.submit(part, Some(caller.name.clone())).await?;
             for (at, error) in submitted.failed {
-                // If nothing was stored, the request failed temporarily, as with a dialect.
+                // If no event was stored, the request failed temporarily, as with a dialect.
                 if dialect != NATIVE || accepted_count == 1 {
                     return Err(error);
                 }
@@ -322,7 +322,7 @@ impl DataReceiver {
         status
     }
 
-    /// Waits until the caller may send further events: a stream is slowed down, not rejected.
+    /// Waits until the caller may send further events. A stream is slowed down, not rejected.
     async fn wait_for_rate(&self, caller: &Caller, count: usize) {
         while let Err(wait) = caller.meter.try_events(count, self.clock.now_ms()) {
             let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
@@ -397,8 +397,8 @@ fn with_invalid_argument(refusal: Refusal) -> (Refusal, Code) {
     (refusal, Code::InvalidArgument)
 }
 
-/// Builds the response to a list; `retained` contains the events if the caller wants rejected
-/// events to be returned.
+/// Builds the response to a list. `retained` contains the events if the caller requested rejected
+/// events in the response.
 fn build_result(
     total: usize,
     refused: Vec<(Refusal, Code)>,

@@ -124,10 +124,10 @@ fn check_count(field: &str, count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The valid items, and the errors of the others, in the order of the request.
+/// The valid items, and the errors of the invalid items, in the order of the request.
 struct Outcomes<T> {
     valid: Vec<T>,
-    /// `None` for a valid item.
+    /// The error of each item; `None` for a valid item.
     errors: Vec<Option<Error>>,
 }
 

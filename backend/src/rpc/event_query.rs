@@ -43,7 +43,7 @@ pub struct EventQueries {
 }
 
 impl EventQueries {
-    /// Creates the service for that store; streams end when `shutdown` is cancelled.
+    /// Creates the service for a store. Streams end when `shutdown` is cancelled.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,
@@ -85,7 +85,7 @@ impl EventQueries {
         newest.ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))
     }
 
-    /// Returns the occurrences of an event by id; a missing occurrence is an error.
+    /// Returns the occurrences of an event by id. A missing occurrence is an error.
     async fn occurrences(
         &self,
         newest: &Occurrence,

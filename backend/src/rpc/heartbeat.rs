@@ -136,7 +136,7 @@ impl HeartbeatService for HeartbeatApi {
     }
 }
 
-/// Splits an address of an earlier version, `NAME/KEY`, into the fields of the request.
+/// Splits a path of an earlier version, `NAME/KEY`, into the fields of the request.
 fn parse_address(request: v1::BeatByKeyRequest) -> v1::BeatByKeyRequest {
     let is_key = request.signal.len() >= KEY_CHARACTERS_MIN && request.name.is_empty();
     if !is_key {

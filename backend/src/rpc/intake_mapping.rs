@@ -126,7 +126,8 @@ impl IntakeMappingService for IntakeMappingApi {
     ) -> Result<Response<v1::ReceiveWebhookResponse>, Status> {
         let caller = access::caller(&request)?;
         let (metadata, _, request) = request.into_parts();
-        // Permission to send is checked first, so that other callers learn nothing about mappings.
+        // The permission to send is checked first, so that other callers learn nothing about
+        // mappings.
         DataReceiver::admit(&caller, &metadata)?;
         let mapping = self.mappings.find(&request.mapping).await?;
         let (client, body) = (caller.name.clone(), Bytes::from(request.body));

@@ -1,4 +1,4 @@
-//! `LinkService`: the targets of links in messages, without a key.
+//! `LinkService`: the targets of links in messages, which require no key.
 
 use std::{net::IpAddr, sync::Arc};
 

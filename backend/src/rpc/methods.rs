@@ -16,7 +16,7 @@ pub const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsServic
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// No permission, not even a key.
+    /// No permission and no key.
     Nothing,
     Key,
     /// The role `ingest` or `admin`.
@@ -57,7 +57,7 @@ impl Permission {
         }
     }
 
-    /// Returns the name of the minimum role; `any` if all roles are sufficient.
+    /// Returns the name of the minimum role, or `any` if all roles are sufficient.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nothing | Self::Key => "any",
@@ -77,16 +77,16 @@ pub enum Class {
     /// A health check, which is always accepted.
     Probe,
     Intake,
-    /// Reads little data.
+    /// Reads a small amount of data.
     Read,
-    /// Reads potentially much data.
+    /// Reads a potentially large amount of data.
     Page,
     /// Makes changes, or triggers work.
     Change,
     Watch,
-    /// Another stream, for as long as the caller wants.
+    /// A stream of another kind, which also runs until the caller stops.
     Stream,
-    /// Watches the health of the service, which needs no key.
+    /// Watches the health of the service, which requires no key.
     HealthWatch,
 }
 
@@ -104,14 +104,14 @@ impl Class {
         })
     }
 
-    /// Whether a call runs for as long as the caller wants, without a time limit.
+    /// Whether a call runs until the caller stops it, without a time limit.
     pub fn is_streaming(self) -> bool {
         matches!(self, Self::Watch | Self::Stream | Self::HealthWatch)
     }
 }
 
-/// The record of a call: a line in the log, and audit entries in its commits. A call that
-/// reads everything is audited in advance.
+/// The record of a call: a line in the log, and audit entries in its commits. A call that reads the
+/// whole store is audited in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
     pub action: Box<str>,
@@ -129,10 +129,10 @@ pub struct Method {
     pub path: Box<str>,
     pub need: Permission,
     pub class: Class,
-    /// Whether a call may scan many records or compute for long, so that it runs on separate
+    /// Whether a call may scan many records or compute for a long time, so that it runs on separate
     /// threads.
     pub scans: bool,
-    /// Audit of its calls; `None` if it changes no definition.
+    /// Audit of the calls; `None` if the method changes no definition.
     pub audit: Option<Audit>,
 }
 

@@ -28,7 +28,7 @@ pub struct Overviews {
 }
 
 impl Overviews {
-    /// Creates the service for that store, with the current time as its start.
+    /// Creates the service for a store, with the current time as its start.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,

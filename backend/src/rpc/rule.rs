@@ -20,8 +20,8 @@ pub struct RuleApi {
 }
 
 impl RuleApi {
-    /// Creates the service; `opens` notifies about open occurrences on request, and previews are
-    /// rendered for that installation.
+    /// Creates the service. `opens` notifies about open occurrences on request, and previews are
+    /// rendered for the installation.
     pub fn new(rules: Rules, opens: NotifyOpen, installation: Installation) -> Self {
         Self {
             rules,

@@ -8,7 +8,7 @@ use tonic::{Response, Status};
 pub(super) type Answer<'a, T> =
     Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send + 'a>>;
 
-/// Implements the five methods of a service. `stored` adds fields that only the responses to writes
+/// Implements the five methods of a service. `stored` adds fields that only responses to writes
 /// have.
 macro_rules! serve {
     (

@@ -19,7 +19,7 @@ const STATE_BYTES_MAX: usize = 256;
 pub struct SignInApi(Option<Arc<SignIns>>, SignInStates);
 
 impl SignInApi {
-    /// Creates the service; `sign_ins` is `None` if there is no identity provider.
+    /// Creates the service. `sign_ins` is `None` if there is no identity provider.
     pub fn new(sign_ins: Option<Arc<SignIns>>, states: SignInStates) -> Self {
         Self(sign_ins, states)
     }

@@ -85,7 +85,7 @@ fn message(error: &Error) -> String {
     }
 }
 
-/// Returns the violations that fit into the details, in order; the last one reports the number of
+/// Returns the violations that fit into the details, in order. The last one reports the number of
 /// omitted violations.
 fn fit_violations(violations: &[Violation]) -> Vec<FieldViolation> {
     let mut room = VIOLATION_BYTES_MAX;

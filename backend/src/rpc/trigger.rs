@@ -28,8 +28,8 @@ pub struct TriggerApi {
 }
 
 impl TriggerApi {
-    /// Creates the service; `opens` notifies about open occurrences on request, and streams end
-    /// when `shutdown` is cancelled.
+    /// Creates the service. `opens` notifies about open occurrences on request. Streams end when
+    /// `shutdown` is cancelled.
     pub fn new(triggers: Triggers, opens: NotifyOpen, shutdown: CancellationToken) -> Self {
         Self {
             triggers,

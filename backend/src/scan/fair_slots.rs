@@ -1,5 +1,5 @@
-//! A limited number of slots, shared fairly by clients: each may have a quarter, and a free slot
-//! goes to the waiting client with the fewest.
+//! A limited number of slots, shared fairly by clients. Each client may have a quarter, and a free
+//! slot is assigned to the waiting client with the fewest slots.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -26,7 +26,7 @@ pub(crate) struct FairSlots {
 struct State {
     in_use: usize,
     by: HashMap<Arc<str>, usize>,
-    /// Calls that wait because all slots are in use, or all slots of their client.
+    /// Calls that wait because all slots, or all slots of their client, are in use.
     waiting: VecDeque<Waiting>,
 }
 

@@ -10,7 +10,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::*;
 
-/// A timeout longer than anything here takes.
+/// A timeout longer than any operation here.
 const LONG: Duration = Duration::from_secs(20);
 
 fn scanner(client: &str) -> Scanner {
@@ -94,7 +94,7 @@ async fn greedy_client_does_not_starve_others() {
         _ = flood => panic!("it does not end"),
         () = other => {}
     }
-    // All waiting and running work is gone.
+    // All waiting and running work has ended.
     wait_until(|| alive.load(SeqCst) == 0).await;
     assert_eq!(scans.run(&scanner("greedy"), async { 1 }).await.unwrap(), 1);
 }

@@ -1,4 +1,4 @@
-//! Work on a thread with a CPU time limit, cancelled when its caller leaves.
+//! Work on a thread with a CPU time limit, cancelled when its caller disconnects.
 
 use std::{
     cell::RefCell,

@@ -162,12 +162,12 @@ pub(super) struct Assembled {
     pub(super) work: Work,
     pub(super) certificate: CertificateWatch,
     pub(super) metrics: Arc<Exposition>,
-    /// The engine, closed after everything has stopped.
+    /// The engine, closed after all other parts have stopped.
     pub(super) engine: Arc<dyn Engine>,
 }
 
 /// Opens the store and assembles services and background work. `own` is the address that messages
-/// must not be sent to; `streams` ends streams that would run forever.
+/// must not be sent to. `streams` ends streams that would run forever.
 pub(super) async fn assemble(
     config: &Config,
     clock: Arc<dyn Clock>,
@@ -407,8 +407,8 @@ impl Modules {
         work
     }
 
-    /// Creates the dispatcher; if nodes share the store, each delivers to the destinations that it
-    /// owns.
+    /// Creates the dispatcher. If nodes share the store, each node delivers to the destinations
+    /// that it owns.
     fn dispatcher(&self, config: &Config) -> Dispatcher {
         Dispatcher::new(
             self.store.clone(),
@@ -432,7 +432,7 @@ impl Modules {
             let store = || shared.for_leader(Duty::Sweep);
             let clock = || Arc::clone(&clock);
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
-            // Its commits do not show that the review makes progress.
+            // Commits of this work do not show that the review makes progress.
             let expecting = deciding.for_leader(Duty::Sweep);
             let on_call = OnCallWatch::new(expecting.clone(), intake.clone());
             let failing = FailingWatch::new(expecting.clone(), intake.clone());
@@ -621,8 +621,8 @@ const INTAKE: [&str; 2] = [
     "opentelemetry.proto.collector.logs.v1.LogsService",
 ];
 
-/// Reports the health of each service. The service as a whole and those in [`INTAKE`] are healthy
-/// while events are accepted, the others while the store is readable.
+/// Reports the health of each service. The service as a whole and the services in [`INTAKE`] are
+/// healthy while events are accepted, the other services while the store is readable.
 async fn report_health(reporter: &HealthReporter, condition: &Condition, is_stuck: bool) {
     for name in std::iter::once("").chain(methods::services()) {
         let serves = if name.is_empty() || INTAKE.contains(&name) {
@@ -639,7 +639,7 @@ async fn report_health(reporter: &HealthReporter, condition: &Condition, is_stuc
     }
 }
 
-/// Health reporting: depends on the state of the store; nothing is healthy while rendering threads
+/// Health reporting, based on the state of the store. No service is healthy while rendering threads
 /// are stuck or holds are evaluated late.
 struct Health {
     reporter: HealthReporter,
@@ -650,7 +650,7 @@ struct Health {
 }
 
 impl Health {
-    /// Reports the health until shutdown, or until the store went back to an earlier state.
+    /// Reports the health until shutdown, or until the store reverted to an earlier state.
     async fn report_until_shutdown(mut self, stop: CancellationToken) {
         let mut reach = self.engine.cluster().watch_reachability();
         let reporter = self.reporter.clone();

@@ -17,7 +17,7 @@ use crate::{
     rpc::{access::requested_timeout, methods::method},
 };
 
-/// Whether a call runs for as long as the caller wants; admission ends it at the caller's deadline.
+/// Whether a call runs until the caller stops it. Admission ends it at the caller's deadline.
 fn is_streaming(path: &str) -> bool {
     method(path).is_some_and(|method| method.class.is_streaming())
 }
@@ -81,7 +81,8 @@ pub(super) async fn with_time_limit<T>(
         let message = format!("the call took longer than {} ms", limit.as_millis());
         Status::deadline_exceeded(message)
     };
-    // Timers have a resolution of one millisecond, in which a call without any time could complete.
+    // Timers have a resolution of one millisecond, in which a call with a timeout of zero could
+    // complete.
     if limit.is_zero() {
         return Err(late());
     }

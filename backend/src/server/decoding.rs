@@ -1,7 +1,7 @@
 //! Converts errors of undecodable messages to the usual codes.
 //!
 //! tonic returns `OUT_OF_RANGE` for a message above the size limit and `INTERNAL` for malformed
-//! bytes, which have other meanings to all other clients.
+//! bytes. These codes have other meanings to all other clients.
 
 use http::Response;
 use prost::DecodeError;
@@ -30,7 +30,7 @@ fn is_of_bytes(text: &str) -> bool {
     MESSAGES.iter().any(|message| text.starts_with(message))
 }
 
-/// Rewrites tonic's response to an undecodable message; other responses are unchanged.
+/// Rewrites tonic's response to an undecodable message. Other responses are unchanged.
 pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
     if !response.headers().contains_key(Status::GRPC_STATUS) {
         return response;
@@ -44,7 +44,7 @@ pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
         Code::Internal if is_of_bytes(text) => Status::invalid_argument(text),
         _ => return response,
     };
-    // Fails only for texts that are invalid in a header, which these are not.
+    // Fails only for strings that are invalid in a header, which these are not.
     let _ = rewritten.add_header(response.headers_mut());
     response
 }

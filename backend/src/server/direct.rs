@@ -43,11 +43,6 @@ impl Direct {
         }
     }
 
-    /// Handles a call with an encoded message, as the service would.
-    ///
-    /// # Errors
-    /// Returns the rejection, with its metadata.
-    ///
     /// # Cancel safety
     /// The events of a dropped call may still be accepted.
     pub fn call(
@@ -71,10 +66,6 @@ impl Direct {
         })
     }
 
-    /// Checks whether the key in the metadata is known.
-    ///
-    /// # Errors
-    /// Returns the error of a call with that key.
     pub fn identify(&self, metadata: MetadataMap) -> BoxFuture<'_, Result<(), Status>> {
         Box::pin(async move {
             self.guard.identify(metadata.as_ref()).await?;

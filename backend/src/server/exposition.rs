@@ -37,15 +37,15 @@ use crate::{
     },
 };
 
-/// Destinations with separate series, by name; the others share one.
+/// Destinations with separate series, by name. The remaining destinations share one series.
 const DESTINATIONS_MAX: usize = 100;
 /// Label of the shared series, which is not a valid destination name.
 const OTHERS: &str = "(others)";
-/// Deliveries per destination that are examined to find the oldest: those due first.
+/// Deliveries per destination that are examined to find the oldest one: those due first.
 const OLDEST_AMONG: usize = 1_000;
-/// Maximum counted occurrences with held notifications; more are reported as this number.
+/// Maximum counted occurrences with held notifications. Larger numbers are reported as this number.
 const HELD_COUNTED_MAX: usize = 10_000;
-/// Maximum counted open occurrences per severity; more are reported as this number.
+/// Maximum counted open occurrences per severity. Larger numbers are reported as this number.
 const OPEN_COUNTED_MAX: usize = 100_000;
 /// Delay above which an evaluation is late, in milliseconds.
 const LATE_MS: i64 = 1_000;

@@ -1,4 +1,5 @@
-//! Creates a store in a database with its first client, and clients, without a running service.
+//! Creates a store in a database with its first client, and creates clients, without a running
+//! service.
 
 use futures_util::future::BoxFuture;
 use std::{path::Path, sync::Arc};
@@ -20,17 +21,14 @@ use crate::{
 pub enum CreatedStore {
     /// A store, and a client whose key is in the given file.
     Store,
-    /// Nothing: there was a store with clients.
+    /// The store was not created, because a store with clients existed.
     Nothing,
 }
 
 const COMMAND: &str = "command line";
 
-/// Creates a client in a store without a running service; access to the store's keys replaces the
+/// Creates a client in a store without a running service. Access to the store's keys replaces the
 /// client's key. Returns the key of the new client. The audit log attributes it to `command line`.
-///
-/// # Errors
-/// Returns any error of opening the store or of creating a client.
 pub fn create_client<'a>(
     location: &'a Location,
     draft: &'a ClientDraft,
@@ -57,11 +55,8 @@ pub fn create_client<'a>(
 }
 
 /// Creates a store in a database: its tables, the key that seals its secrets, and the client
-/// `admin`, whose key is written to a file. An interrupted creation is completed; a complete store
+/// `admin`, whose key is written to a file. An interrupted creation is completed. A complete store
 /// is not changed.
-///
-/// # Errors
-/// Returns any error of opening the store, or of writing a file.
 pub fn init_store<'a>(
     database: &'a DatabaseConfig,
     admin_key_file: &'a Path,
@@ -72,7 +67,7 @@ pub fn init_store<'a>(
         let clock = engine.clock();
         let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
         let made = async {
-            // Before any node counts.
+            // Done before any node counts.
             store.begin_counting(clock.now_ms()).await?;
             Clients::new(store, clock).make_admin(admin_key_file).await
         };

@@ -8,7 +8,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub(super) type Answer = fn(Box<dyn Any + Send>) -> Response<Body>;
 
-/// Without this, a panic would reset the stream, which a caller would attribute to itself.
+/// Without this layer, a panic would reset the stream, which a caller would attribute to itself.
 pub(super) fn layer() -> CatchPanicLayer<Answer> {
     CatchPanicLayer::custom(|_panic| panic_status().into_http())
 }

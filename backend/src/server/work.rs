@@ -93,11 +93,11 @@ impl Started {
         }
     }
 
-    /// Waits for the parts to stop; aborts those that take too long.
+    /// Waits for the parts to stop, and aborts those that take too long.
     pub(super) async fn stop(mut self) {
         let stopped = async { while self.parts.join_next().await.is_some() {} };
         if time::timeout(2 * DRAIN_TIME_MAX, stopped).await.is_err() {
-            tracing::warn!("tasks of the service did not stop in time and were aborted");
+            tracing::warn!("tasks of the service did not stop before the timeout and were aborted");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Tests of cells: services that share nothing, each with the events of some tenants. A router
-//! selects the cell by the tenant dimension; it stands for the senders and is not part of the
-//! product.
+//! Tests of cells: services without shared state, each with the events of some tenants. A router,
+//! which represents the senders and is not part of the product, selects the cell by the tenant
+//! dimension.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -180,7 +180,7 @@ impl Cells {
         unsent
     }
 
-    /// Advances the time in all cells, and lets the running ones do what is due.
+    /// Advances the time in all cells, and lets the running ones do their due work.
     async fn live(&mut self, time: Duration) {
         let end_ms = self.clock.now_ms() + i64::try_from(time.as_millis()).unwrap();
         loop {

@@ -42,8 +42,8 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 const LIFE: u64 = 1_000;
 /// Seconds between two evaluations by a service.
 const LOOK: u64 = 5;
-/// Longest time, in seconds, for which the other node does not notice what the leader recorded. A
-/// node that notices nothing for a minute cannot reach the store.
+/// Longest time, in seconds, for which the other node does not notice records of the leader. A node
+/// that notices none for a minute cannot reach the store.
 const UNNOTICED_MAX: u64 = 30;
 /// Longest time without evaluating held notifications.
 const SLACK_MS: i64 = 3 * MINUTE_MS;
@@ -279,7 +279,7 @@ impl Walk {
         self.count("restarts");
     }
 
-    /// Lets the other node notice what the leader recorded, sooner or later.
+    /// Lets the other node notice the leader's records after a random time.
     async fn notice(&mut self, seconds: u64) {
         self.unnoticed += seconds;
         if self.random.random_bool(0.5) || self.unnoticed > UNNOTICED_MAX {
@@ -635,7 +635,7 @@ async fn waits_are_independent_of_clock_steps() {
             "clock changes",
         ];
         for kind in kinds {
-            // Ageing is rare, so a short walk may not reach it.
+            // Ageing is rare, so a short walk does not always include it.
             let is_met = counts.get(kind).is_some_and(|it| *it > 0);
             assert!(
                 is_met || kind == "aged" && steps <= 1_000,

@@ -1,7 +1,7 @@
-//! Simulates hours of an installation that pages people, with random acknowledgements, closings and
-//! crashes: no step runs after the response to an acknowledgement, none is lost or early, a severity
-//! above all earlier ones starts a round, a method that waits is used on time whatever the round, and
-//! everyone who was notified of an event is notified of its end.
+//! Simulates hours of an installation that pages contacts, with random acknowledgements, closings
+//! and crashes. No step runs after the response to an acknowledgement, and none is lost or early. A
+//! severity above all earlier ones starts a round. A method that waits is used on time regardless
+//! of the round. Every contact notified of an event is also notified of its closing.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -275,7 +275,7 @@ impl Hours {
     }
 
     /// Checks that each page is followed by the call that waits for it, neither early nor late,
-    /// unless someone responded meanwhile.
+    /// unless someone responded in the meantime.
     async fn check_calls(&self) {
         let now_ms = self.clock.now_ms();
         let mut calls = BTreeMap::new();
@@ -385,8 +385,8 @@ impl Hours {
         }
     }
 
-    /// Checks that everything arrived, and that everyone who was notified of something was notified
-    /// of its end.
+    /// Checks that every message was delivered, and that every contact notified of an event was
+    /// also notified of its closing.
     async fn check_end(&self) {
         let mut newest: BTreeMap<(usize, u32, String), Delivery> = BTreeMap::new();
         let mut closings = 0;

@@ -1,5 +1,5 @@
-//! Tests of single bit flips in a store with every kind of record: whatever is read is correct, or
-//! an error.
+//! Tests of single bit flips in a store with every kind of record: each read returns correct data
+//! or an error.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -74,8 +74,8 @@ impl Ground {
         })
     }
 
-    /// Makes one to four consecutive disk operations fail after `operations` successful ones; a
-    /// single failure is retried. `None` lets all succeed.
+    /// Makes one to four consecutive disk operations fail after `operations` successful ones. A
+    /// single failure is retried. `None` lets all operations succeed.
     pub(super) fn fail_after(&self, operations: Option<u64>) {
         if let Self::Disk(disk, _) = self {
             let operations = operations.unwrap_or(u64::MAX);

@@ -10,7 +10,7 @@ use crate::{
     store::{Store, verify},
 };
 
-/// Reads everything and fails on the first inconsistency.
+/// Reads all records, and fails on the first inconsistency.
 pub(super) async fn check(store: &Store, attempts_max: usize) {
     let findings = verify(store, &|_| {}).await;
     assert_eq!(findings.descriptions, Vec::<String>::new());

@@ -94,7 +94,7 @@ impl Service {
         });
     }
 
-    /// Kills everything, with a power failure of the disk, and starts again.
+    /// Kills all processes, with a power failure of the disk, and starts them again.
     pub(super) async fn crash(&mut self, random: &mut StdRng) {
         self.ground.fail_power_after(random.random_range(0..40));
         for _ in 0..random.random_range(0..200) {
@@ -106,7 +106,7 @@ impl Service {
         self.live_again().await;
     }
 
-    /// Stops everything until the next start.
+    /// Stops all processes until the next start.
     pub(super) async fn stop(&mut self) {
         let mut life = self.life.take().expect("it is alive");
         life.tasks.shutdown().await;
@@ -160,7 +160,7 @@ impl Service {
         !first.await.unwrap().is_empty()
     }
 
-    /// Waits until there is nothing to do before the clock moves. Returns when there will be.
+    /// Waits until there is no work before the clock moves. Returns the time of the next work.
     pub(super) async fn settled(&mut self) -> i64 {
         let head = self.store().engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);

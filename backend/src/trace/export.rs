@@ -13,7 +13,7 @@ use tonic::transport::ClientTlsConfig;
 use super::TRACER;
 
 const SERVICE: &str = "bellwether";
-/// Timeout of an export; spans that do not fit into memory during it are lost.
+/// Timeout of an export. Spans that do not fit into memory during the export are lost.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
 const END_TIME_MAX: Duration = Duration::from_secs(3);
 
@@ -37,8 +37,6 @@ pub struct Exporting(SdkTracerProvider);
 /// be called at most once.
 ///
 /// # Errors
-///
-/// Returns an error if the endpoint is invalid.
 pub fn export(config: &TraceConfig, version: &str) -> Result<Exporting, TraceConfigError> {
     let bad = |error: &dyn std::fmt::Display| TraceConfigError(error.to_string());
     let mut exporter = SpanExporter::builder()
@@ -68,7 +66,6 @@ pub fn export(config: &TraceConfig, version: &str) -> Result<Exporting, TraceCon
 }
 
 impl Exporting {
-    /// Sends the remaining spans.
     pub async fn end(self) {
         let end = move || self.0.shutdown_with_timeout(END_TIME_MAX);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(end).await {

@@ -226,8 +226,8 @@ impl Audited {
         ))
     }
 
-    /// Returns one entry per changed definition, and for other changes one entry per kind and
-    /// action.
+    /// Returns one entry per changed definition, and one entry per kind and action for other
+    /// changes.
     pub(super) fn entries(self) -> Vec<AuditEntry> {
         let (defined, counted): (Vec<_>, Vec<_>) =
             self.changes.into_iter().partition(AuditedChange::has_state);

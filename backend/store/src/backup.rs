@@ -33,7 +33,7 @@ pub enum BackupError {
         "the unfinished backup belongs to another store, or its keys have been rotated since; name another folder"
     )]
     Foreign,
-    /// The change log no longer reaches back to the position of the backup.
+    /// The change log was trimmed past the position of the backup.
     #[error("the store has changed too much since to continue the backup; start a new one")]
     Overtaken,
     #[error("failed to read the store: {0}")]

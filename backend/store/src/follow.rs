@@ -1,4 +1,5 @@
-//! Follows the change log and returns the changes since the last call, or that they are unknown.
+//! Follows the change log and returns the changes since the last call, or reports that they are
+//! unknown.
 
 use std::sync::Arc;
 
@@ -10,9 +11,10 @@ const PAGE: usize = 256;
 #[derive(Debug)]
 pub struct LogFollower {
     engine: Arc<dyn Engine>,
-    /// The relevant kinds; changes of others may be returned as well.
+    /// The relevant kinds. Changes of other kinds may be returned as well.
     kinds: &'static [Kind],
-    /// Position up to which the log was followed; `None` if the follower starts or missed changes.
+    /// Position up to which the log was followed. `None` if the follower starts or has missed
+    /// changes.
     position: Option<LogPosition>,
     through: LogPosition,
 }
@@ -21,8 +23,8 @@ pub struct LogFollower {
 pub enum LogUpdate {
     /// Commits since the last result, oldest first.
     Changed(Vec<LogStep>),
-    /// The changes are no longer in the log, so everything has to be read again. Later commits are
-    /// returned afterwards.
+    /// The changes are no longer in the log, so all records have to be read again. Later commits
+    /// are returned afterwards.
     Gap,
 }
 
@@ -41,7 +43,7 @@ impl LogFollower {
     /// [`LogFollower::advance`].
     pub async fn next(&mut self) -> Result<Option<LogUpdate>, EngineError> {
         if let Some(position) = self.position {
-            // Read before asking which kinds changed: a newer head would cover changes that were
+            // Read before checking which kinds changed: a newer head would cover changes that were
             // not checked.
             let head = *self.engine.log_signal().borrow();
             if self.engine.last_changed(self.kinds) <= position {
@@ -65,8 +67,8 @@ impl LogFollower {
         self.through
     }
 
-    /// Returns the position up to which the log was followed; the start of the log before the first
-    /// result.
+    /// Returns the position up to which the log was followed, or the start of the log before the
+    /// first result.
     pub fn position(&self) -> LogPosition {
         self.position.unwrap_or_default()
     }

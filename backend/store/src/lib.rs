@@ -1,4 +1,4 @@
-//! Stored records: their encoding, and how to find and change them.
+//! Stored records: their encoding, and functions to find and change them.
 
 pub mod audit;
 pub mod backup;

@@ -53,6 +53,7 @@ pub struct DatabaseConfig {
     /// File with the keys that seal secrets; never created when serving.
     pub secret_key_file: PathBuf,
     pub connections: usize,
-    /// Whether each commit has to be on a standby as well; without a standby nothing is served.
+    /// Whether each commit has to be on a standby as well. If so, no request is served without a
+    /// standby.
     pub require_standby: bool,
 }

@@ -166,7 +166,7 @@ impl Default for Families {
             ),
             store_losses: to.counter(
                 "store_losses",
-                "Losses of commits by the database since the process started",
+                "Number of times that the database lost commits since the process started",
             ),
             pings: to.counters("pings", "Pings of the external monitor"),
             renders: to.counters("renders", "Renderings of messages and mapped documents"),
@@ -231,8 +231,8 @@ impl Metrics {
     /// Creates all series with known labels at 0. A series that appears with its first value shows
     /// no increase, so an alert would miss the first burst.
     ///
-    /// For calls, only successful ones and those that the service failed are created: all methods
-    /// with all codes would dominate the page.
+    /// For calls, only the series of successful calls and of failures of the service are created:
+    /// all methods with all codes would dominate the page.
     pub fn begin(&self, known: &LabelValues) {
         const ERRORS: [&str; 5] = [
             "ok",

@@ -99,7 +99,7 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         if let Some(older) = format::older_version(&config.data_dir) {
             pre_upgrade_copy::copy_before_upgrade(&folder, older)?;
         }
-        // Written before there is a log, which an older version would ignore.
+        // Written before there is a log, because an older version would ignore the log.
         format::upgrade_file(&folder)?;
         let medium = Disk::store(Arc::clone(&folder), space);
         let store = open_engine(medium, settings, &sealer, &folder).await?;
@@ -170,7 +170,8 @@ async fn close_and_reopen(
 /// not closed properly. Writes stay in memory.
 ///
 /// # Errors
-/// Returns an [`OpenError`]; a missing key is not an error, as most of a store is readable without.
+/// Returns an [`OpenError`]. A missing key is not an error, because most of a store can be
+/// read without it.
 pub fn open_to_read(
     data_dir: &Path,
     cache_bytes: usize,
@@ -200,7 +201,7 @@ pub fn open_to_read(
 #[derive(Debug)]
 pub struct ReadOnlyStore {
     pub store: Store,
-    /// The reason why secrets cannot be opened; `None` if they can.
+    /// The reason why secrets cannot be decrypted; `None` if they can.
     pub key_error: Option<OpenError>,
 }
 

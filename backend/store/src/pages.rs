@@ -27,7 +27,7 @@ impl Store {
 }
 
 impl<T: Record> Pages<'_, T> {
-    /// Returns the next page, which is never empty; `None` at the end.
+    /// Returns the next page, which is never empty. Returns `None` at the end.
     ///
     /// # Errors
     /// Returns any error of the engine; the next call reads the same page again.

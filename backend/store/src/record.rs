@@ -51,14 +51,14 @@ use crate::{
     seal::Sealer,
 };
 
-/// Whether a new record of this kind adds to the load that the store has to hold. Changes by users
-/// and progress of deliveries do not.
+/// Whether a new record of this kind adds to the load of the store. Changes by users and progress
+/// of deliveries do not.
 fn counts_as_load(kind: Kind) -> bool {
     matches!(kind, Kind::Occurrence | Kind::Delivery)
 }
 
-/// Whether decisions depend on records of this kind, so that decisions have to be repeated if such
-/// a record changed: the kinds from which the rules are built.
+/// Whether decisions depend on records of this kind, so that they have to be repeated if such a
+/// record changed. These are the kinds from which the rules are built.
 fn is_definition(kind: Kind) -> bool {
     matches!(
         kind,
@@ -81,12 +81,13 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     fn references(&self) -> Vec<Reference<'_>> {
         Vec::new()
     }
-    /// Returns the destination whose owning process has to make the changes; `None` if any process
-    /// may.
+    /// Returns the destination whose owning process has to make the changes, or `None` if any
+    /// process may make them.
     fn owning_destination(&self) -> Option<RecordId> {
         None
     }
-    /// Returns the slot whose owning process has to review the record; `None` if any process may.
+    /// Returns the slot whose owning process has to review the record, or `None` if any process may
+    /// review it.
     fn review_slot(&self) -> Option<u8> {
         None
     }
@@ -104,14 +105,14 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     /// # Errors
     /// Returns [`EngineError::Corrupt`] if the bytes are not a record, or lack the required proof.
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
-    /// Returns the delivery that ends with a change, for deliveries that wait for its end; `None`
-    /// for most kinds.
+    /// Returns the delivery that ends with a change, for the deliveries that wait for its end.
+    /// `None` for most kinds.
     fn ended_delivery(_before: &Self, _after: Option<&Self>) -> Option<EndedDelivery> {
         None
     }
-    /// Adds the steps to count when this value replaces `_before`; nothing for most kinds.
+    /// Adds the steps to count when this value replaces `_before`. Most kinds add none.
     fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
-    /// Adds the noise counts when this value replaces `_before`; nothing for most kinds.
+    /// Adds the noise counts when this value replaces `_before`. Most kinds add none.
     fn count_noise(&self, _before: Option<&Self>, _to: &mut NoiseCounts<'_>) {}
 }
 
@@ -178,9 +179,9 @@ pub struct Store {
     duty: Option<Duty>,
     /// The slots owned when the work began, if the work is divided among owners.
     owns: Option<watch::Receiver<OwnedSlots>>,
-    /// Lane for the service's own work; `None` for work that callers wait for.
+    /// Lane for the service's own work. `None` for work that callers wait for.
     own_lane: Option<Lane>,
-    /// The shift that the times of records include, in milliseconds: the sum of the steps of the clock.
+    /// The shift that the times of records include, in milliseconds: the sum of the clock steps.
     shift_ms: Arc<AtomicI64>,
     /// Locked for reading while a decision is made, and for writing while a clock step is applied.
     steady: Arc<RwLock<()>>,
@@ -311,7 +312,7 @@ impl Store {
     /// Decodes a row, and checks that it belongs to its key.
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let mut value = T::decode(&row.value, &self.sealer)?;
-        // A proof shows that a record was written, but not under which key.
+        // A proof shows that a record was written by the service, but not under which key.
         if ProofLevel::first_of(T::KIND).is_some() && value.key() != key {
             let word = T::KIND.as_str();
             let why = format!("a {word} is stored under another record's key");
@@ -338,7 +339,8 @@ impl Store {
         T::decode(value, &self.sealer)
     }
 
-    /// Creates a proof that bytes were written by an owner of this store's keys, for one purpose.
+    /// Creates an authentication code that proves, for one purpose, that bytes were written by an
+    /// owner of this store's keys.
     pub fn prove(&self, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
         self.sealer.prove(purpose, parts).to_vec()
     }
@@ -398,8 +400,8 @@ impl Store {
     }
 
     /// Returns this store for work divided among the nodes by destination or event. Changes for
-    /// slots that this node does not own are rejected, including slots that it lost meanwhile. A
-    /// single node owns all slots.
+    /// slots that this node does not own are rejected, including slots that it lost in the
+    /// meantime. A single node owns all slots.
     #[must_use]
     pub fn for_owner(self, duty: Duty, owned: watch::Receiver<OwnedSlots>) -> Self {
         let is_shared = *owned.borrow() != OwnedSlots::All;
@@ -418,7 +420,7 @@ impl Store {
         }
     }
 
-    /// Waits until progress is due to be recorded; forever if the store is not shared.
+    /// Waits until progress is due to be recorded. Never returns if the store is not shared.
     pub async fn until_progress_due(&self) {
         match self.duty {
             Some(_) => tokio::time::sleep(STORE_LEADER_ADVANCED_EVERY).await,
@@ -450,10 +452,7 @@ impl Store {
         })
     }
 
-    /// Applies a change set atomically; returns once it is on disk.
-    ///
-    /// # Errors
-    /// Same as [`Engine::apply`].
+    /// Applies a change set atomically. Returns once it is on disk.
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
         let lane = self.lane(lane);
         changes.check_scope()?;
@@ -738,7 +737,7 @@ impl Changes {
         });
     }
 
-    /// Checks that a record has not changed since it was read, and leaves it as it is.
+    /// Checks that a record has not changed since it was read, without changing it.
     pub fn check<T: Record>(&mut self, old: &Stored<T>) {
         self.list.push(check(old));
     }
@@ -749,8 +748,8 @@ impl Changes {
         self.touch(old);
     }
 
-    /// Declares the definition to which changed rows belong; a restricted client needs permission
-    /// to change it. The definition must not have changed since it was read.
+    /// Declares the definition to which changed rows belong. A restricted client requires
+    /// permission to change it. The definition must not have changed since it was read.
     pub fn set_owner<T: Record>(&mut self, owner: &Stored<T>) {
         if let (Some(audited), Some(seen)) = (&mut self.audited, owner.value.audit_snapshot()) {
             audited
@@ -760,8 +759,8 @@ impl Changes {
         }
     }
 
-    /// Declares the event to which changed rows belong; a restricted client needs one of its
-    /// dimensions in the scope.
+    /// Declares the event to which changed rows belong. The scope of a restricted client must
+    /// include one of its dimensions.
     pub fn set_owner_event(&mut self, occurrence: &Occurrence) {
         if let Some(audited) = &mut self.audited {
             audited.owners.push(audit::Owner::for_event(occurrence));
@@ -776,9 +775,9 @@ impl Changes {
         }
     }
 
-    /// Leaves a record as it is, but makes every decision that depends on it conflict.
+    /// Leaves a record unchanged, but makes every decision that depends on it conflict.
     ///
-    /// A record with a new reference touches the referenced one, so that it cannot be deleted
+    /// A record with a new reference touches the referenced record, so that it cannot be deleted
     /// concurrently.
     ///
     /// Has no effect on a record that is already in the change set.

@@ -1,5 +1,5 @@
-//! Restores a backup into a data folder or a database; the store becomes usable only after
-//! everything was verified.
+//! Restores a backup into a data folder or a database. The store becomes usable only after the
+//! whole backup was verified.
 
 mod fill;
 mod rehearsal;
@@ -29,11 +29,11 @@ pub struct Restore<'a> {
     pub from: &'a Path,
     /// File with the keys, for a backup without them.
     pub key_file: Option<&'a Path>,
-    /// Whether to accept a backup of an earlier version, which has no proof of its origin.
+    /// Whether to accept a backup of an earlier version, which does not prove its origin.
     pub accept_unproven: bool,
-    /// Holds deliveries due by this time, in milliseconds since 1970, until a user sends them: they
-    /// may have been sent after the backup. The service then starts in quiet mode, in which nothing
-    /// else is sent either. `None` sends all, with the same ids.
+    /// Holds deliveries due by this time, in milliseconds since 1970, until a user sends them,
+    /// because they may have been sent after the backup. The service then starts in quiet mode, in
+    /// which no other messages are sent either. `None` sends all deliveries, with the same ids.
     pub hold_due_by_ms: Option<i64>,
     pub now_ms: i64,
 }
@@ -50,7 +50,7 @@ pub struct Restored {
     pub has_admin_key: bool,
 }
 
-/// The reason why nothing was restored.
+/// The reason why the backup was not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     #[error(transparent)]
@@ -60,7 +60,7 @@ pub enum RestoreError {
     #[error("{} contains {found:?}; a backup can only be restored into an empty or new folder", .folder.display())]
     NotEmpty { folder: PathBuf, found: String },
     #[error(
-        "the backup was made without its keys, which its secrets need; name the `secret.key` file of its service with --secret-key"
+        "the backup was made without the keys that its secrets require; name the `secret.key` file of its service with --secret-key"
     )]
     NoKey,
     #[error(
@@ -125,8 +125,8 @@ impl RestoreTarget {
         }
     }
 
-    /// Reopens the store from where it will be read later: for a folder, from disk. A database
-    /// confirms every commit.
+    /// Reopens the store from its final location; for a folder, from disk. A database confirms
+    /// every commit.
     async fn reopen(&mut self) -> Result<(), OpenError> {
         match self {
             Self::Folder(draft) => draft.reopen().await,

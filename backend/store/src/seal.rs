@@ -1,4 +1,4 @@
-//! Secrets at rest, sealed with keys outside the store, which also prove the origin of records.
+//! Secrets at rest, sealed with keys outside the store. The keys also authenticate records.
 
 use std::fmt;
 
@@ -20,12 +20,12 @@ const SEALED_AT: usize = NONCE_AT + 24;
 
 pub const KEY_BYTES: usize = 32;
 
-/// Context for deriving the proof key, since each key has a single use.
+/// Context for deriving the authentication key, because each key has a single use.
 const PROOF: &[u8] = b"bellwether proof 1";
 /// Bytes of a proof: key number and authentication code.
 pub const PROOF_BYTES: usize = 4 + 32;
 
-/// The context of a sealed text; a text moved to another context cannot be opened.
+/// The context of a sealed text. A text moved to another context cannot be decrypted.
 #[derive(Debug, Clone, Copy)]
 pub struct SealContext<'a> {
     pub record: RecordId,
@@ -39,8 +39,8 @@ impl SealContext<'_> {
     }
 }
 
-/// A ring of keys that seals and opens secret fields with XChaCha20-Poly1305: the newest key seals,
-/// all keys can open.
+/// A ring of keys that encrypts and decrypts secret fields with XChaCha20-Poly1305. The newest key
+/// encrypts; all keys can decrypt.
 pub struct Sealer {
     newest: u32,
     keys: Vec<RingKey>,
@@ -53,7 +53,7 @@ struct RingKey {
     proof: Hmac<Sha256>,
 }
 
-/// A sealed text that cannot be opened: the key is not in the ring, or the bytes were modified.
+/// A sealed text that cannot be decrypted: the key is not in the ring, or the bytes were modified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a secret cannot be decrypted with the keys in `secret.key`")]
 pub struct SealError;
@@ -87,8 +87,7 @@ impl Sealer {
 
     /// Seals a text for its context.
     ///
-    /// # Panics
-    /// Never in practice: the cipher rejects only texts of more than 256 GiB.
+    /// # Panics Never in practice: the cipher rejects only plaintexts of more than 256 GiB.
     pub fn seal(&self, context: SealContext<'_>, secret: &Secret) -> Vec<u8> {
         let mut nonce = [0; 24];
         rand::rng().fill_bytes(&mut nonce);
@@ -107,10 +106,10 @@ impl Sealer {
         [&[LAYOUT][..], &self.newest.to_be_bytes(), &nonce, &sealed].concat()
     }
 
-    /// Opens the result of [`Sealer::seal`] for the same context.
+    /// Decrypts the result of [`Sealer::seal`] for the same context.
     ///
     /// # Errors
-    /// Returns an error if no key of the ring can open it.
+    /// Returns an error if no key of the ring can decrypt it.
     pub fn open(&self, context: SealContext<'_>, sealed: &[u8]) -> Result<Secret, SealError> {
         if sealed.len() < SEALED_AT || sealed[0] != LAYOUT {
             return Err(SealError);
@@ -136,7 +135,8 @@ impl Sealer {
         Some(u32::from_be_bytes(number.try_into().ok()?))
     }
 
-    /// Creates a proof with the newest key that bytes were written by its owner, for one purpose.
+    /// Creates an authentication code with the newest key. It proves, for one purpose, that the
+    /// bytes were written by an owner of the key.
     ///
     /// # Panics
     /// Never: the newest key is in the ring.

@@ -28,7 +28,7 @@ use crate::{
 };
 
 const PAGE: usize = 500;
-/// Maximum number of described errors; others are only counted.
+/// Maximum number of described errors; further errors are only counted.
 const ERRORS_DESCRIBED_MAX: usize = 100;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Findings {
     pub errors: u64,
     /// Descriptions of the first hundred errors, one sentence each.
     pub descriptions: Vec<String>,
-    /// Whether everything was read. An unreadable part counts as an error, and ends the
+    /// Whether the whole store was read. An unreadable part counts as an error, and ends the
     /// verification.
     pub is_complete: bool,
 }
@@ -59,8 +59,8 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Verifies every record, every index entry and the change log of a store that is not written to
-/// meanwhile. `progress` is called every few hundred records.
+/// Verifies every record, every index entry and the change log of a store that must not change
+/// during the call. `progress` is called every few hundred records.
 pub fn verify<'a>(
     store: &'a Store,
     progress: &'a (dyn Fn(Progress) + Sync),
@@ -68,9 +68,9 @@ pub fn verify<'a>(
     Box::pin(Check::new(store, progress, false).run())
 }
 
-/// Verifies a store like [`verify`] while it is in use: in short reads with pauses, reporting only
-/// errors in records and entries that did not change during the check. Later changes are not read
-/// again.
+/// Verifies a store like [`verify`] while it is in use, in short reads with pauses. Only errors in
+/// records and entries that did not change during the check are reported. Later changes are not
+/// read again.
 pub fn verify_in_use<'a>(
     store: &'a Store,
     progress: &'a (dyn Fn(Progress) + Sync),
@@ -189,7 +189,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Reads the records of a kind; each must decode, belong to its key, have its entries, and have
+    /// Reads the records of a kind. Each must decode, belong to its key, have its entries, and have
     /// no dangling references.
     async fn check_records(&mut self, kind: Kind) -> Result<(), EngineError> {
         let mut range = Range::with_prefix(b"");
@@ -284,7 +284,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks that the required entries exist, given with the records' keys. Returns the errors
+    /// Checks that the required entries, given with the records' keys, exist. Returns the errors
     /// with their keys.
     async fn entries_of<'p>(
         &self,
@@ -352,7 +352,7 @@ impl Check<'_> {
             if found.count != expected.count {
                 let (count, expected) = (found.count, expected.count);
                 let error = format!(
-                    "the index {index:?} has {count} entries, but its records need {expected}"
+                    "the index {index:?} has {count} entries, but its records require {expected}"
                 );
                 self.findings.add_error(error);
             }

@@ -10,7 +10,7 @@ use crate::{
     LogPosition, LogStep, Range, Row,
 };
 
-/// Maximum number of times a call yields to others, before it begins and before it returns.
+/// Maximum number of times a call yields to other tasks, before it begins and before it returns.
 const DELAY_MAX: u32 = 4;
 
 /// An engine that delays every call and fails some of them.

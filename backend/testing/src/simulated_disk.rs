@@ -107,7 +107,7 @@ impl SimulatedDisk {
         let mut unsynced = std::mem::take(&mut state.unsynced);
         let mut images = std::mem::take(&mut state.durable);
         match random.random_range(0..4) {
-            // Everything or nothing was written.
+            // All unsynced writes were written, or none.
             0 => {}
             1 => unsynced.clear(),
             _ => {

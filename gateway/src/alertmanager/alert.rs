@@ -64,7 +64,7 @@ impl AlertQuery {
 
     pub(crate) fn clause(&self) -> Option<Clause> {
         let plain = self.matchers.iter().filter(|it| !it.is_regex());
-        // A matcher that matches no event needs no clause: no alert passes it later.
+        // A matcher that matches no event requires no clause, because no alert passes it later.
         let clauses = plain.filter_map(|it| it.clause().ok().flatten());
         matcher::all(clauses.collect())
     }
@@ -145,8 +145,8 @@ impl Alert {
         let mut labels = label::to_labels(event.dimensions);
         labels.insert(NAME.to_owned(), event.name);
         let fields = occurrence.metadata_fields.unwrap_or_default();
-        // The original label. The dimensions lack it if an earlier version stored the event, or the
-        // settings exclude it.
+        // The original label. The dimensions do not have it if an earlier version stored the event,
+        // or if the settings exclude it.
         labels.entry(SEVERITY.to_owned()).or_insert_with(|| {
             let severity = Severity::try_from(occurrence.severity).unwrap_or_default();
             text(&fields, SEVERITY).map_or_else(|| severity_label(severity), str::to_owned)

@@ -56,7 +56,7 @@ impl Matcher {
         is_equal: bool,
     ) -> Result<Self, String> {
         if name.is_empty() {
-            return Err("a matcher needs a label name".to_owned());
+            return Err("a matcher requires a label name".to_owned());
         }
         let regex = is_regex.then(|| compile_anchored(value)).transpose()?;
         Ok(Self {
@@ -105,11 +105,8 @@ impl Matcher {
         })
     }
 
-    /// Returns a clause for the same events, except that comparing a whole text ignores case;
+    /// Returns a clause for the same events, except that comparing a whole string ignores case.
     /// `None` if every event matches.
-    ///
-    /// # Errors
-    /// Returns an error if no event can match.
     pub(super) fn clause(&self) -> Result<Option<Clause>, String> {
         if self.name == SEVERITY {
             return self.severities();
@@ -189,7 +186,7 @@ impl Matcher {
                     return None;
                 };
                 let name = label(&equals.field)?;
-                // The label as received can be any text.
+                // The received label can be any text.
                 if equals.field == SEVERITY {
                     return Self::new(&name, &severity(value)?, false, true).ok();
                 }
@@ -422,7 +419,7 @@ mod tests {
         for text in ["severity=\"\"", "severity!~\".+\""] {
             assert!(Matcher::parse(text).unwrap().clause().is_err(), "{text}");
         }
-        // As stored by earlier versions, and as users write it.
+        // Earlier versions stored the word, and users write it.
         let value = |word: &str| Value {
             kind: Some(ValueKind::StringValue(word.to_owned())),
         };

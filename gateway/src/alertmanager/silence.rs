@@ -62,7 +62,7 @@ impl SilenceRequest {
         let posted: Self = serde_json::from_slice(body)
             .map_err(|error| format!("the body is not a silence: {error}"))?;
         if posted.matchers.is_empty() {
-            return Err("`matchers` needs at least one entry".to_owned());
+            return Err("`matchers` requires at least one entry".to_owned());
         }
         if posted.matchers.len() > limits::MATCHERS {
             let (found, limit) = (posted.matchers.len(), limits::MATCHERS);
@@ -161,7 +161,7 @@ fn query(matchers: &[Matcher]) -> Result<Query, String> {
         .filter_map(Result::transpose)
         .collect::<Result<_, _>>()?;
     match matcher::all(clauses) {
-        None => Err("at least one matcher must exclude something".to_owned()),
+        None => Err("at least one matcher must exclude some events".to_owned()),
         clause => Ok(Query { clause }),
     }
 }

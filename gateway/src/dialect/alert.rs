@@ -63,9 +63,6 @@ pub(super) fn batch(
 
 /// Converts an alert to an event with the time of receipt. The alert's times are by the sender's
 /// clock and are stored separately.
-///
-/// # Errors
-/// Returns an error with the path of the invalid member.
 fn event(
     alert: &Object<'_>,
     around: Option<&Object<'_>>,
@@ -131,16 +128,16 @@ fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> Strin
             draft.add_dimension(key, &**value);
         }
     }
-    // An event needs a dimension; without other labels, it is the name of the alert.
+    // An event requires a dimension. Without other labels, the dimension is the name of the alert.
     if draft.lacks_dimensions() {
         draft.add_dimension(NAME, event_name(labels));
     }
     replica
 }
 
-/// Returns an identifier for the sender of an alert among its replicas: for a webhook, the address
-/// of its Alertmanager, else the replica label and the generator URL without the query, which
-/// contains the rule's expression.
+/// Returns an identifier of the sender of an alert among its replicas. For a webhook, this is the
+/// address of its Alertmanager. Otherwise it is the replica label and the generator URL without the
+/// query, which contains the rule's expression.
 fn sender_id(replica: &str, alert: &Object<'_>, around: Option<&Object<'_>>) -> String {
     let address = around
         .and_then(|it| it.get("externalURL"))

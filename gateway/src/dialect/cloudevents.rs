@@ -133,7 +133,7 @@ fn read_batch(body: &Value<'_>, broken: &DecodeErrors) -> Result<Translation, Di
     })
 }
 
-/// Formats other than JSON exist, and are identified only by the header.
+/// Formats other than JSON exist, and are only identified by the header.
 fn unknown_format() -> DialectError {
     DialectError::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,

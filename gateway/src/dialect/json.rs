@@ -43,7 +43,7 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, DialectError> {
     if bytes.is_empty() {
         return Err(DialectError::invalid("the body is empty: send JSON"));
     }
-    // Each value takes about fifty bytes of memory, however short its text is.
+    // Each value takes about fifty bytes of memory, regardless of the length of its text.
     if bytes.len() > limits::BATCH_VALUES && count_values(bytes) > limits::BATCH_VALUES {
         let most = limits::BATCH_VALUES;
         return Err(DialectError::new(
@@ -169,7 +169,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Returns text unchanged, and other values as JSON; `null` is empty.
+/// Returns a string unchanged, and other values as JSON; `null` is empty.
 fn as_text<'a>(value: &'a Value<'a>) -> Cow<'a, str> {
     match value {
         Value::Null => Cow::Borrowed(""),

@@ -1,6 +1,6 @@
-//! Opsgenie's alert and heartbeat API, version 2, as far as senders use it.
+//! Opsgenie's alert and heartbeat API, version 2: the parts that senders use.
 //!
-//! An alert is identified by its alias, whatever kind of identifier a request uses.
+//! An alert is identified by its alias, regardless of the kind of identifier in a request.
 
 mod action;
 mod alert;
@@ -69,7 +69,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         endpoint(
             Method::DELETE,
             ALERT,
-            "Closes an Opsgenie alert; nothing is deleted.",
+            "Closes an Opsgenie alert without deleting it.",
             delete,
         ),
         read_endpoint(

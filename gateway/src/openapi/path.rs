@@ -85,10 +85,10 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
 fn required_role(role: &str) -> String {
     match role {
         "any" => "Any key may call this operation.".to_owned(),
-        "none" => "No key is needed.".to_owned(),
-        "ingest" => "The key needs the role `ingest` or `admin`.".to_owned(),
-        "admin" => "The key needs the role `admin`.".to_owned(),
-        _ => format!("The key needs the role `{role}` or a higher one."),
+        "none" => "No key is required.".to_owned(),
+        "ingest" => "The key must have the role `ingest` or `admin`.".to_owned(),
+        "admin" => "The key must have the role `admin`.".to_owned(),
+        _ => format!("The key must have the role `{role}` or a higher one."),
     }
 }
 

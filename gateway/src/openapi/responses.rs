@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::operation::{BodyRule, Operation};
 
-/// The only operation with idempotency keys. For a repeated key, it returns its first response
+/// The only operation with idempotency keys. For a repeated key, it returns the first response
 /// again.
 const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 

@@ -11,8 +11,8 @@ use hyper::body::Incoming;
 use super::Owner;
 use crate::{metrics::Metrics, problem::Problem};
 
-/// Maximum bytes drained of a body that is too large, as a multiple of the limit, so that the
-/// client receives the response instead of a reset.
+/// Maximum bytes drained of a body that is too large, as a multiple of the limit. Draining lets the
+/// client receive the response instead of a reset.
 const READ_OVER: usize = 4;
 const READ_OVER_TIME: Duration = Duration::from_secs(2);
 

@@ -31,10 +31,6 @@ pub(super) fn content_encoding(headers: &HeaderMap) -> Result<Encoding, Problem>
     }
 }
 
-/// Decompresses a body.
-///
-/// # Errors
-/// Returns an error if it is larger than `limit_bytes` or malformed.
 pub(super) fn decompress(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem> {
     let mut whole = Vec::new();
     let bound = u64::try_from(limit_bytes).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! Browser pages: the overview and the targets of links in messages. A signed link needs no key.
+//! Browser pages: the overview and the targets of links in messages. A signed link requires no key.
 
 use std::borrow::Cow;
 
@@ -144,7 +144,7 @@ impl Handler {
         }
     }
 
-    /// Handles a contact's acknowledgement link. GET changes nothing, since mail scanners follow
+    /// Handles a contact's acknowledgement link. GET has no effect, since mail scanners follow
     /// links.
     async fn acknowledge_link(
         &self,
@@ -272,7 +272,7 @@ impl Handler {
         Ok(form)
     }
 
-    /// Returns the page that a key may see, after performing the requested action.
+    /// Returns the page that a key has access to, after performing the requested action.
     async fn with_key(
         &self,
         what: LinkedPage,
@@ -399,7 +399,7 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<(), Problem> {
         if what == LinkedPage::Service {
-            return Err(Problem::invalid("nothing can be acknowledged here"));
+            return Err(Problem::invalid("this page has no event to acknowledge"));
         }
         if what == LinkedPage::Group {
             let request = SetGroupStatusRequest {

@@ -1,4 +1,4 @@
-//! Pages that need no call to the backend's API.
+//! Pages that require no call to the backend's API.
 
 use bellwether_process::metrics;
 use bellwether_proto::reference::Topic;

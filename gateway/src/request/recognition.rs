@@ -1,7 +1,7 @@
 //! Checks the key of a request before reading its body.
 //!
 //! The backend is queried whether the key exists, and the result is cached for a minute. It only
-//! determines shares of this gateway's resources; the backend authorizes each call.
+//! determines shares of this gateway's resources. The backend authorizes each call.
 
 use std::{
     collections::HashMap,
@@ -58,9 +58,6 @@ impl KnownKeys {
 
 impl Handler {
     /// Identifies the client by the metadata, and marks the connection as authenticated.
-    ///
-    /// # Errors
-    /// Returns the backend's error for an unknown or missing key.
     pub(super) async fn identify_client(
         &self,
         metadata: &MetadataMap,

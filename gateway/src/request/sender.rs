@@ -141,7 +141,7 @@ impl Handler {
             fresh: &fresh,
             settings: &self.config.senders,
         };
-        // If the key is in the body, or none is needed, the body uses the allowance for
+        // If the key is in the body, or no key is required, the body uses the allowance for
         // unauthenticated clients.
         let mut owner = Owner::anonymous(sending.exchange.peer);
         let is_key_first = dialect.key_in_body.is_none() && !endpoint.open;
@@ -174,7 +174,7 @@ impl Handler {
                 HeaderMap::new(),
             )?);
         }
-        // The backend is called even if the body is invalid, so that errors do not reveal anything
+        // The backend is called even if the body is invalid, so that errors reveal no information
         // without a valid key.
         let reading = match reading {
             Ok(reading) => reading,
@@ -296,8 +296,8 @@ impl Handler {
                 Ok((result, beyond, headers)) => {
                     (outcome.result, outcome.beyond, passed) = (result, beyond, headers);
                 }
-                // The idempotency key was derived from the request, so it is a repeat even if the
-                // content differs.
+                // The idempotency key was derived from the request, so the request is a repeat even
+                // if the content differs.
                 Err(failed) if is_known && failed.code == Code::AlreadyExists => {}
                 Err(failed) => return Err(failed),
             }

@@ -6,8 +6,8 @@ pub(super) fn token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
     Cookie::Session.read(page, headers)
 }
 
-/// Whether the browser reports a request from the same origin. All browsers do over TLS or from
-/// this machine. The `Origin` header is not sent, since URLs can be credentials.
+/// Whether the browser reports a request from the same origin. All browsers do so over TLS and on
+/// this machine. The `Origin` header is not sent, because URLs can be credentials.
 pub(super) fn is_of_this_page(headers: &HeaderMap) -> bool {
     headers
         .get("sec-fetch-site")

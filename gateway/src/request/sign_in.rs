@@ -1,4 +1,4 @@
-//! Browser sign-in: the browser is redirected to the provider, returns with a code, and stores the
+//! Browser sign-in. The browser is redirected to the provider, returns with a code, and stores the
 //! resulting token in a cookie, which is valid for the pages but not for REST.
 
 use std::sync::PoisonError;
@@ -73,7 +73,7 @@ impl SignInState {
         Some(Self {
             state,
             verifier,
-            to: own_page(&to),
+            to: safe_redirect_path(&to),
         })
     }
 }
@@ -140,7 +140,7 @@ impl Handler {
         let state = SignInState {
             state: begun.state,
             verifier: begun.verifier,
-            to: own_page(&parameter(query, "to")),
+            to: safe_redirect_path(&parameter(query, "to")),
         };
         let cookie =
             Cookie::SignInState.set_cookie(page, &state.encode(), limits::SIGN_IN_SECONDS.into());
@@ -209,7 +209,7 @@ impl Handler {
 }
 
 /// Returns the path if it is the path of a page, otherwise `/`, to prevent open redirects.
-fn own_page(path: &str) -> String {
+fn safe_redirect_path(path: &str) -> String {
     let is_page =
         LinkedPage::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());
     let path = if is_page { path } else { "/" };
@@ -262,7 +262,7 @@ mod tests {
             ("/events/a\r\nset-cookie: x=y", "/"),
             ("/docs", "/"),
         ] {
-            assert_eq!(own_page(path), expected, "{path}");
+            assert_eq!(safe_redirect_path(path), expected, "{path}");
         }
     }
 

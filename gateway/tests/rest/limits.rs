@@ -134,7 +134,7 @@ async fn header_timeout_closes_the_connection() {
         ..config()
     })
     .await;
-    // Nothing, half a request, half an HTTP/2 preface.
+    // An empty request, half a request, half an HTTP/2 preface.
     for start in ["", "GET / HTTP/1.1\r\nhost:", "PRI * HT"] {
         let mut socket = TcpStream::connect(world.addr).await.unwrap();
         socket.write_all(start.as_bytes()).await.unwrap();

@@ -74,7 +74,7 @@ async fn docs_page_loads_no_external_resources() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    assert_needs_nothing_outside(&page, "/docs");
+    assert_loads_no_external_resource(&page, "/docs");
     let icon = world.get("/favicon.svg").await;
     assert_eq!(icon.header("content-type"), "image/svg+xml");
 }
@@ -104,7 +104,7 @@ async fn every_operation_and_type_in_the_docs_has_an_anchor() {
     }
 }
 
-fn assert_needs_nothing_outside(page: &str, path: &str) {
+fn assert_loads_no_external_resource(page: &str, path: &str) {
     for outside in ["<img", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{path}: {outside}");
     }
@@ -140,7 +140,7 @@ async fn reference_topics_are_pages_linked_to_each_other() {
                 "{path} {tag}"
             );
         }
-        assert_needs_nothing_outside(&page, &path);
+        assert_loads_no_external_resource(&page, &path);
         for to in page.split("href=\"").skip(1) {
             let to = to.split(['"', '#']).next().unwrap();
             let to = if to.is_empty() { &path } else { to };

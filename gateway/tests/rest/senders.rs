@@ -241,7 +241,8 @@ async fn event_rejected_by_the_backend_is_a_client_error() {
             "{}: {text}",
             request.path
         );
-        // A response to logs has the number of rejected records; all others report a failure.
+        // A response to logs has the number of rejected records; all other responses report a
+        // failure.
         let expected = if request.path == "/v1/logs" { 200 } else { 400 };
         assert_eq!(answer.status, expected, "{}", request.path);
     }
@@ -325,7 +326,7 @@ async fn note_becomes_an_annotation_and_its_failure_is_reported() {
     assert_eq!(item.annotation, "ada: looking");
     assert_eq!(item.event_id.len(), 28);
 
-    let refused = Status::permission_denied("this needs the role `operator`");
+    let refused = Status::permission_denied("this requires the role `operator`");
     world.backend.next(Act::Fail(refused.clone()));
     let answer = ask("/v2/alerts/a/notes", note).send(&world).await;
     assert_eq!(
@@ -339,7 +340,7 @@ async fn note_becomes_an_annotation_and_its_failure_is_reported() {
     assert_eq!(answer.status, 202);
     let result = answer.json()["result"].to_string();
     assert!(
-        result.contains("its note was not stored: this needs the role"),
+        result.contains("its note was not stored: this requires the role"),
         "{result}"
     );
 }
@@ -388,7 +389,7 @@ async fn pagerduty_accepts_bodies_up_to_512_kib() {
 }
 
 #[tokio::test]
-async fn alertmanager_status_needs_neither_key_nor_backend() {
+async fn alertmanager_status_requires_neither_key_nor_backend() {
     let world = World::new().await;
     let answer = world.get("/api/v2/status").await;
     assert_eq!(answer.status, 200);

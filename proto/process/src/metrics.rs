@@ -25,7 +25,7 @@ pub use text::render;
 
 pub const PATH: &str = "/metrics";
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Time for which a page is cached, so that frequent scrapes cost nothing.
+/// Time for which a page is cached, so that frequent scrapes are cheap.
 const FRESH: Duration = Duration::from_secs(1);
 
 pub trait Source: fmt::Debug + Send + Sync {

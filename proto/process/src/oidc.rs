@@ -72,9 +72,6 @@ fn format_error(code: &str, description: &str) -> String {
 }
 
 /// Checks the address of a provider or of an endpoint: `https`, or `http` on this machine.
-///
-/// # Errors
-/// Returns a message with the expected form.
 pub fn check_address(text: &str) -> Result<Url, String> {
     const RIGHT: &str = "expected an address such as \"https://login.example.net\"";
     let url = Url::parse(text).map_err(|error| format!("{RIGHT}: {error}"))?;
@@ -93,9 +90,6 @@ pub fn check_address(text: &str) -> Result<Url, String> {
 }
 
 /// Checks an issuer: [`check_address`], without query and fragment.
-///
-/// # Errors
-/// Returns a message with the expected form.
 pub fn check_issuer(text: &str) -> Result<(), String> {
     let url = check_address(text)?;
     if url.query().is_some() || url.fragment().is_some() {

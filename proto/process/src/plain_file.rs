@@ -20,9 +20,6 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file for appending, readable only by its owner; creates it if missing.
-///
-/// # Errors
-/// Same as [`open`].
 pub fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(0o600);

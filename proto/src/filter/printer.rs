@@ -25,7 +25,7 @@ pub fn part(field: &str, text: &str) -> String {
     format!("{}={}", name(field), value(text))
 }
 
-/// Quotes a value if it would otherwise be parsed as something else.
+/// Quotes a value whose unquoted form would be parsed differently.
 pub fn value(text: &str) -> String {
     quote_unless(text, is_plain(text))
 }
@@ -161,7 +161,7 @@ fn value_of(field: &str, value: &Literal) -> String {
     }
 }
 
-/// Returns a field name, quoted if it would otherwise be parsed as something else.
+/// Returns a field name, quoted if its unquoted form would be parsed differently.
 fn name(field: &str) -> String {
     let is_reserved = MOMENTS.contains(&field) || alias(field) != field;
     quote_unless(field, is_plain_search(field) && !is_reserved)

@@ -84,9 +84,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads eight bytes.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes are truncated.
     pub fn fixed64(&mut self) -> Result<u64, Malformed> {
         let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
         self.rest = rest;
@@ -94,9 +91,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads four bytes.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes are truncated.
     pub fn fixed32(&mut self) -> Result<u32, Malformed> {
         let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
         self.rest = rest;

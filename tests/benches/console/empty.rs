@@ -1,4 +1,4 @@
-//! The reference: a program with ratatui and crossterm that draws almost nothing and responds to
+//! The reference: a program with ratatui and crossterm that draws almost no content and responds to
 //! keys.
 
 use std::io::{self, stdout};

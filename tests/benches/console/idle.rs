@@ -1,4 +1,4 @@
-//! Cost of an idle console: processor time, wake-ups, bytes.
+//! Cost of an idle console: CPU time, wake-ups, bytes.
 
 use std::{
     collections::BTreeMap,

@@ -28,7 +28,7 @@ fn main() {
     if arguments.iter().any(|argument| argument == empty::FLAG) {
         return empty::run();
     }
-    // `cargo test --benches` also runs this program; it then measures nothing.
+    // `cargo test --benches` also runs this program, which then makes no measurement.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }

@@ -77,7 +77,7 @@ pub(crate) fn measure(report: &mut Report) {
 /// Repeated measurements of scrolling by one row.
 struct Scrolled {
     frame: Times,
-    /// Processor time of the program.
+    /// CPU time of the program.
     cpu: Times,
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn measure(report: &mut Report) {
     add_to_report("service of its own", own.collect());
 }
 
-/// Quits half of the consoles immediately, and the others when they show the problem.
+/// Quits half of the consoles immediately, and the other half when they show the problem.
 fn leave(mut consoles: Vec<Pty>) -> Times {
     let later = consoles.split_off(CONSOLES / 2);
     let mut times: Times = consoles.into_iter().map(Pty::quit).collect();

@@ -141,13 +141,13 @@ pub(crate) fn pause(number: usize) {
     std::thread::sleep(Duration::from_millis(milliseconds as u64));
 }
 
-/// Returns the processor time of a process so far.
+/// Returns the CPU time of a process so far.
 pub(crate) fn cpu(process: u32) -> Duration {
     let threads = of_threads(process, "schedstat", cpu_seconds);
     Duration::from_secs_f64(threads.values().sum())
 }
 
-/// Parses the processor time of a thread from its `schedstat`.
+/// Parses the CPU time of a thread from its `schedstat`.
 pub(crate) fn cpu_seconds(schedstat: &str) -> Option<f64> {
     let nanoseconds: f64 = schedstat.split_whitespace().next()?.parse().ok()?;
     Some(nanoseconds / 1e9)

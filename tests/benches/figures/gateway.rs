@@ -1,4 +1,4 @@
-//! Processor time that the gateway adds to a call.
+//! CPU time that the gateway adds to a call.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ pub(crate) async fn measure(report: &mut Report) {
     report.add(figure.beside("direct gRPC", Some(direct)));
 }
 
-/// Returns the service's processor time per event of a load, in microseconds.
+/// Returns the service's CPU time per event of a load, in microseconds.
 async fn cpu_each(process: u32, load: impl Future<Output = crate::load::Load>) -> f64 {
     // Work left by the previous load does not count.
     tokio::time::sleep(Duration::from_secs(1)).await;

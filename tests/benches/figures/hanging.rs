@@ -1,5 +1,5 @@
-//! Effect of a hanging destination on the others: two services receive the same load alternately,
-//! and one of them has a destination that hangs.
+//! Effect of a hanging destination on other destinations: two services receive the same load
+//! alternately, and one of them has a destination that hangs.
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ pub(crate) async fn measure(report: &mut Report) {
     let mut beside = Side::start(true).await;
     // The first run warms up, and occupies all slots of the destination that hangs.
     for turn in 0..=TURNS {
-        // Each goes first equally often, so that drift affects both equally.
+        // Each is first equally often, so that drift affects both equally.
         if turn % 2 == 0 {
             healthy.turn().await;
             beside.turn().await;

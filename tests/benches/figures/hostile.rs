@@ -89,7 +89,7 @@ pub(crate) async fn measure(report: &mut Report) {
     report.add(figure.beside("quiet", Some(ms(quiet))));
 }
 
-/// Opens connections that send endless headers and bodies, and read nothing.
+/// Opens connections that send endless headers and bodies, and read no response.
 async fn hold(rest: &str, grpc: &str) -> Vec<tokio::net::TcpStream> {
     let slow = b"GET /v1/notification/rules HTTP/1.1\r\nhost: a\r\nx-slow: ";
     let mut begun = post_head(INGEST, "content-length: 4000000");

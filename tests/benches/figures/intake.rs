@@ -76,7 +76,8 @@ async fn singles(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     );
     let p99_ms = grpc.p99.as_secs_f64() * 1e3;
     report.add(Figure::new(format!("{name}, p99"), p99_ms, "ms").goal(Goal::Most(15.0)));
-    // With so many in flight, each waits for the others; half as many show the share of waiting.
+    // With this number of requests in flight, each waits for the others; half of it shows the share
+    // of waiting.
     let half = grpc_load(world, numbers, SINGLES_IN_FLIGHT / 2, 1).await;
     let name = "intake: gRPC, single events, 128 in flight";
     report.add(Figure::new(name, half.rate, "/s").goal(on_disk(30_000.0, syncs)));
@@ -96,7 +97,7 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
 }
 
 /// Reports a load over REST relative to Alertmanager in the same run. Goals: at least `least` times
-/// its events per second, and at most `most` times its processor time per event.
+/// its events per second, and at most `most` times its CPU time per event.
 fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, (least, most): (f64, f64)) {
     processor_time(report, turns, load, most);
     let Turn { rest, peer, .. } = middle(turns, |it| it.rest);
@@ -110,7 +111,7 @@ fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, (least, most): (
     report.add(figure.goal(goal).beside("Alertmanager", peer));
 }
 
-/// Reports the processor time per event, of the run with the median ratio. Unlike rates, it does
+/// Reports the CPU time per event, of the run with the median ratio. Unlike rates, it does
 /// not depend on other load on the machine.
 fn processor_time(report: &mut Report, turns: &[Turn], load: &str, most: f64) {
     for (over, of) in [

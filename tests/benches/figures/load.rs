@@ -27,14 +27,14 @@ pub(crate) struct Load {
     pub(crate) events: f64,
     /// The 99th percentile of the request times.
     pub(crate) p99: Duration,
-    /// Processor time per event of the receiving process, in microseconds.
+    /// CPU time per event of the receiving process, in microseconds.
     pub(crate) cpu_us: f64,
 }
 
 /// Time after a load in which the process finishes work caused by it.
 const TRAIL: Duration = Duration::from_millis(500);
 
-/// Runs a load on a process, and adds the processor time.
+/// Runs a load on a process, and adds the CPU time.
 pub(crate) async fn accounted(process: u32, load: impl Future<Output = Load>) -> Load {
     let before = cpu_us(process);
     let load = load.await;

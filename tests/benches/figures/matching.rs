@@ -50,7 +50,7 @@ async fn cost_us(triggers: usize) -> f64 {
     (cpu_us(process) - before) / load.events
 }
 
-/// Creates triggers that match nothing of the load but are evaluated for all of it, and rules that
+/// Creates triggers that match none of the events but are evaluated for all of them, and rules that
 /// use them.
 async fn define(rest: &Rest, triggers: usize) {
     let destination = json!({"name": "d", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});

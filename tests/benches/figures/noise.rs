@@ -65,8 +65,8 @@ async fn create_rule(world: &World, url: &str, more: Value) {
     }
 }
 
-/// Measures batches over REST that a rule notifies about. Nothing is sent meanwhile: that cost is a
-/// separate figure.
+/// Measures batches over REST that a rule notifies about. No messages are sent during the
+/// measurement: that cost is a separate figure.
 async fn load(more: Value, targets: Option<&str>) -> Load {
     let world = World::start();
     let rest = world.rest();

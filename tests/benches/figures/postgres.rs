@@ -31,7 +31,7 @@ const TURNS: usize = 3;
 const DESTINATIONS: usize = 10;
 /// Number of destinations that the nodes share, a power of ten.
 const MANY: usize = 100;
-/// Number of events observed on another node, one after the other.
+/// Number of sequential events observed on another node.
 const SEEN: usize = 500;
 /// Number of pages, of which the median is reported.
 const PAGES: usize = 50;

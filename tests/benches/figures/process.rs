@@ -1,4 +1,4 @@
-//! The service as a process: its processor time and its start time.
+//! The service process: its CPU time and startup time.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::report::{Figure, Goal, Report};
 
 /// Number of starts, of which the median is reported.
 const STARTS: usize = 9;
-/// Ticks of processor time per second, as Linux reports them to programs.
+/// Ticks of CPU time per second, as Linux reports them to programs.
 const TICKS: f64 = 100.0;
 
-/// Returns the processor time of a process so far, in microseconds.
+/// Returns the CPU time of a process so far, in microseconds.
 pub(crate) fn cpu_us(process: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
     let after_name = stat.rsplit(')').next().expect("its name is in brackets");

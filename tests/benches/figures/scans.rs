@@ -85,7 +85,7 @@ async fn ask(greedy: Rest, path: &'static str, body: Value) {
     }
 }
 
-/// Returns a query that matches nothing and reads the whole body in each clause.
+/// Returns a query that matches no event and reads the whole body in each clause.
 fn query() -> Value {
     let clause =
         |at: usize| json!({"contains": {"field": "body", "value": format!("nEEdle {at}")}});

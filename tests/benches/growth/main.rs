@@ -31,7 +31,7 @@ const PAGES: usize = 21;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` also runs this program; it then measures nothing.
+    // `cargo test --benches` also runs this program, which then makes no measurement.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }

@@ -16,7 +16,7 @@ use super::{milliseconds, page, say};
 
 /// Concurrent requests.
 const IN_FLIGHT: usize = 64;
-/// Length of a window, of which the 99th percentile is taken.
+/// Length of a window for which the 99th percentile is computed.
 const WINDOW: Duration = Duration::from_secs(5);
 
 pub(super) async fn grow(counts: &[usize]) {

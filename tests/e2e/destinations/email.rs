@@ -91,7 +91,7 @@ async fn mail_is_sent_to_a_server_with_a_private_ca() {
         );
         let html = read.body_html(0).expect("an HTML part");
         assert!(html.contains("&lt;!channel&gt;"), "{html}");
-        // One conversation, whatever the severity is.
+        // One conversation, regardless of the severity.
         let subject = format!("Re: {subject}");
         assert_eq!(parsed(&acknowledged).subject(), Some(subject.as_str()));
         assert_eq!(parsed(&closing).subject(), Some(subject.as_str()));

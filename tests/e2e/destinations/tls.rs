@@ -164,7 +164,7 @@ async fn unusable_client_certificate_is_not_stored() {
 }
 
 #[tokio::test]
-async fn webhook_with_an_invalid_certificate_gets_nothing() {
+async fn webhook_with_an_invalid_certificate_receives_no_request() {
     let (authority, _folder, file) = authority();
     let world = World::with_authorities("", &file);
     for (tls, says) in wrong(&authority) {
@@ -320,7 +320,7 @@ async fn version_1_certificate_error_is_explained() {
 }
 
 #[tokio::test]
-async fn mail_server_with_an_invalid_certificate_gets_nothing() {
+async fn mail_server_with_an_invalid_certificate_receives_no_mail() {
     let (authority, _folder, file) = authority();
     for (tls, says) in wrong(&authority) {
         for security in [
@@ -343,7 +343,7 @@ async fn is_not_given_a_mail(security: MailSecurity, says: &str, file: &Path) {
 }
 
 #[tokio::test]
-async fn mail_server_without_starttls_gets_nothing() {
+async fn mail_server_without_starttls_receives_no_mail() {
     let server = StrictMailServer::start(email::rules(MailSecurity::None, "PLAIN")).await;
     let settings = email::settings(&server).replace("\"none\"", "\"starttls\"");
     let world = World::with_settings(&settings);

@@ -1,4 +1,4 @@
-//! Large requests and long texts that other services reject; every path accepts them.
+//! Large requests and long strings that other services reject; every path accepts them.
 
 use std::fs;
 

@@ -70,8 +70,8 @@ impl Interval {
         })
     }
 
-    /// Whether the interval is active, implemented from Alertmanager's documentation: all given
-    /// fields must match.
+    /// Whether the interval is active, implemented from Alertmanager's documentation: all fields
+    /// that are set must match.
     fn holds(&self, at: Timestamp) -> bool {
         let local = Zoned::new(at, TimeZone::get(self.zone).unwrap());
         let within = |range: Range, value: i32| {

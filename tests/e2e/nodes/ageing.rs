@@ -1,4 +1,4 @@
-//! Each node closes and deletes due events that it owns, and others take over when it fails.
+//! Each node closes and deletes due events that it owns, and other nodes take over when it fails.
 
 use std::time::{Duration, Instant};
 

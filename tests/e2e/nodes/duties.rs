@@ -1,4 +1,4 @@
-//! A node that cannot work hands over what it owns; it is ready only while its dependencies work.
+//! A node that cannot work hands over its slots. It is ready only while its dependencies work.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::postgres::{Database, assert_refused, serve, settings};
 
-/// Time limit until a stuck node has handed over what it owns.
+/// Time limit until a stuck node has handed over its slots.
 const LEFT_WITHIN: Duration = Duration::from_secs(60);
 /// Time limit until a node that reaches no receiver has done so.
 const UNREACHED_WITHIN: Duration = Duration::from_secs(90);
@@ -116,7 +116,7 @@ async fn node_without_network_hands_its_destinations_to_another() {
         let lines = database.settings_of(name);
         lines.replace("schedule = [\"0s\"]", &schedule)
     };
-    // Nothing listens there, so all deliveries of this node fail.
+    // No server listens there, so all deliveries of this node fail.
     let broken = ("BELLWETHER_EGRESS_PROXY", "http://127.0.0.1:9".into());
     let one = Database::node(None, &lines("one"), vec![broken]);
     assert_eq!(leader(&one).await, "one");

@@ -192,7 +192,7 @@ impl Arrivals {
     }
 }
 
-/// Starts a receiver that records arrivals and takes some time for each.
+/// Starts a receiver that records arrivals and handles each with a delay.
 async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
     let arrivals = Arc::new(Mutex::new(Arrivals::default()));
     let noted = Arc::clone(&arrivals);
@@ -312,7 +312,7 @@ async fn lose(
     } else {
         process::signal("-STOP", worlds[lost].service().id());
     }
-    // After this, nothing that the lost node had in flight can arrive.
+    // After this, no message that the lost node had in flight can be delivered.
     let resumed = begin + Duration::from_secs(1);
     eventually("a message to every destination", async || {
         let arrivals = arrivals.lock().unwrap();
@@ -394,7 +394,7 @@ async fn limits_and_order_hold_during_ownership_changes() {
     }
     let answered = sending.end().await;
     each_came_in_order_by_one_delivery(&arrivals, &answered).await;
-    // No node was interrupted, so nothing was sent twice.
+    // No node was interrupted, so no message was sent twice.
     assert_eq!(receiver.count(), answered.len());
     assert!(arrivals.lock().unwrap().in_flight <= IN_FLIGHT);
     for world in &worlds {

@@ -13,11 +13,11 @@ use serde_json::json;
 use super::{Provider, settings};
 use crate::samples;
 
-/// The configured address of the gateway. Nothing listens there: the test replaces it with the
+/// The configured address of the gateway. No server listens there: the test replaces it with the
 /// address in use.
 const PAGE: &str = "http://127.0.0.1:9";
 
-/// A user's browser: it keeps cookies per site and follows redirects.
+/// A user's browser, which stores cookies per site and follows redirects.
 struct Browser {
     gateway: String,
     cookies: BTreeMap<(String, String), String>,
@@ -222,7 +222,7 @@ fn at_page(provider: &Provider) -> World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn authorization_code_works_once_in_its_own_browser() {
+async fn authorization_code_works_once_in_the_same_browser() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -381,7 +381,7 @@ async fn is_no_key(rest: &Rest, token: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cross_site_requests_change_nothing() {
+async fn cross_site_requests_make_no_change() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -441,7 +441,7 @@ async fn cross_site_requests_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn token_with_wrong_audience_or_signature_shows_nothing() {
+async fn token_with_wrong_audience_or_signature_is_rejected() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };

@@ -23,7 +23,7 @@ use crate::samples;
 /// it.
 const LIFE: u32 = 8;
 const LEEWAY: u64 = 60;
-/// Generous timeout for something that takes milliseconds.
+/// Generous timeout for an operation that takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn console(terminal: &Terminal) -> Screen {

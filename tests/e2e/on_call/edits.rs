@@ -98,7 +98,7 @@ async fn keep_current_delays_a_mid_shift_change_until_the_hand_off() {
     assert_eq!(stored["nextChangeTime"], hand_off);
     assert_eq!(stored.get("keepCurrent"), None);
     assert_eq!(stored["overrides"].as_array().unwrap().len(), 1);
-    // Repeating the edit changes nothing.
+    // Repeating the edit makes no further change.
     draft["etag"] = stored["etag"].clone();
     let again = rest.put(SCHEDULE, &draft).await.ok()["schedule"].clone();
     assert_eq!(again["overrides"].as_array().unwrap().len(), 1);

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{EVENTS, hostile_times, is_whole, withstands};
 
 const UNFOLDED: usize = 256 * 1024 * 1024;
-/// Methods of every kind of streaming, one of which needs no key.
+/// Methods of every kind of streaming, one of which requires no key.
 const METHODS: [&str; 5] = [
     "zenoss.cloud.DataReceiverService/PutEvents",
     "zenoss.cloud.DataReceiverService/PutEvent",
@@ -241,7 +241,7 @@ async fn compressed_bodies_are_limited_by_decompressed_size() {
     let many = (0..hostile_times(40, 400)).map(|_| send("gzip", &bomb));
     for answer in futures_util::future::join_all(many).await {
         let status = answer.status.as_u16();
-        // With many clients, some may be asked to retry.
+        // With many clients, some may have to retry.
         assert!(matches!(status, 413 | 429 | 503), "{}", answer.text());
     }
     withstands(&world, ()).await;

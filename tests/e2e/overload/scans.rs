@@ -25,7 +25,7 @@ const HEALTH_MAX: Duration = Duration::from_secs(10);
 const OTHERS_MAX: Duration = Duration::from_secs(30);
 const END_MAX: Duration = Duration::from_secs(30);
 
-/// Returns a query that matches nothing and scans the whole body in each clause.
+/// Returns a query that matches no event and reads the whole body in each clause.
 fn costly() -> Value {
     let clause =
         |at: usize| json!({"contains": {"field": "body", "value": format!("nEEdle {at}")}});
@@ -133,7 +133,7 @@ async fn timed(longest: &mut Duration, call: impl Future<Output = Answer>) -> An
     answer
 }
 
-/// Returns the processor time of the scan threads, in ticks of 10 ms.
+/// Returns the CPU time of the scan threads, in ticks of 10 ms.
 fn scanned_ticks(world: &World) -> u64 {
     let tasks = format!("/proc/{}/task", world.service().id());
     let stats = std::fs::read_dir(tasks).unwrap().flatten();

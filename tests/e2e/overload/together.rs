@@ -115,7 +115,7 @@ fn those_who_stay(attack: &mut JoinSet<()>, target: &Arc<Target>) {
     });
 }
 
-fn those_who_come_again(attack: &mut JoinSet<()>, target: &Arc<Target>) {
+fn reconnecting_clients(attack: &mut JoinSet<()>, target: &Arc<Target>) {
     let it = Arc::clone(target);
     attack.spawn(async move {
         let mut pace = interval(PACE);
@@ -189,7 +189,7 @@ async fn combined_attacks_spare_honest_clients_and_the_store() {
     let key = world.client("honest", "admin");
     let mut attack = JoinSet::new();
     those_who_stay(&mut attack, &target);
-    those_who_come_again(&mut attack, &target);
+    reconnecting_clients(&mut attack, &target);
 
     let (rest, grpc) = (
         Rest::new(&target.rest, Some(&key)),

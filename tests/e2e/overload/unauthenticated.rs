@@ -32,7 +32,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 const SHORT_MEMORY_MAX_MIB: u64 = 450;
 const LONG_MEMORY_MAX_MIB: u64 = 512;
 
-/// Asserts that a new client with a key is served over both listeners in time.
+/// Asserts that a new client with a key is served over both listeners before the deadline.
 async fn a_newcomer_is_served(world: &World, key: &str) {
     let start = Instant::now();
     let served = async {
@@ -243,7 +243,7 @@ async fn unfinished_calls_of_one_client_do_not_block_another() {
         }
     }
     a_newcomer_is_served(&world, &world.admin_key()).await;
-    // Complete calls whose responses are not read do not block others either.
+    // Complete calls whose responses are not read do not block other calls either.
     let lists = grpc_call("/bellwether.v1.RuleService/ListRules", Some(&viewer));
     let mut unread = Http2::without_window(world.service().address("grpc")).await;
     unread.ask(&lists, Some(EMPTY), true, 100).await;

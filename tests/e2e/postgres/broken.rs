@@ -1,4 +1,4 @@
-//! Connections broken anywhere, a running dump, and a killed database: everything accepted is
+//! Connections broken at any point, a running dump, and a killed database. All accepted events are
 //! stored, and the change log has no gap.
 
 use std::{
@@ -21,7 +21,7 @@ use crate::{
     journey,
 };
 
-/// Limit on the bytes per connection and direction: some tens of commits.
+/// Maximum bytes per connection and direction: a few dozen commits.
 const CUT_WITHIN_BYTES: usize = 100_000;
 const ANSWERED_MEANWHILE: usize = 40;
 

@@ -1,5 +1,6 @@
-//! A full database (error 53100), here a tablespace on a small disk: it rejects new events,
-//! continues everything that needs no space, and accepts events within seconds once there is space.
+//! A full database (error 53100), here a tablespace on a small disk. It rejects new events,
+//! continues all work that requires no space, and accepts events within seconds once there is
+//! space.
 
 use std::{
     path::Path,
@@ -79,7 +80,7 @@ async fn full_database_rejects_only_events_until_space_is_freed() {
     assert!(send(&rest, &["before".into()]).await);
 
     disk.fill(0);
-    // A different event each time: a repeated one may be updated in place.
+    // A new event each time, because a repeated one may be updated in place.
     let tries = AtomicU32::new(0);
     eventually("events to be rejected", async || {
         let number = tries.fetch_add(1, Ordering::Relaxed);

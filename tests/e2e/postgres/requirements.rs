@@ -1,4 +1,4 @@
-//! Requirements of the database, the role and the connection, reported at startup before anything
+//! Requirements of the database, the role and the connection, reported at startup before any table
 //! is created.
 
 use std::{fs, path::Path};
@@ -92,7 +92,7 @@ async fn transaction_pooler_is_rejected_and_session_pooler_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_store_init_leaves_no_key_and_status_needs_none() {
+async fn failed_store_init_leaves_no_key_and_status_requires_none() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -1,4 +1,5 @@
-//! A database that hangs, as with blocked storage: connections stay open, but nothing responds.
+//! A database that hangs, as with blocked storage: connections stay open, but the server does not
+//! respond.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! A rolling upgrade under load: nodes of an earlier version are replaced one by one, with the
-//! migration of the schema in between, and nothing accepted is lost.
+//! migration of the schema in between, and no accepted event is lost.
 //!
 //! `BELLWETHER_TEST_EARLIER_BINARY` names the program of the earlier version. Without it, all nodes
-//! have the same version, and the migration changes nothing.
+//! have the same version, and the migration makes no changes.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ fn layout(database: &Database) -> String {
     shown.trim().to_owned()
 }
 
-/// Senders for one node, which stop with it.
+/// Senders for one node, which stop together with the node.
 struct Load(watch::Sender<bool>, JoinSet<()>);
 
 impl Load {
@@ -69,7 +69,7 @@ fn of_earlier(binary: &Path, database: &Database) -> Vec<World> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rolling_upgrade_under_load_loses_nothing() {
+async fn rolling_upgrade_under_load_loses_no_event() {
     let Some(database) = Database::start() else {
         return;
     };

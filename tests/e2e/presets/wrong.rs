@@ -1,5 +1,5 @@
-//! Every preset against a receiver that is not the one its author meant: a sign-in page, a chat that was deleted or
-//! moved, a number that is invalid. Nothing is lost until that is corrected.
+//! Every preset against a receiver other than the intended one: a sign-in page, a chat that was
+//! deleted or moved, an invalid number. No message is lost until that is corrected.
 
 use bellwether_tests::{
     eventually::eventually,

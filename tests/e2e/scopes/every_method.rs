@@ -14,7 +14,8 @@ use tonic::Code;
 use super::client;
 use crate::samples;
 
-/// Methods that only read or compute. Everyone with the role may call them, whatever the scope.
+/// Methods that only read or compute. Every client with the role may call them, regardless of its
+/// scope.
 const READING: [&str; 80] = [
     "AuditService/ListAuditEntries",
     "CalendarService/ExpandCalendar",
@@ -390,7 +391,7 @@ async fn every_method_denies_scoped_keys_foreign_resources() {
         admin.ok(create, &draft).await;
     }
     // Another rule of the other team with a pending notification, and one of our own that matches
-    // everything.
+    // all events.
     let slowly = json!({"rule": {
         "name": "slowly", "tags": ["team:web"], "enabled": true, "delay": "3600s",
         "triggerNames": ["theirs"], "destinationNames": ["theirs"],
@@ -449,7 +450,7 @@ async fn every_method_denies_scoped_keys_foreign_resources() {
         };
         assert!(why.contains("team:db"), "{method} {request}: {why}");
     }
-    // Nothing was changed.
+    // No data was changed.
     let request = json!({"id": ids["event"]});
     let found = admin.ok("EventQueryService/GetEvent", &request).await;
     let occurrence = &found["result"]["occurrences"][0];

@@ -153,7 +153,7 @@ async fn refused_among_good(wire: &Wire, status: u16) {
 }
 
 #[tokio::test]
-async fn rejections_alone_do_not_delay_a_valid_message() {
+async fn rejections_do_not_delay_a_valid_message() {
     let world = World::start();
     for wire in world.wires() {
         for status in [400, 413, 415, 422] {
@@ -216,7 +216,7 @@ async fn misconfigured_or_failing_receivers_fail_the_destination() {
             .await;
             let text = health["lastError"].as_str().unwrap_or_default();
             assert!(text.contains(&status.to_string()), "{name}: {health}");
-            // The breaker is open: the others wait without using an attempt.
+            // The breaker is open: the other deliveries wait without using an attempt.
             let waiting = eventually("some deliveries to wait", async || {
                 let all = deliveries(&wire, &name).await;
                 let waits = |it: &&Value| it["attemptCount"] == 0 && it["endTime"].is_null();
@@ -233,7 +233,7 @@ async fn misconfigured_or_failing_receivers_fail_the_destination() {
 }
 
 #[tokio::test]
-async fn probes_take_turns_and_one_success_releases_the_rest() {
+async fn probes_alternate_and_one_success_releases_the_waiting() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\"]\n");
     let [rest, grpc] = world.wires();
     tokio::join!(
@@ -267,7 +267,8 @@ async fn waiting_deliveries_are_sent_when_the_destination_changes() {
             let update = "DestinationService/UpdateDestination";
             wire.ok(update, &json!({"destination": destination})).await;
             let start = std::time::Instant::now();
-            // Deliveries already tried wait for their next attempt; the others are not held.
+            // Deliveries that were already tried wait for their next attempt; the others are not
+            // held.
             let untried = 12 - wrong.count();
             eventually("the deliveries that were not tried", async || {
                 (right.count() >= untried).then_some(())

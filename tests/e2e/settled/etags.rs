@@ -1,4 +1,4 @@
-//! Conditional updates: with an outdated etag, nothing changes, over REST and gRPC.
+//! Conditional updates: a request with an outdated etag makes no change, over REST and gRPC.
 
 use bellwether_tests::{
     rest::{Answer, Rest},
@@ -73,7 +73,7 @@ async fn stale_etag_is_rejected_with_advice() {
             let current = read_resource(&wire, kind, &name).await["etag"].clone();
             let gone = json!({"name": name, "etag": current});
             wire.ok(&method("Delete", kind), &gone).await;
-            // A resource created again with the same name is a different one.
+            // A resource that is created again with the same name is a new resource.
             wire.ok(&method("Create", kind), &create).await;
             let again = update(kind, &name, "never", current.as_str());
             let refusal = wire.refused(&method("Update", kind), &again).await;

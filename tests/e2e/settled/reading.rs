@@ -129,7 +129,7 @@ async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated:
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn paging_ends_and_misses_nothing_during_updates() {
+async fn paging_ends_and_misses_no_event_during_updates() {
     // Page sizes. Only the first ones are used in each order, unless more walks are requested.
     const SIZES: [usize; 17] = [
         1_000, 599, 64, 10, 250, 900, 700, 600, 400, 300, 200, 128, 100, 50, 33, 20, 1,

@@ -1,4 +1,5 @@
-//! Expensive clients without a key, over TLS: others are still served, within the memory limit.
+//! Expensive clients without a key, over TLS: other clients are still served, within the memory
+//! limit.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ async fn unauthenticated_tls_clients_do_not_block_authenticated_ones() {
             let Ok(mut stream) = TcpStream::connect(address).await else {
                 break;
             };
-            // Every third sends nothing, and every third something other than TLS.
+            // Every third connection sends no data, and every third sends data other than TLS.
             let begun = [HELLO, b"", b"GET / HTTP/1.1\r\n\r\n"][at % 3];
             drop(stream.write_all(begun).await);
             plain.push(stream);

@@ -149,7 +149,7 @@ async fn missing_client_certificate_is_explained() {
     }
 }
 
-/// Files of a certificate and a key, and the error; `$` stands for the folder.
+/// Files of a certificate and a key, and the error; `$` represents the folder.
 const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",

@@ -157,7 +157,7 @@ fn mask_line(line: &str) -> String {
     replace_number(&line, "size             ", " bytes", "970")
 }
 
-/// Replaces each separate text of this shape; `d` stands for a digit.
+/// Replaces each separate text of this shape; `d` represents a digit.
 fn shaped(line: &str, shape: &str, shown: &str) -> String {
     let chars: Vec<char> = line.chars().collect();
     let shape: Vec<char> = shape.chars().collect();

@@ -1,5 +1,5 @@
-//! A filter is read or refused with a place inside it, and what was read is read again from what is
-//! written of it.
+//! A filter is parsed, or refused with a position inside it. Printing and parsing a parsed filter
+//! again gives the same filter.
 #![no_main]
 
 use bellwether_proto::filter::{self, Now};

@@ -1,4 +1,4 @@
-//! A token leads on only where it was made: any other text is refused.
+//! A token is only valid for the list that issued it. Any other text is refused.
 #![no_main]
 
 use bellwether_backend::ops::page::Scope;

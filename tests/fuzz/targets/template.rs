@@ -1,5 +1,5 @@
-//! A template parses or is refused with its place, renders within its limit, and lets nothing of
-//! the data out of the place that it is in.
+//! A template is parsed, or refused with a position. It renders within its limit, and its data
+//! cannot break out of the context in which it is inserted.
 #![no_main]
 
 use std::sync::LazyLock;

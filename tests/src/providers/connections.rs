@@ -69,7 +69,7 @@ pub enum ConnectionAction {
     ClosesInHandshake,
     /// Resets it during the TLS handshake (TLS only).
     ResetsInHandshake,
-    /// Accepts it and does nothing else.
+    /// Accepts it without further action.
     Hangs,
 }
 
@@ -100,7 +100,7 @@ struct Recorded {
     connections: usize,
     /// Request bodies, each with the action taken.
     requests: Vec<(Vec<u8>, ServerAction)>,
-    /// Header fields of requests with missing or different ids.
+    /// Header fields of requests with missing or mismatched ids.
     nameless: Vec<String>,
 }
 
@@ -152,9 +152,6 @@ impl Connections {
 
     /// Handles each new connection according to `door`, which receives the number of the
     /// connection, starting at 1.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     #[must_use]
     pub fn with_connection_rule(
         self,
@@ -182,17 +179,11 @@ impl Connections {
     }
 
     /// Returns the number of connections so far.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn connections(&self) -> usize {
         self.seen.lock().unwrap().connections
     }
 
     /// Returns the number of requests handled with this action.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn count(&self, deed: ServerAction) -> usize {
         let seen = self.seen.lock().unwrap();
         let done = seen.requests.iter().filter(|(_, done)| *done == deed);
@@ -200,9 +191,6 @@ impl Connections {
     }
 
     /// Returns the number of responses to each body.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn answered(&self) -> BTreeMap<Vec<u8>, usize> {
         let seen = self.seen.lock().unwrap();
         let mut bodies = BTreeMap::new();
@@ -271,7 +259,7 @@ async fn apply_connection_action(
         ConnectionAction::Closes => {}
         ConnectionAction::Resets => reset(&stream),
         ConnectionAction::ClosesInHandshake | ConnectionAction::ResetsInHandshake => {
-            // Closing a socket with unread bytes resets it, so everything is read first.
+            // Closing a socket with unread bytes resets it, so all bytes are read first.
             let mut stream = stream;
             let mut hello = vec![0; 16 * 1024];
             let _read = stream.read(&mut hello).await;

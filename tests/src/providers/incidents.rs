@@ -26,7 +26,7 @@ pub struct Incident {
     pub is_open: bool,
     /// Whether it is acknowledged.
     pub is_acknowledged: bool,
-    /// Texts of the messages about it, oldest first.
+    /// Texts of the messages about the incident, oldest first.
     pub texts: Vec<String>,
 }
 
@@ -49,9 +49,6 @@ pub struct Board(Arc<Mutex<State>>);
 
 impl Board {
     /// Calls `apply` with the receiver's state, which it may change.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn with<T>(&self, apply: impl FnOnce(&mut State) -> T) -> T {
         apply(&mut self.0.lock().unwrap())
     }

@@ -53,7 +53,7 @@ pub enum MailMischief {
     HangsUp(&'static str),
     /// Lists capabilities endlessly.
     Floods,
-    /// Rejects this address with this response, and accepts all others.
+    /// Rejects this address with this response, and accepts all other addresses.
     Refuses(&'static str, &'static str),
     /// Accepts a mail but responds only after this delay.
     AnswersLate(Duration),
@@ -142,9 +142,6 @@ impl StrictMailServer {
     }
 
     /// Sets the server's misbehaviour from now on; `None` restores normal behaviour.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn misbehave(&self, mischief: impl Into<Option<MailMischief>>) {
         *self.state.mischief.lock().unwrap() = mischief.into();
     }

@@ -179,9 +179,6 @@ impl StandIn {
     }
 
     /// Sets the server's misbehaviour from now on; `None` restores normal behaviour.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn misbehave(&self, mischief: impl Into<Option<Mischief>>) {
         *self.state.mischief.lock().unwrap() = mischief.into();
     }
@@ -197,9 +194,6 @@ impl StandIn {
     }
 
     /// Returns the requests rejected so far, each with its faults.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn refused(&self) -> Vec<(Received, Vec<String>)> {
         self.state.refused.lock().unwrap().clone()
     }

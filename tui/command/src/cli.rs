@@ -255,7 +255,7 @@ pub(crate) enum Command {
     Backend(ServeArguments),
     /// Run the REST gateway only, for the backend at --backend.
     Gateway,
-    /// Verify a data folder, a backup or a running service; nothing is changed.
+    /// Verify a data folder, a backup or a running service, without changing it.
     Check(CheckArguments),
     /// Back up a running service, or a data folder that is not in use. Resumes an interrupted
     /// backup when rerun.
@@ -314,10 +314,10 @@ pub(crate) enum StoreCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// Rotate the encryption key: encrypt and authenticate everything in the store with a new one.
+    /// Rotate the encryption key: encrypt and authenticate the whole store with a new key.
     /// Stop the service first.
     Rotate {
-        /// Remove the older keys from the file; backups made with them need a copy of it.
+        /// Remove the older keys from the file; backups made with the older keys require a copy of it.
         #[arg(long)]
         forget: bool,
     },
@@ -378,7 +378,7 @@ pub(crate) struct RestoreArguments {
     /// Accept a backup of an earlier version, which is not authenticated.
     #[arg(long)]
     pub(crate) accept_unproven: bool,
-    /// Start quiet: nothing is sent until `bellwether quiet off`. Deliveries that are due, which may have
+    /// Start quiet: no messages are sent until `bellwether quiet off`. Deliveries that are due, which may have
     /// been sent after the backup, are held until they are resent. For drills and copies.
     #[arg(long)]
     pub(crate) hold_deliveries: bool,

@@ -73,10 +73,6 @@ impl Direct for PastHttp {
 
 impl Service {
     /// Opens the store and binds the listeners of the parts.
-    ///
-    /// # Errors
-    /// Returns an error if the data folder or an address cannot be used; the message names it and
-    /// the reason.
     pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
         let traces = settings.traces().filter(|_| parts != Parts::Gateway);
         let traces = traces.map(|config| trace::export(&config, version::long()));
@@ -164,9 +160,6 @@ impl Service {
 
     /// Serves until `shutdown`, and returns when both parts have drained. If the database has lost
     /// commits, the parts restart at the same addresses from the current state of the database.
-    ///
-    /// # Errors
-    /// Returns an error if a part ends unexpectedly; the other one is drained then.
     pub(crate) async fn serve(
         mut self,
         settings: &Settings,
@@ -272,9 +265,6 @@ async fn restart(
 
 /// Serves the metrics of both parts together: at the address set for them, else at that of the
 /// gateway, else at that of the backend.
-///
-/// # Errors
-/// Returns an error if the address cannot be bound.
 async fn with_metrics(
     settings: &Settings,
     backend: Option<Backend>,

@@ -35,7 +35,7 @@ impl ExitStatus {
         match self {
             Self::Success => "success",
             Self::Negative => {
-                "negative result or failure: differences, nothing found, a failing destination, \
+                "negative result or failure: differences, no results, a failing destination, \
                  refused events, a damaged store"
             }
             Self::Usage => "invalid usage, settings or files; the message describes the error",
@@ -44,8 +44,8 @@ impl ExitStatus {
                 "the key is missing, wrong, expired or revoked, or its role does not allow this"
             }
             Self::Refused => {
-                "the service refused the request: it is invalid, names something that does not \
-                 exist, or conflicts with what is stored"
+                "the service refused the request: it is invalid, names an object that does not \
+                 exist, or conflicts with the stored state"
             }
         }
     }
@@ -95,7 +95,7 @@ impl Failure {
     }
 }
 
-/// Text from a service may contain control characters, which must not reach the terminal.
+/// Text from a service may contain control characters, which must not be sent to the terminal.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&text::visible(&self.sentence, true))

@@ -40,9 +40,6 @@ pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<St
 
 /// Reads the API key from its configured source and ignores sign-ins. For a service started in this
 /// process: a stored sign-in for its address may belong to another service.
-///
-/// # Errors
-/// Returns an error if the file is unreadable or empty.
 pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
     let path: PathBuf = match &settings.key {
         KeySource::Given(key) => return Ok(key.clone()),

@@ -29,7 +29,7 @@ where
         LogFormat::Json => json(writer),
     };
     let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
-    // Called once per process; a second call would fail and change nothing.
+    // Called once per process; a second call would fail without effect.
     drop(tracing::subscriber::set_global_default(subscriber));
     for message in &settings.loose {
         tracing::warn!("{message}");

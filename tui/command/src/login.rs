@@ -25,10 +25,6 @@ use crate::{
 };
 
 /// Signs in with the provider of the configured service, and stores the tokens.
-///
-/// # Errors
-/// Returns an error if the service has no sign-in, the user does not complete it, or the service
-/// gives the user no role.
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let token_file = TokenFile::of(settings)?;

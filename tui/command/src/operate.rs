@@ -30,10 +30,6 @@ pub(crate) struct Frame {
 
 /// Opens the console until the operator leaves, or draws one frame. Returns the context to open
 /// next, if the operator switches to one.
-///
-/// # Errors
-/// Returns an error if there is no key or no terminal, or the service in this process does not
-/// start.
 pub(crate) async fn run(
     settings: &Settings,
     frame: Option<Frame>,
@@ -59,9 +55,6 @@ fn startup_failure(error: bellwether_tui::Error) -> Failure {
 
 /// Returns the connection options for the service at this address; without a key if a certificate
 /// authenticates the caller.
-///
-/// # Errors
-/// Returns an error if the address or the key is invalid, or a TLS file cannot be used.
 pub(crate) fn connect_options(
     settings: &Settings,
     address: &str,
@@ -131,7 +124,7 @@ async fn open(
     options.views.clone_from(&settings.views);
     options.read_only = settings.read_only;
     options.shell = sending::shell(settings, address, signed_in);
-    options.sending = sending::command(&options.shell);
+    options.sending = sending::example_curl_command(&options.shell);
     options.mouse = settings.mouse;
     options.escape_delay = settings.escape_delay;
     options.kitty_keys = settings.kitty_keys;

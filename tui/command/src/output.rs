@@ -10,9 +10,6 @@ use bellwether_proto::text::{Visibility, chars_with_visibility};
 use crate::failure::Failure;
 
 /// Writes a text. A closed pipe, such as to `head`, is not a failure.
-///
-/// # Errors
-/// Returns any other write error.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());

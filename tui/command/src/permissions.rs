@@ -14,7 +14,6 @@ impl Permissions {
         Ok(Self(file.metadata()?.mode() & 0o777))
     }
 
-    /// Returns the permissions of the file at a path; `None` if it does not exist.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         let found = path.metadata().ok()?;
         Some(Self(found.mode() & 0o777))

@@ -17,9 +17,6 @@ use crate::{
 /// Runs parts of the service until the process is stopped, then drains them.
 ///
 /// Prints one line on standard output when the parts are ready.
-///
-/// # Errors
-/// Returns an error if a part fails to start, or ends unexpectedly.
 pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure> {
     log::to_standard_error(settings);
     let shutdown = CancellationToken::new();

@@ -19,9 +19,6 @@ pub(crate) fn is_stored(settings: &Settings, address: &str) -> bool {
 }
 
 /// Returns an OpenID Connect provider, trusted by the system's authorities and those of `tls_ca`.
-///
-/// # Errors
-/// Returns an error if the authorities are unreadable.
 pub(crate) fn provider(issuer: &str, settings: &Settings) -> Result<Provider, Failure> {
     let mut authorities = Vec::new();
     if let Some(file) = &settings.tls.ca {

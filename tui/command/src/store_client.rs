@@ -13,10 +13,6 @@ use crate::{
 
 /// Creates a client in the configured store and returns its key; `None` if there is no store, or a
 /// running service is configured.
-///
-/// # Errors
-/// Returns an error if a service uses the data folder, the encryption key is missing, or the client
-/// cannot be created.
 pub(crate) async fn create(
     request: CreateClientRequest,
     settings: &Settings,

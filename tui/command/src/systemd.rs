@@ -5,7 +5,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::time;
 
-/// Notifies the service manager; does nothing without one.
+/// Notifies the service manager; has no effect without one.
 pub(crate) struct Notifier {
     /// Interval between watchdog pings; `None` if the manager has no watchdog.
     pulse: Option<Duration>,

@@ -21,9 +21,6 @@ pub(crate) type OwnVerifier = Option<Arc<dyn ServerCertVerifier>>;
 /// Returns the TLS configuration for connecting to a service: trusts the authorities and
 /// certificates of `tls_ca`, else the authorities of the system, and presents the certificate of
 /// `tls_client_cert`, else of `tls_cert`, if the service requests one.
-///
-/// # Errors
-/// Returns an error that names the setting if a file cannot be used.
 pub(crate) fn client(settings: &Settings) -> Result<(ClientTlsConfig, OwnVerifier), ConfigError> {
     let tls = &settings.tls;
     let (mut config, verifier) = match &tls.ca {
@@ -97,9 +94,6 @@ pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
 }
 
 /// Rejects an unencrypted address that is not loopback, unless `insecure` is set.
-///
-/// # Errors
-/// Returns an error that names the setting.
 pub(crate) fn check_plaintext(
     setting: &str,
     address: &Uri,

@@ -14,9 +14,6 @@ pub(crate) struct Fields {
 
 impl Fields {
     /// Wraps an object; null counts as an empty one.
-    ///
-    /// # Errors
-    /// Returns an error if the value is not an object.
     pub(crate) fn of(path: &str, value: Value) -> Result<Self, ImportError> {
         let rest = match value {
             Value::Object(fields) => fields,
@@ -57,9 +54,6 @@ impl Fields {
 
     /// Removes and returns a string field. Numbers and booleans are accepted as strings, as in
     /// unquoted YAML.
-    ///
-    /// # Errors
-    /// Returns an error if it has another type.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ImportError> {
         let path = self.at(name);
         self.take(name).map(|value| text(&path, value)).transpose()
@@ -76,9 +70,6 @@ impl Fields {
     }
 
     /// Takes the items of a list, each with its path; empty if the list is absent.
-    ///
-    /// # Errors
-    /// Returns an error if it has another type.
     pub(crate) fn list(&mut self, name: &str) -> Result<Vec<(String, Value)>, ImportError> {
         let path = self.at(name);
         match self.take(name) {
@@ -104,9 +95,6 @@ impl Fields {
     }
 
     /// Takes an object; an empty one if it is absent.
-    ///
-    /// # Errors
-    /// Returns an error if it has another type.
     pub(crate) fn object(&mut self, name: &str) -> Result<Self, ImportError> {
         let path = self.at(name);
         Self::of(&path, self.take(name).unwrap_or_default())

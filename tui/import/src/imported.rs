@@ -99,12 +99,10 @@ impl Imported {
         self.left_out.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    /// Returns the documents as pairs of kind and body.
     pub fn documents(&self) -> &[(&'static str, Value)] {
         &self.documents
     }
 
-    /// Returns the lines of the report.
     pub fn report(&self) -> Vec<String> {
         let count = self.documents.len();
         let mut lines = vec![format!("documents: {count}")];

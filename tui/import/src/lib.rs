@@ -34,9 +34,6 @@ pub struct File {
 
 /// Converts the configuration of Alertmanager. `with_secrets` includes the values of secrets rather
 /// than names of variables.
-///
-/// # Errors
-/// Returns an error if a field has the wrong type or an invalid value.
 pub fn alertmanager(config: Value, with_secrets: bool) -> Result<Imported, ImportError> {
     let mut imported = Imported::new("alertmanager", with_secrets);
     alertmanager::import(config, &mut imported)?;
@@ -44,9 +41,6 @@ pub fn alertmanager(config: Value, with_secrets: bool) -> Result<Imported, Impor
 }
 
 /// Converts a configuration export of Opsgenie.
-///
-/// # Errors
-/// Returns an error if a field has the wrong type or an invalid value.
 pub fn opsgenie(files: Vec<File>) -> Result<Imported, ImportError> {
     let mut imported = Imported::new("opsgenie", false);
     opsgenie::import(files, &mut imported)?;
@@ -54,9 +48,6 @@ pub fn opsgenie(files: Vec<File>) -> Result<Imported, ImportError> {
 }
 
 /// Converts responses of the REST API of PagerDuty.
-///
-/// # Errors
-/// Returns an error if a field has the wrong type or an invalid value.
 pub fn pagerduty(files: Vec<File>) -> Result<Imported, ImportError> {
     let mut imported = Imported::new("pagerduty", false);
     pagerduty::import(files, &mut imported)?;

@@ -160,7 +160,8 @@ fn first_hand_off(rotation: &Rotation, zone: &TimeZone) -> DateTime {
     if ahead <= 0 || cycle <= 0 {
         return start;
     }
-    // Cycles of whole days follow local days.
+    // Subtract in civil time, so that cycles of whole days keep their local hand-off time across
+    // clock changes.
     let cycles = ahead / cycle + 1;
     let back = jiff::Span::new().try_seconds(cycles.saturating_mul(cycle));
     back.map_or(start, |back| start.saturating_sub(back))

@@ -62,7 +62,7 @@ impl Call {
         Self { limit, ..self }
     }
 
-    /// Marks the call as a write, which needs a confirmation or an undo.
+    /// Marks the call as a write, which requires a confirmation or an undo.
     pub(crate) fn into_write(self, parse_outcome: ParseOutcome) -> Self {
         let parse_outcome = Some(parse_outcome);
         Self {

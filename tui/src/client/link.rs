@@ -50,8 +50,7 @@ impl Link {
 
     /// Waits for the next news; never ends.
     ///
-    /// # Cancel safety
-    /// Nothing is lost if the future is dropped.
+    /// # Cancel safety No message is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> ServerUpdate {
         match self.updates.recv().await {
             Some(update) => update,

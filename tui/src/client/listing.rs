@@ -70,10 +70,6 @@ fn list(
 
 /// Reads the items of a screen, as one line of JSON with the field names of REST. For events, these
 /// are the open and suppressed ones, newest first, as the screen shows initially.
-///
-/// # Errors
-/// Returns an error if the screen has no list, or the service is unreachable or rejects the
-/// request.
 pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<String, ListError>> {
     Box::pin(async move {
         let lists = lists();

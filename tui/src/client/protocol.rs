@@ -81,7 +81,7 @@ pub(crate) struct Progress {
     /// `None` if no trigger of this name is stored.
     pub(crate) matched_by_saved: Option<i32>,
     pub(crate) scanned: i32,
-    /// Everything last seen at or after this time has been scanned.
+    /// All occurrences last seen at or after this time have been scanned.
     pub(crate) reached_ms: Option<i64>,
     pub(crate) start_ms: Option<i64>,
 }

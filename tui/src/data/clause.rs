@@ -1,4 +1,4 @@
-//! Conditions over events as one line of text.
+//! Conditions on events as one line of text.
 
 use bellwether_proto::{filter, v1::Clause};
 

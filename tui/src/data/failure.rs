@@ -18,7 +18,7 @@ pub(crate) struct FieldError {
 pub(crate) enum FailureKind {
     /// Wait: the service is unreachable.
     Unreachable,
-    /// Wait or check: the service did not respond in time; a write may have succeeded.
+    /// Wait or check: the service did not respond before the timeout; a write may have succeeded.
     TimedOut,
     /// Use another key.
     Unauthenticated,

@@ -1,4 +1,4 @@
-//! Differences between two texts.
+//! Differences between two strings.
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 

@@ -27,9 +27,6 @@ const NAMED: [(&str, KeyCode); 17] = [
 ];
 
 /// Parses a sequence of keys such as `j/err<Enter>`; `<lt>` stands for `<`.
-///
-/// # Errors
-/// Returns an error if a name in angle brackets is not a key.
 pub(crate) fn parse(text: &str) -> Result<Vec<KeyEvent>, Unknown> {
     let mut keys = Vec::new();
     let mut rest = text;

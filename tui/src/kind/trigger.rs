@@ -1,4 +1,4 @@
-//! Triggers: named queries over events.
+//! Triggers: named queries on events.
 
 use super::{
     Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,

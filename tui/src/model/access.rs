@@ -26,7 +26,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
         && !role_includes(caller.role, role)
     {
         let (own, needed) = (caller.role.label(), role.label());
-        return Err(format!("needs the role `{needed}`; this key is `{own}`"));
+        return Err(format!("requires the role `{needed}`; this key is `{own}`"));
     }
     match &model.link {
         Connection::Up => Ok(()),
@@ -54,7 +54,7 @@ fn opens_form(entry: &Entry) -> bool {
     )
 }
 
-/// Whether an action has something to act on; otherwise it is neither hinted nor listed.
+/// Whether an action has a target; otherwise it is neither hinted nor listed.
 pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     let Some(form) = model.page.form() else {
         return match entry.action {

@@ -36,7 +36,7 @@ impl BulkUndo {
         i64::try_from(count).unwrap_or(i64::MAX)
     }
 
-    /// Returns the question before an undo; empty if the undo sends nothing.
+    /// Returns the question before an undo; empty if the undo sends no messages.
     pub(crate) fn question(&self) -> Vec<(Token, String)> {
         let count = count_text(self.count(), "event");
         let words = match (self.was_closed, self.updates) {

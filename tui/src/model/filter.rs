@@ -35,9 +35,6 @@ pub(crate) struct Reader {
 
 /// Parses an event filter such as `severity>=error env=prod -host=*lab* since=2h disk` as the
 /// service does, with local times in the console's time zone.
-///
-/// # Errors
-/// Returns the first error.
 pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, FilterError> {
     if text.trim().is_empty() {
         return Ok(None);
@@ -153,9 +150,6 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
 
 /// Parses a delivery filter such as `state=dead destination=pager severity>=error since=2h
 /// until=09:30`.
-///
-/// # Errors
-/// Returns a syntax error; the service reports all other errors.
 pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, FilterError> {
     Ok(DeliveryFilter {
         filter: replace_times(text, clock, |moment| format!("{moment:.0}"))?,

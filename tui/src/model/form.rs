@@ -395,9 +395,6 @@ impl Form {
     }
 
     /// Fills in a field from one line of text.
-    ///
-    /// # Errors
-    /// Returns a message if the value is not valid for the field.
     pub(crate) fn fill(&mut self, index: usize, text: &str, now_ms: i64) -> Result<(), String> {
         let spec = &self.specs[index];
         if self.is_locked(index) {

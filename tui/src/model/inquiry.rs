@@ -24,8 +24,7 @@ pub(crate) enum Inquiry {
     Noise(v1::NoiseBy),
 }
 
-/// The result of a report. For lists, it is everything read so far, with the token of the next
-/// page.
+/// The result of a report. For lists, it is all rows read so far, with the token of the next page.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     Test(Box<v1::TestDestinationResponse>),

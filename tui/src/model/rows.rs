@@ -363,7 +363,8 @@ impl Model {
         self.rows_for(&self.page.list)
     }
 
-    /// Returns the rows of this screen for a list that was taken from its page.
+    /// Returns the rows of this screen. `list` is passed separately because it was moved out of its
+    /// page.
     pub(super) fn rows_for(&self, list: &List) -> Box<dyn Rows + '_> {
         if self.page.route == Route::Events {
             return Box::new(EventRows(self));
@@ -379,7 +380,8 @@ impl Model {
         Box::new(HeldRows { table, places })
     }
 
-    /// Recomputes the rows for a list taken from its page if their inputs changed.
+    /// Recomputes the rows if their inputs changed. `list` is passed separately because it was
+    /// moved out of its page.
     pub(super) fn arrange(&mut self, list: &List) {
         let source = self.source(list);
         if self.page.route == Route::Events

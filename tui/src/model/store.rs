@@ -161,8 +161,8 @@ impl Store {
         store
     }
 
-    /// Whether nothing was stored shortly before this time or since, as far as the stream reports,
-    /// and the counts of the route were requested since.
+    /// Whether no change was stored shortly before this time or since, as far as the stream
+    /// reports, and the counts of the route were requested since.
     pub(crate) fn is_settled(&self, route: &Route, at_ms: i64) -> bool {
         let reports = self.events.joined && self.events.stream_failure.is_none();
         let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {

@@ -64,7 +64,7 @@ impl UndoAction {
         }
     }
 
-    /// Returns the question before the undo; empty if it needs no confirmation.
+    /// Returns the question before the undo; empty if the undo requires no confirmation.
     pub(crate) fn question(&self, model: &Model) -> Vec<(Token, String)> {
         match self {
             Self::Set(_) | Self::Enable { .. } | Self::Notes(_) | Self::Silence(_) => Vec::new(),

@@ -112,7 +112,8 @@ impl Escapes {
         match typed {
             Some('[') => self.stage = Stage::Control(String::new()),
             Some('O') => self.stage = Stage::Function,
-            // The start or terminator of a terminal's response.
+            // `ESC ]` starts an OSC response and `ESC \` is the string terminator; outside of a
+            // response, they are Alt keys.
             Some(char @ (']' | '\\')) => {
                 let key = KeyEvent::new(KeyCode::Char(char), KeyModifiers::ALT);
                 return vec![Event::Key(key)];

@@ -1,4 +1,4 @@
-//! The main loop: keys first, then news, then timers. Draws when something has changed, and never
+//! The main loop: keys first, then news, then timers. Draws when the model has changed, and never
 //! waits for the network.
 
 use std::{

@@ -15,7 +15,6 @@ macro_rules! colours {
         impl Colour {
             pub const ALL: [Self; 8] = [$(Self::$colour),+];
 
-            /// Returns the name in a configuration file.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$colour => $word,)+ }

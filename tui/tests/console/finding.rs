@@ -83,7 +83,7 @@ async fn forbidden_actions_are_listed_with_the_reason() {
     assert!(console.idle().await);
     press(&mut console, "4").await;
     let screen = press(&mut console, ":delete pager").await;
-    let reason = "needs the role `editor`; this key is `viewer`";
+    let reason = "requires the role `editor`; this key is `viewer`";
     assert!(
         line(&screen, "delete destination pager").contains(reason),
         "{screen}"

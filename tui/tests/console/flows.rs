@@ -254,13 +254,13 @@ async fn role_violations_are_rejected_with_the_reason() {
     let mut console = Headless::start(service.viewer().await, 80, 24);
     assert!(console.idle().await);
     let screen = press(&mut console, "4d").await;
-    assert_shows(&screen, "needs the role `editor`; this key is `viewer`");
+    assert_shows(&screen, "requires the role `editor`; this key is `viewer`");
     let screen = press(&mut console, "?delete").await;
-    assert_shows(&screen, "needs the role");
+    assert_shows(&screen, "requires the role");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn read_only_console_changes_nothing() {
+async fn read_only_console_makes_no_change() {
     let service = Service::stocked().await;
     let mut options = service.options();
     options.read_only = true;
@@ -294,7 +294,7 @@ async fn console_survives_a_lost_connection_and_reconnects() {
     press(&mut console, "2").await;
     service.cut(true);
     assert!(console.shows("not connected").await);
-    // Loaded data stays visible with its age. Changes are rejected; everything else works.
+    // Loaded data stays visible with its age. Changes are rejected; all other actions work.
     assert!(console.shows("displayed data is").await);
     assert_shows(&console.screen(), "disk 39 is full");
     let screen = press(&mut console, "c").await;

@@ -1,6 +1,6 @@
-//! A seeded monkey test: whatever is pressed, pasted, clicked or resized, whatever the service
-//! sends, and however the connection breaks, the console does not crash, makes no permanent change
-//! without a confirmation, keeps the selection, and can be left.
+//! A seeded monkey test. The console does not crash, makes no permanent change without a
+//! confirmation, keeps the selection, and can be left. This holds for any keys, pastes, clicks and
+//! resizes, any responses of the service, and any loss of the connection.
 //!
 //! `BELLWETHER_MONKEY=ROUNDS` or `ROUNDS:SEED` runs more rounds.
 
@@ -211,7 +211,7 @@ impl Monkey {
         }
     }
 
-    /// Closes everything that covers the page, including forms with edits.
+    /// Closes all dialogs that cover the page, including forms with edits.
     fn leave(&mut self) {
         self.console.resize(80, 24);
         for _ in 0..3 {

@@ -165,7 +165,7 @@ fn typed_lines() -> Vec<String> {
     let blocks = page.split("```keys\n").skip(1);
     let blocks = blocks.filter_map(|it| it.split("```").next());
     let lines = blocks.flat_map(str::lines).map(str::trim);
-    // Must not send anything outside this machine.
+    // Must not send any data outside this machine.
     let lines = lines.map(|it| it.replace("push.example.com", "push.invalid"));
     lines.filter(|it| !it.is_empty()).collect()
 }

@@ -12,7 +12,7 @@ use tokio::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Nothing is forwarded, and no error is reported.
+    /// No data is forwarded, and no error is reported.
     Stalled,
     /// Open and new connections are closed.
     Cut,

@@ -77,7 +77,7 @@ async fn host_is_silenced_in_four_keys_and_undone_in_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silence_choices_show_what_they_cover() {
+async fn silence_choices_show_the_covered_events() {
     let (real, mut console) = few().await;
     press(&mut console, "2").await;
     press(&mut console, "/host=db-1 severity>=error<Enter>").await;
@@ -97,7 +97,7 @@ async fn silence_choices_show_what_they_cover() {
     ] {
         assert_shows(&screen, shown);
     }
-    // Leaving the form creates nothing.
+    // Leaving the form creates no silence.
     press(&mut console, "n").await;
     assert_eq!(stored_silences(&real).await, vec![]);
     press(&mut console, "z").await;

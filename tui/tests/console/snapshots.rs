@@ -86,7 +86,7 @@ async fn draw(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn external_text_breaks_no_layout_and_hides_nothing() {
+async fn external_text_does_not_break_the_layout_or_hide_text() {
     let service = hostile::service().await;
     for keys in hostile::SCENES {
         let mut options = service.options();

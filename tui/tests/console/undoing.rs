@@ -99,7 +99,7 @@ async fn acknowledgement_without_updates_is_undone_without_updates() {
     until(&mut console, "undone: 2 events acknowledged").await;
     assert_eq!(acknowledged(&real).await, 0);
     assert_eq!(deliveries(&real).await, before);
-    // Undoing an update asks first, because it sends updates again.
+    // Undoing an update requires a confirmation, because it sends updates again.
     press(&mut console, "a").await;
     until(&mut console, "Sends about 2 updates to pager.").await;
     press(&mut console, "y").await;

@@ -1,4 +1,4 @@
-//! A clock that hides a clock step until everything that waits was adjusted.
+//! A clock that hides a clock step until all waiting records have been adjusted.
 
 use std::{
     sync::{

@@ -60,10 +60,6 @@ impl fmt::Display for Address {
 impl Address {
     /// Parses an address. The password is separate, so that it does not show up in process
     /// listings.
-    ///
-    /// # Errors
-    ///
-    /// Returns a message with the expected form.
     pub fn parse(url: &str, password: Option<&str>, schema: &str) -> Result<Self, String> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let scheme = base
@@ -118,7 +114,7 @@ impl Address {
 }
 
 impl Address {
-    /// Sets the number of connections of a node, raised to the minimum that it needs.
+    /// Sets the number of connections of a node, raised to the minimum that a node requires.
     #[must_use]
     pub fn with_connections(self, connections: usize) -> Self {
         Self {

@@ -16,11 +16,7 @@ pub(super) fn seal(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
     cell
 }
 
-/// Verifies the checksum and returns the value; for a counter, without trailing zeros.
-///
-/// # Errors
-///
-/// Returns [`EngineError::Corrupt`] if the checksum is wrong.
+/// Verifies the checksum and returns the value. A counter is returned without trailing zeros.
 pub(super) fn open(kind: Kind, key: &[u8], cell: &[u8]) -> Result<Vec<u8>, EngineError> {
     if kind == Kind::Counter {
         let mut numbers = cell;

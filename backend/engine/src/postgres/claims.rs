@@ -1,9 +1,9 @@
-//! Slot ownership: a node takes over slots without a live owner, and hands over those that another
+//! Slot ownership: a node takes over slots without a live owner, and hands over slots that another
 //! node is to own.
 //!
-//! Each node computes the intended owners from the same rows, so nodes need not communicate. A slot
-//! of a live node is handed over by that node once nothing is in flight for it. Leadership is one
-//! more slot, which stays where it is.
+//! Each node computes the intended owners from the same rows, so nodes need not communicate. A live
+//! node hands over a slot once no work is in flight for it. Leadership is an additional slot, which
+//! stays with its owner.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use crate::{
     ownership::{Claim, LEAD, OwnedSlot, OwnedSlots, SLOTS, hash_bytes},
 };
 
-/// Maximum number of slots a node leaves at a time while it keeps others.
+/// Maximum number of slots that a node hands over at a time while it keeps other slots.
 const LEAVING_MAX: usize = 8;
 /// Delay until the next check after slots have moved.
 const NEXT: Duration = Duration::from_millis(5);
@@ -34,7 +34,7 @@ const OVERDUE: Duration = Duration::from_millis(250);
 
 pub(super) type NodeId = [u8; 16];
 
-/// The slots that a node owns and those it is to own.
+/// The slots that a node owns, and the slots that it is to own.
 #[derive(Debug)]
 pub(super) struct Claims {
     id: NodeId,
@@ -50,18 +50,18 @@ pub(super) struct Claims {
 struct State {
     writer: Option<NodeId>,
     is_to_own: bool,
-    /// Whether it is to lead as soon as no one does.
+    /// Whether the node is to lead as soon as there is no leader.
     is_candidate: bool,
     rest: Option<RestPeriod>,
-    /// Time it last renewed its claim to be working.
+    /// Time at which the node last renewed its claim to be working.
     worked: Option<Duration>,
-    /// Time it last renewed its claim to be alive.
+    /// Time at which the node last renewed its claim to be alive.
     lived: Option<Duration>,
     leaving: BTreeMap<u8, Leaving>,
     number: u64,
 }
 
-/// A period in which a stalled node leaves its work to others.
+/// A period in which a stalled node leaves its work to other nodes.
 #[derive(Debug, Clone, Copy)]
 struct RestPeriod {
     until: Duration,
@@ -86,7 +86,7 @@ struct Leaving {
 pub(super) struct LiveNode {
     pub(super) id: NodeId,
     pub(super) owns: bool,
-    /// Whether it renews its claim to be working in time.
+    /// Whether the node renews its claim to be working before the deadline.
     pub(super) is_prompt: bool,
 }
 
@@ -103,7 +103,7 @@ struct Division {
     mine: BTreeMap<i16, i64>,
     /// Slots without a live owner that this node is to own, with their epochs.
     orphaned: Vec<(i16, i64)>,
-    /// Slots that this node owns and another one is to own.
+    /// Slots that this node owns and that another node is to own.
     leaves: BTreeMap<u8, NodeId>,
     /// Number of slots that other live nodes are to hand over to this one.
     awaited: usize,
@@ -163,7 +163,7 @@ impl Claims {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves it consistent, so poisoning is harmless.
+        // Every statement leaves the state consistent, so poisoning is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -171,12 +171,12 @@ impl Claims {
         self.state().writer = Some(writer);
     }
 
-    /// Records that it works, visible to others at `at` or later.
+    /// Records that the node works, visible to other nodes at `at` or later.
     pub(super) fn record_progress(&self, at: Duration) {
         self.state().worked = Some(at);
     }
 
-    /// Records that it is alive, visible to others at `at` or later.
+    /// Records that the node is alive, visible to other nodes at `at` or later.
     pub(super) fn record_alive(&self, at: Duration) {
         self.state().lived = Some(at);
     }
@@ -188,7 +188,7 @@ impl Claims {
         is_recent(state.worked) && is_recent(state.lived)
     }
 
-    /// Returns its writer, as stored in its row; `None` while it is not to own slots.
+    /// Returns the node's writer, as stored in its row; `None` while the node is not to own slots.
     pub(super) fn active_writer(&self) -> Option<NodeId> {
         let (state, now) = (self.state(), self.clock.elapsed());
         state
@@ -220,7 +220,7 @@ impl Claims {
         self.state().is_candidate = true;
     }
 
-    /// Records that nothing is in flight for a slot since the request `number`. Returns whether
+    /// Records that no work is in flight for a slot since the request `number`. Returns whether
     /// that is new.
     pub(super) fn vacate(&self, slot: u8, number: u64) -> bool {
         let mut state = self.state();
@@ -230,8 +230,8 @@ impl Claims {
             .is_some_and(|it| !std::mem::replace(&mut it.is_vacant, true))
     }
 
-    /// Makes the node leave everything to others for a while, longer each time. Returns false if it
-    /// already does.
+    /// Makes the node leave all work to other nodes for a while, longer each time. Returns false if
+    /// it already does.
     pub(super) fn pause_ownership(&self, is_forced: bool) -> bool {
         let mut state = self.state();
         let now = self.clock.elapsed();
@@ -252,14 +252,14 @@ impl Claims {
         is_new
     }
 
-    /// Forgets all owned slots, since it may no longer use the store.
+    /// Forgets all owned slots, because the node may no longer use the store.
     pub(super) fn forget(&self) {
         self.lead.send_replace(None);
         self.owned.send_replace(OwnedSlots::none());
     }
 
     /// Reads the ownership of all slots and makes the necessary changes. Unless `is_steady`, no
-    /// node counts as dead for not renewing its row, and none hands anything over, since nodes
+    /// node counts as dead for not renewing its row, and no node hands over slots, because nodes
     /// reconnect one by one. Returns the delay until the next call.
     pub(super) async fn refresh(
         &self,

@@ -12,7 +12,7 @@ const COMMIT: [f64; 11] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
 ];
 const SETS: [f64; 8] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 500.0];
-/// Bucket bounds of the delay until commits of others are known here, in seconds.
+/// Bucket bounds of the delay until commits of other nodes are known here, in seconds.
 const LAG: [f64; 9] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
 type Label = (&'static str, &'static str);

@@ -6,9 +6,9 @@ use crate::error::EngineError;
 
 #[derive(Debug)]
 pub(super) enum CommitErrorKind {
-    /// Nothing was written: an expectation was not met.
+    /// The set was not written, because an expectation was not met.
     Unexpected,
-    /// Nothing was written; a retry may succeed.
+    /// The set was not written; a retry may succeed.
     Passing,
     /// The connection was lost; the request may have been carried out.
     Lost,
@@ -27,7 +27,7 @@ pub(super) fn classify(error: &Error) -> CommitErrorKind {
     }
 }
 
-/// Whether the connection is unusable, or the database accepts none at the moment.
+/// Whether the connection is unusable, or the database currently accepts no connections.
 pub(super) fn is_lost(error: &Error) -> bool {
     error.is_closed()
         || error

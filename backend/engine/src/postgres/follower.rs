@@ -1,4 +1,4 @@
-//! The task that reads the commits of others from the change log, trims the log, and folds
+//! The task that reads the commits of other nodes from the change log, trims the log, and folds
 //! counters.
 
 use std::{sync::Arc, time::Duration};
@@ -36,8 +36,8 @@ const FOLD_EVERY: Duration = Duration::from_secs(60);
 /// Maximum number of rows per fold.
 const FOLDED: i64 = 5_000;
 
-/// Polls the log at an interval, and immediately when a reader requests it. Reports whether it
-/// lacks a connection.
+/// Polls the log at an interval, and immediately when a reader requests it. Reports whether it has
+/// no connection.
 pub(super) async fn follow(
     address: Arc<Address>,
     session: Session,
@@ -135,8 +135,8 @@ async fn catch_up(
     }
 }
 
-/// Finds out why a known step is missing from the log: it was trimmed because this process has not
-/// read for long, or the database has lost it.
+/// Determines why a known step is missing from the log: the step was trimmed because this process
+/// has not read for a long time, or the database has lost it.
 async fn diagnose_missing_step(
     session: &Session,
     known: &LogCache,
@@ -174,8 +174,8 @@ async fn trim(session: &Session) -> Result<bool, EngineError> {
     Ok(i64::try_from(trimmed).is_ok_and(|trimmed| trimmed < TRIMMED))
 }
 
-/// Folds rows unchanged since a version that was the newest some time ago, and returns the newest
-/// version now. Folding never changes the sum of a counter, however many nodes do it.
+/// Folds rows unchanged since a version that was the newest some time ago, and returns the current
+/// newest version. Folding never changes the sum of a counter, even if several nodes do it.
 pub(super) async fn fold_idle_rows(
     session: &Session,
     since: u64,

@@ -1,6 +1,6 @@
-//! A limit on connection attempts of this process: once the database refuses one, all callers share
-//! one attempt per pause. Otherwise waiting calls would use up its last connections just to be
-//! refused.
+//! A limit on connection attempts of this process. Once the database refuses an attempt, all
+//! callers share one attempt per pause. Otherwise waiting calls would use up the last connections
+//! of the database only to be refused.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 /// The pause after a refusal; doubled after each further refusal, up to [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
-/// Longest wait for a turn; waiting callers take turns evenly.
+/// Longest wait for a turn. Waiting callers take turns evenly.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Gate {
     }
 
     fn turns(&self) -> MutexGuard<'_, Pacing> {
-        // Every statement leaves it consistent, so poisoning is harmless.
+        // Every statement leaves the state consistent, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

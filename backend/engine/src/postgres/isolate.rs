@@ -31,8 +31,8 @@ pub(super) struct CurrentState {
 }
 
 impl CurrentState {
-    /// Reads everything at one point in time: a record and its entries that change between two
-    /// reads would look damaged.
+    /// Reads all records and entries at one point in time. Otherwise a record and its entries that
+    /// change between two reads would look damaged.
     pub(super) async fn read<'a>(
         session: &Session,
         writer: &[u8],
@@ -115,7 +115,7 @@ impl CurrentState {
         Ok(())
     }
 
-    /// Returns the reason that a set cannot be applied, or `None` if nothing prevents it.
+    /// Returns the reason why a set cannot be applied, or `None` if there is no obstacle.
     pub(super) fn conflict_with(&self, set: &EncodedSet) -> Option<EngineError> {
         if !set.claims.iter().all(|claim| self.claims.contains(claim)) {
             return Some(not_owned_error());
@@ -195,7 +195,7 @@ pub(super) fn conflict_with_applied(
 }
 
 /// Returns the state of records after a set was applied: their version, or `None` if they were
-/// deleted. Skips additions to counters and mere checks.
+/// deleted. Additions to counters and changes that only check are skipped.
 pub(super) fn state_after(
     set: &EncodedSet,
     version: u64,

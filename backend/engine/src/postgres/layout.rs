@@ -1,14 +1,15 @@
 //! The place of each index; all statements are generated from this list.
 //!
 //! An index with at most one entry per record is a column, unless changes of the record move many
-//! others: an update that moves one writes to all indexes of its table. An index with several
-//! entries per record is a separate table.
+//! others: an update that moves one column entry writes to all indexes of its table. An index with
+//! several entries per record is a separate table.
 //!
-//! Records that change often have a narrow table, indexed only by the key and by what most changes
-//! move. Their stable entries are in a side table, so that an update of the record does not write
-//! to their indexes, even when a snapshot is open and PostgreSQL has to write to all indexes of a
-//! table. A row of the side table is found by one of its entries, so it needs no index on the
-//! record's key: such an entry is added, replaced or removed together with its record.
+//! Records that change often have a narrow table, indexed only by the key and by the entries that
+//! most changes move. Their stable entries are in a side table, so that an update of the record
+//! does not write to their indexes, even when a snapshot is open and PostgreSQL has to write to all
+//! indexes of a table. A row of the side table is found by one of its entries, so the table needs
+//! no index on the record's key. Such an entry is added, replaced or removed together with its
+//! record.
 
 use crate::{index::Index, kind::Kind};
 

@@ -67,7 +67,7 @@ struct WaitingStep {
 }
 
 impl LogCache {
-    /// Creates a cache that covers everything up to a position, without the steps.
+    /// Creates a cache that covers all steps up to a position, without their content.
     pub(super) fn up_to(position: LogPosition) -> Self {
         let steps = Steps {
             known: position,
@@ -86,7 +86,7 @@ impl LogCache {
     }
 
     fn steps(&self) -> MutexGuard<'_, Steps> {
-        // Every statement leaves whole steps, so poisoning is harmless.
+        // Every statement leaves complete steps, so poisoning is harmless.
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -147,8 +147,8 @@ impl LogCache {
         }
     }
 
-    /// Waits until a position is known. If earlier steps do not arrive in time, they are left to be
-    /// read from the store, and any kind may have changed in them.
+    /// Waits until a position is known. If earlier steps do not arrive before the timeout, they are
+    /// read from the store later, and any kind may have changed in them.
     pub(super) async fn wait_for(&self, position: LogPosition, within: Duration) {
         if self.newest() >= position {
             return;
@@ -162,8 +162,8 @@ impl LogCache {
         self.skip_to(position);
     }
 
-    /// Marks everything up to a position as known: any kind may have changed, and the steps are
-    /// read from the store.
+    /// Marks all steps up to a position as known. Any kind may have changed in them, and the steps
+    /// are read from the store.
     pub(super) fn skip_to(&self, position: LogPosition) {
         let mut steps = self.steps();
         if steps.known < position {
@@ -195,7 +195,7 @@ impl LogCache {
         }
     }
 
-    /// Records that the database has lost commits, so that nothing cached in memory can be trusted.
+    /// Records that the database has lost commits, so that no data cached in memory can be trusted.
     pub(super) fn mark_lost(&self, why: String) {
         self.lost.send_if_modified(|lost| {
             let is_first = lost.is_none();

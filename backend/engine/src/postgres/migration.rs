@@ -1,4 +1,5 @@
-//! Creation and migration of the tables, run by their owner: forward only, and each step only adds.
+//! Creation and migration of the tables, run by their owner. Migrations go forward only, and each
+//! step only adds to the tables.
 
 use tokio_postgres::Client;
 
@@ -34,7 +35,7 @@ const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     pub version: i32,
-    /// The oldest layout that a program must know to use it.
+    /// The oldest layout that a program must support to use the store.
     pub oldest_reader: i32,
 }
 
@@ -52,12 +53,12 @@ impl Layout {
                 "there is no store in that schema; create one with `bellwether store init`".into(),
             ),
             Some(found) if found.oldest_reader > NEWEST => Err(format!(
-                "its tables have layout {} of a later version, which needs a version that \
-                 supports layout {}; this version supports layouts up to {NEWEST}",
+                "its tables have layout {} of a later version, which requires a version \
+                 that supports layout {}; this version supports layouts up to {NEWEST}",
                 found.version, found.oldest_reader
             )),
             Some(found) if found.version < NEWEST => Err(format!(
-                "its tables have layout {}, but this version needs layout {NEWEST}; run \
+                "its tables have layout {}, but this version requires layout {NEWEST}; run \
                  `bellwether store migrate`",
                 found.version
             )),
@@ -122,7 +123,8 @@ pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>
 ///
 /// # Errors
 ///
-/// Returns an error if the database does not respond or denies it; nothing is changed then.
+/// Returns an error, without changing the schema, if the database does not respond or denies the
+/// change.
 pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
     let session = Session::open(address, Role::Writer).await?;
     let client = &session.client;
@@ -149,11 +151,12 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
 }
 
 /// Empties the tables of a store. Its change log then begins at `first_position` with a unique
-/// step, so that a node of the old store does not mistake it for the log it knows.
+/// step, so that a node of the old store does not mistake the new log for the old one.
 ///
 /// # Errors
 ///
-/// Returns an error if the database does not respond or denies it; nothing is changed then.
+/// Returns an error, without changing the schema, if the database does not respond or denies the
+/// change.
 pub async fn clear_tables(
     address: &Address,
     first_position: LogPosition,

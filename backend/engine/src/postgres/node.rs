@@ -35,14 +35,14 @@ use crate::{
     position::LogPosition,
 };
 
-/// Minimum wait for a response before the database counts as unreachable after this process was
-/// suspended: timeouts that expired during the suspension mean nothing.
+/// Minimum wait for a response after this process was suspended, before the database counts as
+/// unreachable. Timeouts that expired during the suspension are meaningless.
 const CHECK_BEFORE_UNREACHABLE: Duration = Duration::from_secs(3);
-/// Interval of the check whether this process was suspended.
+/// Interval at which the process checks whether it was suspended.
 const PULSE_EVERY: Duration = Duration::from_millis(250);
-/// Delay of the suspension check from which the process counts as suspended.
+/// Minimum delay of that check at which the process counts as suspended.
 const SUSPENDED_FROM: Duration = Duration::from_secs(1);
-/// Interval of the check whether others have followed the log.
+/// Interval at which a node checks whether others have followed the log.
 const CHECK_EVERY: Duration = Duration::from_millis(25);
 /// A gap between two responses that counts as an outage: no node could renew during it.
 const STEADY_GAP: Duration = Duration::from_secs(3);
@@ -58,23 +58,19 @@ pub struct Node {
     clock: Arc<DatabaseClock>,
     session: Mutex<Option<Session>>,
     claims: Claims,
-    /// Whether the others have dropped it.
+    /// Whether the other nodes have dropped this node.
     is_gone: watch::Sender<bool>,
     about: watch::Sender<String>,
     /// Last progress with each of [`Duty::STEADY`], while it has that duty.
     advanced: std::sync::Mutex<[Option<Instant>; 3]>,
     /// Triggers an immediate renewal.
     hurry: Notify,
-    /// Time this process was last found to have been suspended.
+    /// Time at which this process was last found to have been suspended.
     suspended: std::sync::Mutex<Option<Instant>>,
 }
 
 impl Node {
     /// Joins the nodes of a store under a name.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`EngineError::Unavailable`] if the database does not respond.
     pub async fn join(address: &Address, name: &str) -> Result<Self, EngineError> {
         let id: [u8; 16] = rand::random();
         let session = Session::open(address, Role::Writer).await?;
@@ -109,8 +105,8 @@ impl Node {
         Arc::clone(&self.clock) as _
     }
 
-    /// Renews the node until it is dropped by the others. While the database does not respond,
-    /// no one takes over slots of others.
+    /// Renews the node until other nodes drop it. While the database does not respond, no node
+    /// takes over slots.
     pub(super) async fn keep_alive(self: Arc<Self>, known: Arc<LogCache>) {
         tokio::select! {
             // Polled before any timeout is found to have expired.
@@ -136,7 +132,8 @@ impl Node {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it was suspended so recently that the database may not have had time to respond.
+    /// Whether the process was suspended so recently that the database possibly had no time to
+    /// respond.
     fn was_suspended(&self) -> bool {
         self.suspended()
             .is_some_and(|at| at.elapsed() < CHECK_BEFORE_UNREACHABLE)
@@ -150,8 +147,8 @@ impl Node {
         let mut steady = None::<Instant>;
         let mut pace = STORE_NODE_RENEWED_EVERY;
         while !*self.is_gone.borrow() {
-            // Callers that wait for a revoked key or a setting to take effect everywhere should not
-            // wait for the next interval.
+            // Callers that wait for a revoked key or a setting to take effect on all nodes should
+            // not wait for the next interval.
             let is_news = async {
                 while known.last_changed(&AWAITED) <= seen {
                     if log.changed().await.is_err() {
@@ -272,12 +269,12 @@ impl Node {
     }
 
     fn advanced(&self) -> std::sync::MutexGuard<'_, [Option<Instant>; 3]> {
-        // Every statement leaves it consistent, so poisoning is harmless.
+        // Every statement leaves the value consistent, so poisoning is harmless.
         self.advanced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a duty without progress although the database has responded all the time. The time
-    /// for a new duty starts now.
+    /// Returns a duty without progress although the database has responded all the time. The period
+    /// of a new duty starts now.
     fn stalled_duty(&self, steady: Option<Instant>) -> Option<Duty> {
         let is_owner = self.claims.is_owner();
         let has_to = [is_owner, self.claims.is_leader(), is_owner];
@@ -302,8 +299,8 @@ impl Node {
         self.hurry.notify_one();
     }
 
-    /// Leaves slots and leadership to others for a while because it makes no progress; if forced,
-    /// even with work in flight.
+    /// Leaves slots and leadership to other nodes for a while because this node makes no progress;
+    /// if forced, even with work in flight.
     pub(super) fn resign(&self, why: &str, is_forced: bool) {
         if self.claims.pause_ownership(is_forced) {
             tracing::error!("this node {why}; its slots and leadership go to other nodes");
@@ -312,7 +309,7 @@ impl Node {
         self.trigger_check();
     }
 
-    /// Waits until it leads, and returns the epoch.
+    /// Waits until the node leads, and returns the epoch.
     pub(super) async fn wait_for_leadership(&self) -> u64 {
         let mut lead = self.claims.watch_leadership();
         self.claims.become_candidate();

@@ -146,7 +146,7 @@ fn plan_updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
     if moved.is_empty() {
         return;
     }
-    // An entry that moves between records must be removed from the first one before.
+    // An entry that moves between records must first be removed from the old record.
     let added: HashSet<&Entry> = moved.iter().flat_map(|it| &it.add).collect();
     let given =
         |change: &Change, entry: &Entry| added.contains(entry) && !change.add.contains(entry);
@@ -177,8 +177,8 @@ fn plan_updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
     calls.push(Call::new(Query::Move(kind), parameters));
 }
 
-/// Adds the statements that delete or replace entries of a side table. A row there is found by the
-/// first of these that its change names.
+/// Adds the statements that delete or replace entries of a side table. A row is found by the first
+/// of these entries that its change names.
 fn plan_side_table<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
     let columns: Vec<Index> = layout::side_columns(kind).map(|it| it.0).collect();
     let found_by = |change: &Change| {
@@ -370,7 +370,7 @@ fn one(entries: &[Entry], index: Index) -> Option<&[u8]> {
     Some(&entry.key)
 }
 
-/// Splits off the sets that can be written together: those that touch nothing touched by an earlier
+/// Splits off the sets that can be written together: sets without a record or entry of an earlier
 /// one.
 pub(super) fn compatible_sets<'a>(
     sets: impl Iterator<Item = &'a EncodedSet>,

@@ -42,7 +42,7 @@ pub(super) enum Query {
     /// Records that definitions changed in the newest step.
     Define,
     Register,
-    /// Raises the epoch of a writer, so that nothing it has in flight can be committed.
+    /// Raises the epoch of a writer, so that none of its commits in flight can succeed.
     Raise,
     /// Finds the log step of a writer's batch.
     Written,
@@ -76,7 +76,8 @@ pub(super) enum Query {
     ForgetNodes,
     /// Renews a node's claim to be working on its slots.
     Works,
-    /// Reads the working nodes, whether they are to own slots, and whether they renew in time.
+    /// Reads the working nodes, whether they are to own slots, and whether they renew before the
+    /// deadline.
     Owners,
     Claims,
     OwnSlots,
@@ -332,7 +333,7 @@ impl Query {
             ),
             Self::Claims => format!("SELECT slot, epoch, node FROM {schema}.claim ORDER BY slot"),
             Self::OwnSlots => format!("SELECT slot, epoch FROM {schema}.claim WHERE writer = $1"),
-            // If the slot changed hands in between, its epoch differs.
+            // If the slot changed owners in between, its epoch differs.
             Self::ClaimSlots => format!(
                 "WITH free AS MATERIALIZED (SELECT c.slot \
                  FROM unnest($1::smallint[], $2::bigint[]) AS x(s, e) \
@@ -367,10 +368,10 @@ impl Query {
     }
 }
 
-/// The database's time in milliseconds since 1970.
 const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// The last time a node showed that it works: that it can write, and knows its slots.
+/// The time up to which a node is known to be healthy: the earlier of its last successful write and
+/// its last renewal.
 const WORKED: &str = "least(n.works, n.renewed)";
 
 /// Returns the table of an index, its entry column, and its record column.
@@ -476,8 +477,8 @@ fn delete_side_sql(index: Index, schema: &str) -> String {
 
 /// Returns the statement that replaces entries in a side table. For each entry, the parameters
 /// contain the old and the new value; if both are NULL, the entry stays unchanged. All rows are
-/// deleted before the first is inserted again, since a row may get an entry of another row; the
-/// window function forces this order.
+/// deleted before the first one is inserted again, because a row may get an entry of another row.
+/// The window function forces this order.
 fn update_side_sql(index: Index, schema: &str) -> String {
     let kind = index.kind();
     let of = each_side_column(kind, |number, _| format!(", o{number}, n{number}"));

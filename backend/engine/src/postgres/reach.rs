@@ -1,5 +1,5 @@
-//! Reachability of the database. When it becomes unreachable, waiting calls fail immediately
-//! instead of after their own timeout.
+//! Reachability of the database. When the database becomes unreachable, waiting calls fail
+//! immediately instead of after their own timeout.
 
 use std::sync::Arc;
 

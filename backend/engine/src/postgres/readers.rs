@@ -33,12 +33,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Readers {
     address: Arc<Address>,
-    /// The runtime of the sessions: they are shared by all reads, while a single read may run on
-    /// low-priority threads.
+    /// The runtime on which the sessions run. Sessions are shared by all reads, so they must not
+    /// run on the low-priority threads that a single read may use.
     runtime: Handle,
     slots: Vec<Mutex<Option<Arc<Session>>>>,
     next: AtomicUsize,
-    /// For reads with several statements, one at a time.
+    /// The session for multi-statement reads, used by one read at a time.
     moment: Mutex<Option<Arc<Session>>>,
 }
 
@@ -55,7 +55,7 @@ impl Readers {
         }
     }
 
-    /// Opens the session for reads with several statements, and one for others.
+    /// Opens the session for multi-statement reads and one session for single-statement reads.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Readers {
         Ok(())
     }
 
-    /// Whether the session for reads with several statements is open; reopens it if it broke.
+    /// Whether the session for multi-statement reads is open. Reopens it if it is broken.
     pub(super) async fn is_reserved(&self) -> bool {
         match self.moment.try_lock() {
             Ok(mut slot) => self.session_for(&mut slot).await.is_ok(),
@@ -74,7 +74,7 @@ impl Readers {
         }
     }
 
-    /// Reads with one statement, and thus at one point in time.
+    /// Reads with one statement, and therefore at one point in time.
     pub(super) async fn rows(
         &self,
         query: Query,

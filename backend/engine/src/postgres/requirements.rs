@@ -48,12 +48,12 @@ pub(super) async fn check_sessions(
     Ok(())
 }
 
-/// Checks that a role has every right on the tables that a node needs; `None` means the current
+/// Checks that a role has all rights on the tables that a node requires. `None` means the current
 /// role.
 ///
 /// # Errors
 ///
-/// Returns [`EngineError::Forbidden`] with the statements that grant what is missing.
+/// Returns [`EngineError::Forbidden`] with the statements that grant the missing rights.
 pub(super) async fn check_rights(
     session: &Session,
     schema: &str,
@@ -72,8 +72,8 @@ pub(super) async fn check_rights(
     )))
 }
 
-/// Returns roles other than the current one that may write events into a store, which are roles of
-/// nodes.
+/// Returns roles other than the current one that may write events to a store. These are the roles
+/// of nodes.
 pub(super) async fn other_writers(session: &Session, schema: &str) -> Result<Vec<String>, Error> {
     let text = format!(
         "SELECT quote_ident(rolname) FROM pg_roles JOIN pg_class c \
@@ -85,7 +85,7 @@ pub(super) async fn other_writers(session: &Session, schema: &str) -> Result<Vec
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
-/// Returns the role's name and the rights that it lacks; none for a schema that does not exist.
+/// Returns the role's name and its missing rights. A schema that does not exist has none.
 async fn missing_rights(
     session: &Session,
     schema: &str,

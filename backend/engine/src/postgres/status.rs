@@ -1,4 +1,4 @@
-//! The state of a store, read without using it.
+//! The state of a store, read without opening it.
 
 use tokio_postgres::Error;
 
@@ -23,15 +23,17 @@ pub struct Status {
     /// The server's version, such as `15.8`.
     pub server: String,
     server_number: i32,
-    /// Disabled server settings without which it loses confirmed commits.
+    /// Server settings that are disabled although the database can lose confirmed commits without
+    /// them.
     pub unsafe_settings: Vec<String>,
-    /// The standbys that each commit waits for, as configured on the server; empty if none.
+    /// The standbys that each commit waits for, as configured on the server. Empty if there are
+    /// none.
     pub standbys: String,
     pub replicas: i64,
     encoding: String,
     /// The layout of the tables; `None` if there is no store.
     pub layout: Option<Layout>,
-    /// Details of the store, if it has a layout that this version knows.
+    /// Details of the store, if this version supports its layout.
     pub store: Option<StoreStatus>,
 }
 
@@ -45,7 +47,8 @@ pub struct StoreStatus {
 }
 
 impl Status {
-    /// Checks whether a store can be kept safely on the server, in tables that this version knows.
+    /// Checks that the server meets the requirements of a store, and that this version supports the
+    /// table layout.
     pub fn check(&self) -> Result<(), String> {
         self.check_server()?;
         Layout::check(self.layout)
@@ -62,7 +65,7 @@ impl Status {
         }
     }
 
-    /// Checks whether a store can be kept safely on the server.
+    /// Checks that the server meets the requirements of a store.
     pub fn check_server(&self) -> Result<(), String> {
         if self.server_number < SERVER_MIN {
             return Err(format!(
@@ -117,10 +120,6 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
 }
 
 /// Returns the names of the live nodes of a store, which may have an earlier layout.
-///
-/// # Errors
-///
-/// Returns an error if the database does not respond.
 pub async fn running_nodes(address: &Address) -> Result<Vec<String>, EngineError> {
     let session = Session::open(address, Role::Reader).await?;
     let table = format!("{}.node", address.schema);

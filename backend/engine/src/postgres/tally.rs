@@ -26,7 +26,6 @@ fn packed_number(value: &str, at: usize) -> String {
     )
 }
 
-/// Returns SQL for the packed sums of rows.
 fn sums() -> String {
     join_numbers(" || ", |at| {
         format!("int8send(least(greatest(sum(u.n{at}), {LEAST}), {GREATEST})::bigint)")
@@ -94,7 +93,6 @@ pub(super) fn add(schema: &str, version: &str) -> String {
     )
 }
 
-/// Returns SQL that folds rows not changed since a version.
 pub(super) fn fold_rows(schema: &str) -> String {
     let value = join_numbers(" || ", |at| {
         let (old, new) = (

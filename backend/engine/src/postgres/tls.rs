@@ -164,8 +164,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for BoundTlsStream<S> {
     }
 }
 
-/// Returns the digest of a certificate by the hash that it is signed with, or SHA-256 if that is
-/// weaker (RFC 5929, 4.1); `None` for other signatures.
+/// Returns the digest of a certificate, computed with the hash of its signature, or with SHA-256 if
+/// that hash is weaker (RFC 5929, 4.1). `None` for other signatures.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
     let algorithm = parsed.signature_algorithm.algorithm.to_id_string();

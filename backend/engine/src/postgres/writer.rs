@@ -1,4 +1,4 @@
-//! The write task of a lane: it commits everything that waits as one transaction, and finds out the
+//! The write task of a lane. It commits all waiting sets as one transaction, and determines the
 //! outcome when the connection breaks.
 
 use std::{
@@ -65,14 +65,14 @@ pub(super) struct Queue {
 #[derive(Debug)]
 struct QueuedSet {
     set: EncodedSet,
-    /// Set when it is sent to the database, or when its caller gives up before.
+    /// Set when the set is sent to the database, or when its caller gives up before that.
     begun: Arc<AtomicBool>,
     is_sent: bool,
     answer: oneshot::Sender<Verdict>,
 }
 
 impl QueuedSet {
-    /// Marks it as sent; returns `None` if its caller has given up.
+    /// Marks the set as sent. Returns `None` if its caller has given up.
     fn begin(mut self) -> Option<Self> {
         let is_given_up = !self.is_sent && self.begun.swap(true, Ordering::AcqRel);
         self.is_sent = true;
@@ -112,7 +112,7 @@ impl Queue {
         let gone = |error| Err(EngineError::Indeterminate(Box::new(error)));
         match self.reach.or_unreachable(answered).await {
             Some(verdict) => verdict.unwrap_or_else(gone),
-            // It was not sent yet, and the writer now skips it.
+            // The set was not sent yet, and the writer now skips it.
             None if !begun.swap(true, Ordering::AcqRel) => Err(reach::unreachable_error()),
             None => Err(EngineError::Indeterminate(
                 reach::unreachable_error().into(),
@@ -130,23 +130,24 @@ pub(super) struct Writer {
     session: Option<(Session, i64)>,
     /// The number of the newest attempt.
     batch: i64,
-    /// A position before which it knows the outcome of all its commits.
+    /// A position before which the outcome of all commits of this writer is known.
     settled: LogPosition,
-    /// Whether another client has deleted its row, without which it cannot write.
+    /// Whether another client has deleted the writer's row, without which it cannot write.
     is_ousted: bool,
-    /// Whether it cannot get a connection.
+    /// Whether the writer cannot get a connection.
     is_stuck: watch::Sender<bool>,
     /// The lease to renew, if it writes for the node's slots.
     lease: Option<Lease>,
     renewed: Option<Instant>,
-    /// Time since which it has been idle without a connection although the database responds.
+    /// Time since which the writer has been idle without a connection although the database
+    /// responds.
     missing: Option<Instant>,
     queue: mpsc::Receiver<QueuedSet>,
     bytes: Arc<AtomicUsize>,
 }
 
 impl Writer {
-    /// Registers a writer that has nothing in the log before a position.
+    /// Registers a writer that has no commits in the log before a position.
     pub(super) async fn register(
         address: Arc<Address>,
         known: Arc<LogCache>,
@@ -195,7 +196,7 @@ impl Writer {
         self.id
     }
 
-    /// Makes it the writer for the node's slots, which renews their lease.
+    /// Makes this the writer for the node's slots, which renews their lease.
     pub(super) fn renewing(mut self, lease: Lease) -> Self {
         self.lease = Some(lease);
         self
@@ -226,7 +227,7 @@ impl Writer {
         }
     }
 
-    /// Keeps the connection alive, and the lease over it.
+    /// Keeps the connection alive, and renews the lease over it.
     async fn keep_alive(&mut self) {
         if self.is_ousted {
             return;
@@ -284,7 +285,7 @@ impl Writer {
             if let Err(error) = self.ensure_session(deadline).await {
                 return reject_all(left, &error);
             }
-            // A commit that conflicts with others may be retried for a long time.
+            // A commit that conflicts with other commits may be retried for a long time.
             self.renew().await;
             let (group, rest) = select_group(left, round);
             left = rest;
@@ -353,7 +354,7 @@ impl Writer {
         }
     }
 
-    /// Reconnects if the session is closed. Anything in flight has ended then.
+    /// Reconnects if the session is closed. All statements in flight have ended then.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
         if self.is_ousted {
@@ -383,7 +384,7 @@ impl Writer {
     }
 
     /// Begins a session with a new epoch. If a commit in flight holds the lock on the writer's row,
-    /// this waits for it to end; otherwise that commit can no longer succeed.
+    /// this waits for the commit to end. Otherwise that commit can no longer succeed.
     async fn begin_epoch(&mut self) -> Result<(), EngineError> {
         let session = Session::open(&self.address, Role::Writer).await?;
         let raised = async {
@@ -418,8 +419,8 @@ impl Writer {
         burst::send(session, &plan::plan(&sets, token)).await
     }
 
-    /// Returns the outcome of the newest attempt: its result, or `Some(None)` if it never will be
-    /// in the log. Returns `None` if the outcome cannot be determined in time.
+    /// Returns the outcome of the newest attempt: its result, or `Some(None)` if it can no longer
+    /// be added to the log. Returns `None` if the outcome cannot be determined before the timeout.
     async fn resolve(&mut self) -> Option<Option<Applied>> {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
         let mut pause = PAUSE;

@@ -1,4 +1,4 @@
-//! An append-only list of buffers that never move, so that readers need no lock.
+//! An append-only list of buffers that never move, so that readers require no lock.
 
 use std::sync::{
     OnceLock,

@@ -1,9 +1,9 @@
 //! Checksums for all blocks of the file, so that corrupted bytes are never used as data.
 //!
-//! redb verifies its pages when it repairs, not when it reads: a flipped bit in a branch page hides
-//! records, which no checksum inside a record can detect. So the checksums of all blocks are kept
-//! in memory, compared with every block that is read, and stored next to the file when it is
-//! closed. A journal records them in between, for the next start after a crash.
+//! redb verifies its pages when it repairs, not when it reads. A flipped bit in a branch page hides
+//! records, which no checksum inside a record can detect. Therefore the checksums of all blocks are
+//! kept in memory, compared with every block that is read, and stored next to the file when it is
+//! closed. A journal records them in the meantime, for the next start after a crash.
 
 use std::{
     io,
@@ -45,7 +45,7 @@ struct Notes {
 /// The source of a file's checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChecksumSource {
-    /// None; each checksum is learned when its block is first read.
+    /// No checksums are stored. Each one is computed when its block is first read.
     Not,
     /// Stored when the file was closed.
     Kept,
@@ -155,7 +155,6 @@ impl Blocks {
         }
     }
 
-    /// Reads the blocks that cover a range; returns their offset and content.
     fn read_covering(&self, offset: u64, length: usize) -> io::Result<(u64, Vec<u8>)> {
         let block_bytes = BLOCK_BYTES as u64;
         let start = offset / block_bytes * block_bytes;
@@ -207,7 +206,7 @@ impl Blocks {
     }
 }
 
-/// The backend passed to redb, which shares the blocks with others.
+/// The backend passed to redb, which shares the blocks with other handles.
 #[derive(Debug, Clone)]
 pub(super) struct Handle(pub(super) Arc<Blocks>);
 

@@ -68,13 +68,11 @@ impl Space {
         }
     }
 
-    /// Returns the record of a row, or `None` if the row is not a record.
     pub(super) fn record(key: &[u8]) -> Option<RecordName> {
         let kind = Kind::from_number(*key.first()?)?;
         Some((kind, Self::strip(key).to_vec()))
     }
 
-    /// Returns the index of a row, or `None` if the row is not an index entry.
     pub(super) fn index(key: &[u8]) -> Option<Index> {
         let of = |index: &Index| FIRST_INDEX + *index as u8 == key[0];
         Index::ALL.into_iter().find(|it| !key.is_empty() && of(it))

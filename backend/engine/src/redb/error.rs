@@ -1,4 +1,4 @@
-//! Internal errors, and what they mean for callers.
+//! Internal errors, and their meaning for callers.
 
 use std::io::{self, ErrorKind};
 

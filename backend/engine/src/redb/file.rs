@@ -80,7 +80,7 @@ impl File {
 
     fn open_blocks(&self, blocks: Blocks, known: ChecksumSource) -> Result<OpenedFile, Failure> {
         // redb trusts parts of a cleanly closed file, and can panic on a corrupted byte there if no
-        // checksums are known. Nothing of it is used after a panic.
+        // checksums are known. The database is not used after a panic.
         let open = AssertUnwindSafe(|| self.open_database(Arc::new(blocks), known));
         catch_unwind(open).unwrap_or_else(|_panic| {
             let why = "its allocation tables cannot be read".into();
@@ -132,15 +132,15 @@ fn read_head(database: &Database) -> Result<Option<Head>, Failure> {
 const LIFE: TableDefinition<'static, (), u64> = TableDefinition::new("life");
 /// The number of the last generation whose log has marks. Earlier versions leave it unchanged.
 const MARKED: TableDefinition<'static, (), u64> = TableDefinition::new("marked life");
-/// Means that no frame of the log is valid: everything in it is in the tree.
+/// Means that no frame of the log is valid, because all of its rows are in the tree.
 pub(super) const NO_LIFE: u64 = 0;
 
 /// A generation of the store, from opening to closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Generation {
-    /// Its number, or [`NO_LIFE`].
+    /// The number, or [`NO_LIFE`].
     pub(super) number: u64,
-    /// Whether both log files begin with a mark of it.
+    /// Whether both log files begin with a mark of the generation.
     pub(super) is_marked: bool,
 }
 

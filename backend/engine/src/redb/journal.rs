@@ -53,7 +53,7 @@ pub(super) struct Note {
     pub(super) first: Vec<u32>,
 }
 
-/// Encodes an entry: its checksum, the number of block checksums, and those.
+/// Encodes an entry: its checksum, the number of block checksums, and the block checksums.
 pub(super) fn encode(sums: &[Sum]) -> Vec<u8> {
     let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
     let mut note = Vec::with_capacity(8 + 8 * sums.len());

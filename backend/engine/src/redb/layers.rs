@@ -1,4 +1,4 @@
-//! Published snapshots of all rows. Readers hold a snapshot and block no one.
+//! Published snapshots of all rows. Readers hold a snapshot and do not block other threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ pub(super) struct Layers {
 #[derive(Debug, Clone)]
 pub(super) struct MovingLayer {
     pub(super) memory: Memtable,
-    /// Their last commit.
+    /// The last commit in the layers.
     pub(super) through: u64,
 }
 

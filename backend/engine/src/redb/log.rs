@@ -68,7 +68,7 @@ pub(super) fn log_head(rows: &impl Rows) -> Result<Head, Failure> {
     Ok(newest.map_or_else(Head::default, |(head, _)| head))
 }
 
-/// Reads the steps after a position, or `None` if the position is not in the log.
+/// Reads the log entries after a position, or `None` if the position is not in the log.
 pub(super) fn read_after(
     rows: &impl Rows,
     after: LogPosition,
@@ -104,8 +104,8 @@ pub(super) fn log_row(head: Head, names: &Names) -> KeyAndCell {
     (key, cell)
 }
 
-/// Returns some of the oldest commits if there are too many. Only checks from time to time,
-/// starting at a position not after the oldest.
+/// Returns some of the oldest commits if there are too many. Only checks occasionally, starting at
+/// a position that is not after the oldest.
 pub(super) fn outdated_steps(rows: &impl Rows, head: Head, from: u64) -> Result<Vec<u64>, Failure> {
     if !head.sequence.is_multiple_of(STEP) {
         return Ok(Vec::new());

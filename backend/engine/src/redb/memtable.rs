@@ -1,5 +1,5 @@
 //! Sorted rows that are in the log but not yet in the tree. Copies are cheap and immutable, so
-//! readers block no one.
+//! readers do not block other threads.
 
 use std::sync::Arc;
 
@@ -51,8 +51,6 @@ pub(super) struct Memtable {
 }
 
 impl Memtable {
-    /// Adds the rows of a batch.
-    ///
     /// A row that is new here and then deleted leaves no tombstone; otherwise reading a queue would
     /// pass everything that has left it.
     pub(super) fn add(&mut self, batch: Vec<u8>) {

@@ -27,7 +27,7 @@ enum Source<'a> {
     Table(redb::Range<'a, &'static [u8], &'static [u8]>),
 }
 
-/// A row of one layer; deleted if it has no cell.
+/// A row of one layer. A row without a cell is a tombstone.
 pub(super) enum NextRow<'a> {
     Memory(&'a [u8], Slot<'a>),
     Table(

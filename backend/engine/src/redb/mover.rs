@@ -58,9 +58,9 @@ impl Mover {
         }
     }
 
-    /// Begins a generation of the store, or none: moves what the log has from the previous
-    /// generation, and removes what that left unfinished. From then on only frames of the new
-    /// generation are valid.
+    /// Begins a generation of the store, or none. Moves the rows in the log of the previous
+    /// generation, and removes its unfinished work. From then on, only frames of the new generation
+    /// are valid.
     pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Failure> {
         let error = match self.try_to_begin(memory, life) {
             Err(error) if error.is_full() && self.file.medium().release_reserve() => error,
@@ -81,7 +81,7 @@ impl Mover {
         self.read(Some(&before))
     }
 
-    /// Runs until asked to close.
+    /// Runs until it is asked to close.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Mover {
         Ok(ended?)
     }
 
-    /// Marks the file as complete without the log, if nothing is left in memory.
+    /// Marks the file as complete without the log, if no rows are left in memory.
     fn mark_complete(&self, layers: &Layers) -> Result<(), Failure> {
         layers.tree.as_ref().map_err(Clone::clone)?;
         if layers.moving.is_some() || !layers.active.is_empty() {
@@ -228,7 +228,7 @@ impl Mover {
         Ok(())
     }
 
-    /// Reopens the file, and finds out whether the rows being moved are in it.
+    /// Reopens the file, and determines whether the rows being moved are in it.
     fn reopen(&mut self, shared: &Shared) {
         shared.layers.set_tree(Err(Closed::for_now()));
         self.discard_union();
@@ -280,7 +280,7 @@ impl Mover {
         }
         let transaction = self.transaction()?;
         if let Some(id) = self.garbage.pop() {
-            // A commit with an unknown outcome may have left it listed.
+            // A commit with an unknown outcome may have left the run listed.
             if tree.runs.iter().all(|(run, _)| run.id != id) {
                 runs::delete(&transaction, id)?;
             }

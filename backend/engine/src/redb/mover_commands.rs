@@ -86,7 +86,7 @@ impl MoverCommands {
         }
     }
 
-    /// Waits for the next task; background work only counts if `has_spare`.
+    /// Waits for the next task. Background work is only returned if `has_spare`.
     pub(super) fn next(&self, has_spare: bool) -> MoverCommand {
         let mut state = self.state();
         loop {
@@ -149,7 +149,7 @@ impl MoverCommands {
     ///
     /// # Errors
     ///
-    /// Returns an error if moving fails at the moment.
+    /// Returns an error if moving currently fails.
     pub(super) fn wait_until_moved(&self) -> Result<(), EngineError> {
         let mut state = self.state();
         while state.is_moving {
@@ -183,7 +183,7 @@ impl MoverCommands {
         self.update(|state| state.reopenings += 1);
     }
 
-    /// Requests that the file be closed after moving whatever can be moved.
+    /// Requests that the file be closed after moving as many rows as possible.
     pub(super) fn close(&self) {
         self.update(|state| {
             if state.ending == Ending::Open {

@@ -220,7 +220,7 @@ fn put<K: Keys>(
     }
 }
 
-/// Splits items that became too many after an insert. In-order inserts leave full nodes behind.
+/// Splits items that became too many after an insert. Sequential inserts leave full nodes behind.
 fn split<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
     if items.len() <= NODE_MAX {
         return None;

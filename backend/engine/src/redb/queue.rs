@@ -1,6 +1,6 @@
-//! The writer's queue, with bounded lanes. Admin sets are served first, then intake. A commit takes
-//! a small amount of the service's own sets, or as much as of the others, so that they neither
-//! delay these nor fall behind.
+//! The writer's queue, with bounded lanes. Admin sets are served first, then intake. A commit
+//! accepts a small amount of the service's own sets, or as much as of the other lanes, so that the
+//! own sets neither delay the others nor fall behind.
 
 use std::{
     collections::VecDeque,
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn service_changes_per_commit_are_limited() {
-        // Queued sets of intake and of the service, and how many of the latter the next two commits
-        // take.
+        // Queued sets of intake and of the service, and the number of the latter in the next two
+        // commits.
         let table = [
             (0, 3, [(0, 3), (0, 0)]),
             (0, 6, [(0, 4), (0, 2)]),

@@ -1,6 +1,6 @@
 //! Entries by event in sorted runs. Their keys are random, so writing them in place would cost a
-//! page of the tree each; a run is written sequentially. Eight runs are merged into one, or all if
-//! half of their entries are tombstones and entries that those delete.
+//! page of the tree each; a run is written sequentially. Eight runs are merged into one. All runs
+//! are merged if half of their entries are tombstones and entries that those delete.
 //!
 //! A run is an immutable table with a filter of the events in it. An empty cell is a tombstone for
 //! an entry. Tables that are not listed are left over from a crash while a run was being written.
@@ -46,8 +46,8 @@ pub(super) fn table(name: &str) -> TableDefinition<'_, &'static [u8], &'static [
     TableDefinition::new(name)
 }
 
-/// A filter is in its own table because it is large, and writes would include whatever is stored
-/// next to it.
+/// A filter has its own table because it is large, and a write would include all rows stored next
+/// to it.
 fn filter_name_of(id: u64) -> String {
     format!("{PREFIX}{id}.filter")
 }
@@ -161,7 +161,6 @@ pub(super) fn delete_unlisted(transaction: &WriteTransaction) -> Result<u64, Fai
     Ok(free)
 }
 
-/// Deletes the tables of an unlisted run.
 pub(super) fn delete(transaction: &WriteTransaction, id: u64) -> Result<(), Failure> {
     transaction.delete_table(table(&run_name(id)))?;
     transaction.delete_table(filter_table(&filter_name_of(id)))?;

@@ -1,5 +1,5 @@
-//! Sets of changes as passed to the writer, with everything encoded that can be encoded in advance
-//! by the caller.
+//! Sets of changes as passed to the writer. The caller encodes all parts that can be encoded in
+//! advance.
 
 use super::{
     batch::{Batch, Span},
@@ -46,9 +46,9 @@ pub(super) struct ExpectedRow {
 /// The effect of a set on a value that it has not read.
 #[derive(Debug)]
 pub(super) enum ValueEffect {
-    /// Replaces, removes, or only checks it.
+    /// Replaces, removes, or only checks the value.
     Overwrite,
-    /// Keeps it under a new version.
+    /// Keeps the value under a new version.
     Same,
     Sum(Vec<i64>),
 }
@@ -60,7 +60,7 @@ pub(super) type ComputedRow = (Vec<u8>, Option<Vec<u8>>);
 pub(super) struct RemovedRow {
     pub(super) index: Index,
     pub(super) key: Vec<u8>,
-    /// The record that it must point to.
+    /// The record that the entry must point to.
     pub(super) target: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct RemovedRow {
 pub(super) struct NewRow {
     row: Span,
     pub(super) is_record: bool,
-    /// Whether it cannot exist, since it ends with the key of a new record.
+    /// Whether the entry cannot exist, because it ends with the key of a new record.
     pub(super) is_own: bool,
 }
 

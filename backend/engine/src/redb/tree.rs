@@ -13,8 +13,8 @@ use super::{
 };
 use crate::kind::Kind;
 
-/// The tables of one commit. While it is referenced, its pages cannot be reused, so it is replaced
-/// after every commit.
+/// The tables of one commit. While the tree is referenced, its pages cannot be reused, so it is
+/// replaced after every commit.
 pub(super) struct Tree {
     pub(super) rows: Table,
     /// Entries by event, the newest run first.
@@ -68,7 +68,7 @@ impl Tree {
         })
     }
 
-    /// Whether a key is definitely absent: a record after the last one of its kind.
+    /// Whether a key is definitely absent, because it is after the last record of its kind.
     pub(super) fn lacks(&self, key: &[u8]) -> bool {
         let last = key
             .first()

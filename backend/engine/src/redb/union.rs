@@ -1,4 +1,5 @@
-//! Merging of runs: those of one level become one of the next, or all become one, in slices.
+//! Merging of runs: the runs of one level become one run of the next level, or all runs become one,
+//! in slices.
 
 use std::{ops::Bound, sync::Arc};
 

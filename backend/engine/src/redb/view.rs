@@ -1,4 +1,4 @@
-//! A reader's view: in-memory rows over runs over the tree, where the newest wins.
+//! A reader's view: in-memory rows over runs over the tree. The newest row wins.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -117,7 +117,7 @@ impl<'a> View<'a> {
         Ok(self.tree()?.row_count()? + in_memory as u64)
     }
 
-    /// Returns the tree, which is only needed where memory has no answer.
+    /// Returns the tree, which is only required for rows that are not in memory.
     pub(super) fn tree(&self) -> Result<&'a Tree, Failure> {
         self.tree
             .as_deref()

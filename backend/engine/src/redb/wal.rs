@@ -1,15 +1,15 @@
 //! The log in front of the tree: two files used alternately. A group of sets is one frame, written
-//! with one write and one sync; every confirmed set is in it.
+//! with one write and one sync. The log contains every confirmed set that is not in the tree.
 //!
 //! A frame begins at a multiple of 512 bytes and contains its checksum, the generation of the store
 //! that it belongs to, and its position in the change log. Files are filled with zeros in advance
-//! and never truncated, since overwriting is cheaper than growing. Whatever follows the newest
-//! frame is from another generation or has an earlier position.
+//! and never truncated, because overwriting is cheaper than growing. Bytes after the newest frame
+//! are from another generation or have an earlier position.
 //!
 //! After a failed sync, no later sync of the same file is trusted for the frame: the kernel marks
-//! its pages clean, so a later success proves nothing. The frame is written to the other file, or
-//! the writer stops until it can be. A sector belongs to one frame, so overwriting a frame leaves
-//! the others intact.
+//! its pages clean, so a later success is no proof. The frame is written to the other file, or the
+//! writer stops until it can be. A sector belongs to one frame, so overwriting a frame leaves the
+//! others intact.
 //!
 //! The first sector of each file is its mark: a frame before all others that contains the minimum
 //! length of the file. This distinguishes a file that is missing, empty, truncated or from another
@@ -43,7 +43,7 @@ pub(super) struct Wal {
     active: usize,
     /// The offset of its next frame.
     offset: u64,
-    /// Maximum size of a file, unless a single frame needs more.
+    /// Maximum size of a file, unless a single frame requires more.
     bytes_max: u64,
     life: u64,
     /// The current or last frame.
@@ -61,7 +61,7 @@ struct LogFile {
 #[derive(Debug)]
 pub(super) struct FrameFailure {
     pub(super) error: io::Error,
-    /// Whether it may be on disk anyway.
+    /// Whether the frame may be on disk anyway.
     pub(super) is_open: bool,
 }
 
@@ -95,8 +95,8 @@ impl Wal {
     ///
     /// # Errors
     ///
-    /// Returns [`EngineError::Incomplete`] if a file is not as it was written, or a frame is
-    /// missing before a later one.
+    /// Returns [`EngineError::Incomplete`] if a file differs from the state in which it was
+    /// written, or if a frame is missing before a later one.
     pub(super) fn read(&self, life: Generation, after: u64) -> Result<Vec<Frame>, Failure> {
         if life.is_marked {
             for file in &self.files {
@@ -174,7 +174,7 @@ impl Wal {
     ///
     /// # Errors
     ///
-    /// After an error that may have left it on disk, the frame must be written to the other file,
+    /// After an error that may have left the frame on disk, it must be written to the other file,
     /// so that no position has two contents.
     pub(super) fn append(&mut self) -> Result<(), FrameFailure> {
         self.frame

@@ -1,5 +1,5 @@
-//! The thread that applies sets of changes: the sets that arrive while a frame syncs form the next
-//! group, which is written as one frame. It decides the outcome of each set.
+//! The thread that applies sets of changes. The sets that arrive while a frame syncs form the next
+//! group, which is written as one frame. The thread decides the outcome of each set.
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,17 +43,18 @@ pub(super) struct Writer {
     oldest: u64,
     /// The newest position at which a definition changed, or a later one.
     definitions: u64,
-    /// A group that may or may not be on disk. It must be settled before anything else is written.
+    /// A group that may or may not be on disk. Its outcome must be determined before the next
+    /// write.
     doubt: Option<Group>,
 }
 
 #[derive(Debug)]
 struct Group {
-    /// The end of the change log after it.
+    /// The end of the change log after the group.
     head: Head,
     /// The changed kinds, as a bit set of their numbers.
     kinds: u32,
-    /// The oldest step of the change log after it, or an older position.
+    /// The oldest step of the change log after the group, or an older position.
     oldest: u64,
     /// The newest position at which a definition changed.
     definitions: u64,
@@ -62,7 +63,7 @@ struct Group {
 
 struct WriteFailure {
     error: Failure,
-    /// Whether it may have been written anyway.
+    /// Whether the group may have been written anyway.
     is_open: bool,
 }
 
@@ -103,11 +104,11 @@ impl Writer {
         }
     }
 
-    /// Runs until the queue is closed and empty, then moves everything in memory.
+    /// Runs until the queue is closed and empty, then moves all rows in memory.
     ///
     /// # Errors
     ///
-    /// Returns an error if some of it is only in the log.
+    /// Returns an error if some rows are only in the log.
     pub(super) fn run(mut self) -> Result<(), EngineError> {
         while let Some(batch) = self.shared.queue.take() {
             self.write_batch(batch);
@@ -246,7 +247,7 @@ impl Writer {
             // The released space is for sets that do not add data.
             self.medium.release_reserve();
         }
-        // The other file has no part of the group, so it is there completely or not at all.
+        // The other file has no part of the group, so the group is in it completely or not at all.
         let turned = self.switch_log(&mut group).map_err(WriteFailure::from);
         let Err(again) = turned.and_then(|()| self.append()) else {
             self.publish(group);
@@ -285,7 +286,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Moves everything published in memory, once the previous move is done.
+    /// Moves all rows published in memory, once the previous move has ended.
     fn empty_memory(&self) -> Result<(), Failure> {
         self.shared.commands.wait_until_moved()?;
         let through = self.head.sequence;
@@ -301,7 +302,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Publishes a group that is on disk.
     fn publish(&mut self, group: Group) {
         self.shared.observed.record_success();
         (self.head, self.oldest) = (group.head, group.oldest);

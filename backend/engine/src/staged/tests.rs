@@ -1,4 +1,4 @@
-//! Tests that buffered changes are read as if applied, and applied as read.
+//! Tests that buffered changes are read as if they were applied, and are applied as they were read.
 
 use std::sync::Arc;
 

@@ -8,9 +8,11 @@ use crate::{
     limits::{CALENDAR_CANDIDATES_MAX, CALENDAR_FIRST_YEARS},
 };
 
-/// A time zone that this machine does not know.
+/// A time zone that is not installed on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is not a time zone known to this machine; expected an IANA name such as Europe/Berlin")]
+#[error(
+    "is not a time zone that is installed on this machine; expected an IANA name such as Europe/Berlin"
+)]
 pub struct MissingZone;
 
 /// Returns the time zone with that IANA name.
@@ -21,9 +23,6 @@ pub fn zone(name: &str) -> Result<TimeZone, MissingZone> {
 }
 
 /// Checks that a window starts as its rule requires.
-///
-/// # Errors
-/// Returns the invalid field and its problem.
 pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, String)> {
     let Some(rule) = &window.recurrence else {
         return Ok(());

@@ -14,7 +14,7 @@ use super::Span;
 
 /// Length of the window after a start, in milliseconds; cron's resolution is a minute.
 const WINDOW_MS: i64 = 60_000;
-/// Number of days within which an expression must match; leap days are up to eight years apart.
+/// Number of days within which an expression must match. Leap days are up to eight years apart.
 const AHEAD_DAYS: i64 = 9 * 366;
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",

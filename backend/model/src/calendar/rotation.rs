@@ -22,7 +22,7 @@ pub struct Rotation {
     starts: Starts,
     /// End of the last turn; `None` if turns never end.
     end_ms: Option<i64>,
-    /// The number of hand-offs before a day; most lookups are for later and later days.
+    /// The number of hand-offs before a day. Most lookups are for increasing days.
     known: Mutex<Option<(Date, u64)>>,
 }
 
@@ -102,7 +102,7 @@ impl Rotation {
             return 0;
         };
         let today = self.zone.to_datetime(at).date();
-        // A change of the clocks moves a start by less than that.
+        // A clock change moves a start by less than that.
         let (near, through) = (
             today.saturating_sub(2.days()),
             today.saturating_add(2.days()),

@@ -12,7 +12,6 @@ use crate::{
     limits::CALENDAR_COUNTED_MAX,
 };
 
-/// The remaining number of days that may be scanned.
 #[derive(Debug)]
 pub(super) struct StepBudget(usize);
 
@@ -21,7 +20,6 @@ impl StepBudget {
         Self(most)
     }
 
-    /// Uses one step; returns false if none is left.
     fn use_step(&mut self) -> bool {
         let left = self.0.checked_sub(1);
         self.0 = left.unwrap_or(0);
@@ -73,7 +71,7 @@ impl Starts {
     }
 
     /// Calls `see` with the starts in a range that are not excluded, in order. Returns the day at
-    /// which it ran out of steps, if it did.
+    /// which the step budget was exhausted, if it was.
     pub(super) fn visit(
         &self,
         (from, through): (DateTime, DateTime),
@@ -91,7 +89,7 @@ impl Starts {
     }
 
     /// Calls `see` with the days in a range that the rule produces, in order, until it returns
-    /// false. Returns the day at which it ran out of steps, if it did.
+    /// false. Returns the day at which the step budget was exhausted, if it was.
     pub(super) fn days(
         &self,
         (from, through): (Date, Date),
@@ -107,7 +105,7 @@ impl Starts {
         };
         let until = match rule.until {
             Some(Until::Day(day)) => Some(day),
-            // In local time, the limit is somewhere around that day.
+            // In local time, the limit is within a day of this one.
             Some(Until::Time(at)) => {
                 let utc = jiff::tz::TimeZone::UTC.to_datetime(at).date();
                 utc.checked_add(Span::new().days(2)).ok()
@@ -181,7 +179,8 @@ fn nth_period(rule: &Recurrence, first: Date, number: i64) -> Option<Date> {
     period_of(rule, first)?.checked_add(span.ok()?).ok()
 }
 
-/// Collects the days of one period that the rule produces. Returns false if it ran out of steps.
+/// Collects the days of one period that the rule produces. Returns false if the step budget was
+/// exhausted.
 fn collect_days(
     rule: &Recurrence,
     first: Date,
@@ -201,7 +200,7 @@ fn collect_days(
         Frequency::Monthly if is_in_months(rule, first, begins) => {
             days_of_month(begins).all(&mut see)
         }
-        // One day of an excluded month is scanned as well, so that the search uses up its steps.
+        // One day of an excluded month is scanned as well, so that the search uses up its budget.
         Frequency::Daily | Frequency::Monthly => see(begins),
         Frequency::Yearly => {
             let months = (1..=12).filter_map(|it| Date::new(begins.year(), it, 1).ok());

@@ -228,7 +228,7 @@ fn exdates_and_rdates_are_applied() {
     daily.rdate = vec!["2027-01-05T09:30:00".into(), "2027-02-01T00:00:00".into()];
     let calendar = prepared("UTC", &[daily]);
     let found = spans(&calendar, "2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z");
-    // An excluded day counts towards `COUNT`, and also excludes what is added on it.
+    // An excluded day counts towards `COUNT`, and also removes an `RDATE` on that day.
     let expected = [
         "01-04 08:00–01-04 09:00",
         "01-07 08:00–01-07 09:00",

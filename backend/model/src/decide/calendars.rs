@@ -13,8 +13,8 @@ pub struct LoadedCalendar {
     prepared: Arc<PreparedCalendar>,
 }
 
-/// All calendars, by name. Those whose time zone this machine does not know are omitted, so that
-/// they hold nothing rather than everything forever.
+/// All calendars, by name. Calendars whose time zone is not installed on this machine are omitted.
+/// They then hold no notifications, instead of holding all of them forever.
 #[derive(Debug, Default)]
 pub struct Calendars(BTreeMap<Name, Arc<LoadedCalendar>>);
 

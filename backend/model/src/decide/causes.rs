@@ -1,4 +1,5 @@
-//! The inhibition sources and groups read so far for a decision, and those it still needs.
+//! The inhibition sources and groups that were read for a decision, and those that are still
+//! required.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,12 +11,12 @@ use crate::domain::{CauseMark, GroupRef, Occurrence, RecordId, inhibition::Equal
 /// The key of sources in the index: the inhibition and the digest of its values.
 pub type CauseKey = (RecordId, EqualValues);
 
-/// The data that a decision needs but is not loaded.
+/// The data that a decision requires but that is not loaded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CauseQuery {
-    /// Whether to find out if any inhibition has a source.
+    /// Whether to check if any inhibition has a source.
     pub any: bool,
-    /// Inhibitions for which to find out if they have a source.
+    /// Inhibitions to check for sources.
     pub inhibitions: BTreeSet<RecordId>,
     pub keys: BTreeSet<CauseKey>,
     pub groups: BTreeSet<GroupRef>,
@@ -25,25 +26,26 @@ pub struct CauseQuery {
 pub struct GroupAt {
     /// Time its last message other than a `clear` one was decided, in milliseconds since 1970.
     pub notified_ms: i64,
-    /// Earliest time of its next message, in milliseconds since 1970.
+    /// Earliest time of the next message, in milliseconds since 1970.
     pub next_ms: i64,
     /// Whether a member is open or about to join.
     pub is_open: bool,
-    /// Whether its end was reported.
+    /// Whether the end of the group was reported.
     pub is_over: bool,
 }
 
-/// The sources and groups that decisions use. Missing ones are recorded and treated as absent; the
-/// caller then loads them and decides again, until nothing is missing. Clones share the data.
+/// The sources and groups that decisions use. Missing ones are recorded and treated as absent. The
+/// caller then loads them and decides again, until none is missing. Clones share the data.
 #[derive(Debug, Clone, Default)]
 pub struct Causes(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Whether any inhibition has a source. Usually none has, which saves evaluating targets.
+    /// Whether any inhibition has a source. Usually there is none, and targets need not be
+    /// evaluated.
     has_any: Option<bool>,
-    /// Whether an inhibition has any source. Most have none, which saves reading sources per
-    /// target.
+    /// Whether an inhibition has any source. Most have none, and their sources need not be read for
+    /// each target.
     has_sources: BTreeMap<RecordId, bool>,
     known: BTreeMap<CauseKey, CachedSources>,
     /// Occurrences as decided, which override the stored ones.
@@ -122,8 +124,8 @@ impl Causes {
         known.unwrap_or(false)
     }
 
-    /// Returns the sources under a key for which `holds` is true; requests more if none of those
-    /// read is.
+    /// Returns the sources under a key for which `holds` is true. Requests more sources if it is
+    /// true for none of those read.
     pub(super) fn sources(&self, key: CauseKey, holds: impl Fn(&Occurrence) -> bool) -> Sources {
         let mut inner = self.lock();
         let under = inner.decided_under.get(&key).into_iter().flatten();
@@ -202,8 +204,8 @@ impl Causes {
         inner.wanted.inhibitions = inhibitions;
     }
 
-    /// Returns the inhibitions for which it is known whether they have sources, empty if none has
-    /// any; `None` if not loaded.
+    /// Returns the inhibitions for which it is known whether they have sources. Empty if no
+    /// inhibition has a source; `None` if this is not loaded.
     pub fn known_inhibitions(&self) -> Option<BTreeSet<RecordId>> {
         let inner = self.lock();
         let known = inner.has_sources.keys().copied();

@@ -23,7 +23,7 @@ pub struct Case<'a> {
     /// Whether an event caused the change, rather than an operator or ageing.
     pub by_event: bool,
     pub snapshot: &'a Snapshot,
-    /// Whether a repeat became due while held, and is waiting.
+    /// Whether a repeat became due while the notification was held.
     pub repeat_waits: bool,
     pub now_ms: i64,
 }
@@ -35,7 +35,6 @@ impl<'a> Case<'a> {
         names.filter_map(|name| snapshot.destination_by_name(name))
     }
 
-    /// Returns the changes of a field up to this decision, oldest first.
     fn changes_of(&self, field: Field) -> impl DoubleEndedIterator<Item = &'a HistoryEntry> {
         let (history, now_ms) = (self.occurrence.history.iter(), self.now_ms);
         history.filter(move |it| it.field == field && it.at_ms <= now_ms)
@@ -45,7 +44,6 @@ impl<'a> Case<'a> {
         self.changes_of(field).next_back().map(|it| it.at_ms)
     }
 
-    /// Returns whether the rule, one of whose triggers matches, notifies.
     pub fn verdict(&self) -> Verdict {
         let held = |by: &'static Condition| Some((by, (by.hold)(self)?));
         let mut holds = CONDITIONS.iter().filter_map(held);
@@ -64,10 +62,10 @@ impl<'a> Case<'a> {
 pub enum Verdict {
     Notifies,
     Held {
-        /// The first condition that prevents it.
+        /// The first condition that prevents the notification.
         by: &'static Condition,
         hold: Hold,
-        /// Whether no other condition prevents it.
+        /// Whether it is the only condition that prevents the notification.
         alone: bool,
     },
 }
@@ -75,9 +73,9 @@ pub enum Verdict {
 /// The period in which a condition prevents a notification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hold {
-    /// Its start, in milliseconds since 1970; `None` if unknown.
+    /// Start of the hold, in milliseconds since 1970; `None` if unknown.
     pub since_ms: Option<i64>,
-    /// Its end; `None` if it ends at no known time.
+    /// The end, in milliseconds since 1970; `None` if it has no known end.
     pub until_ms: Option<i64>,
 }
 
@@ -100,7 +98,7 @@ impl Tense {
 #[derive(Debug)]
 pub struct Condition {
     pub name: &'static str,
-    /// Whether few rules ever meet it, so that it is only mentioned when it applies.
+    /// Whether few rules meet the condition, so that it is only mentioned when it applies.
     pub is_rare: bool,
     /// The explanation if the rule notified, for a condition that can only prevent further
     /// messages.
@@ -109,7 +107,6 @@ pub struct Condition {
     pub detail: fn(&Case<'_>, Option<Hold>, Tense) -> String,
 }
 
-/// All conditions, in order of evaluation.
 pub static CONDITIONS: [Condition; 6] = [
     enabled::CONDITION,
     suppressed::CONDITION,

@@ -5,7 +5,6 @@ use crate::domain::{
     Name, Notified, RevisionId, Rule, TemplateLanguage, Trigger, delivery::RuleContent,
 };
 
-/// Returns the part of a rule that messages show.
 pub fn rule_content(rule: &Rule) -> RuleContent {
     RuleContent {
         name: rule.name.as_str().into(),
@@ -33,7 +32,8 @@ fn deleted_rule_content(name: &Name) -> RuleContent {
     }
 }
 
-/// Returns the rule as an update shows it: as it is now, or else as at the opening message.
+/// Returns the rule as an update shows it: its current state, or else its state at the opening
+/// message.
 pub fn update_content(
     entry: &Notified,
     rule: Option<&Rule>,
@@ -50,8 +50,8 @@ pub fn update_content(
         .map_or_else(|| deleted_rule_content(&entry.rule_name), rule_content)
 }
 
-/// Returns the trigger that an update shows: that of the opening message; if not recorded, one that
-/// matches, or else the rule's first.
+/// Returns the trigger that an update shows: the trigger of the opening message, or, if that is not
+/// recorded, a matching one or else the first trigger of the rule.
 pub fn update_trigger(
     entry: &Notified,
     rule: Option<&Rule>,

@@ -23,7 +23,7 @@ pub(super) fn record_change(occurrence: &mut Occurrence, step: &Step<'_>, snapsh
         let Some(limits) = limits else { continue };
         let ends_ms = flapping.until_ms(limits);
         if step.kind == StepKind::Release(flapping.rule) && ends_ms.is_some() {
-            // An operator does not want to wait for it to settle.
+            // An operator should not have to wait until the event settles.
             flapping.changed_ms = now_ms.saturating_sub(limits.settle_ms);
         }
         if changes {
@@ -127,7 +127,7 @@ pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: 
     settled().unwrap_or_default()
 }
 
-/// Clears flapping that has ended and holds no more notifications.
+/// Removes flapping states that have ended and hold no notifications.
 pub(super) fn end_flapping(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64) {
     let pending = &occurrence.pending;
     for flapping in &mut occurrence.flapping {

@@ -1,4 +1,4 @@
-//! Decides the due message of a group: its receivers, its content, and the group after it.
+//! Decides the due message of a group: its receivers, its content, and the resulting group.
 
 mod respond;
 
@@ -27,12 +27,12 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct GroupMessage<'a> {
     pub rule: RecordId,
-    /// The key by which occurrences join it.
+    /// The key by which occurrences join the group.
     pub key: GroupKey,
     pub id: RecordId,
     /// The group before the message; `None` for its first message.
     pub group: Option<&'a Group>,
-    /// Its open members, without those that are joining.
+    /// The open members, without those that are joining.
     pub open: &'a [RecordId],
     pub unacknowledged: &'a BTreeSet<RecordId>,
     /// Whether more members are waiting than fit in one message.
@@ -53,14 +53,14 @@ pub struct GroupMembers {
 
 #[derive(Debug, Default)]
 pub struct GroupDecision {
-    /// The evaluated members and the one that carries the response, after the message.
+    /// The evaluated members and the member that carries the response, after the message.
     pub members: Vec<Occurrence>,
-    /// The members it reports.
+    /// The members that the message reports.
     pub settled: Vec<RecordId>,
     pub deliveries: Vec<Delivery>,
-    /// The group after the message; `None` if there is nothing to report.
+    /// The group after the message; `None` if there is no change to report.
     pub group: Option<Group>,
-    /// Notices for own events of the service, each with its member.
+    /// Notices for own events of the service, each with the member that it is about.
     pub said: Vec<(Notices, Occurrence)>,
 }
 
@@ -98,7 +98,6 @@ impl GroupMessage<'_> {
     }
 }
 
-/// Returns the number of members to read for a message about a group of a rule.
 pub fn shown_max(rule: RecordId, group: Option<&Group>, snapshot: &Snapshot) -> usize {
     let Some(rule) = snapshot.rule(rule) else {
         return GROUP_SHOWN_MAX;
@@ -119,7 +118,7 @@ pub fn shown_max(rule: RecordId, group: Option<&Group>, snapshot: &Snapshot) -> 
     }
 }
 
-/// Returns the first members that fit in a message; more if its templates name all.
+/// Returns the first members that fit in a message, or more if its templates name all members.
 pub fn shown_members(
     members: impl Iterator<Item = (Option<MemberChange>, Occurrence)>,
     names_all: bool,
@@ -197,7 +196,7 @@ impl<'a> Message<'a> {
         self.decision.members.push(next);
     }
 
-    /// Whether a member was acknowledged before it became more severe than anything that the
+    /// Whether a member was acknowledged before it became more severe than any severity that the
     /// response of the group has seen.
     fn is_acknowledgement_outdated(&self, member: &Occurrence) -> bool {
         let is_exceeded = self.worst.is_some_and(|it| it < member.severity);
@@ -222,8 +221,8 @@ impl<'a> Message<'a> {
         self.about.id
     }
 
-    /// Whether its rule became, or stopped being, a shadow rule since it joined; it must then be
-    /// re-evaluated first.
+    /// Whether its rule became, or stopped being, a shadow rule since the member joined. It must
+    /// then be re-evaluated first.
     fn is_stale(&self, member: &Occurrence) -> bool {
         let mut pending = member.pending.iter();
         let waits = pending.find(|it| it.rule == self.about.rule && it.is_opening);
@@ -343,7 +342,6 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Returns a member as shown in the message, including whether it is flapping.
     fn as_notified(&self, member: &Occurrence) -> Occurrence {
         Occurrence {
             flapping: flapping_in_message(member, self.rule(), self.about.now_ms),
@@ -470,7 +468,7 @@ impl<'a> Message<'a> {
         }
         chain.truncate(CHAIN_MAX);
         occurrence.chain = chain;
-        // Due closing messages are sent whatever happened to the rule.
+        // Due closing messages are sent regardless of changes to the rule.
         let is_owed = !group.shadow && content.closed_count > 0;
         let is_shadow = group.shadow || rule.is_some_and(|it| it.shadow);
         let (state, end_ms) = sending_state(is_shadow && !is_owed, about.now_ms);

@@ -32,7 +32,7 @@ pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<Str
     first
 }
 
-/// Truncates a text to the length that counts.
+/// Truncates a text to the part that is compared.
 fn start(text: &str) -> String {
     let ends = text
         .char_indices()

@@ -1,4 +1,4 @@
-//! Heartbeats ready for matching: which events are their beats.
+//! Heartbeats ready for matching with events.
 
 mod alarm;
 
@@ -26,7 +26,7 @@ pub struct LoadedHeartbeat {
     windows: Option<Windows>,
     texts: AlarmTexts,
     fields: Vec<(String, Field)>,
-    /// The expectation's key, if all beats count as one.
+    /// The key of the only expectation, if all beats count as one set.
     whole: Option<RecordId>,
     /// Service time until which further beats make no difference.
     quiet_ms: AtomicI64,
@@ -49,8 +49,8 @@ pub fn cron(text: &str, time_zone: &str) -> Result<Cron, (&'static str, String)>
 }
 
 impl LoadedHeartbeat {
-    /// Prepares a heartbeat; `None` if what is stored does not compile or its calendar is unknown,
-    /// so that no beats are expected.
+    /// Prepares a heartbeat. `None` if the stored heartbeat does not compile or its calendar is
+    /// unknown; no beats are expected then.
     pub fn new(heartbeat: Heartbeat, calendars: &Calendars) -> Option<Self> {
         let windows = match &heartbeat.calendar {
             Some(name) => Some(Windows::Calendar(Arc::clone(calendars.get(name)?))),
@@ -98,7 +98,6 @@ impl LoadedHeartbeat {
         begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
     }
 
-    /// Returns the windows that overlap the time from `start_ms` to before `end_ms`.
     pub fn windows(&self, start_ms: i64, end_ms: i64) -> Option<Vec<Span>> {
         Some(match self.windows.as_ref()? {
             Windows::Calendar(calendar) => calendar.spans_between(start_ms, end_ms).spans,
@@ -124,7 +123,6 @@ impl LoadedHeartbeat {
         found.spans.into_iter().find(|it| it.start_ms == start_ms)
     }
 
-    /// Returns the length of the window that starts at that time, in milliseconds, if there is one.
     pub fn window_at(&self, start_ms: i64) -> Option<i64> {
         let found = self.last_window_started(start_ms - 1, start_ms)?;
         Some(found.end_ms - found.start_ms)
@@ -134,7 +132,7 @@ impl LoadedHeartbeat {
         self.whole
     }
 
-    /// Whether a beat at that service time can be ignored: of many beats that count as one, only a
+    /// Whether a beat at that service time can be ignored. Of many beats that count as one, only a
     /// few are evaluated.
     pub fn is_quiet(&self, service_ms: i64) -> bool {
         service_ms < self.quiet_ms.load(Ordering::Relaxed)
@@ -147,7 +145,7 @@ impl LoadedHeartbeat {
         }
     }
 
-    /// Whether events can be its beats.
+    /// Whether events can be beats of the heartbeat.
     pub fn is_of_events(&self) -> bool {
         self.query.is_some()
     }

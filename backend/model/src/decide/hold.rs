@@ -19,12 +19,12 @@ pub struct OutgoingNotification<'a> {
     pub calendars: &'a Calendars,
     pub earlier: &'a [EarlierOccurrence],
     pub flapping: Option<&'a HeldBy>,
-    /// The hold until the next message of its group, which applies if nothing else holds it.
+    /// The hold until the next message of the group, which applies if there is no other hold.
     pub group: Option<&'a HeldBy>,
     /// Whether no receiver considers the occurrence open yet.
     pub is_opening: bool,
     pub is_repeat: bool,
-    /// Time since which it is to be sent, in milliseconds since 1970.
+    /// Time since which the notification is to be sent, in milliseconds since 1970.
     pub first_ms: i64,
     pub now_ms: i64,
 }
@@ -37,7 +37,7 @@ pub enum SendKind {
 }
 
 impl<'a> OutgoingNotification<'a> {
-    /// Describes a notification, which may be held already. The caller sets the covering silences,
+    /// Describes a notification, which may already be held. The caller sets the covering silences,
     /// the inhibitions and the group.
     pub fn new(
         (rule_name, rule): (&'a Name, Option<&'a Rule>),
@@ -75,7 +75,7 @@ impl OutgoingNotification<'_> {
         all.extend(delay::hold(self));
         all.extend(auto_pause::hold(self));
         all.extend(self.flapping.cloned());
-        // A notification held otherwise does not join a group.
+        // A notification with another hold does not join a group.
         if all.is_empty() {
             all.extend(self.group.cloned());
         }

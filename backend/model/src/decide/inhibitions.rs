@@ -38,7 +38,8 @@ pub struct LoadedInhibition {
 }
 
 impl LoadedInhibition {
-    /// Compiles an inhibition; `None` if what is stored does not compile, so that it holds nothing.
+    /// Compiles an inhibition. `None` if the stored inhibition does not compile; it then has no
+    /// effect.
     pub fn new(inhibition: Inhibition) -> Option<Self> {
         let fields = |of: fn(&EqualFields) -> &String| {
             let all = inhibition.equal.iter();
@@ -54,7 +55,7 @@ impl LoadedInhibition {
         })
     }
 
-    /// Returns the digest of its field values if the occurrence is one of its sources.
+    /// Returns the digest of the occurrence's field values if it is a source of the inhibition.
     pub fn source_values(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_up = occurrence.status != Status::Closed;
         is_up.then(|| self.was_source(occurrence))?
@@ -66,8 +67,8 @@ impl LoadedInhibition {
         is_source.then(|| equal_values(&self.source_fields, occurrence))?
     }
 
-    /// Returns the digest of its field values if the occurrence is one of its targets. A source is
-    /// never also a target.
+    /// Returns the digest of the occurrence's field values if it is a target of the inhibition. A
+    /// source is never also a target.
     pub fn target_values(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_target = !is_own(&occurrence.dimensions)
             && self.target.matches(occurrence)
@@ -154,8 +155,8 @@ impl Inhibitions {
         places.filter_map(|at| self.all.get(*at)).map(AsRef::as_ref)
     }
 
-    /// Returns the marks of an occurrence: the inhibitions of which it is a source, or was within
-    /// their linger time. With `is_review`, the targets were re-evaluated before.
+    /// Returns the marks of an occurrence: the inhibitions of which it is a source, or was a source
+    /// within their linger time. With `is_review`, the targets were re-evaluated before.
     pub fn marks(&self, occurrence: &Occurrence, is_review: bool, now_ms: i64) -> Vec<CauseMark> {
         let before = &occurrence.causes;
         if self.all.is_empty() && before.is_empty() {
@@ -180,8 +181,8 @@ impl Inhibitions {
             if marks.iter().any(is_still) {
                 continue;
             }
-            // Deleted or disabled inhibitions hold nothing; their targets are re-evaluated with the
-            // edit.
+            // Deleted or disabled inhibitions have no effect; their targets are re-evaluated with
+            // the edit.
             let Some(loaded) = loaded else { continue };
             let linger_ms = loaded.inhibition.linger_ms;
             let until_ms = mark.until_ms.unwrap_or(now_ms.saturating_add(linger_ms));
@@ -198,10 +199,9 @@ impl Inhibitions {
         marks
     }
 
-    /// Returns the holds of an occurrence, one per inhibition with its first cause. If that would
-    /// leave no one to notify about, as in a ring of causes, the occurrence opened first is not
-    /// held. After an edit, existing holds stay until all causes have been marked with the new
-    /// revision.
+    /// Returns the holds of an occurrence, one per inhibition with its first cause. If all causes
+    /// would then be held, as in a cycle, the occurrence that opened first is not held. After an
+    /// edit, existing holds stay until all causes have been marked with the new revision.
     pub(super) fn held_by(
         &self,
         target: &Occurrence,
@@ -307,7 +307,7 @@ impl Inhibitions {
     }
 
     /// Whether the causes above an occurrence lead to another occurrence that is not held. If there
-    /// are too many to follow, whether one of its direct causes opened earlier.
+    /// are too many causes to follow, whether one of the direct causes opened earlier.
     fn is_somebody_free(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
         let mut above: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
         let mut opened: BTreeMap<RecordId, (i64, RecordId)> = BTreeMap::new();
@@ -320,7 +320,7 @@ impl Inhibitions {
             more.extend(direct.more);
             let over = direct.found;
             if over.is_empty() {
-                // It is not held, so everything below it may be.
+                // It is not held, so all occurrences below it may be held.
                 return at.key != target.key;
             }
             let keys: BTreeSet<_> = over.iter().map(|(_, it)| it.key).collect();
@@ -338,20 +338,22 @@ impl Inhibitions {
             }
         }
         if is_cut {
-            // Following ever older causes ends at an oldest one, even in a ring of any length.
+            // Following older and older causes ends at an oldest one, even in a cycle of any
+            // length.
             let direct = above.get(&target.key).into_iter().flatten();
             let mut direct = direct.filter_map(|key| opened.get(key));
             return direct.any(|cause| *cause < own);
         }
         if !more.is_empty() {
-            // A cause that was not read may not be held. Request such causes and decide again.
+            // A cause that has not been read yet might not be held. Request these causes and decide
+            // again.
             for key in more {
                 causes.request_more(key);
             }
             return true;
         }
-        // All chains above end in rings. Causes from which the target is reachable are in its own
-        // ring.
+        // All chains above end in cycles. Causes from which the target is reachable are in its own
+        // cycle.
         let ring: Vec<_> = opened
             .keys()
             .filter(|key| reaches(&above, **key, target.key))

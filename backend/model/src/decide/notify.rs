@@ -79,7 +79,8 @@ pub fn notify(
         }
         return Notices::default();
     }
-    // Messages only about an end are inhibited as well: no one was notified of the beginning.
+    // Messages that only report an end are inhibited as well, because the beginning was not
+    // reported.
     let inhibited = if occurrence.status == Status::Suppressed {
         Vec::new()
     } else {
@@ -135,7 +136,7 @@ struct Writer<'a> {
 
 struct PendingChange {
     clear: bool,
-    /// Whether it is a due closing message, which is not held.
+    /// Whether the change is a due closing message, which is not held.
     is_owed: bool,
     /// Whether the occurrence was reopened.
     is_opening: bool,
@@ -203,7 +204,7 @@ impl Writer<'_> {
                 entry.thread = None;
                 entry.shadow = rule.is_some_and(|it| it.shadow);
             }
-            // Due closing messages are sent whatever happened to the rule.
+            // Due closing messages are sent regardless of changes to the rule.
             let is_real = pending.is_owed || !rule.is_some_and(|it| it.shadow);
             let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
             let content = update_content(entry, rule, self.step.past);
@@ -218,7 +219,7 @@ impl Writer<'_> {
     }
 
     /// Returns, by deleted rule, the receivers that already get the closing message in the same
-    /// thread from a later rule of the same name.
+    /// thread from a later rule with the same name.
     fn replaced_receivers(&self, notified: &[Notified]) -> BTreeMap<RecordId, BTreeSet<Receiver>> {
         if self.occurrence.status != Status::Closed {
             return BTreeMap::new();
@@ -248,8 +249,8 @@ impl Writer<'_> {
         let transition = self.step.transition;
         match self.occurrence.status {
             Status::Closed => {
-                // A closing message waits for flapping to settle or for the next group message, and
-                // for nothing else.
+                // A closing message only waits for flapping to settle or for the next group
+                // message.
                 let waited = self.waiting.previously_held(entry.rule);
                 let waits = waited.is_some_and(|it| {
                     !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
@@ -280,8 +281,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a member became more severe, which must be reported to its group's response even if
-    /// the rule sends no updates.
+    /// Whether a member became more severe. This must be reported to the response of its group even
+    /// if the rule sends no updates.
     fn escalates_group(&self, entry: &Notified) -> bool {
         let severity = self.occurrence.severity;
         let has_risen = entry.last_notified.is_some_and(|it| it.severity < severity);
@@ -303,7 +304,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Clears the last notified state where no update will follow.
+    /// Clears the last notified state if no update will follow.
     fn forget_last_notified(&self, notified: &mut [Notified]) {
         for entry in notified {
             let is_suppressed = self.occurrence.status == Status::Suppressed;

@@ -17,7 +17,7 @@ pub struct PastDefinitions {
     causes: Causes,
     /// Rules without grouping whose notifications released now are sent as one group.
     together: BTreeMap<RecordId, GroupKey>,
-    /// Deliveries of responses that failed for good, or wait for a paused destination.
+    /// Deliveries of responses that failed permanently, or that wait for a paused destination.
     failed: BTreeSet<RecordId>,
     /// Inhibitions, with the revision in force, for which every open occurrence is marked.
     marked: BTreeSet<(RecordId, u64)>,
@@ -32,8 +32,8 @@ pub struct NeededRevisions {
 }
 
 impl NeededRevisions {
-    /// Collects what updates of these occurrences may report: the trigger of the opening message if
-    /// edited since, and the rule if deleted.
+    /// Collects the definitions that updates of these occurrences may report: the trigger of the
+    /// opening message if it was edited since, and the rule if it was deleted.
     pub fn collect<'a>(
         snapshot: &Snapshot,
         occurrences: impl Iterator<Item = &'a Occurrence>,

@@ -11,7 +11,8 @@ use crate::domain::{
 #[derive(Debug, Default)]
 pub struct Responders {
     pub contacts: BTreeMap<Name, Arc<Contact>>,
-    /// The schedules, by name; without those whose time zone this machine does not know.
+    /// The schedules, by name. Schedules whose time zone is not installed on this machine are
+    /// omitted.
     pub schedules: BTreeMap<Name, Arc<LoadedSchedule>>,
     pub policies: BTreeMap<Name, Arc<EscalationPolicy>>,
     pub calendars: Arc<Calendars>,
@@ -22,11 +23,11 @@ pub struct Responders {
 pub struct Page {
     /// The contact; `None` for a destination named by the policy.
     pub contact: Option<PagedContact>,
-    /// The schedule that put the contact on call.
+    /// The schedule through which the contact is on call.
     pub schedule: Option<Name>,
     pub destination: Name,
     pub round: u32,
-    /// The step, from 1; 0 after all rounds.
+    /// The step, counted from 1; 0 after all rounds.
     pub step: u32,
 }
 
@@ -80,7 +81,7 @@ impl Responders {
     }
 
     /// Returns the contacts that a target of a step resolves to at a time, each with the schedule
-    /// that put it on call.
+    /// through which it is on call.
     pub fn contacts_of<'a>(
         &'a self,
         target: &'a EscalationTarget,
@@ -112,7 +113,7 @@ impl Responders {
         let is_usable = move |(_, it): &(usize, &ContactMethod)| {
             let is_inside = it.calendar.as_ref().is_none_or(|name| {
                 let calendar = self.calendars.get(name);
-                // An unknown calendar does not hold anything.
+                // An unknown calendar does not hold any message.
                 calendar.is_none_or(|it| it.status_at(now_ms).in_window)
             });
             is_inside && it.min_severity.is_none_or(|least| severity >= least)

@@ -15,7 +15,7 @@ use crate::{
 pub struct AdvanceContext<'a> {
     pub responders: &'a Responders,
     pub severity: Severity,
-    /// Deliveries that failed for good, or wait for a paused destination.
+    /// Deliveries that failed permanently, or that wait for a paused destination.
     pub failed: &'a BTreeSet<RecordId>,
     pub now_ms: i64,
 }
@@ -61,7 +61,7 @@ impl Response {
         self.is_unanswered = false;
     }
 
-    /// Returns the receivers of an ended response for the next one, without round and step.
+    /// Returns the receivers of an ended response for the next response, without round and step.
     pub(super) fn into_previous(self) -> Vec<PagedReceiver> {
         let paged = self.paged.into_iter();
         paged
@@ -86,14 +86,14 @@ impl Response {
         self.is_unanswered = false;
     }
 
-    /// Pauses it because someone acknowledged the occurrence with this severity.
+    /// Pauses the response because the occurrence was acknowledged with this severity.
     pub fn acknowledge(&mut self, severity: Severity) {
         self.rest(ResponseState::Acknowledged);
         self.is_unanswered = false;
         self.note_severity(severity);
     }
 
-    /// Clears everything that would be sent later and sets the state.
+    /// Clears all later steps and methods, and sets the state.
     fn rest(&mut self, state: ResponseState) {
         self.state = state;
         self.review_ms = None;
@@ -102,7 +102,7 @@ impl Response {
         self.held_by.clear();
     }
 
-    /// Stops it until its rule and its policy are in force again.
+    /// Stops the response until its rule and its policy are in force again.
     pub fn stop(&mut self, now_ms: i64) {
         if self.state != ResponseState::Stopped {
             self.state = ResponseState::Stopped;
@@ -112,7 +112,7 @@ impl Response {
         self.held_by.clear();
     }
 
-    /// Resumes a stopped response where it stopped, or from the start if it was acknowledged or the
+    /// Resumes a stopped response where it stopped. Restarts it if it was acknowledged or if the
     /// policy has other steps now.
     pub(super) fn resume(&mut self, policy: &EscalationPolicy, now_ms: i64) {
         self.state = ResponseState::Active;
@@ -125,7 +125,8 @@ impl Response {
         }
     }
 
-    /// Records the holds, and sets the next evaluation to the time at which all may have ended.
+    /// Records the holds, and sets the next evaluation to the time at which all of them may have
+    /// ended.
     pub fn hold(&mut self, holding: &[HeldBy], now_ms: i64) {
         self.state = ResponseState::Held;
         self.held_by.clear();
@@ -137,7 +138,8 @@ impl Response {
         self.review_ms = last_ms.filter(|it| *it > now_ms).or(Some(again_ms));
     }
 
-    /// Adds holds that must end before another member of its group can carry it.
+    /// Adds holds that must end before another member of the group can become the carrier of this
+    /// response.
     pub fn add_holds(&mut self, holds: impl IntoIterator<Item = ResponseHold>) {
         for hold in holds {
             if self.held_by.len() < RESPONSE_HOLDS_MAX && !self.held_by.contains(&hold) {
@@ -205,8 +207,8 @@ pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance
 }
 
 impl Response {
-    /// Checks the deliveries of the last step: if one failed, the next method of its contact
-    /// becomes due; if all failed, the next step does.
+    /// Checks the deliveries of the last step. If one failed, the next method of its contact
+    /// becomes due; if all failed, the next step becomes due.
     fn check(&mut self, context: &AdvanceContext<'_>) {
         if self.step == 0 || context.now_ms <= self.step_ms {
             return;
@@ -269,8 +271,8 @@ impl Response {
         }
     }
 
-    /// Runs a step. Receivers already notified in this round are skipped, and a step without
-    /// receivers makes the next one due. Returns whether there was a receiver.
+    /// Runs a step. Receivers that were already notified in this round are skipped, and a step
+    /// without receivers makes the next one due. Returns whether there was a receiver.
     fn take_step(
         &mut self,
         at: usize,
@@ -323,14 +325,16 @@ impl Response {
         has_someone
     }
 
-    /// Whether the destination, as named by the policy, was notified in this round or is now.
+    /// Whether the destination, as named by the policy, was notified earlier in this round or is
+    /// notified now.
     fn has_paged_destination(&self, name: &Name, pages: &[Page]) -> bool {
         let receivers = self.in_this_round(pages);
         let mut direct = receivers.filter(|(contact, _)| contact.is_none());
         direct.any(|(_, destination)| destination == name)
     }
 
-    /// Whether the contact was notified in this round, is now, or has a method that waits.
+    /// Whether the contact was notified earlier in this round, is notified now, or has a method
+    /// that waits.
     fn has_paged_contact(&self, name: &Name, pages: &[Page]) -> bool {
         let mut queued = self.queued.iter().filter(|it| it.round == self.round);
         let mut receivers = self.in_this_round(pages);

@@ -1,4 +1,5 @@
-//! On-call lookup: the newest override in force decides, otherwise the last layer that has someone.
+//! On-call lookup: the newest override in force decides, otherwise the last layer that has
+//! contacts.
 
 use std::{ops::Range, sync::Arc};
 
@@ -50,8 +51,8 @@ pub struct Shift {
     /// The contacts; empty for a gap.
     pub contacts: Vec<Name>,
     pub source: OnCallSource,
-    /// Start of the turn or override, in milliseconds since 1970; earlier than `start_ms` if
-    /// something else took precedence first.
+    /// Start of the turn or override, in milliseconds since 1970. Earlier than `start_ms` if
+    /// another layer or override took precedence first.
     pub begin_ms: i64,
 }
 
@@ -67,10 +68,7 @@ const HORIZONS_MS: [i64; 3] = [2 * DAY_MS, 40 * DAY_MS, 400 * DAY_MS];
 const DAY_MS: i64 = 24 * 3_600_000;
 
 impl LoadedSchedule {
-    /// Prepares a schedule for evaluation. A layer whose calendar is unknown has no one on call.
-    ///
-    /// # Errors
-    /// Returns [`MissingZone`] if this machine does not know the time zone.
+    /// Prepares a schedule for evaluation. A layer whose calendar is unknown has no contacts.
     pub fn new(schedule: Schedule, calendars: &Calendars) -> Result<Self, MissingZone> {
         let zone = zone(&schedule.time_zone)?;
         let layers = schedule.layers.iter().map(|layer| LoadedLayer {
@@ -119,7 +117,7 @@ impl LoadedSchedule {
         edits.fold(self.schedule.update_ms, i64::max)
     }
 
-    /// Whether a layer has no one from that time on, because it or its hand-offs ended.
+    /// Whether a layer has no contacts from that time on, because the layer or its hand-offs ended.
     pub fn has_ended(&self, layer: usize, at_ms: i64) -> bool {
         self.layers.get(layer).is_some_and(|it| {
             let turns_end_ms = it.rotation.end_ms().unwrap_or(i64::MAX);
@@ -246,7 +244,7 @@ impl LoadedLayer {
         starts.fold(self.applies_ms.start, i64::max)
     }
 
-    /// Returns the contacts whose turn it is at a time; `None` if the layer has no one.
+    /// Returns the contacts whose turn it is at a time; `None` if the layer has no contacts.
     fn contacts<'a>(&self, layer: &'a Layer, at_ms: i64) -> Option<&'a [Name]> {
         self.applies_ms.contains(&at_ms).then_some(())?;
         if layer.calendar.is_some() {

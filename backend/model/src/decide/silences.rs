@@ -16,7 +16,8 @@ pub struct LoadedSilence {
 }
 
 impl LoadedSilence {
-    /// Compiles a silence; `None` if the stored query does not compile, so that it covers nothing.
+    /// Compiles a silence. `None` if the stored query does not compile; the silence then covers no
+    /// events.
     pub fn new(silence: Silence) -> Option<Self> {
         let query = match &silence.query {
             None => None,
@@ -38,22 +39,19 @@ impl LoadedSilence {
         Self { calendar, ..self }
     }
 
-    /// Returns the time at which it next starts or stops being in force, in milliseconds since
-    /// 1970, if known.
     fn changes_ms(&self, now_ms: i64) -> Option<i64> {
         self.calendar
             .as_ref()
             .and_then(|it| it.status_at(now_ms).changes_ms)
     }
 
-    /// Returns the time at which it stops being in force, in milliseconds since 1970, if known.
     pub fn current_end_ms(&self, now_ms: i64) -> Option<i64> {
         let ends = [self.silence.ends_ms(), self.changes_ms(now_ms)];
         ends.into_iter().flatten().min()
     }
 
-    /// Returns the time at which it starts being in force, in milliseconds since 1970; `None` if it
-    /// is in force, has ended or never will.
+    /// Returns the time at which the silence starts being in force, in milliseconds since 1970.
+    /// `None` if it is in force, has ended or will never start.
     pub fn next_start_ms(&self, now_ms: i64) -> Option<i64> {
         if self.is_in_force(now_ms) || self.silence.state(now_ms) == SilenceState::Expired {
             return None;
@@ -82,7 +80,7 @@ impl LoadedSilence {
         }
     }
 
-    /// Whether its query matches an occurrence, or it has none.
+    /// Whether the query matches an occurrence, or there is no query.
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
         let query = self.query.as_ref();
         !is_own(&occurrence.dimensions) && query.is_none_or(|query| query.matches(occurrence))
@@ -103,7 +101,7 @@ impl LoadedSilence {
         is_inside && self.silence.state(now_ms) == SilenceState::Active
     }
 
-    /// Whether it covers an open occurrence that matches the rules `matching_rules`.
+    /// Whether the silence covers an open occurrence that matches the rules `matching_rules`.
     pub fn covers(&self, occurrence: &Occurrence, matching_rules: &[&Name]) -> bool {
         let is_for_all = self.silence.rule_names.is_empty();
         let is_for_any = is_for_all || matching_rules.iter().any(|rule| self.applies_to_rule(rule));
@@ -158,7 +156,7 @@ impl Silences {
 }
 
 /// Returns the identities of the given silences that cover an occurrence. A silence for specific
-/// rules covers what one of these matches.
+/// rules covers only occurrences that one of these matches.
 pub(super) fn covering_silences(
     silences: &[&LoadedSilence],
     occurrence: &Occurrence,

@@ -14,8 +14,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct LoadedTrigger {
     pub trigger: Trigger,
-    /// The compiled query; `None` if the stored one does not compile, in which case nothing
-    /// matches.
+    /// The compiled query. `None` if the stored query does not compile; the trigger then matches no
+    /// occurrence.
     pub query: Option<CompiledQuery>,
 }
 
@@ -69,8 +69,8 @@ impl Snapshot {
         self
     }
 
-    /// Returns the edition, which rises with every edit of triggers, rules, destinations, calendars
-    /// and inhibitions, but not of silences.
+    /// Returns the edition, which increases with every edit of triggers, rules, destinations,
+    /// calendars and inhibitions, but not of silences.
     pub fn edition(&self) -> u64 {
         self.edition
     }

@@ -5,12 +5,12 @@ use crate::domain::RecordId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
-    /// An event; rules that notified before may repeat.
+    /// An event. Rules that notified before may repeat.
     Event,
-    /// A change by an operator or ageing; these do not repeat notifications.
+    /// A change by an operator or by ageing. Such changes do not repeat notifications.
     Change,
-    /// A request to notify about open occurrences by certain rules; held notifications of other
-    /// rules stay.
+    /// A request to notify about open occurrences by certain rules. Held notifications of other
+    /// rules are unchanged.
     Open,
     /// A re-evaluation because a hold may have ended. Only held notifications are decided.
     Check,
@@ -34,7 +34,7 @@ impl StepKind {
 pub struct Step<'a> {
     pub kind: StepKind,
     pub transition: Transition,
-    /// The enabled rules that match, each once.
+    /// The enabled rules that match, without duplicates.
     pub matches: &'a [Match<'a>],
     pub now_ms: i64,
     pub past: &'a PastDefinitions,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// Appends the time until which something holds, if known.
+/// Appends the time until which a state holds, if known.
 pub fn with_until(text: &str, until_ms: Option<i64>) -> String {
     let until = until_ms.map(|at_ms| format!(", until {}", format_time(at_ms)));
     format!("{text}{}", until.unwrap_or_default())

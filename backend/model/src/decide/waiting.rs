@@ -99,7 +99,7 @@ impl HeldNotifications {
     }
 
     /// Stores the held notifications and the outcome of the others in the occurrence. Returns
-    /// whether anything changed.
+    /// whether the occurrence changed.
     pub(super) fn finish(
         mut self,
         occurrence: &mut Occurrence,

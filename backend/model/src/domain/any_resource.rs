@@ -5,10 +5,10 @@ use crate::domain::{
     Rule, SavedView, Schedule, Settings, Silence, Trigger,
 };
 
-/// Passes the kinds of resources described by documents to a macro, after any context given: the
-/// number of each in audit entries, its name, its type, its tags, and the fields or methods that
-/// reference other kinds. A kind comes after those it references. A macro that does not need the
-/// braces can match them as a `tt`.
+/// Passes the kinds of resources described by documents to a macro, after any context arguments.
+/// The arguments per kind are its number in audit entries, its name, its type, its tags, and the
+/// fields or methods that reference other kinds. A kind comes after the kinds that it references. A
+/// macro that does not need the braces can match them as a `tt`.
 #[macro_export]
 macro_rules! each_documented {
     ($then:ident $($context:tt)*) => {
@@ -75,7 +75,7 @@ macro_rules! any_resource {
         impl AnyResource {
             pub const WORDS: &[&str] = &[$(stringify!($word)),+];
 
-            /// Returns its tags; empty for a client, which has none.
+            /// Returns the tags; empty for a client, which has none.
             pub fn tags(&self) -> &[String] {
                 match self {
                     $(Self::$kind(it) => {

@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use crate::domain::AnyResource;
 
-/// The effect of one call on one resource, or on several that are only counted.
+/// The effect of one call on one resource, or on several resources that are only counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEntry {
-    /// The position in the chain, from 1.
+    /// The position in the chain, counted from 1.
     pub number: u64,
     pub time_ms: i64,
-    /// The client that called; empty if the key was unknown.
+    /// The calling client; empty if the key was unknown.
     pub client: String,
     pub address: Option<IpAddr>,
     /// The method, without the leading slash.
@@ -24,9 +24,9 @@ pub struct AuditEntry {
     pub after: Option<AnyResource>,
     pub changed_secrets: Vec<String>,
     pub reason: String,
-    /// The hash of the previous entry; zeros for the first.
+    /// The hash of the previous entry; zeros for the first entry.
     pub previous: [u8; 32],
-    /// The hash of this entry and all before it.
+    /// The hash over this entry and all previous ones.
     pub hash: [u8; 32],
     /// Whether the hash was verified with a key of the service when read.
     pub is_proven: bool,
@@ -37,7 +37,7 @@ pub enum AuditAction {
     Created,
     Updated,
     Deleted,
-    /// Everything was exported.
+    /// The whole store was exported.
     Read,
     Refused,
 }

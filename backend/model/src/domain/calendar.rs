@@ -11,7 +11,6 @@ pub use window::{Excluded, Length, Window, WindowText, parse_date_time};
 /// A definition of spans of local time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
-    /// The identity; distinguishes it from an earlier calendar of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
@@ -20,9 +19,9 @@ pub struct Calendar {
     pub time_zone: String,
     /// The windows, in the author's order; never empty.
     pub windows: Vec<Window>,
-    /// The calendars whose windows are excluded; these must not exclude others themselves.
+    /// The calendars whose windows are excluded; the excluded calendars must not exclude calendars
+    /// themselves.
     pub except: Vec<Name>,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,

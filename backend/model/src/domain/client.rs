@@ -6,17 +6,18 @@ use crate::domain::{Name, RecordId};
 
 const CERTIFICATE_NAME_BYTES_MAX: usize = 300;
 
-/// The role of a client. `Ingest` is separate; the others rise from `Viewer` to `Admin`.
+/// The role of a client. `Ingest` is separate; the other roles have increasing permissions from
+/// `Viewer` to `Admin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Send events.
+    /// Sends events.
     Ingest,
     Viewer,
-    /// Read; annotate, set the status, resend, test.
+    /// Reads, annotates, sets the status, resends and tests.
     Operator,
-    /// As an operator; change triggers, destinations and rules.
+    /// Has the permissions of an operator, and changes triggers, destinations and rules.
     Editor,
-    /// Everything, including clients.
+    /// Has all permissions, including managing clients.
     Admin,
 }
 
@@ -41,7 +42,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Returns these limits merged over `old`: an unset limit keeps the old one, and zero removes
+    /// Returns these limits merged over `old`. An unset limit keeps the old limit, and zero removes
     /// it.
     #[must_use]
     pub fn merged_over(self, old: Self) -> Self {
@@ -104,29 +105,28 @@ impl Dialect {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyScope {
-    /// The tags to which its changes are limited; unlimited if empty.
+    /// The tags to which the client's changes are limited; unlimited if empty.
     pub tags: BTreeSet<String>,
-    /// The sources of the events it may send; unlimited if empty.
+    /// The sources of the events that the client may send; unlimited if empty.
     pub sources: BTreeSet<String>,
 }
 
 /// A named API key; the key itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// The identity; distinguishes it from an earlier client of the same name.
     pub id: RecordId,
     pub name: Name,
     pub role: Role,
     pub rates: Rates,
-    /// The dialects it may use; an admin may use all.
+    /// The dialects that the client may use. An admin may use all.
     pub dialects: BTreeSet<Dialect>,
     pub scope: KeyScope,
     /// The certificates that authenticate it, by subject or fingerprint.
     pub certificates: BTreeSet<CertificateName>,
-    /// SHA-256 of the key; a key has 256 random bits, so no slow hash is needed.
+    /// SHA-256 of the key. A key has 256 random bits, so no slow hash is needed.
     pub key_hash: [u8; 32],
     pub create_ms: i64,
-    /// Time its key was last used, to the minute.
+    /// Time at which the key was last used, to the minute.
     pub last_used_ms: Option<i64>,
     pub last_used_from: Option<IpAddr>,
     pub expire_ms: Option<i64>,
@@ -136,9 +136,7 @@ pub struct Client {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousKey {
-    /// SHA-256 of the key.
     pub hash: [u8; 32],
-    /// Time until which it is accepted, in milliseconds since 1970.
     pub until_ms: i64,
 }
 
@@ -149,9 +147,6 @@ pub struct CertificateName(String);
 
 impl CertificateName {
     /// Parses the name of a certificate.
-    ///
-    /// # Errors
-    /// Returns a human-readable sentence fragment if it is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         const FORMS: &str = "`dns:NAME`, `email:ADDRESS`, `uri:URI` or `sha256:FINGERPRINT`";
         if text.len() > CERTIFICATE_NAME_BYTES_MAX {

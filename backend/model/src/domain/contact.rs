@@ -7,22 +7,20 @@ use crate::domain::{Name, RecordId, Severity};
 /// A person or a team that can be notified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contact {
-    /// The identity; distinguishes it from an earlier contact of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
     pub tags: Vec<String>,
-    /// The IANA name of its time zone; empty means UTC.
+    /// The IANA name of the time zone; empty means UTC.
     pub time_zone: String,
     /// The client whose acknowledgements count as the contact's.
     pub client: Option<Name>,
-    /// The user name with which it signs in; may be empty.
+    /// The user name with which the contact signs in; may be empty.
     pub subject: String,
-    /// The methods to notify it, in the author's order; never empty.
+    /// The methods of notifying the contact, in the author's order; never empty.
     pub methods: Vec<ContactMethod>,
-    /// The number of the current URL of its feed; 0 before the first was replaced.
+    /// The number of the current URL of the feed; 0 before the first URL was replaced.
     pub feed_number: u32,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,
@@ -34,11 +32,11 @@ pub struct ContactMethod {
     pub id: String,
     pub destination: Name,
     pub variables: BTreeMap<String, String>,
-    /// Delay of its use after the contact is paged, in milliseconds.
+    /// Delay before the method is used when the contact is paged, in milliseconds.
     pub after_ms: i64,
-    /// Minimum severity for its use; `None` means any.
+    /// Minimum severity for which the method is used; `None` means any.
     pub min_severity: Option<Severity>,
-    /// The calendar in whose windows it is used; `None` means always.
+    /// The calendar in whose windows the method is used; `None` means always.
     pub calendar: Option<Name>,
 }
 
@@ -69,7 +67,8 @@ pub fn new_method_id(destination: &Name, is_used: impl Fn(&str) -> bool) -> Stri
     id
 }
 
-/// Characters of a destination's name in an identity, which is as long as a name with its number.
+/// Number of characters of a destination's name in an identity, so that the identity with its
+/// number is not longer than a name.
 const ID_CHARACTERS: usize = 96;
 
 /// Returns the identities of methods that were stored without any.

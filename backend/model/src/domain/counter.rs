@@ -62,7 +62,7 @@ pub enum Tally {
     Delivered = 2,
     /// Deliveries that failed for good; in [`Period::Now`], without those that were sent again.
     Dead = 3,
-    /// Deliveries cancelled by an operator or with their destination.
+    /// Deliveries that were cancelled by an operator or because their destination was deleted.
     Cancelled = 4,
     /// Failed attempts in the period.
     Failed = 5,
@@ -132,7 +132,7 @@ pub type CounterTally = (Counter, Tally);
 
 impl Delivery {
     /// Returns the counts that include this delivery. Tests and shadow deliveries are not counted,
-    /// since nothing was sent to their receivers.
+    /// because no message was sent to their receivers.
     pub fn counter_entries(&self) -> Vec<CounterTally> {
         if self.test {
             return Vec::new();

@@ -8,7 +8,6 @@ use crate::domain::{
     ThreadOrigin, Trigger, names_all_members,
 };
 
-/// One notification on its way to one destination.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, each stored with the record"
@@ -23,11 +22,11 @@ pub struct Delivery {
     pub destination: RecordId,
     /// The name of the destination; empty for the test of a draft without a name.
     pub destination_name: String,
-    /// The event it reports; `None` for a test with a sample event, or a digest.
+    /// The event that the delivery reports; `None` for a test with a sample event, or a digest.
     pub event: Option<EventId>,
     pub state: DeliveryState,
     pub test: bool,
-    /// Number of attempts started, including those interrupted by a shutdown.
+    /// Number of started attempts, including those interrupted by a shutdown.
     pub attempts: u32,
     /// Number of attempts that the receiver deferred, for example because of a rate limit; not
     /// counted against the maximum number of attempts.
@@ -39,7 +38,7 @@ pub struct Delivery {
     pub is_reduced: bool,
     /// The error of the last failed attempt; empty if none failed.
     pub last_error: String,
-    /// Time the notification was decided, in milliseconds since 1970.
+    /// Time at which the notification was decided, in milliseconds since 1970.
     pub create_ms: i64,
     pub end_ms: Option<i64>,
     /// The delivery that this one resends.
@@ -55,8 +54,8 @@ pub struct Delivery {
     /// Whether its position in its thread is indexed; false for deliveries of earlier versions that
     /// had already ended.
     pub in_thread: bool,
-    /// The delivery in its thread, or the digest containing it, that must end first. Until then
-    /// this one has no due time.
+    /// The delivery that must end first: an earlier one in the thread, or the digest that contains
+    /// this one. Until then this delivery has no due time.
     pub behind: Option<RecordId>,
     /// Whether an attempt of unknown outcome may have reached the receiver.
     pub may_have_arrived: bool,
@@ -67,7 +66,7 @@ pub struct Delivery {
 pub enum ThreadStanding {
     /// Reports the end of the thread, and has not ended.
     Closing = 1,
-    /// Reports anything else, and has not ended.
+    /// Reports another change, and has not ended.
     Waiting = 2,
     /// Included in a digest.
     Folded = 3,
@@ -129,7 +128,7 @@ impl Delivery {
         self.state.due_ms().filter(|_| self.behind.is_none())
     }
 
-    /// Returns the thread it belongs to for its receiver: an occurrence or a group.
+    /// Returns the thread that the delivery belongs to for its receiver: an occurrence or a group.
     pub fn thread(&self) -> RecordId {
         let own = self.content.occurrence.key;
         let known_as = self.content.thread.map_or(own, |thread| thread.key);
@@ -137,7 +136,8 @@ impl Delivery {
         group.map_or(known_as, |group| group.id)
     }
 
-    /// Returns its state as seen by later deliveries in its thread; `None` if they can ignore it.
+    /// Returns the state as seen by later deliveries in the thread; `None` if they can ignore this
+    /// delivery.
     pub fn thread_standing(&self) -> Option<ThreadStanding> {
         let has_thread = self.event.is_some() || self.content.group.is_some();
         if self.test || !self.in_thread || !has_thread {
@@ -163,7 +163,6 @@ impl Delivery {
         }
     }
 
-    /// Whether it reports the end of its thread.
     pub fn is_closing(&self) -> bool {
         let is_closed = self.content.occurrence.status == Status::Closed;
         let group = self.content.group.as_ref();
@@ -171,8 +170,8 @@ impl Delivery {
     }
 }
 
-/// The recipients of a mail that get no further attempt; empty until the first one is reached or
-/// refused.
+/// The recipients of a mail that get no further attempt. Empty until the first recipient is reached
+/// or refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipients {
     pub reached: Vec<String>,
@@ -181,7 +180,6 @@ pub struct Recipients {
 }
 
 impl Recipients {
-    /// Whether an address gets a further attempt.
     pub fn is_open(&self, address: &str) -> bool {
         let mut settled = self.reached.iter().chain(&self.refused);
         !settled.any(|it| it == address)
@@ -191,20 +189,25 @@ impl Recipients {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
     /// Waits for its first attempt.
-    Pending { due_ms: i64 },
+    Pending {
+        due_ms: i64,
+    },
     /// An attempt is in progress.
-    Leased { until_ms: i64 },
+    Leased {
+        until_ms: i64,
+    },
     /// Waits for its next attempt.
-    Retry { due_ms: i64 },
+    Retry {
+        due_ms: i64,
+    },
     /// The provider accepted the message.
     Delivered,
-    /// Failed for good.
+    /// Failed permanently.
     Dead,
     /// Cancelled by an operator, or because its destination was deleted.
     Cancelled,
-    /// Included in a digest, not sent separately.
+    /// Included in a digest and not sent separately.
     Folded,
-    /// Recorded for a shadow rule and never sent.
     Shadowed,
 }
 
@@ -275,14 +278,13 @@ pub struct ReportedState {
 }
 
 impl Content {
-    /// Whether it reports that the occurrence was closed.
     pub fn is_closing(&self) -> bool {
         let is_closed = self.clear && self.occurrence.status == Status::Closed;
         let group = self.group.as_ref();
         self.digest.is_none() && group.map_or(is_closed, |group| group.is_over)
     }
 
-    /// Whether its templates, or the snippets that they include, name all members of a group.
+    /// Whether the templates, or the snippets that they include, name all members of a group.
     pub fn names_all_members(&self, snippets: &Snippets) -> bool {
         names_all_members(snippets, |it| {
             self.rule.message.contains(it) || self.destination_kind.mentions(it)
@@ -305,7 +307,8 @@ impl Content {
         }
     }
 
-    /// Returns the distinct occurrences it names: all, or the most severe ones of a group.
+    /// Returns the distinct occurrences that the content names: all, or the most severe ones of a
+    /// group.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         let members = self.group.iter().flat_map(|it| &it.members);
         let members = members.map(|(_, it)| it);
@@ -331,14 +334,14 @@ pub struct RuleContent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     pub delivery: RecordId,
-    /// 1 for the first.
+    /// The number of the attempt, counted from 1.
     pub number: u32,
     pub start_ms: i64,
-    /// Its duration; `None` if its end is not known.
+    /// The duration; `None` if the end is unknown.
     pub duration: Option<Duration>,
-    /// The outcome; `None` while in progress.
+    /// The outcome; `None` while the attempt is in progress.
     pub outcome: Option<Outcome>,
-    /// The outcome as a human-readable sentence.
+    /// The outcome as a sentence.
     pub explanation: String,
     /// Whether the reduced form of the message was sent.
     pub is_reduced: bool,
@@ -382,9 +385,7 @@ impl Outcome {
 /// The request and the response of an attempt, with secrets masked and bodies truncated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transcript {
-    /// The request; `None` if nothing was sent.
     pub request: Option<Request>,
-    /// The response; `None` if none was received.
     pub response: Option<Response>,
 }
 

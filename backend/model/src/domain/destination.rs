@@ -19,16 +19,13 @@ pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 /// A named target of messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Destination {
-    /// The identity; distinguishes it from an earlier destination of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     pub kind: DestinationKind,
     pub template_language: TemplateLanguage,
     pub delivery: DeliverySettings,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,
@@ -65,11 +62,11 @@ pub struct DeliverySettings {
     pub max_per_minute: Option<u32>,
     /// Maximum number of attempts per delivery, 1 to 8.
     pub max_attempts: Option<u32>,
-    /// The budget of messages sent separately, above which digests are sent.
+    /// The budget of separate messages. Above it, digests are sent.
     pub budget: Option<Budget>,
 }
 
-/// The health of a destination, stored separately since it changes with traffic.
+/// The health of a destination, stored separately because it changes with traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     pub destination: RecordId,
@@ -78,15 +75,16 @@ pub struct Health {
     pub since_ms: i64,
     /// Number of consecutive failures.
     pub failures: u32,
-    /// The error of the last failed attempt, or who paused it; empty if healthy.
+    /// The error of the last failed attempt, or the client that paused the destination; empty if
+    /// healthy.
     pub last_error: String,
     pub last_success_ms: Option<i64>,
     /// The last attempts with the current address and secrets, oldest first.
     pub tried: Vec<AttemptSummary>,
-    /// The recipients that the mail server refused last, by address.
+    /// The recipients that the mail server last refused, by address.
     pub refused: Vec<RejectedRecipient>,
-    /// Time until which the receiver asked for no requests (`Retry-After`), in milliseconds since
-    /// 1970; `None` if there is no such request, or it has passed.
+    /// Time until which the receiver requested no further requests (`Retry-After`), in milliseconds
+    /// since 1970. `None` if there is no such time, or it has passed.
     pub requested_until_ms: Option<i64>,
     /// Start of the current period of failures, in milliseconds since 1970, even if some attempts
     /// succeed in between; `None` if attempts do not fail. In contrast, `since_ms` changes with
@@ -115,7 +113,7 @@ pub struct RejectedRecipient {
     pub since_ms: i64,
 }
 
-/// An attempt, reduced to what the health of its destination needs.
+/// An attempt, reduced to the fields from which the health of a destination is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptSummary {
     pub took_ms: u32,
@@ -139,7 +137,7 @@ impl Health {
         }
     }
 
-    /// Whether enough recent attempts failed that the last one alone is not representative.
+    /// Whether enough recent attempts failed that the last one is not representative.
     pub fn is_flaky(&self) -> bool {
         let tried = &self.tried;
         let failed = tried.iter().filter(|one| !one.is_delivered).count();
@@ -226,6 +224,6 @@ pub enum HealthState {
     Healthy,
     /// The last attempts failed.
     Failing,
-    /// Nothing is sent until a user resumes it.
+    /// No messages are sent until a user resumes the destination.
     Paused,
 }

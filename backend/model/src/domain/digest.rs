@@ -1,4 +1,4 @@
-//! Message budgets of destinations, and the digests that include the rest.
+//! Message budgets of destinations, and the digests that contain the remaining messages.
 
 use std::{cmp::Reverse, fmt, time::Duration};
 
@@ -7,7 +7,8 @@ use crate::{
     limits::{DIGEST_ROWS_MAX, DIGEST_SHOWN_BYTES_MAX, DIGEST_SHOWN_MAX},
 };
 
-/// The number of messages a destination gets separately; a digest includes the rest.
+/// The number of messages that a destination receives separately. A digest contains the remaining
+/// ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Maximum number of separate messages per window, 1 to 10,000.
@@ -30,7 +31,7 @@ impl Budget {
     }
 }
 
-/// The current budget window of a destination, stored separately from it since it changes with
+/// The current budget window of a destination, stored separately from it because it changes with
 /// traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetWindow {
@@ -42,7 +43,7 @@ pub struct BudgetWindow {
     pub held: Option<RecordId>,
     /// The digest that collects the messages over budget.
     pub digest: Option<RecordId>,
-    /// Failed digests whose messages were not yet included in another one.
+    /// Failed digests whose messages were not yet included in another digest.
     pub dead: Vec<RecordId>,
 }
 
@@ -80,15 +81,15 @@ impl fmt::Display for DigestId {
 pub struct DigestContent {
     /// The first delivery of the digest.
     pub id: RecordId,
-    /// Time the first of its messages was decided, in milliseconds since 1970.
+    /// Time at which the first of the messages was decided, in milliseconds since 1970.
     pub start_ms: i64,
-    /// Time the last of its messages was decided, in milliseconds since 1970.
+    /// Time at which the last of the messages was decided, in milliseconds since 1970.
     pub end_ms: i64,
     pub count: u32,
     /// Number of messages that report a change or an end.
     pub clear_count: u32,
-    /// Counts by rule and severity, at most [`DIGEST_ROWS_MAX`]; the last row then counts all
-    /// others.
+    /// Counts by rule and severity, at most [`DIGEST_ROWS_MAX`]. The last row then contains all
+    /// remaining rules.
     pub rows: Vec<DigestRow>,
     /// The most severe messages, the oldest first among equals.
     pub items: Vec<DigestItem>,
@@ -97,9 +98,9 @@ pub struct DigestContent {
 /// The messages of a rule and a severity in a digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestRow {
-    /// The name of the rule; `None` for the row of all others.
+    /// The name of the rule; `None` for the row of all remaining rules.
     pub rule_name: Option<String>,
-    /// The severity; for the row of all others, the highest.
+    /// The severity. In the row for all remaining rules, the highest of their severities.
     pub severity: Severity,
     pub count: u32,
     pub clear_count: u32,
@@ -108,9 +109,9 @@ pub struct DigestRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DigestItem {
     pub rule_name: String,
-    /// Whether it reports a change or an end.
+    /// Whether the message reports a change or an end.
     pub clear: bool,
-    /// Time it was decided, in milliseconds since 1970.
+    /// Time at which the message was decided, in milliseconds since 1970.
     pub at_ms: i64,
     /// The occurrence; for a group, its representative.
     pub occurrence: Occurrence,
@@ -152,10 +153,6 @@ impl DigestContent {
         }
     }
 
-    /// Returns the most severe occurrence.
-    ///
-    /// # Panics
-    /// Panics if the digest is empty.
     pub fn most_severe(&self) -> &Occurrence {
         &self
             .items
@@ -191,7 +188,7 @@ impl DigestContent {
         self.items.iter().map(bytes).sum()
     }
 
-    /// Returns the number of messages not among the `shown` ones.
+    /// Returns the number of messages that are not among the first `shown` ones.
     pub fn hidden_count(&self, shown: usize) -> u32 {
         let shown = u32::try_from(shown).unwrap_or(u32::MAX);
         self.count.saturating_sub(shown)

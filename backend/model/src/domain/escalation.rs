@@ -1,18 +1,15 @@
-//! Escalation policies, which define who is notified if no one responds.
+//! Escalation policies, which define the order in which contacts are notified until one responds.
 
 use crate::domain::{Name, RecordId};
 
-/// A policy that defines who is notified first, and who next if no one acknowledges.
+/// A policy that defines who is notified first, and who is notified next if no one acknowledges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationPolicy {
-    /// The identity; distinguishes it from an earlier policy of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     pub plan: EscalationPlan,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,
@@ -43,7 +40,7 @@ pub struct EscalationStep {
 pub enum EscalationTarget {
     Destination(Name),
     Contact(Name),
-    /// The contacts on call for a schedule at that time.
+    /// The contacts on call for a schedule at the time of the step.
     Schedule(Name),
 }
 

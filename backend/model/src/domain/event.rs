@@ -8,7 +8,6 @@ use crate::domain::{EventId, RecordId, Report, Value, value::Fields};
 pub const SOURCE: &str = "source";
 const OWN_SOURCE: &str = "bellwether";
 
-/// Whether these are the dimensions of one of the service's own events.
 pub fn is_own(dimensions: &BTreeMap<String, String>) -> bool {
     dimensions
         .iter()
@@ -20,8 +19,8 @@ pub fn is_reserved(key: &str, value: &str) -> bool {
     key == SOURCE && value == OWN_SOURCE
 }
 
-/// Whether metadata claims to mark the event as the service's own, since queries treat metadata
-/// alike.
+/// Whether metadata claims to mark the event as the service's own. Queries do not distinguish
+/// metadata from dimensions.
 pub fn claims_own_event(metadata: &Fields) -> bool {
     matches!(metadata.get(SOURCE), Some(Value::Text(source)) if source == OWN_SOURCE)
 }
@@ -29,20 +28,19 @@ pub fn claims_own_event(metadata: &Fields) -> bool {
 /// The severity of an event; ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Of interest to developers only.
+    /// Relevant to developers only.
     Debug = 1,
-    /// Worth knowing, nothing to do.
+    /// Informational; no action needed.
     Info = 2,
-    /// May become a problem.
+    /// A potential problem.
     Warning = 3,
-    /// Something does not work.
+    /// A failure.
     Error = 4,
-    /// Something important does not work.
+    /// A failure of an important component.
     Critical = 5,
 }
 
 impl Severity {
-    /// All severities, in rising order.
     pub const ALL: [Self; 5] = [
         Self::Debug,
         Self::Info,
@@ -73,7 +71,6 @@ impl Severity {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Returns the enum name, such as `SEVERITY_CRITICAL`.
     pub fn enum_name(self) -> &'static str {
         match self {
             Self::Debug => "SEVERITY_DEBUG",
@@ -89,7 +86,7 @@ impl Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     Open = 1,
-    /// In progress, but no one is notified.
+    /// Open, without notifications.
     Suppressed = 2,
     Closed = 3,
 }
@@ -117,7 +114,6 @@ impl Status {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Returns the enum name, such as `STATUS_OPEN`.
     pub fn enum_name(self) -> &'static str {
         match self {
             Self::Open => "STATUS_OPEN",
@@ -131,7 +127,7 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OccurrenceId {
     pub event: EventId,
-    /// 1 for the event's first occurrence.
+    /// The number of the occurrence within its event, counted from 1.
     pub number: u32,
 }
 
@@ -169,7 +165,7 @@ pub struct IncomingEvent {
     pub status: Option<Status>,
     pub acknowledged: Option<bool>,
     pub timestamp_ms: i64,
-    /// Time it expires without further events, in milliseconds since 1970, if set.
+    /// Time at which the event expires without further events, in milliseconds since 1970, if set.
     pub expire_ms: Option<i64>,
     pub report: Report,
 }
@@ -179,11 +175,10 @@ pub struct IncomingEvent {
 pub struct OwnEvent {
     pub id: RecordId,
     pub event: IncomingEvent,
-    /// The rules that led to it, oldest first.
+    /// The rules that caused the event, oldest first.
     pub chain: Vec<RecordId>,
 }
 
-/// Returns the dimensions of an own event about the given subject.
 pub fn own_dimensions<'a>(
     about: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> BTreeMap<String, String> {
@@ -194,7 +189,6 @@ pub fn own_dimensions<'a>(
 }
 
 impl IncomingEvent {
-    /// Creates an own event, without summary, body, severity and status.
     pub fn own_event<'a>(
         name: &str,
         kind: &str,

@@ -16,8 +16,8 @@ pub const NO_EVENT_ID: &str = "is not an event id; expected 28 letters, digits, 
 impl EventId {
     /// Derives the identity from the name and the sorted dimensions.
     ///
-    /// These are the first 20 bytes of a SHA-256 over the texts, each prefixed with its length as
-    /// four bytes, so that different lists of texts never yield the same input.
+    /// The identity is the first 20 bytes of a SHA-256 over the strings, each prefixed with its
+    /// length as four bytes, so that different lists of strings never produce the same input.
     pub fn derive(name: &str, dimensions: &BTreeMap<String, String>) -> Self {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {

@@ -1,4 +1,4 @@
-//! Flapping: events that open and close too often to report each time.
+//! Flapping: events that open and close too often to report each change.
 
 use crate::domain::{OccurrenceId, RecordId};
 
@@ -13,7 +13,7 @@ pub struct FlappingLimits {
     pub settle_ms: i64,
 }
 
-/// The recent openings of an event, as counted for one rule. Each occurrence inherits it from the
+/// The recent openings of an event, as counted for one rule. Each occurrence inherits them from the
 /// previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flapping {
@@ -25,13 +25,14 @@ pub struct Flapping {
     pub number: u32,
     /// Time of the last opening or close, in milliseconds since 1970.
     pub changed_ms: i64,
-    /// Time since which it is flapping, in milliseconds since 1970; `None` if it is not.
+    /// Time since which the event is flapping, in milliseconds since 1970; `None` if it is not
+    /// flapping.
     pub since_ms: Option<i64>,
 }
 
 impl Flapping {
-    /// Returns the time at which it settles without further changes, in milliseconds since 1970;
-    /// `None` if it is not flapping.
+    /// Returns the time at which the event settles without further changes, in milliseconds since
+    /// 1970; `None` if it is not flapping.
     pub fn until_ms(&self, limits: &FlappingLimits) -> Option<i64> {
         self.since_ms?;
         Some(self.changed_ms.saturating_add(limits.settle_ms))

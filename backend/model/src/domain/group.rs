@@ -17,11 +17,11 @@ pub struct Group {
     pub rule: RecordId,
     pub rule_name: Name,
     pub key: GroupKey,
-    /// The fields and values its members share.
+    /// The fields and values that the members share.
     pub by: Vec<SharedValue>,
-    /// Minimum interval between its messages, in milliseconds.
+    /// Minimum interval between messages, in milliseconds.
     pub interval_ms: i64,
-    /// The receivers of its messages other than `clear` ones, by identity and name; they also get
+    /// The receivers of the messages other than `clear` ones, by identity and name. They also get
     /// the closing message.
     pub destinations: Vec<(RecordId, Name)>,
     /// Number of decided messages.
@@ -29,17 +29,18 @@ pub struct Group {
     /// Number of times an occurrence joined.
     pub member_count: u32,
     pub is_full: bool,
-    /// Time its first message was decided, in milliseconds since 1970.
+    /// Time at which the first message was decided, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time its last message was decided, in milliseconds since 1970.
+    /// Time at which the last message was decided, in milliseconds since 1970.
     pub last_ms: i64,
-    /// Time its last message other than a `clear` one was decided, in milliseconds since 1970.
+    /// Time at which the last message other than a `clear` one was decided, in milliseconds since
+    /// 1970.
     pub notified_ms: i64,
-    /// Time its last open member was reported closed, in milliseconds since 1970.
+    /// Time at which the last open member was reported closed, in milliseconds since 1970.
     pub end_ms: Option<i64>,
-    /// Whether its messages are only recorded.
+    /// Whether the messages are only recorded.
     pub shadow: bool,
-    /// The key of the member that carries its response; `None` without a policy.
+    /// The key of the member that carries the response; `None` without a policy.
     pub responder: Option<RecordId>,
 }
 
@@ -56,7 +57,6 @@ pub struct GroupId(pub RecordId);
 const PREFIX: &str = "group-";
 
 impl GroupId {
-    /// Parses `group-` and 26 letters and digits.
     pub fn parse(text: &str) -> Option<RecordId> {
         RecordId::parse(text.strip_prefix(PREFIX)?)
     }
@@ -73,9 +73,9 @@ impl fmt::Display for GroupId {
 pub enum MemberChange {
     Joined = 1,
     Closed = 2,
-    /// Its severity or acknowledgement changed.
+    /// The severity or acknowledgement changed.
     Changed = 3,
-    /// It was sent again, and the rule repeats.
+    /// The event was sent again, and the rule repeats.
     Repeated = 4,
 }
 
@@ -113,7 +113,7 @@ pub fn names_all_members(snippets: &Snippets, has: impl Fn(&str) -> bool) -> boo
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupContent {
     pub id: RecordId,
-    /// The fields and values its members share.
+    /// The fields and values that the members share.
     pub by: Vec<SharedValue>,
     /// Number of occurrences included: open ones, and those closed since the previous message.
     pub count: u32,
@@ -124,7 +124,7 @@ pub struct GroupContent {
     pub closed_count: u32,
     /// Whether it is the first message.
     pub is_first: bool,
-    /// Whether no member is open any more.
+    /// Whether all members are closed.
     pub is_over: bool,
     /// Whether all open members are acknowledged.
     pub acknowledged: bool,

@@ -15,18 +15,14 @@ pub const SERVICE: RecordId = RecordId::from_bytes([0; 16]);
 /// Maximum number of intervals between beats stored for an expectation.
 pub const GAPS_MAX: usize = 20;
 
-/// A signal that is expected to repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heartbeat {
-    /// The identity; distinguishes it from an earlier heartbeat of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// Whether beats are expected.
     pub enabled: bool,
-    /// The events that count as beats; `None` if only calls do.
+    /// The query that selects the events that count as beats; `None` if only calls count.
     pub query: Option<Query>,
     /// The fields whose values distinguish expectations.
     pub by: Vec<String>,
@@ -42,12 +38,11 @@ pub struct Heartbeat {
     pub max_run_ms: Option<i64>,
     /// Grace period for a late beat, in milliseconds.
     pub grace_ms: i64,
-    /// Time after the last beat until a set of values is forgotten, in milliseconds.
+    /// Time after the last beat after which a set of values is forgotten, in milliseconds.
     pub forget_ms: i64,
     pub event: HeartbeatEvent,
-    /// The number of the current key for its URL; 0 before the first one.
+    /// The number of the current key of the URL; 0 before the first one.
     pub key_number: u32,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,
@@ -56,10 +51,10 @@ pub struct Heartbeat {
 /// The content of the event that a missing beat opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeartbeatEvent {
-    /// The name; empty for the name of the heartbeat.
+    /// The name; if empty, the name of the heartbeat.
     pub name: String,
     pub severity: Severity,
-    /// A one-line summary; empty for the default.
+    /// A one-line summary; if empty, the default.
     pub summary: String,
     /// Dimensions in addition to `heartbeat` and the values.
     pub dimensions: BTreeMap<String, String>,
@@ -68,7 +63,7 @@ pub struct HeartbeatEvent {
 /// Durations returned by these methods are in milliseconds of service time: time during which the
 /// service accepted events.
 impl Heartbeat {
-    /// Returns the time without a beat after which it is late.
+    /// Returns the time without a beat after which the heartbeat is late.
     pub fn silence_ms(&self) -> i64 {
         self.every_ms.saturating_add(self.grace_ms)
     }
@@ -102,9 +97,9 @@ pub struct Expectation {
     /// A digest of the heartbeat and the values.
     pub key: RecordId,
     pub values: Vec<SharedValue>,
-    /// Time of the last beat, in milliseconds since 1970; `None` before the first.
+    /// Time of the last beat, in milliseconds since 1970; `None` before the first beat.
     pub last_ms: Option<i64>,
-    /// Service time of the last beat, or of when it was first expected.
+    /// Service time of the last beat, or of the time at which it was first expected.
     pub beat_service_ms: i64,
     /// Whether the last beat reported a failure.
     pub has_failed: bool,
@@ -145,14 +140,14 @@ pub struct HeartbeatRun {
 /// A window that has started, and in which a beat is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedWindow {
-    /// Its start, in milliseconds since 1970.
+    /// The start, in milliseconds since 1970.
     pub start_ms: i64,
     pub length_ms: i64,
-    /// Service time at which its start was noticed.
+    /// Service time at which the start was noticed.
     pub service_ms: i64,
     /// Extension at both ends after a recent clock step, in milliseconds.
     pub slack_ms: i64,
-    /// Whether the late expectations of the window were determined.
+    /// Whether the late expectations of the window have been determined.
     pub is_over: bool,
 }
 
@@ -172,32 +167,32 @@ impl ExpectedWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenAlarm {
     pub event: EventId,
-    /// Service time it was opened.
+    /// Service time at which the event was opened.
     pub service_ms: i64,
-    /// Whether a failure opened it.
+    /// Whether the event was opened because of a failure.
     pub is_failure: bool,
-    /// Whether the event was opened, which must happen before any other change to the event.
+    /// Whether the event has been opened, which must happen before any other change to it.
     pub is_reported: bool,
 }
 
 /// The state of an expectation, stored as the first byte of its key in the index of beats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// An event is to be opened or closed.
+    /// The event is to be opened or closed.
     Unreported = 1,
-    /// It is late or has failed, and its event is open.
+    /// The expectation is late or has failed, and its event is open.
     Late = 2,
     Awaited = 3,
 }
 
 impl Expectation {
-    /// Whether it is the service record, whose `beat_service_ms` is the service time stored at
+    /// Whether this is the service record, whose `beat_service_ms` is the service time stored at
     /// `last_ms`.
     pub fn is_of_service(&self) -> bool {
         self.heartbeat == SERVICE && self.key == SERVICE
     }
 
-    /// Returns its state, apart from what depends on the current time.
+    /// Returns the state, without the parts that depend on the current time.
     pub fn standing(&self) -> Standing {
         match self.open {
             None if self.has_failed => Standing::Unreported,
@@ -207,7 +202,7 @@ impl Expectation {
         }
     }
 
-    /// Whether a beat without a failure was received after its event was opened.
+    /// Whether a beat without a failure was received after the event was opened.
     pub fn is_resolved(&self, open: OpenAlarm) -> bool {
         !self.has_failed && (open.is_failure || self.beat_service_ms > open.service_ms)
     }
@@ -249,8 +244,8 @@ impl Expectation {
         }
     }
 
-    /// Returns the run in progress, whose start may make it late; `None` if something else is
-    /// already wrong.
+    /// Returns the run in progress, whose start may make the expectation late. `None` if it is
+    /// already late or failed.
     pub fn run_in_progress(&self) -> Option<HeartbeatRun> {
         self.run.filter(|_| self.standing() == Standing::Awaited)
     }

@@ -1,22 +1,23 @@
-//! Held notifications: the reasons they are held, and their outcome.
+//! Held notifications: the reasons why they are held, and their outcome.
 
 use crate::domain::{Name, RecordId, Severity};
 
 /// A field shared by the members of a group, and its value when they joined; `None` if missing.
 pub type SharedValue = (String, Option<String>);
 
-/// The reason a notification is held. The numbers are stored on disk.
+/// The reason why a notification is held. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldKind {
-    /// An operator or the sender suppressed the event. Reported, but not waited for.
+    /// An operator or the sender suppressed the event. The hold is reported, but notifications do
+    /// not wait for its end.
     Suppressed = 1,
     /// An open source of an inhibition matches.
     Inhibition = 2,
     Silence = 3,
-    /// Outside the windows of the rule's calendar.
+    /// The time is outside the windows of the rule's calendar.
     ActiveTimes = 4,
     Delay = 5,
-    /// The event usually closes without intervention, and the rule waits for that.
+    /// The event usually closes without intervention, and the rule waits for the close.
     AutoPause = 6,
     /// The rule reports several occurrences in one message.
     Group = 7,
@@ -59,7 +60,7 @@ pub struct HeldBy {
     /// The revision of the holding resource when the hold began.
     pub revision: u64,
     pub since_ms: i64,
-    /// End of the hold, in milliseconds since 1970; `None` if it ends at no known time.
+    /// End of the hold, in milliseconds since 1970; `None` if it has no known end.
     pub until_ms: Option<i64>,
     pub author: Option<Name>,
     /// For a group, the fields that its members share.
@@ -72,7 +73,7 @@ pub struct HeldBy {
 pub struct Pending {
     pub rule: RecordId,
     pub rule_name: Name,
-    /// Whether it is an opening message, rather than an update to notified receivers.
+    /// Whether the notification is an opening message, rather than an update to notified receivers.
     pub is_opening: bool,
     pub since_ms: i64,
     /// Whether a repeat became due in the meantime.
@@ -107,8 +108,8 @@ impl HeldBy {
         }
     }
 
-    /// Returns the earliest time at which all holds may have ended, in milliseconds since 1970;
-    /// `None` if there is none, or one of them has no end time.
+    /// Returns the earliest time at which all holds may have ended, in milliseconds since 1970.
+    /// `None` if there are no holds, or if one of them has no end time.
     pub fn last_end_ms(holds: &[Self]) -> Option<i64> {
         let ends = holds.iter().map(|it| it.until_ms);
         ends.collect::<Option<Vec<_>>>()?.into_iter().max()
@@ -120,7 +121,7 @@ impl Pending {
         self.held_by.iter().find(|it| it.kind == HoldKind::Group)
     }
 
-    /// Returns the group whose next message it waits for, if any.
+    /// Returns the group whose next message the notification waits for, if any.
     pub fn group(&self) -> Option<GroupRef> {
         let id = self.group_hold()?.id;
         Some(if self.is_opening {
@@ -130,7 +131,7 @@ impl Pending {
         })
     }
 
-    /// Whether it is held until the event settles.
+    /// Whether the notification is held until the event settles.
     pub fn is_flapping(&self) -> bool {
         let mut held_by = self.held_by.iter();
         held_by.any(|it| it.kind == HoldKind::Flapping)
@@ -162,7 +163,7 @@ pub struct HoldChange {
     pub at_ms: i64,
     pub rule: RecordId,
     pub what: HoldOutcome,
-    /// The holds from then on, or those that ended.
+    /// The holds from this time on, or the holds that ended.
     pub held_by: Vec<HeldBy>,
 }
 
@@ -181,10 +182,10 @@ pub enum HoldOutcome {
     NoLongerMatched = 5,
     RuleDisabled = 6,
     RuleDeleted = 7,
-    /// Skipped: a condition that does not end with time prevents it, such as a rule without
+    /// Skipped: blocked by a condition that does not clear with time, such as the rule having no
     /// destinations.
     Blocked = 8,
-    /// Skipped: the state is again the one last notified.
+    /// Skipped: the state is again the last notified one.
     Unchanged = 9,
     /// The hold continues with the next occurrence of the flapping event.
     HandedOver = 10,
@@ -204,7 +205,7 @@ impl HoldOutcome {
         Self::HandedOver,
     ];
 
-    /// Returns the human-readable reason it was skipped; `None` if it was not.
+    /// Returns the reason why the notification was skipped; `None` if it was not.
     pub fn skipped_reason(self) -> Option<&'static str> {
         match self {
             Self::Waits | Self::Released | Self::ReleasedByHand | Self::HandedOver => None,

@@ -2,33 +2,30 @@
 
 use crate::domain::{Name, Query, RecordId};
 
-/// An inhibition: holds the events that match `target` while an event that matches `source` is
-/// open.
+/// An inhibition. While an event that matches `source` is open, notifications about events that
+/// match `target` are held.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inhibition {
-    /// The identity; distinguishes it from an earlier inhibition of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     pub enabled: bool,
     pub source: Query,
     pub target: Query,
-    /// The fields that must be equal in source and target; never empty.
+    /// The fields that must have equal values in source and target; never empty.
     pub equal: Vec<EqualFields>,
     /// Time for which targets stay held after the source closes, in milliseconds.
     pub linger_ms: i64,
-    /// The revision for which all open occurrences were scanned; 0 if none. Not part of the
+    /// The revision for which all open occurrences were scanned; 0 if none were. Not part of the
     /// revision.
     pub counted_revision: u64,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,
 }
 
-/// Two fields, named as in queries, that must be equal.
+/// Two fields, named as in queries, that must have equal values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EqualFields {
     pub source: String,
@@ -43,19 +40,19 @@ pub type EqualValues = [u8; 16];
 pub struct CauseMark {
     pub inhibition: RecordId,
     pub values: EqualValues,
-    /// Time until which it holds its targets, in milliseconds since 1970; `None` while it is a
-    /// source.
+    /// Time until which the source holds its targets, in milliseconds since 1970; `None` while it
+    /// is a source.
     pub until_ms: Option<i64>,
-    /// Whether its targets were re-evaluated after `until_ms`.
+    /// Whether the targets were re-evaluated after `until_ms`.
     pub is_freed: bool,
 }
 
-/// Time after which its targets are re-evaluated a second time, in milliseconds, to catch events
-/// held concurrently with the first time.
+/// Time after which the targets are re-evaluated a second time, in milliseconds, to include events
+/// that were held concurrently with the first evaluation.
 const SECOND_EVALUATION_MS: i64 = 10_000;
 
 impl CauseMark {
-    /// Returns its key in the index: the inhibition and the digest of the values.
+    /// Returns the key in the index: the inhibition and the digest of the values.
     pub fn key(&self) -> (RecordId, EqualValues) {
         (self.inhibition, self.values)
     }
@@ -64,8 +61,8 @@ impl CauseMark {
         self.until_ms.is_none_or(|until_ms| now_ms < until_ms)
     }
 
-    /// Returns the time to re-evaluate its targets, in milliseconds since 1970; `None` while it is
-    /// a source.
+    /// Returns the time at which to re-evaluate the targets, in milliseconds since 1970; `None`
+    /// while the occurrence is a source.
     pub fn due_ms(&self) -> Option<i64> {
         let later_ms = if self.is_freed {
             SECOND_EVALUATION_MS
@@ -75,7 +72,7 @@ impl CauseMark {
         Some(self.until_ms?.saturating_add(later_ms))
     }
 
-    /// Returns the mark after its targets were re-evaluated; `None` after the last time.
+    /// Returns the mark after the targets were re-evaluated; `None` after the last time.
     pub fn after_evaluation(self, now_ms: i64) -> Option<Self> {
         match self.due_ms() {
             Some(due_ms) if due_ms <= now_ms => (!self.is_freed).then_some(Self {

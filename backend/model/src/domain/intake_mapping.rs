@@ -7,11 +7,9 @@ use crate::domain::{Clause, Name, RecordId, Secret, Severity};
 /// A mapping of a JSON document to events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntakeMapping {
-    /// The identity; distinguishes it from an earlier mapping of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     /// The path of a list whose entries are events; empty if the document is the event.
     pub each: String,
@@ -64,7 +62,7 @@ pub struct MappedSeverity {
     /// The path of the value; if empty, the default always applies.
     pub from: String,
     pub map: BTreeMap<String, Severity>,
-    /// The severity for any other value.
+    /// The severity if no value matches.
     pub default: Option<Severity>,
 }
 

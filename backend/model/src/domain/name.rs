@@ -18,10 +18,6 @@ const CONTACT_PREFIX: &str = "contact:";
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// Parses a name.
-    ///
-    /// # Errors
-    /// Returns a human-readable sentence fragment if the text is not a valid name.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(contact) = text.strip_prefix(CONTACT_PREFIX) {
             return match name_error(contact) {
@@ -38,8 +34,8 @@ impl Name {
         }
     }
 
-    /// Returns the name of a user who signed in: `oidc:` and the provider's name for the user. No
-    /// client can have such a name. `None` if it contains unprintable characters or is too long.
+    /// Returns the name of a user who signed in: `oidc:` and the provider's name for the user,
+    /// which no client can have. `None` if it contains unprintable characters or is too long.
     pub fn for_user(text: &str) -> Option<Self> {
         let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
         let is_seen = || chars_with_visibility(text).all(|(_, seen)| seen == Visibility::Plain);
@@ -50,17 +46,14 @@ impl Name {
             .then(|| Self(format!("{PERSON_PREFIX}{text}").into()))
     }
 
-    /// Returns the name of a contact for use alongside clients and users: `contact:` and the name.
-    /// No client or user can have such a name.
+    /// Returns the name of a contact for use alongside clients and users: `contact:` and the name,
+    /// which no client or user can have.
     #[must_use]
     pub fn for_contact(contact: &Self) -> Self {
         Self(format!("{CONTACT_PREFIX}{contact}").into())
     }
 
     /// Parses the name of a new resource, which must not be mistaken for part of a path.
-    ///
-    /// # Errors
-    /// As [`Name::parse`].
     pub fn parse_new(text: &str) -> Result<Self, String> {
         if !text.is_empty() && text.chars().all(|c| matches!(c, '.' | ' ')) {
             return Err("contains only dots and spaces; use another name".into());
@@ -78,7 +71,7 @@ impl Name {
     }
 }
 
-/// Returns why the text cannot name a stored resource.
+/// Returns the reason why the text cannot name a stored resource.
 fn name_error(text: &str) -> Option<String> {
     if text.is_empty() {
         return Some("is required: 1 to 100 letters, digits, `.`, `_`, `-` or inner spaces".into());

@@ -10,19 +10,19 @@ use crate::{
     limits::HISTORY_MAX,
 };
 
-/// Time after its notification within which an occurrence counts as closed soon, in milliseconds.
+/// Time after a notification within which an occurrence counts as closed soon, in milliseconds.
 pub const SOON_MS: i64 = 5 * 60_000;
 /// Number of intervals of a day in which notifications are counted.
 pub const HALF_HOURS: u8 = 48;
 pub const HALF_HOUR_MS: i64 = 30 * 60_000;
 const DAY_MS: i64 = 48 * HALF_HOUR_MS;
-/// Upper bounds for the time to an acknowledgement, in seconds; the last bucket also counts longer
+/// Upper bounds of the time to an acknowledgement, in seconds. The last bucket also includes longer
 /// times.
 pub const ACKNOWLEDGED_WITHIN: [i64; 12] = [
     60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400, 604_800,
 ];
 
-/// The kinds of subjects notifications are counted by. The numbers are stored on disk.
+/// The kinds of subjects by which notifications are counted. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoiseBy {
     Rule = 1,
@@ -49,7 +49,7 @@ pub enum NoiseTally {
     Acknowledged,
     /// Occurrences closed soon by their sender.
     ClosedSoon,
-    /// Occurrences closed without anyone acting on them.
+    /// Occurrences that were closed although no one acted on them.
     NeverActedOn,
     /// Notifications skipped while held for this reason.
     Skipped(HoldKind),
@@ -107,7 +107,8 @@ pub fn contact_id(name: &Name) -> RecordId {
 pub type DecisionKey = (RecordId, RecordId, i64);
 
 impl Delivery {
-    /// Returns the notification it belongs to; `None` for a test, a digest or a resend.
+    /// Returns the notification that the delivery belongs to; `None` for a test, a digest or a
+    /// resend.
     pub fn decision_key(&self) -> Option<DecisionKey> {
         let is_first = !self.test && self.retry_of.is_none() && self.content.digest.is_none();
         let rule = self.rule.filter(|_| is_first)?;
@@ -137,22 +138,22 @@ impl Delivery {
 pub struct Reaction {
     /// Time from the notification to the acknowledgement, in milliseconds.
     pub acknowledged_after_ms: Option<i64>,
-    /// Whether its sender closed it soon.
+    /// Whether the sender closed it soon after the notification.
     pub closed_soon: bool,
-    /// Whether it was closed and no one had acknowledged, annotated, assigned, reopened or closed
-    /// it.
+    /// Whether the occurrence was closed although no one had acknowledged, annotated, assigned,
+    /// reopened or closed it.
     pub never_acted_on: bool,
 }
 
 impl Notified {
-    /// Returns the time its opening message was decided, in milliseconds since 1970; `None` for a
-    /// dry run, or if not recorded.
+    /// Returns the time at which the opening message was decided, in milliseconds since 1970;
+    /// `None` for a dry run, or if it is not recorded.
     pub fn opened_ms(&self) -> Option<i64> {
         let opening = self.opening.as_ref().filter(|_| !self.shadow)?;
         Some(opening.at_ms)
     }
 
-    /// Returns the distinct subjects it is counted by.
+    /// Returns the distinct subjects by which the delivery is counted.
     pub fn noise_subjects(&self) -> Vec<(NoiseBy, RecordId)> {
         let mut all = vec![(NoiseBy::Rule, self.rule)];
         let trigger = self.opening.iter().map(|it| it.trigger.id);

@@ -9,13 +9,12 @@ use crate::domain::{
     value::{Fields, json_bytes},
 };
 
-/// One open-to-closed span of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
     /// The key in the store.
     pub key: RecordId,
     pub event: EventId,
-    /// 1 for the event's first occurrence.
+    /// The number of the occurrence within its event, counted from 1.
     pub number: u32,
     /// The name of the event: what happened.
     pub name: String,
@@ -30,12 +29,12 @@ pub struct Occurrence {
     pub severity: Severity,
     pub status: Status,
     pub acknowledged: bool,
-    /// The client responsible for it.
+    /// The client to which the occurrence is assigned.
     pub assignee: Option<Name>,
     pub start_ms: i64,
     /// Timestamp of the newest event, in milliseconds since 1970.
     pub last_seen_ms: i64,
-    /// Time the newest event was received, in milliseconds since 1970, if earlier than its
+    /// Time at which the newest event was received, in milliseconds since 1970, if earlier than its
     /// timestamp.
     pub received_ms: Option<i64>,
     pub close: Option<Close>,
@@ -47,9 +46,9 @@ pub struct Occurrence {
     pub annotations: Vec<Annotation>,
     /// The newest 100 changes, oldest first.
     pub history: Vec<HistoryEntry>,
-    /// The rules that notified about it.
+    /// The rules that notified about the occurrence.
     pub notified: Vec<Notified>,
-    /// The rules that led to it if an `event` destination created it, oldest first.
+    /// The rules that caused the event if an `event` destination created it, oldest first.
     pub chain: Vec<RecordId>,
     /// Time of the next review for ageing or retention, in milliseconds since 1970.
     pub review_ms: i64,
@@ -62,65 +61,65 @@ pub struct Occurrence {
     pub reopened: Option<u32>,
     /// The newest [`EARLIER_MAX`] earlier occurrences of the event, oldest first.
     pub earlier: Vec<EarlierOccurrence>,
-    /// The inhibitions of which it is, or recently was, a source.
+    /// The inhibitions of which the occurrence is, or recently was, a source.
     pub causes: Vec<CauseMark>,
-    /// The silences that covered it at the last evaluation.
+    /// The silences that covered the occurrence at the last evaluation.
     pub covered_by: Vec<RecordId>,
     /// The held notifications, at most one per rule.
     pub pending: Vec<Pending>,
     /// The newest 20 changes of holds per rule, oldest first.
     pub hold_changes: Vec<HoldChange>,
-    /// Time it closes unless the event is sent again, in milliseconds since 1970; `None` if the
-    /// sender set no expiry, or once closed.
+    /// Time at which the occurrence closes unless the event is sent again, in milliseconds since
+    /// 1970. `None` if the sender set no expiry, or once it is closed.
     pub expire_ms: Option<i64>,
-    /// The reports it is built from, for senders that repeat them.
+    /// The reports that make up the occurrence, for senders that repeat them.
     pub reports: Reports,
-    /// Recent openings of the event, per rule that damps flapping. The occurrence a message is
-    /// about has an entry while it flaps and once it has settled.
+    /// Recent openings of the event, per rule that damps flapping. The occurrence that a message is
+    /// about has an entry while the event flaps and once it has settled.
     pub flapping: Vec<Flapping>,
     pub trace: Option<TraceContext>,
-    /// Time the acknowledgement expires, in milliseconds since 1970; `None` if it does not.
+    /// Time at which the acknowledgement expires, in milliseconds since 1970; `None` if it does not
+    /// expire.
     pub acknowledged_until_ms: Option<i64>,
     /// Severity at the last acknowledgement; `None` if the occurrence is not acknowledged, or was
     /// acknowledged by a version that did not record the severity.
     pub acknowledged_severity: Option<Severity>,
-    /// Clock steps since its newest event or its close, in milliseconds; added before its age is
-    /// computed.
+    /// Clock steps since the newest event or the close, in milliseconds, which are added before the
+    /// age is computed.
     pub age_shift_ms: i64,
 }
 
 impl Occurrence {
-    /// Whether it became more severe since it was acknowledged.
     pub fn is_more_severe_than_acknowledged(&self) -> bool {
         let earlier = self.acknowledged_severity;
         self.acknowledged && earlier.is_none_or(|it| it < self.severity)
     }
 
-    /// Whether it reports that no one responded.
+    /// Whether the event reports that no one responded.
     pub fn is_no_response(&self) -> bool {
         is_own(&self.dimensions) && self.kind == ESCALATION_KIND
     }
 
-    /// Whether it reports that no one responded by this policy, which therefore does not escalate
-    /// it.
+    /// Whether the event reports that no one responded by this policy. The policy then does not
+    /// escalate it.
     pub fn is_failure_of(&self, policy: &Name) -> bool {
         // Earlier versions did not name the policy.
         let failed = self.dimensions.get(POLICY_DIMENSION);
         self.is_no_response() && failed.is_none_or(|it| *it == policy.as_str())
     }
 
-    /// Whether receivers are being notified that it is flapping.
+    /// Whether receivers are notified that the event is flapping.
     pub fn is_notified_flapping(&self) -> bool {
         self.flapping.iter().any(|it| it.since_ms.is_some())
     }
 
-    /// Whether receivers were notified that it has settled.
+    /// Whether receivers were notified that the event has settled.
     pub fn is_notified_settled(&self) -> bool {
         !self.flapping.is_empty() && !self.is_notified_flapping()
     }
 
-    /// Returns the time of its next evaluation, in milliseconds since 1970: [`i64::MAX`] if a hold
-    /// ends at no known time, `None` if nothing needs evaluation.
+    /// Returns the time of the next evaluation, in milliseconds since 1970. [`i64::MAX`] if a hold
+    /// has no known end, `None` if no evaluation is needed.
     pub fn due_ms(&self) -> Option<i64> {
         let held = self.pending.iter();
         let held = held.map(|it| it.due_ms().unwrap_or(i64::MAX));
@@ -144,7 +143,6 @@ impl Occurrence {
         all.min()
     }
 
-    /// Returns the state that notifications report.
     pub fn state(&self) -> LastNotified {
         LastNotified {
             severity: self.severity,
@@ -204,8 +202,8 @@ impl Occurrence {
         earlier
     }
 
-    /// Returns the time that orders events, in milliseconds since 1970: when the newest event was
-    /// received, or its timestamp if that is earlier.
+    /// Returns the time by which events are ordered, in milliseconds since 1970: the time of
+    /// receipt of the newest event, or its timestamp if that is earlier.
     pub fn order_ms(&self) -> i64 {
         self.received_ms.unwrap_or(self.last_seen_ms)
     }
@@ -223,20 +221,20 @@ impl Occurrence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evaluation {
     pub at_ms: i64,
-    /// Time of the newest edit of a trigger or rule then in force, in milliseconds since 1970.
-    /// Distinguishes definitions edited at the moment of the evaluation.
+    /// Time of the newest edit of a trigger or rule in force at the evaluation, in milliseconds
+    /// since 1970. Distinguishes definitions edited at the moment of the evaluation.
     pub rules_ms: i64,
-    /// Whether an event caused it, rather than an operator or ageing.
+    /// Whether an event caused the evaluation, rather than an operator or ageing.
     pub by_event: bool,
 }
 
 pub const EARLIER_MAX: usize = 10;
 
-/// An earlier occurrence, reduced to what predicts the next one.
+/// An earlier occurrence, reduced to the fields that predict the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierOccurrence {
     pub end_ms: i64,
-    /// Time it was open by the service's clock, in milliseconds.
+    /// Time for which the occurrence was open by the service's clock, in milliseconds.
     pub length_ms: i64,
     pub by_sender: bool,
 }
@@ -253,11 +251,10 @@ pub enum CloseReason {
     Operator,
     /// No event was received for the configured time.
     Aged,
-    /// The expiry set by its sender passed.
+    /// The expiry set by the sender passed.
     Expired,
 }
 
-/// An operator's note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     /// 20 letters and digits.
@@ -275,9 +272,7 @@ pub struct HistoryEntry {
     /// The client that made the change; `None` if the service did.
     pub author: Option<Name>,
     pub field: Field,
-    /// The previous value by name; empty when the occurrence was opened.
     pub from: String,
-    /// The new value by name.
     pub to: String,
 }
 
@@ -316,28 +311,30 @@ pub struct Notified {
     pub last_ms: i64,
     /// Whether the rule sent updates when it notified.
     pub send_updates: bool,
-    /// The receivers of the opening message, by identity and name; they also get the closing one.
+    /// The receivers of the opening message, by identity and name. They also get the closing
+    /// message.
     pub destinations: Vec<(RecordId, Name)>,
     /// Whether the closing message was sent.
     pub cleared: bool,
-    /// The basis of the opening message; `None` if not recorded.
+    /// The basis of the opening message; `None` if it is not recorded.
     pub opening: Option<Opening>,
-    /// The group it is reported with; `None` if it is reported on its own.
+    /// The group with which the occurrence is reported; `None` if it is reported separately.
     pub group: Option<RecordId>,
-    /// Whether the rule was a shadow rule: nothing was sent, and no closing message is due.
+    /// Whether the rule was a shadow rule. No message was sent then, and no closing message is due.
     pub shadow: bool,
-    /// The occurrence under which receivers already know this one; `None` if it is this occurrence
+    /// The occurrence under which receivers already know this one; `None` if they know it as
     /// itself.
     pub thread: Option<ThreadOrigin>,
-    /// The progress of its escalation; `None` without a policy.
+    /// The progress of the escalation; `None` without a policy.
     pub response: Option<Box<Response>>,
-    /// The state last notified, if it differs from the current state and an update is still due,
-    /// because the update is held or the occurrence is suppressed.
+    /// The last notified state, if it differs from the current state and an update is still due.
+    /// Updates are due while they are held or the occurrence is suppressed.
     pub last_notified: Option<LastNotified>,
 }
 
 impl Notified {
-    /// Whether it is obsolete: a shadow rule made it, and the rule now sends or was deleted.
+    /// Whether the notification is obsolete: a shadow rule made it, and the rule now sends or was
+    /// deleted.
     pub fn is_outdated(&self, rule: Option<&Rule>) -> bool {
         self.shadow && rule.is_none_or(|it| !it.shadow)
     }

@@ -1,8 +1,8 @@
-//! Conditions over events, as written by their author.
+//! Conditions on events, as written by their author.
 
 pub use bellwether_proto::filter::{Clause, Literal};
 
-/// A condition over events, to be compiled and validated by `matching`.
+/// A condition on events, to be compiled and validated by `matching`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     pub clause: Clause,

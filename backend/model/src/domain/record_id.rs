@@ -21,12 +21,10 @@ impl RecordId {
         Self::from_parts(time_ms, 0)
     }
 
-    /// Parses 26 letters and digits, ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         Ulid::from_string(text).ok().map(|id| Self(id.0))
     }
 
-    /// Returns the bytes, which sort by time.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }

@@ -8,22 +8,23 @@ use crate::{
     limits::REPORT_LATE_MAX_MS,
 };
 
-/// Maximum number of reporters stored for an occurrence; above that, the first to have ended or to
+/// Maximum number of reporters stored for an occurrence. Above that, the reporter with the earliest
 /// end is dropped.
 const REPORTERS_MAX: usize = 8;
 
-/// A report of a condition, as far as provided. Times are from the sender's clock.
+/// A report of a condition, with the times that were provided. Times are from the sender's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Time the condition began, in milliseconds since 1970.
+    /// Time at which the condition began, in milliseconds since 1970.
     pub began_ms: Option<i64>,
-    /// Time it ended, or will end unless reported again, in milliseconds since 1970.
+    /// Time at which the condition ended, or will end unless it is reported again, in milliseconds
+    /// since 1970.
     pub end_ms: Option<i64>,
     /// A hash of the name of the reporter.
     pub reporter: Option<u64>,
-    /// The identity that an earlier version would have given the event, if different.
+    /// The identity that an earlier version would have assigned to the event, if different.
     pub folded: Option<EventId>,
-    /// Whether it only updates an open occurrence.
+    /// Whether the report only updates an open occurrence.
     pub is_update: bool,
 }
 
@@ -61,12 +62,12 @@ fn hash(bytes: &[u8]) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reporter {
     pub id: u64,
-    /// Time until which it keeps an occurrence open, or when the condition ended by its clock, in
-    /// milliseconds since 1970; 0 if not provided.
+    /// Time until which the reporter keeps an occurrence open, or at which the condition ended by
+    /// its clock, in milliseconds since 1970; 0 if not provided.
     pub until_ms: i64,
     /// The earliest reported beginning of the condition, in milliseconds since 1970.
     pub began_ms: Option<i64>,
-    /// Whether it reported the end.
+    /// Whether the reporter reported the end.
     pub is_over: bool,
 }
 
@@ -99,7 +100,6 @@ impl Reports {
         });
     }
 
-    /// Records that a reporter reported the end.
     pub fn end(&mut self, report: Report) {
         if let Some(id) = report.reporter {
             let before = self.reporter(id);
@@ -112,7 +112,7 @@ impl Reports {
         }
     }
 
-    /// Records a report of an end that closes the occurrence, or follows its close.
+    /// Records a report of an end that closes the occurrence, or that follows its close.
     pub fn close(&mut self, report: Report) {
         self.extend(report);
         self.end(report);
@@ -157,7 +157,7 @@ impl Reports {
         self.reporter(report.reporter?)
     }
 
-    /// Whether its reporter has reported before, in which case the order of arrival decides.
+    /// Whether the reporter of a report has reported before. The order of arrival then decides.
     pub fn is_from_known_reporter(&self, report: Report) -> bool {
         self.own_reporter(report).is_some()
     }
@@ -168,8 +168,9 @@ impl Reports {
         open.any(|it| Some(it.id) != but && it.until_ms > now_ms)
     }
 
-    /// Whether a report whose end is in the future reports the end nevertheless: its reporter,
-    /// whose clock is ahead, reported a later end before, or the same end as over.
+    /// Whether a report whose end is in the future reports the end nevertheless, because the
+    /// reporter's clock is ahead. It previously reported a later end, or reported the same end as
+    /// over.
     pub fn is_cut_short(&self, report: Report, now_ms: i64) -> bool {
         let (Some(end_ms), Some(own)) = (report.end_ms, self.own_reporter(report)) else {
             return false;
@@ -178,8 +179,8 @@ impl Reports {
         is_sooner && end_ms <= now_ms.saturating_add(REPORT_LATE_MAX_MS)
     }
 
-    /// Whether a report of an end is about an earlier condition, which by the clock of its reporter
-    /// ended before this one began.
+    /// Whether a report of an end is about an earlier condition, which ended before this one began
+    /// by the clock of its reporter.
     pub fn is_of_earlier(&self, report: Report) -> bool {
         // A condition cannot end before it began.
         let Some(end_ms) = report.end_ms.max(report.began_ms) else {
@@ -195,8 +196,8 @@ impl Reports {
         }
     }
 
-    /// Whether a report about a closed occurrence is late: it is about a known condition, and its
-    /// reporter has not reported the end.
+    /// Whether a report about a closed occurrence is late: it is about a known condition whose end
+    /// its reporter has not reported.
     pub fn is_late(&self, report: Report) -> bool {
         let (Some(began_ms), Some(_)) = (report.began_ms, report.reporter) else {
             return false;

@@ -12,7 +12,6 @@ pub const ESCALATION_KIND: &str = "escalation";
 /// The dimension of events of kind [`ESCALATION_KIND`] that names the policy.
 pub const POLICY_DIMENSION: &str = "policy";
 
-/// The progress of an escalation for an occurrence and a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub id: RecordId,
@@ -20,7 +19,7 @@ pub struct Response {
     /// The plan, fixed until the next round.
     pub plan: EscalationPlan,
     pub state: ResponseState,
-    /// The round, from 1.
+    /// The round, counted from 1.
     pub round: u32,
     /// Number of further rounds without an acknowledgement.
     pub rounds_left: u32,
@@ -36,16 +35,16 @@ pub struct Response {
     pub review_ms: Option<i64>,
     /// Contact methods to use later, regardless of the round at that time.
     pub queued: Vec<QueuedMethod>,
-    /// The notified receivers, each once.
+    /// The notified receivers, without duplicates.
     pub paged: Vec<PagedReceiver>,
     pub begin_ms: i64,
     pub end_ms: Option<i64>,
     /// Whether all rounds ended without an acknowledgement.
     pub is_unanswered: bool,
-    /// The silences and inhibition sources that hold it, together with the group members that could
+    /// The silences and inhibition sources that hold the response and the group members that could
     /// carry it.
     pub held_by: Vec<ResponseHold>,
-    /// The highest severity for which a step ran or that was acknowledged; `None` before the first
+    /// The highest severity for which a step ran or that was acknowledged. `None` before the first
     /// step and in records of earlier versions.
     pub most_severe: Option<Severity>,
 }
@@ -76,27 +75,27 @@ impl ResponseState {
         Self::Stopped,
     ];
 
-    /// Whether it runs no further steps unless an edit resumes it.
+    /// Whether the response runs no further steps unless an edit resumes it.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Ended | Self::Stopped)
     }
 }
 
 /// A contact method to use later on behalf of the step that notified the contact, even if other
-/// steps follow before.
+/// steps run first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedMethod {
     pub contact: Name,
-    /// The schedule that put the contact on call.
+    /// The schedule through which the contact is on call.
     pub schedule: Option<Name>,
-    /// The index of the method; used if an earlier version stored no identity.
+    /// The index of the method. Used if an earlier version stored no identity.
     pub position: u32,
     pub due_ms: i64,
     /// The identity of the method; empty if an earlier version stored it.
     pub method: String,
     /// The last round in which a step notified the contact; 0 if an earlier version stored it.
     pub round: u32,
-    /// The step of that round, from 1.
+    /// The step of that round, counted from 1.
     pub step: u32,
 }
 
@@ -111,15 +110,15 @@ impl QueuedMethod {
 pub struct PagedReceiver {
     /// The contact, with its variables at that time; `None` for a destination named by the policy.
     pub contact: Option<PagedContact>,
-    /// The schedule that put the contact on call.
+    /// The schedule through which the contact was on call.
     pub schedule: Option<Name>,
     pub destination: (RecordId, Name),
     /// The newest delivery.
     pub delivery: RecordId,
-    /// Time the newest delivery was decided, in milliseconds since 1970.
+    /// Time at which the newest delivery was decided, in milliseconds since 1970.
     pub at_ms: i64,
     pub round: u32,
-    /// The step of the round, from 1; 0 after all rounds.
+    /// The step of the round, counted from 1; 0 after all rounds.
     pub step: u32,
 }
 
@@ -143,7 +142,7 @@ impl PagedContact {
     }
 
     /// Whether both are pages to the same contact by the same method. A method without an identity,
-    /// stored by an earlier version, equals any other.
+    /// which an earlier version stored, is equal to any other.
     pub fn is_same(&self, other: &Self) -> bool {
         let is_unknown = self.method.is_empty() || other.method.is_empty();
         self.name == other.name && (is_unknown || self.method == other.method)
@@ -151,7 +150,7 @@ impl PagedContact {
 }
 
 impl Response {
-    /// Whether it can record one more receiver, or has already recorded this one.
+    /// Whether the response can record one more receiver, or has already recorded this one.
     pub fn has_room_for(&self, contact: Option<&PagedContact>, destination: RecordId) -> bool {
         self.paged.len() < RESPONSE_RECEIVERS_MAX
             || self.position_of(contact, destination).is_some()
@@ -168,7 +167,7 @@ impl Response {
         })
     }
 
-    /// Whether a severity is above any for which a step ran or that was acknowledged.
+    /// Whether a severity is higher than any for which a step ran or that was acknowledged.
     pub fn is_exceeded(&self, severity: Severity) -> bool {
         self.most_severe.is_some_and(|it| it < severity)
     }
@@ -192,8 +191,8 @@ impl Response {
         is_unanswered.then_some(&self.policy)
     }
 
-    /// Whether it must move to another open member of its group, or end if there is none, because
-    /// its member was closed, acknowledged or held.
+    /// Whether the response must move to another open member of its group, or end if there is none,
+    /// because its member was closed, acknowledged or held.
     pub fn is_to_move(&self, is_closed: bool, is_acknowledged: bool) -> bool {
         match self.state {
             ResponseState::Active => is_closed || is_acknowledged,

@@ -2,11 +2,11 @@
 
 use crate::domain::{Name, RecordId, Rule, Schedule, Silence, Trigger};
 
-/// An earlier revision, kept because decisions were based on it.
+/// An earlier revision, stored because decisions were based on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
     pub was: RevisedResource,
-    /// Time it was replaced or deleted, in milliseconds since 1970.
+    /// Time at which the revision was replaced or deleted, in milliseconds since 1970.
     pub until_ms: i64,
     pub deleted: bool,
 }
@@ -56,7 +56,7 @@ impl Revision {
         }
     }
 
-    /// Returns the time it came into force, in milliseconds since 1970.
+    /// Returns the time at which the revision came into force, in milliseconds since 1970.
     pub fn since_ms(&self) -> i64 {
         match &self.was {
             RevisedResource::Trigger(trigger) => trigger.update_ms,

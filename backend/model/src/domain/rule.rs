@@ -4,18 +4,15 @@ use crate::domain::{FlappingLimits, Name, RecordId, TemplateLanguage};
 
 pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
 
-/// A rule: connects triggers to destinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are independent of each other"
 )]
 pub struct Rule {
-    /// The identity; distinguishes it from an earlier rule of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     pub enabled: bool,
     /// The triggers, without duplicates, in the author's order.
@@ -36,18 +33,17 @@ pub struct Rule {
     /// Delay from the first match of an occurrence to its notification, in milliseconds; 0 means
     /// none.
     pub delay_ms: i64,
-    /// Delay for events that usually close by themselves within this time, in milliseconds; 0 means
-    /// none.
+    /// Delay for events that usually close without action within this time, in milliseconds; 0
+    /// means none.
     pub auto_pause_ms: i64,
-    /// The calendar in whose windows it sends openings; `None` means always.
+    /// The calendar in whose windows the rule sends openings; `None` means always.
     pub active_calendar: Option<Name>,
     /// Grouping of occurrences into one message; `None` means a message for each.
     pub group: Option<Grouping>,
     /// The limits above which an event is flapping; `None` disables detection.
     pub flapping: Option<FlappingLimits>,
-    /// Whether it only records what it would send.
+    /// Whether the rule only records the messages that it would send.
     pub shadow: bool,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,

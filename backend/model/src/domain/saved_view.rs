@@ -5,11 +5,9 @@ use crate::domain::{Name, RecordId, SortField};
 /// A shared view of the list of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedView {
-    /// The identity; distinguishes it from an earlier view of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     /// The filter as written by its author; ages in it are relative to the time of reading.
     pub filter: String,
@@ -20,7 +18,6 @@ pub struct SavedView {
     pub group_by: Option<String>,
     /// The titles of the visible columns; empty means the reader's choice.
     pub columns: Vec<String>,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,

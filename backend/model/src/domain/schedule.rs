@@ -4,26 +4,22 @@ use jiff::civil::DateTime;
 
 use crate::domain::{Name, RecordId, calendar::Window};
 
-/// A schedule: defines who is on call at any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// The identity; distinguishes it from an earlier schedule of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     /// The IANA name of the time zone of its local times.
     pub time_zone: String,
     /// The layers, in the author's order; never empty. Later layers take precedence.
     pub layers: Vec<Layer>,
-    /// Whether gaps with no one on call are intended.
+    /// Whether gaps, in which no one is on call, are allowed.
     pub gaps_allowed: bool,
     /// The overrides, in order of creation.
     pub overrides: Vec<Override>,
-    /// The number of the current URL of its feed; 0 before the first was replaced.
+    /// The number of the current URL of the feed; 0 before the first URL was replaced.
     pub feed_number: u32,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,
@@ -38,18 +34,18 @@ pub struct Layer {
     pub slots: Vec<Slot>,
     /// The window whose starts are the hand-offs; its length is ignored.
     pub hand_offs: Window,
-    /// The calendar in whose windows it applies; `None` means always.
+    /// The calendar in whose windows the layer applies; `None` means always.
     pub calendar: Option<Name>,
-    /// The local time from which it applies; `None` if from its first hand-off.
+    /// The local time from which the layer applies; `None` means from its first hand-off.
     pub from: Option<DateTime>,
-    /// The local time at which it ends; `None` if never.
+    /// The local time at which the layer ends; `None` means never.
     pub until: Option<DateTime>,
 }
 
 /// The contacts on call together for one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// The contacts; empty if the layer has no one in this turn.
+    /// The contacts; empty if the layer has no contacts in this turn.
     pub contacts: Vec<Name>,
 }
 
@@ -57,7 +53,7 @@ pub struct Slot {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     pub id: RecordId,
-    /// The contacts; empty for no one.
+    /// The contacts; empty if no one is on call.
     pub contacts: Vec<Name>,
     pub start_ms: i64,
     pub end_ms: i64,

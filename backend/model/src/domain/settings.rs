@@ -7,25 +7,20 @@ use crate::domain::{Name, RecordId};
 /// The stored settings of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The identity; distinguishes them from those of another installation.
     pub id: RecordId,
     /// Always [`Settings::NAME`].
     pub name: Name,
     /// The values.
     pub values: SharedSettings,
-    /// The keys of the settings given by the settings file of a single-node installation; these
-    /// cannot be changed through the API.
+    /// The keys of the settings in the settings file of a single-node installation, which cannot be
+    /// changed through the API.
     pub from_file: Vec<String>,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time they were first stored, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
 impl Settings {
-    /// The name of the only settings resource.
     pub const NAME: &str = "service";
 
     /// Returns the initial settings, with default values.
@@ -107,7 +102,7 @@ impl SettingText for Duration {
 pub struct SettingDifference {
     /// The key in settings files.
     pub key: &'static str,
-    /// The value in the first place, as settings files write it.
+    /// The value in the first place, in the form used in settings files.
     pub here: String,
     /// The value in the second place.
     pub there: String,
@@ -123,13 +118,12 @@ impl fmt::Display for SettingDifference {
 /// Defines the settings, their names in files and in messages, and their defaults.
 macro_rules! shared_settings {
     ($($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $key:literal, $json:literal;)+) => {
-        /// The settings shared by all nodes.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct SharedSettings {
             $($(#[doc = $doc])+ pub $field: $type,)+
-            /// Start of the quiet period, in which nothing is sent, escalated, aged or reported
-            /// missing, in milliseconds since 1970; `None` in normal operation. Not set by any
-            /// file.
+            /// Start of the quiet period, in milliseconds since 1970; `None` in normal operation.
+            /// During a quiet period, no messages are sent, no events are aged, and no escalation
+            /// or alarm takes place. Not set by any file.
             pub quiet_since_ms: Option<i64>,
         }
 
@@ -146,7 +140,7 @@ macro_rules! shared_settings {
             /// The keys of the settings in files, with their names in messages.
             pub const KEYS: &[(&str, &str)] = &[$(($key, $json)),+];
 
-            /// Copies one setting from others.
+            /// Copies one setting from other settings.
             pub fn take(&mut self, key: &str, from: &Self) {
                 match key {
                     $($key => self.$field = from.$field.clone(),)+
@@ -190,12 +184,12 @@ shared_settings! {
     /// Maximum number of openings of a rule without groups that are sent separately when one hold
     /// ends; more become a group. Zero means unlimited.
     together_from: u32 = 10, "release.together_from", "releaseTogetherFrom";
-    /// The templates that others include.
+    /// The templates that other templates include.
     templates: Arc<Snippets> = Arc::default(), "templates", "templates";
 }
 
 impl SharedSettings {
-    /// Returns settings with which nothing ages or is deleted.
+    /// Returns settings with which no record ages or is deleted.
     pub fn without_expiry() -> Self {
         Self {
             info_age_max: Duration::ZERO,
@@ -206,7 +200,7 @@ impl SharedSettings {
         }
     }
 
-    /// Whether the service is quiet: nothing is sent, escalated, aged or reported missing.
+    /// Whether the service is in a quiet period; see `quiet_since_ms`.
     pub fn is_quiet(&self) -> bool {
         self.quiet_since_ms.is_some()
     }

@@ -4,29 +4,28 @@ use std::collections::BTreeMap;
 
 use crate::domain::{EventId, Name, Query, RecordId, own_dimensions};
 
-/// A silence: holds notifications for the events it covers.
+/// A silence, which holds notifications about the events that it covers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Silence {
-    /// The identity; distinguishes it from an earlier silence of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     pub reason: String,
-    /// The events it covers; `None` means all that its rules match.
+    /// The query that selects the covered events; `None` means all events that its rules match.
     pub query: Option<Query>,
-    /// The rules it covers; empty means all. At least one of this and `query` is set.
+    /// The rules that it covers; empty means all. At least one of `rule_names` and `query` is set.
     pub rule_names: Vec<Name>,
-    /// The calendar in whose windows it is active, between start and end; `None` means always.
+    /// The calendar in whose windows the silence is active, between start and end; `None` means
+    /// always.
     pub calendar: Option<Name>,
     pub start_ms: i64,
-    /// The exclusive end, in milliseconds since 1970; [`NEVER_MS`] if it has none.
+    /// The exclusive end, in milliseconds since 1970; [`NEVER_MS`] if there is none.
     pub end_ms: i64,
-    /// Time without covered open events after which it ends early, once it has covered one, in
-    /// milliseconds.
+    /// Time without covered open events after which the silence ends early, once it has covered
+    /// one, in milliseconds.
     pub expire_when_idle_ms: Option<i64>,
-    /// Time before its end at which to warn, in milliseconds; `None` means the default.
+    /// Time before the end at which to warn, in milliseconds; `None` means the default.
     pub warn_before_ms: Option<i64>,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
@@ -35,7 +34,6 @@ pub struct Silence {
     pub last_editor: Name,
     /// The progress of the service, which is not part of the revision.
     pub progress: Progress,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,
@@ -50,21 +48,21 @@ pub struct Comment {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// The stage that its own event reports.
+    /// The stage that the silence's own event reports.
     pub stage: Stage,
     /// The revision for which all open occurrences were scanned; 0 if none.
     pub counted_revision: u64,
     /// Whether it has covered an open occurrence.
     pub has_covered: bool,
-    /// Time since which it covers no open occurrence, after it has covered one, in milliseconds
-    /// since 1970.
+    /// Time since which the silence covers no open occurrence, after it has covered one, in
+    /// milliseconds since 1970.
     pub idle_since_ms: Option<i64>,
 }
 
 /// The stage of a silence as reported by its event. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Stage {
-    /// Nothing has been reported.
+    /// No stage has been reported.
     #[default]
     Unsaid = 0,
     InForce = 1,
@@ -100,12 +98,12 @@ impl Silence {
         }
     }
 
-    /// Returns the end, in milliseconds since 1970; `None` if it has none.
     pub fn ends_ms(&self) -> Option<i64> {
         (self.end_ms != NEVER_MS).then_some(self.end_ms)
     }
 
-    /// Returns the time at which to warn, in milliseconds since 1970; `None` if it does not warn.
+    /// Returns the time at which to warn, in milliseconds since 1970; `None` if there is no
+    /// warning.
     pub fn warn_at_ms(&self) -> Option<i64> {
         if self.calendar.is_some() {
             return None;
@@ -116,8 +114,8 @@ impl Silence {
         (before_ms > 0).then(|| self.end_ms.saturating_sub(before_ms))
     }
 
-    /// Returns the time at which it ends for being idle, in milliseconds since 1970; `None` while
-    /// it covers something, or if it does not end early.
+    /// Returns the time at which the silence ends for being idle, in milliseconds since 1970;
+    /// `None` while it covers an open event, or if it does not end early.
     pub fn idle_ends_ms(&self) -> Option<i64> {
         let since_ms = self.progress.idle_since_ms?;
         Some(since_ms.saturating_add(self.expire_when_idle_ms?))
@@ -127,7 +125,6 @@ impl Silence {
 /// Name and kind of the own events that report silences.
 pub const SILENCE_KIND: &str = "silence";
 
-/// Returns the name and dimensions of the own event that reports a silence.
 pub fn own_event(silence: &Name) -> (&'static str, BTreeMap<String, String>) {
     let dimensions = own_dimensions([("silence", silence.as_str())]);
     (SILENCE_KIND, dimensions)

@@ -2,7 +2,7 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortField {
-    /// The newest timestamp of a sender.
+    /// The newest timestamp set by a sender.
     #[default]
     LastSeen,
     StartTime,
@@ -22,9 +22,6 @@ impl SortField {
     }
 
     /// Returns the field with that name; the default for an empty name.
-    ///
-    /// # Errors
-    /// Returns a human-readable sentence fragment if there is none.
     pub fn from_word(word: &str) -> Result<Self, String> {
         let found = Self::ALL
             .into_iter()

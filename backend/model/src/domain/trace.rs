@@ -18,7 +18,6 @@ impl TraceContext {
     /// Size in bytes when stored.
     pub const BYTES: usize = 25;
 
-    /// Parses a `traceparent` header; returns `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, span, flags) =
@@ -38,7 +37,6 @@ impl TraceContext {
         })
     }
 
-    /// Returns the bytes of trace, span and flags.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..16].copy_from_slice(&self.trace);

@@ -1,9 +1,9 @@
-//! The register of stored times that move when the clock is set, so that each wait keeps its
-//! length.
+//! The register of stored times that move when the clock is set, so that each waiting time keeps
+//! its length.
 //!
-//! All other times stay: dates of past events, and times of day that someone chose, such as the end
-//! of a silence. Every kind of record is registered, even without a time that moves; a test
-//! compares the register with every time in the domain.
+//! All other times stay unchanged: dates of past events, and times of day chosen by a user, such as
+//! the end of a silence. Every kind of record is registered, even if it has no time that moves. A
+//! test compares the register with every time in the domain.
 
 use crate::domain::{
     Attempt, AuditEntry, BudgetWindow, Calendar, CauseMark, Client, Contact, Delivery,
@@ -15,15 +15,13 @@ use crate::domain::{
 
 /// A value with times that may move with the clock.
 pub trait Shift {
-    /// Whether it has times that move.
     const MOVES: bool = true;
 
-    /// Moves its times by a clock step, in milliseconds.
     fn shift(&mut self, by_ms: i64);
 }
 
 impl Shift for i64 {
-    /// Leaves the minimum and the maximum unchanged, since they mean "never".
+    /// Leaves the minimum and the maximum unchanged, because they mean "never".
     fn shift(&mut self, by_ms: i64) {
         if *self != Self::MIN && *self != Self::MAX {
             *self = self.saturating_add(by_ms);
@@ -126,7 +124,7 @@ impl Shift for HeldBy {
             | HoldKind::Group
             | HoldKind::Flapping
             | HoldKind::Inhibition => self.until_ms.shift(by_ms),
-            // These end at a time of day, or at no known time.
+            // These holds end at a time of day, or have no known end.
             HoldKind::Suppressed | HoldKind::Silence | HoldKind::ActiveTimes => {}
         }
     }
@@ -139,7 +137,7 @@ impl Shift for Response {
         self.queued.shift(by_ms);
         let review_ms = self.review_ms;
         self.review_ms.shift(by_ms);
-        // Its hold may end at a time of day; an early evaluation is harmless.
+        // The hold may end at a time of day; an early evaluation is harmless.
         if self.state == ResponseState::Held {
             self.review_ms = self.review_ms.min(review_ms);
         }

@@ -30,7 +30,7 @@ fn event(severity: Option<Severity>, status: Option<Status>, timestamp_ms: i64) 
     }
 }
 
-/// Applies events one after another and returns all occurrences, oldest first.
+/// Applies events in sequence and returns all occurrences, oldest first.
 fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
     let mut all: Vec<Occurrence> = Vec::new();
     let mut now_ms = 0;

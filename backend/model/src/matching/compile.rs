@@ -21,8 +21,8 @@ const VALUES_MAX: usize = 500;
 /// Maximum size of a text to compare with, in bytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 
-/// Memory sizes for compiled regular expressions, in bytes; each expression is charged the smallest
-/// that suffices.
+/// Memory sizes for compiled regular expressions, in bytes. Each expression is charged the smallest
+/// sufficient size.
 const PATTERN_MEMORY_BYTES: [usize; 4] = [8 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024];
 /// Maximum memory for all regular expressions of a query, in bytes.
 const PATTERNS_MEMORY_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -35,7 +35,6 @@ const PATTERN_COST: usize = 64;
 
 const VIOLATIONS_MAX: usize = 100;
 
-/// A validated query, ready for matching.
 #[derive(Debug, Clone)]
 pub struct CompiledQuery {
     pub(super) root: Node,
@@ -145,8 +144,6 @@ impl Comparison {
     }
 }
 
-/// Validates and compiles a query.
-///
 /// # Errors
 /// Returns all violations, at most 100; paths are relative to the query, such as
 /// `clause.and.clauses[1].equals.field`.
@@ -221,7 +218,7 @@ impl Compiler {
         if clauses.is_empty() {
             self.add_violation(
                 format!("{path}.{word}.clauses"),
-                "needs at least one clause",
+                "requires at least one clause",
             );
             return None;
         }
@@ -324,7 +321,10 @@ impl Compiler {
         path: &str,
     ) -> Option<Vec<Operand>> {
         if literals.is_empty() || literals.len() > VALUES_MAX {
-            let message = format!("needs 1 to {VALUES_MAX} values, but has {}", literals.len());
+            let message = format!(
+                "requires 1 to {VALUES_MAX} values, but has {}",
+                literals.len()
+            );
             self.add_violation(format!("{path}.values"), message);
             return None;
         }
@@ -392,7 +392,7 @@ impl Compiler {
         None
     }
 
-    /// Checks that the text is not empty or too long, and that the field can contain texts.
+    /// Checks that the string is not empty or too long, and that the field can contain strings.
     fn is_text(&mut self, text: &str, holds: ValueType, path: &str) -> bool {
         if text.is_empty() {
             self.add_violation(

@@ -1,4 +1,4 @@
-//! Conditions on JSON documents, with the clauses of queries: a field is a path to a member.
+//! Conditions on JSON documents, with the clauses of queries. A field is a path to a member.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,6 @@ const INSIDE: &str = "metadata.";
 pub struct DocumentQuery(CompiledQuery);
 
 impl DocumentQuery {
-    /// Validates and compiles a condition.
-    ///
-    /// # Errors
-    /// Returns all violations; paths start at the clause.
     pub fn compile(clause: &Clause) -> Result<Self, Vec<Violation>> {
         let clause = scope_to_member(clause);
         let compiled = compile(&Query { clause });
@@ -109,7 +105,7 @@ impl Document {
     fn weight(&self, path: &str) -> usize {
         let steps = path.split('.').count();
         let first = path.split('.').next().unwrap_or_default();
-        // Names may contain dots, so it may be any name that starts like this.
+        // Names may contain dots, so any name that starts like this may be meant.
         let begin = self.weights.range(first.to_owned()..);
         let begin = begin.take_while(|(name, _)| name.starts_with(first));
         let weights = begin.filter(|(name, _)| path.starts_with(name.as_str()));
@@ -126,7 +122,8 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// Converts a JSON value. Its depth is bounded, since the parser of bodies refuses deeper nesting.
+/// Converts a JSON value. Its depth is bounded, because the parser of bodies refuses deeper
+/// nesting.
 fn to_value(value: &serde_json::Value) -> Value {
     match value {
         serde_json::Value::Null => Value::Null,

@@ -1,4 +1,4 @@
-//! Explains clause by clause why a query matches an occurrence or not.
+//! Explains, clause by clause, why a query does or does not match an occurrence.
 
 use super::compile::{Comparison, CompiledQuery, Node};
 use super::field::{Field, FieldValue, ValueType};
@@ -13,11 +13,11 @@ pub struct ClauseEvaluation {
     pub kind: &'static str,
     /// The field; empty for a combination.
     pub field: String,
-    /// The value it compares with, as its author wrote it.
+    /// The value to compare with, as written by the author.
     pub expected: Option<Value>,
-    /// The value in the occurrence, a list if there are several; `None` if the field is missing.
+    /// The value in the occurrence, as a list if there are several; `None` if the field is missing.
     pub actual: Option<Value>,
-    /// Whether it matches; false if unknown.
+    /// Whether the clause matches; false if unknown.
     pub result: bool,
     /// Whether the result is unknown because it depends on a field whose value is not known.
     pub unknown: bool,
@@ -25,7 +25,7 @@ pub struct ClauseEvaluation {
 }
 
 impl ClauseEvaluation {
-    /// Whether it matches; `None` if unknown.
+    /// Whether the clause matches; `None` if unknown.
     pub fn verdict(&self) -> Option<bool> {
         (!self.unknown).then_some(self.result)
     }
@@ -87,7 +87,8 @@ fn explain_clause(
     }
 }
 
-/// Returns `decides` if any clause has that result; otherwise the opposite, if all are known.
+/// Returns `decides` if any clause has that result. Otherwise returns the opposite if all results
+/// are known.
 fn any_or_opposite(decides: bool, clauses: &[ClauseEvaluation]) -> Option<bool> {
     if clauses.iter().any(|it| it.verdict() == Some(decides)) {
         return Some(decides);

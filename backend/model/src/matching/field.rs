@@ -21,7 +21,7 @@ pub enum Field {
     Assignee,
     Count,
     StartTime,
-    /// The newest timestamp of a sender; also called `timestamp`.
+    /// The newest timestamp set by a sender; also called `timestamp`.
     LastSeen,
     Dimension(String),
     /// A metadata field; dots reach into nested objects.
@@ -34,7 +34,7 @@ pub enum Field {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FieldValue<'a> {
     Text(&'a str),
-    /// A number; severity and status by order, times in milliseconds since 1970.
+    /// A number. Severity and status are compared by order, times in milliseconds since 1970.
     Number(f64),
     Bool(bool),
 }
@@ -72,10 +72,6 @@ impl Field {
         FIXED.map(|(name, _)| name)
     }
 
-    /// Parses the name of a field.
-    ///
-    /// # Errors
-    /// Returns a human-readable sentence fragment if it is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("is required: the field to check".into());
@@ -103,7 +99,8 @@ impl Field {
     /// Parses the name of a field by which occurrences can be grouped.
     ///
     /// # Errors
-    /// Returns why it is invalid or cannot be shared, as a clause of an error message.
+    /// Returns the reason why the field is invalid or cannot be shared, as a clause of an error
+    /// message.
     pub fn parse_shared(text: &str) -> Result<Self, String> {
         let field = Self::parse(text)?;
         match field {
@@ -128,7 +125,7 @@ impl Field {
         }
     }
 
-    /// Whether it keeps its value when the event is sent again.
+    /// Whether the field keeps its value when the event is sent again.
     pub fn is_retained(&self) -> bool {
         !matches!(self, Self::Count | Self::LastSeen)
     }
@@ -151,7 +148,7 @@ impl Field {
         }
     }
 
-    /// Whether any value of the field passes the test. False if the event lacks the field.
+    /// Whether any value of the field passes the test. False if the event does not have the field.
     pub fn any(
         &self,
         occurrence: &Occurrence,

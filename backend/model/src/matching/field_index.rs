@@ -33,7 +33,7 @@ impl FieldIndex {
         queries.push(query);
     }
 
-    /// Builds what [`FieldIndex::add`] needs.
+    /// Builds the data that [`FieldIndex::add`] requires.
     ///
     /// # Errors
     /// Returns an error if there are too many parts for one automaton; queries that require parts
@@ -48,7 +48,7 @@ impl FieldIndex {
         Ok(())
     }
 
-    /// Adds the queries that require this value; some may require more than that.
+    /// Adds the queries that require this value. Some of them may require further values.
     pub(super) fn add(&self, found: FieldValue<'_>, candidates: &mut Vec<usize>) {
         match found {
             FieldValue::Text(text) => {

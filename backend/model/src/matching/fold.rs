@@ -1,4 +1,4 @@
-//! Case-insensitive comparison of texts.
+//! Case-insensitive comparison of strings.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use caseless::Caseless;
 use memchr::memmem::Finder;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A text folded once for many comparisons.
+/// A string folded once for many comparisons.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FoldedText(String);
 
 impl FoldedText {
-    /// Folds a text by Unicode's full case folding.
+    /// Folds a string by Unicode's full case folding.
     pub fn new(text: &str) -> Self {
         Self(fold(text).into_owned())
     }
@@ -50,7 +50,7 @@ impl FoldedText {
     }
 }
 
-/// A folded text to search for in many others.
+/// A folded string to search for in many other strings.
 #[derive(Debug, Clone)]
 pub struct Part {
     text: FoldedText,
@@ -69,7 +69,7 @@ impl Part {
         &self.text
     }
 
-    /// Whether another text, already folded, contains it.
+    /// Whether another string, already folded, contains this one.
     pub fn is_contained_in(&self, folded: &str) -> bool {
         self.finder.find(folded.as_bytes()).is_some()
     }
@@ -82,7 +82,7 @@ pub fn fold_name(name: &str) -> String {
     visible.nfd().default_case_fold().nfd().collect()
 }
 
-/// Folds a text, without a copy if it is already folded.
+/// Folds a string, without a copy if it is already folded.
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return if text.bytes().any(|byte| byte.is_ascii_uppercase()) {

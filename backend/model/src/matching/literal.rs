@@ -14,7 +14,7 @@ use crate::domain::{Clause, Literal, Severity, Status};
 /// A literal prepared for comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
-    /// A text, with the number it parses as, for fields that may contain either.
+    /// A string, with the number that it parses as, for fields that may contain either.
     Text(FoldedText, Option<f64>),
     Number(f64),
     Bool(bool),
@@ -115,7 +115,7 @@ impl Operand {
 pub struct Operands {
     all: Vec<Operand>,
     texts: HashSet<String>,
-    /// The numbers that texts parse as; not compared with fields that contain texts.
+    /// The numbers that strings parse as. They are not compared with fields that contain strings.
     numbers_of_texts: HashSet<u64>,
     numbers: HashSet<u64>,
 }
@@ -175,7 +175,7 @@ pub(super) fn bits(number: f64) -> u64 {
 }
 
 /// Returns obvious time bounds of a condition, in milliseconds since 1970: the earliest last-seen
-/// time, and the time before which it was opened.
+/// time, and the time before which the occurrence was opened.
 pub fn time_bounds(clause: &Clause) -> (Option<i64>, Option<i64>) {
     let moment = |literal: &Literal| match Operand::new(literal, ValueType::Time) {
         #[expect(clippy::cast_possible_truncation, reason = "saturates, as a bound may")]
@@ -209,7 +209,7 @@ fn bool_literal(flag: bool) -> &'static str {
 }
 
 fn parse_time_ms(text: &str) -> Option<f64> {
-    // Checking one character of the date avoids the parser for most texts.
+    // Checking one character of the date avoids the parser for most strings.
     if text.as_bytes().get(4) != Some(&b'-') {
         return None;
     }

@@ -16,7 +16,7 @@ enum OracleValue {
     Bool(bool),
 }
 
-fn folded(text: &str) -> String {
+fn fold_case(text: &str) -> String {
     text.to_lowercase().replace('\u{df}', "ss")
 }
 
@@ -104,15 +104,15 @@ fn step(field: &str, word: &str) -> Option<f64> {
 
 fn equal(field: &str, held: &OracleValue, is_text: bool, literal: &Literal) -> bool {
     match (held, literal) {
-        (OracleValue::Text(held), Literal::Text(text)) => folded(held) == folded(text),
+        (OracleValue::Text(held), Literal::Text(text)) => fold_case(held) == fold_case(text),
         (OracleValue::Text(held), Literal::Number(value)) if is_text => *held == value.to_string(),
         (OracleValue::Text(held), Literal::Number(value)) => number(held) == Some(*value),
-        (OracleValue::Text(held), Literal::Bool(flag)) => folded(held) == flag.to_string(),
+        (OracleValue::Text(held), Literal::Bool(flag)) => fold_case(held) == flag.to_string(),
         (OracleValue::Number(held), Literal::Text(text)) => {
             step(field, text).or_else(|| number(text)) == Some(*held)
         }
         (OracleValue::Number(held), Literal::Number(value)) => Some(held) == Some(value),
-        (OracleValue::Bool(held), Literal::Text(text)) => held.to_string() == folded(text),
+        (OracleValue::Bool(held), Literal::Text(text)) => held.to_string() == fold_case(text),
         (OracleValue::Bool(held), Literal::Bool(flag)) => held == flag,
         (OracleValue::Number(_), Literal::Bool(_)) | (OracleValue::Bool(_), Literal::Number(_)) => {
             false
@@ -131,7 +131,7 @@ fn above(field: &str, held: &OracleValue, literal: &Literal) -> Option<std::cmp:
         (OracleValue::Number(held), Some(wanted), _) => held.partial_cmp(&wanted),
         (OracleValue::Text(held), Some(wanted), _) => number(held)?.partial_cmp(&wanted),
         (OracleValue::Text(held), None, Literal::Text(text)) => {
-            Some(folded(held).cmp(&folded(text)))
+            Some(fold_case(held).cmp(&fold_case(text)))
         }
         _ => None,
     }
@@ -143,7 +143,7 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
         values.iter().any(|value| test(value, is_text))
     };
     let text = |held: &OracleValue| match held {
-        OracleValue::Text(text) => folded(text),
+        OracleValue::Text(text) => fold_case(text),
         OracleValue::Number(number) => number.to_string(),
         OracleValue::Bool(flag) => flag.to_string(),
     };
@@ -164,12 +164,16 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
         Clause::LessAndEquals(field, literal) => any(field, &|held, _| {
             above(field, held, literal).is_some_and(std::cmp::Ordering::is_le)
         }),
-        Clause::Contains(field, part) => any(field, &|held, _| text(held).contains(&folded(part))),
-        Clause::StartsWith(field, part) => {
-            any(field, &|held, _| text(held).starts_with(&folded(part)))
+        Clause::Contains(field, part) => {
+            any(field, &|held, _| text(held).contains(&fold_case(part)))
         }
-        Clause::EndsWith(field, part) => any(field, &|held, _| text(held).ends_with(&folded(part))),
-        // The only patterns generated here are a text between two others.
+        Clause::StartsWith(field, part) => {
+            any(field, &|held, _| text(held).starts_with(&fold_case(part)))
+        }
+        Clause::EndsWith(field, part) => {
+            any(field, &|held, _| text(held).ends_with(&fold_case(part)))
+        }
+        // The only patterns generated here are a string between two other strings.
         Clause::Matches(field, pattern) => {
             let part = pattern.trim_matches(['.', '*']);
             any(field, &|held, _| {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::domain::{Severity, Status};
 
-/// Maximum number of keys for a query; one with more is always evaluated.
+/// Maximum number of keys for a query. A query with more keys is always evaluated.
 const KEYS_MAX: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -19,11 +19,11 @@ pub(super) struct Key<'a> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RequiredValue<'a> {
-    /// This text, folded.
+    /// This string, folded.
     Text(&'a str),
-    /// This number, or a text that parses as it.
+    /// This number, or a string that parses as this number.
     Number(f64),
-    /// A text that contains this one, folded.
+    /// A string that contains this one, folded.
     Part(&'a FoldedText),
 }
 
@@ -31,13 +31,13 @@ pub(super) enum RequiredValue<'a> {
 /// such keys.
 pub(super) fn required_keys(node: &Node) -> Option<Vec<Key<'_>>> {
     let keys = match node {
-        // A negation matches nearly everything.
+        // A negation matches nearly every occurrence.
         Node::Not(_) => return None,
         Node::Or(nodes) => {
             let all: Option<Vec<_>> = nodes.iter().map(required_keys).collect();
             all?.concat()
         }
-        // Any clause suffices; the rarest is best.
+        // Any clause is sufficient; the rarest one is best.
         Node::And(nodes) => nodes
             .iter()
             .filter_map(required_keys)

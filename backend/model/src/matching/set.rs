@@ -13,9 +13,9 @@ use crate::domain::Occurrence;
 
 /// Compiled queries with their keys.
 ///
-/// Most queries can only match if some field contains a certain text, part of a text or number;
-/// these are looked up by the values of the occurrence and only then evaluated. The others, such as
-/// a lone `not` or a comparison of numbers, are always evaluated.
+/// Most queries can only match if a field contains a certain string, part of a string or number.
+/// These queries are looked up by the values of the occurrence and only then evaluated. Other
+/// queries, such as a lone `not` or a comparison of numbers, are always evaluated.
 #[derive(Debug, Clone)]
 pub struct TriggerSet<K> {
     queries: Vec<(K, CompiledQuery)>,
@@ -111,7 +111,7 @@ impl Fields {
             .try_for_each(|(_, index)| index.finish())
     }
 
-    /// Adds the queries that require something the occurrence contains.
+    /// Adds the queries that require a value that the occurrence contains.
     fn add(&self, occurrence: &Occurrence, candidates: &mut Vec<usize>) {
         let mut visit = |places: &[usize]| {
             for place in places {

@@ -1,12 +1,12 @@
-//! An occurrence being matched, with a cache of folded texts and a count of the work done.
+//! The occurrence to match, with a cache of folded strings and a count of the work done.
 
 use std::cell::{Cell, RefCell};
 
 use super::fold::{FoldedText, fold};
 use crate::{domain::Occurrence, effort};
 
-/// Minimum length of a text whose folded form is cached, in bytes. Shorter ones are cheaper to fold
-/// than to look up.
+/// Minimum length of a string whose folded form is cached, in bytes. Folding a shorter string is
+/// cheaper than a lookup.
 const CACHED_FROM: usize = 256;
 /// Bytes compared between checks whether the caller has disconnected.
 const CHECK_EVERY: usize = 512 * 1024;
@@ -17,7 +17,7 @@ const COMPARE_BYTES: usize = 64;
 #[derive(Debug)]
 pub struct Subject<'a> {
     pub(super) occurrence: &'a Occurrence,
-    /// Folded forms of long texts by address, which is stable while the occurrence is borrowed.
+    /// Folded forms of long strings by address, which is stable while the occurrence is borrowed.
     folded: RefCell<Vec<(usize, Box<str>)>>,
     compared: Cell<usize>,
     is_over: Cell<bool>,
@@ -33,7 +33,6 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Records that `bytes` more bytes were compared.
     pub(super) fn spend(&self, bytes: usize) {
         let compared = self.compared.get().saturating_add(bytes + COMPARE_BYTES);
         if compared < CHECK_EVERY {

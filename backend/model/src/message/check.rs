@@ -18,7 +18,7 @@ pub fn check_message(
         .collect()
 }
 
-/// Returns the violations of snippets: of their names and sizes, and of those that are valid in no
+/// Returns the violations of snippets: invalid names and sizes, and snippets that are valid in no
 /// language. Paths start with `templates`.
 pub fn check_snippets(snippets: &Snippets) -> Vec<Violation> {
     const FIELD: &str = "templates";

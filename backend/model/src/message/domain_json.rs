@@ -8,7 +8,6 @@ use crate::domain::{Clause, Literal, Trigger, Value, value::Fields};
 /// The largest number up to which all integers are exact as doubles.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Converts a value; integers are written without a fraction.
 pub fn value(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
@@ -20,7 +19,7 @@ pub fn value(value: &Value) -> Json {
     }
 }
 
-/// Formats a value on its own: a text as it is, anything else as JSON.
+/// Formats a single value: a string unchanged, any other value as JSON.
 pub fn text(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),

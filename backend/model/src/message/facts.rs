@@ -14,10 +14,11 @@ use crate::{
 };
 const HEADLINE_CHARACTERS_MAX: usize = 200;
 
-/// Maximum length of a title, in characters; every receiver that limits titles accepts this.
+/// Maximum length of a title, in characters. All receivers with a limit on titles accept this
+/// length.
 const TITLE_CHARACTERS_MAX: usize = 100;
 
-/// Maximum length of texts when a template is filled in its simplest form.
+/// Maximum length of strings when a template is rendered in its simplest form.
 const SIMPLE_CHARACTERS_MAX: usize = 200;
 
 const RULE_MESSAGE: &str = "the rule's message";
@@ -35,7 +36,7 @@ pub struct ExceededLimit {
 pub struct Facts<'a> {
     pub content: &'a Content,
     pub context: &'a Context<'a>,
-    /// One line that shows what happened, with a count for a group; never empty.
+    /// One line that shows the problem, with a count for a group; never empty.
     pub headline: String,
     /// The values of the dimensions other than `severity`, joined.
     pub entity: String,
@@ -86,7 +87,7 @@ impl<'a> Facts<'a> {
             variables: None,
         };
         let own = &around.links.template;
-        // A digest has no single link.
+        // A digest does not have a single link.
         if content.digest.is_none() {
             facts.link = around.links.content_link(content, facts.timestamp_ms());
         }
@@ -139,7 +140,7 @@ impl<'a> Facts<'a> {
         self.content.is_closing()
     }
 
-    /// Returns the occurrence; for a group or a digest, its representative.
+    /// Returns the occurrence. For a group or a digest, returns its representative.
     pub fn occurrence(&self) -> &'a Occurrence {
         &self.content.occurrence
     }
@@ -169,19 +170,19 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether nothing it reports is still open.
+    /// Whether all events that the message reports are closed.
     pub fn is_over(&self) -> bool {
         let group = self.content.group.as_ref();
         group.map_or(self.occurrence().status == Status::Closed, |it| it.is_over)
     }
 
-    /// Whether everything open that it reports is acknowledged.
+    /// Whether all open events that the message reports are acknowledged.
     pub fn is_acknowledged(&self) -> bool {
         let group = self.content.group.as_ref();
         group.map_or(self.occurrence().acknowledged, |it| it.acknowledged)
     }
 
-    /// Returns the link with which its contact can acknowledge, if there is something to
+    /// Returns the link with which the contact can acknowledge, if there is an event to
     /// acknowledge.
     pub fn acknowledge_link(&self) -> Option<String> {
         let contact = self.content.contact.as_ref()?;
@@ -223,14 +224,14 @@ impl<'a> Facts<'a> {
         Some(members::lines(group, &self.link, headline))
     }
 
-    /// Renders a template of the destination; `None` if it is empty, fails or renders blank for this
-    /// event. The latter two add a warning.
+    /// Renders a template of the destination. `None` if the template is empty, fails or renders
+    /// blank for this event; the latter two add a warning.
     pub fn render(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
         self.render_as(self.language, what, source, escape)
     }
 
-    /// Renders a part of a request like [`Self::render`], except that it may be blank and includes no
-    /// templates.
+    /// Renders a part of a request like [`Self::render`], except that it may be blank and includes
+    /// no templates.
     pub fn fill_part(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
         self.render_with((self.language, &NO_SNIPPETS), what, source, escape)
     }
@@ -289,13 +290,13 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Renders a template of the destination with reduced variables: short texts, empty lists, and
-    /// every value escaped. `None` if that fails too.
+    /// Renders a template of the destination with reduced variables: short strings, empty lists,
+    /// and every value escaped. `None` if that fails too.
     pub fn render_reduced(&mut self, source: &str, escape: Escape) -> Option<String> {
         let snippets = self.context.snippets;
         let template = AnyTemplate::parse_with(self.language, source, snippets).ok()?;
         let mut json = self.make_variables();
-        // The receiver may have rejected the message because of a blank text.
+        // The receiver may have rejected the message because of a blank string.
         for path in ["/event/body", "/event/summary", "/rule/message"] {
             let text = json.pointer_mut(path);
             if let Some(text) = text.filter(|it| it.as_str().is_some_and(is_blank)) {
@@ -415,14 +416,13 @@ fn message_context(kind: &DestinationKind, language: TemplateLanguage) -> (Escap
     }
 }
 
-/// Whether a text has no visible characters.
 pub fn is_blank(text: &str) -> bool {
     let is_invisible = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
     text.chars()
         .all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
 }
 
-/// Truncates texts and empties lists.
+/// Truncates strings and empties lists.
 pub fn simplify(variables: &mut Value) {
     match variables {
         Value::String(text) => *text = cut::truncate_chars(text, SIMPLE_CHARACTERS_MAX),

@@ -7,7 +7,7 @@ use crate::domain::{Content, hold::SharedValue};
 const NAME: &str = "alertname";
 const THREAD: &str = "thread";
 
-/// Returns the labels, which are the same in every message of a thread whatever happens to its
+/// Returns the labels, which are the same in every message of a thread regardless of changes of its
 /// events.
 pub(super) fn labels(content: &Content, thread_id: String) -> BTreeMap<String, String> {
     let occurrence = &content.occurrence;

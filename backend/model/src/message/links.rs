@@ -9,7 +9,7 @@ use crate::domain::{Content, GroupId, Name, PagedContact, Secret, secret::MASK};
 /// The configuration of links in messages.
 #[derive(Debug, Clone, Default)]
 pub struct Links {
-    /// The base URL, used for `url` and as the start of `link`; if empty, both are empty.
+    /// The base URL, used for `url` and as the start of `link`. If empty, both are empty.
     pub base: String,
     /// The template of `link` for a page elsewhere; empty links to this service.
     pub template: String,
@@ -26,8 +26,8 @@ pub trait SignLinks: fmt::Debug + Send + Sync {
     /// same for the same thread and start.
     fn read(&self, thread: &str, since_ms: i64) -> (i64, Secret);
 
-    /// Returns the signature of a link with which a contact acknowledges a thread while the
-    /// response lasts.
+    /// Returns the signature of a link with which a contact acknowledges a thread until the
+    /// response ends.
     fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> Secret;
 
     /// Records that a message to a contact contains an acknowledgement link for a thread.
@@ -49,7 +49,7 @@ impl SignLinks for MaskedSigner {
 }
 
 impl Links {
-    /// Returns the links with masked signatures, for texts that are displayed rather than sent.
+    /// Returns the links with masked signatures, for text that is displayed rather than sent.
     #[must_use]
     pub fn with_masked_signatures(&self) -> Self {
         let masked = |signer: &Option<Arc<dyn SignLinks>>| {
@@ -74,7 +74,8 @@ impl Links {
         acknowledging.into_iter().chain(reading).collect()
     }
 
-    /// Returns the link to what a content reports, decided at `since_ms`; empty without a base URL.
+    /// Returns the link to the event or group of a content, decided at `since_ms`; empty without a
+    /// base URL.
     pub(super) fn content_link(&self, content: &Content, since_ms: i64) -> String {
         if self.base.is_empty() {
             return String::new();
@@ -90,8 +91,8 @@ impl Links {
         }
     }
 
-    /// Returns the link with which a contact acknowledges what a content reports; empty without a
-    /// base URL.
+    /// Returns the link with which a contact acknowledges the event or group of a content; empty
+    /// without a base URL.
     pub(super) fn acknowledge(&self, content: &Content, contact: &PagedContact) -> String {
         let signature = self.acknowledgement_link(content, contact);
         let Some(signature) = signature.filter(|_| !self.base.is_empty()) else {

@@ -12,7 +12,7 @@ const LISTED_MAX: usize = 20;
 /// Maximum length of the shared values in a headline, in characters.
 const SHARED_CHARACTERS_MAX: usize = 80;
 
-/// Returns one line about a group: the number of open members, what changed, and the most severe
+/// Returns one line about a group: the number of open members, the changes, and the most severe
 /// member.
 pub(super) fn headline(group: &GroupContent, worst: &str) -> String {
     let mut parts = Vec::new();

@@ -33,8 +33,8 @@ impl RenderError {
     }
 }
 
-/// The budget of rendering, in steps: each part of a template, list entry, name lookup, and 64
-/// bytes written or compared.
+/// The budget of rendering, in steps. Each part of a template, list entry and name lookup is a
+/// step, and so are each 64 bytes written or compared.
 ///
 /// All templates of a message or a document share a budget, so that the total cost is bounded as
 /// well.
@@ -56,7 +56,8 @@ impl Budget {
         Self::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 
-    /// Returns the budget of a template without variables, rendered to show what its author wrote.
+    /// Returns the budget of a template without variables, which is rendered to show its author's
+    /// text.
     pub fn for_blank() -> Self {
         Self::new(BLANK_STEPS_MAX, BLANK_STEPS_MAX, RENDERED_BYTES_MAX)
     }
@@ -98,8 +99,8 @@ impl Budget {
     /// Uses steps.
     ///
     /// # Errors
-    /// Returns [`RenderError::TooManySteps`] if not enough are left, and [`RenderError::TooSlow`]
-    /// if the caller has disconnected or its time is over.
+    /// Returns [`RenderError::TooManySteps`] if not enough steps are left, and
+    /// [`RenderError::TooSlow`] if the caller has disconnected or the time limit has passed.
     pub fn spend(&mut self, steps: usize) -> Result<(), RenderError> {
         self.used = self.used.wrapping_add(1);
         if self.used.is_multiple_of(CHECK_EVERY) && effort::is_over() {
@@ -120,7 +121,7 @@ impl Budget {
         self.spend(1 + bytes / STEP_BYTES)
     }
 
-    /// Charges for writing `bytes` after `written` ones.
+    /// Charges for writing `bytes` after `written` bytes.
     pub(super) fn write(&mut self, written: usize, bytes: usize) -> Result<(), RenderError> {
         if written + bytes > self.bytes_max {
             return Err(RenderError::TooLong(self.bytes_max));

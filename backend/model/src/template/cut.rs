@@ -1,4 +1,4 @@
-//! Truncates texts to the limits of providers.
+//! Truncates strings to the limits of providers.
 
 const MARK: char = '\u{2026}';
 

@@ -15,7 +15,7 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC
 /// Separates words for programs, and is invisible to readers.
 const WORD_JOINER: char = '\u{2060}';
 
-/// The names by which chats mention everyone, after an `@`.
+/// The names by which chats mention all members, after an `@`.
 const ROOMS: [&str; 7] = [
     "all", "channel", "everyone", "here", "online", "room", "team",
 ];
@@ -30,9 +30,9 @@ pub enum Escape {
     Json,
     /// For the value of a header: control characters and line breaks become spaces.
     Header,
-    /// For a path segment, or a value of a query or form: everything but letters, digits, `-`, `.`,
-    /// `_` and `~` is percent-encoded. A value of only dots, which would lead up the path, becomes
-    /// `_`.
+    /// For a path segment, or a value of a query or form: all characters except letters, digits,
+    /// `-`, `.`, `_` and `~` are percent-encoded. A value of only dots, which would lead up the
+    /// path, becomes `_`.
     Percent,
     /// For Slack text in a quoted JSON string.
     SlackJson,
@@ -176,7 +176,7 @@ pub fn escape_html(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Texts that chats treat as a mention, a link or a tag.
+    /// Strings that chats treat as a mention, a link or a tag.
     const HOSTILE: &str =
         "@all @Channel @here, @**all** <!channel> <users/all> [a](https://e) <at>x</at> [b]: x";
 

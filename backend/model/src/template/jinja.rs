@@ -1,6 +1,6 @@
 //! Jinja templates, parsed by `MiniJinja`: expressions, loops, conditions and filters. The cost of
-//! every construct is bounded by the template and its data; there are no files and no environment.
-//! Included templates become part of the text before it is parsed.
+//! every construct is bounded by the template and its data. There is no access to files or the
+//! environment. Included templates become part of the text before it is parsed.
 
 mod apply;
 mod arithmetic;
@@ -44,7 +44,7 @@ pub struct Jinja {
     /// The text with the templates that it includes.
     source: String,
     has_included: bool,
-    /// The names it uses without defining them, with the paths it reads inside.
+    /// The names that the template uses without defining them, with the paths that it reads inside.
     names: BTreeSet<String>,
 }
 
@@ -67,10 +67,6 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 impl Jinja {
-    /// Parses a template that may include snippets.
-    ///
-    /// # Errors
-    /// Returns the error and its position.
     pub fn parse(source: &str, snippets: &Snippets) -> Result<Self, TemplateError> {
         check_size(source)?;
         let whole = include::whole(source, &mut Included::new(source, snippets))?;
@@ -90,9 +86,6 @@ impl Jinja {
     }
 
     /// Checks the regular expressions that it contains as literals.
-    ///
-    /// # Errors
-    /// Returns the first error and its position.
     pub(super) fn check_patterns(&self) -> Result<(), TemplateError> {
         let found = scan::literal_patterns(&self.source);
         let patterns = found.iter().map(|(_, pattern)| pattern.as_str());
@@ -105,10 +98,6 @@ impl Jinja {
         }
     }
 
-    /// Renders the template with every value escaped.
-    ///
-    /// # Errors
-    /// Returns an error if a limit is exceeded or an expression fails.
     pub fn render(
         &self,
         data: &Value,
@@ -154,7 +143,6 @@ impl Jinja {
         Ok(text)
     }
 
-    /// Returns the custom variables of a destination that it uses, without their prefix.
     pub(super) fn own_values(&self) -> Vec<&str> {
         let names = self.names.iter();
         names.filter_map(|name| name.strip_prefix(VALUES)).collect()
@@ -166,12 +154,11 @@ impl Jinja {
     }
 }
 
-/// Checks a text without includes.
 fn check(source: &str) -> Result<(), TemplateError> {
     check::check(source, &parse_source(source)?)
 }
 
-/// Notes that the position of an error counts the lines of the included templates.
+/// Notes that the position of an error includes the lines of the included templates.
 fn counted(mut error: TemplateError, has_included: bool) -> TemplateError {
     if has_included {
         error.message += " (position including the included templates)";
@@ -222,7 +209,7 @@ fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Resu
     let is_markup = value.is_safe()
         && match place {
             Escape::Header => false,
-            // Values that the author marks as escaped are only kept if they are.
+            // Values that the author marks as escaped are only kept if they are escaped.
             Escape::Percent => {
                 let is_escaped = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
                 text.chars().all(is_escaped) && !text.trim_matches('.').is_empty()

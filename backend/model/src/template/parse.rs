@@ -8,19 +8,12 @@ const NESTING_MAX: usize = 32;
 const NAME_BYTES_MAX: usize = 512;
 
 impl Template {
-    /// Parses a template that includes no others. Line ends are kept; a line with only a section tag
-    /// or a comment is removed.
-    ///
-    /// # Errors
-    /// Returns the error and its position.
+    /// Parses a template that includes no other template. Line ends are kept. A line that contains
+    /// only a section tag or a comment is removed.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Self::parse_with(text, &NO_SNIPPETS)
     }
 
-    /// Parses a template that may include snippets.
-    ///
-    /// # Errors
-    /// Returns the error and its position.
     pub fn parse_with(text: &str, snippets: &Snippets) -> Result<Self, TemplateError> {
         check_size(text)?;
         Self::parse_inside(text, &mut Included::new(text, snippets))

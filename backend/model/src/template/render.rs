@@ -8,13 +8,13 @@ use super::{Budget, Escape, Part, RenderError, Template, budget::Limited, escape
 use crate::domain::value::list_index;
 
 impl Template {
-    /// Renders the template. A variable missing in the data is empty.
+    /// Renders the template. A variable that is missing in the data is empty.
     ///
-    /// A section is omitted if its value is missing, `null`, `false`, an empty text or an empty
-    /// list; it is repeated for each entry of a list.
+    /// A section is omitted if its value is missing, `null`, `false`, an empty string or an empty
+    /// list. It is repeated for each entry of a list.
     ///
     /// # Errors
-    /// Returns an error if a limit is exceeded, and then no text.
+    /// Returns an error, and no text, if a limit is exceeded.
     pub fn render(
         &self,
         data: &Value,
@@ -142,8 +142,8 @@ impl<'a, 'b> Renderer<'a, 'b> {
     }
 }
 
-/// Returns `None` if the value lacks the first part of the name, and `Some(None)` if the rest leads
-/// nowhere.
+/// Returns `None` if the value has no member for the first part of the name, and `Some(None)` if
+/// the remaining path does not exist.
 ///
 /// Since keys may contain dots, the longest prefix of the name that is a key is used. In a list, the
 /// first part of the name is the index of an entry.
@@ -201,7 +201,8 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-/// Formats a value as text: texts as they are, lists and objects as JSON, nothing for `null`.
+/// Formats a value as text: strings unchanged, lists and objects as JSON, `null` as an empty
+/// string.
 fn format_value<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str>, RenderError> {
     Ok(match value {
         Value::Null => Cow::Borrowed(""),

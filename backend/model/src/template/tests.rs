@@ -169,7 +169,7 @@ fn costly_templates_fail_quickly() {
         let begun = Instant::now();
         let rendered = template.render(&data, Escape::Html, &mut budget);
         assert!(rendered.is_err(), "{what} was rendered");
-        // An unoptimized build with other tests running takes some ten times as long.
+        // An unoptimized build that runs next to other tests takes about ten times as long.
         assert!(begun.elapsed() < Duration::from_secs(1), "{what}");
     }
 }

@@ -134,13 +134,11 @@ pub fn is_known(name: &str) -> bool {
 }
 
 impl Template {
-    /// Returns the custom variables of a destination that it uses, without their prefix.
     pub fn own_values(&self) -> Vec<&str> {
         let names = self.names().into_iter();
         names.filter_map(|name| name.strip_prefix(VALUES)).collect()
     }
 
-    /// Returns every name it uses, as written.
     pub fn names(&self) -> Vec<&str> {
         fn collect<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) {
             for part in parts {
@@ -160,7 +158,7 @@ impl Template {
 
     /// Returns the distinct variables that no event can have, in order of first use, at most 20.
     ///
-    /// Inside a section a name may also refer to a part of the section's value.
+    /// Inside a section, a name may also refer to a part of the section's value.
     pub fn unknown_variables(&self) -> Vec<String> {
         let mut unknown = Vec::new();
         collect(&self.parts, &mut Vec::new(), &mut unknown);
@@ -195,7 +193,7 @@ fn collect(parts: &[Part], around: &mut Vec<String>, unknown: &mut Vec<String>) 
             (Some((inverted, parts)), _) if inverted || name == "." => {
                 collect(parts, around, unknown);
             }
-            // Names inside an unknown section are unknown too; reporting the section is enough.
+            // Names inside an unknown section are unknown too. Reporting the section is sufficient.
             _ => {}
         }
     }

@@ -315,7 +315,7 @@ async fn deliveries_to_a_deleted_destination_are_cancelled() {
     world.start();
     world.live(SECOND).await;
     world.delete("hook").await;
-    // A recreated destination is a different one.
+    // A recreated destination is a new destination.
     world
         .destination("hook", receiver.url("/new"), DeliverySettings::default())
         .await;
@@ -377,7 +377,7 @@ async fn rate_limit_counts_possible_sends_of_other_nodes() {
     assert_eq!(receiver.count(), 0);
     world.live(MINUTE + 15 * SECOND).await;
     assert_eq!(receiver.count(), 3);
-    // No one else can have sent anything to a destination created since.
+    // No other process can have sent messages to a destination created since.
     let new = world.destination("new", receiver.url("/"), settings).await;
     world.notify(&new, 3).await;
     world.live(SECOND).await;

@@ -1,8 +1,8 @@
-//! Enforcement of budgets in a commit: the first delivery over budget waits for the end of the
-//! window, and from the second on they are folded into a digest.
+//! Enforcement of budgets in a commit. The first delivery over budget waits for the end of the
+//! window; from the second on, deliveries are folded into a digest.
 //!
-//! A digest exists from the first delivery folded into it, so nothing has to be collected later: at
-//! the end of its window it is due like any other delivery.
+//! A digest exists from the first delivery folded into it. At the end of its window it is due like
+//! any other delivery.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
@@ -22,8 +22,8 @@ use crate::{
     store::{EngineError, Stored},
 };
 
-/// The budgets involved in a commit, by destination; `None` for an unreadable one, which limits
-/// nothing.
+/// The budgets involved in a commit, by destination. `None` for an unreadable budget, which does
+/// not limit deliveries.
 pub(super) type Budgets = BTreeMap<RecordId, Option<BudgetSpending>>;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct BudgetSpending {
 }
 
 impl BudgetSpending {
-    /// Starts a new window if the last one is over.
+    /// Starts a new window if the last one has ended.
     fn roll(&mut self, per: Duration, now_ms: i64) {
         let until_ms = self.window.until_ms;
         let begun_ms = until_ms.saturating_sub(millis(per));
@@ -80,7 +80,7 @@ impl Ledger {
         behind: Option<RecordId>,
     ) -> Result<bool, EngineError> {
         let budget = destination.delivery.budget;
-        // Budgets that saving would reject today can exist from earlier versions.
+        // Earlier versions may have stored budgets that are rejected when saved today.
         let Some(budget) = budget.filter(|_| accepts_digests(&destination.kind)) else {
             return Ok(true);
         };
@@ -157,8 +157,8 @@ impl Ledger {
         Ok(plan.budgets.get_mut(&destination).and_then(Option::as_mut))
     }
 
-    /// Makes the first delivery over budget wait, since it may be the only one; folds more into a
-    /// digest.
+    /// Lets the first delivery over budget wait, because it may be the only one, and folds further
+    /// ones into a digest.
     async fn fold(
         &self,
         plan: &mut Plan,

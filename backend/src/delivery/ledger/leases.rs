@@ -60,20 +60,20 @@ pub(super) struct Backlog {
 pub(super) struct RemainingWork {
     pub(super) destination: RecordId,
     pub(super) due_ms: i64,
-    /// The index position before which nothing remains, if known.
+    /// The index position before which no deliveries remain, if known.
     pub(super) cursor: Option<Vec<u8>>,
     /// Attempts that may begin as soon as they are leased.
     places: usize,
     /// Whether a delivery with earlier attempts is due.
     pub(super) again: bool,
     pub(super) is_full: bool,
-    /// The state of the backlog; `None` if the first deliveries were taken.
+    /// The state of the backlog; `None` if the first deliveries were selected.
     pub(super) backlog: Option<Backlog>,
 }
 
 impl RemainingWork {
-    /// Whether a delivery may be leased now. One with earlier attempts is only leased if its
-    /// attempt can begin immediately: a second interruption counts against it.
+    /// Whether a delivery may be leased now. A delivery with earlier attempts is only leased if its
+    /// attempt can begin immediately, because a second interruption counts against it.
     fn admits(&mut self, delivery: &Delivery) -> bool {
         let is_again = delivery.attempts > 0;
         self.again |= is_again;
@@ -203,7 +203,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Leases a waiting delivery, unless it must continue to wait or gets no more attempts.
+    /// Leases a waiting delivery, unless it must continue to wait or gets no further attempts.
     #[expect(clippy::too_many_lines, reason = "one check after the other")]
     async fn plan_lease(
         &self,
@@ -234,7 +234,7 @@ impl Ledger {
             return Ok(());
         }
         let backoff = self.backoff(&delivery.value);
-        // While the total is below the limit, the interrupted ones need not be counted.
+        // While the total is below the limit, interrupted attempts need not be counted.
         let most = AttemptCounts::of(&delivery.value, attempts, 0);
         if backoff.is_exhausted(most, settings) || most.made >= CUT_OFFS_MAX {
             let cut_off = self.interrupted_count(delivery.value.id, attempts).await?;
@@ -290,7 +290,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Continues with a delivery whose lease expired, like after a failed attempt.
+    /// Continues with a delivery whose lease expired, as after a failed attempt.
     async fn plan_lost(
         &mut self,
         plan: &mut Plan,
@@ -348,7 +348,7 @@ impl Ledger {
             if free == 0 {
                 break;
             }
-            // Deliveries that become due in this commit may go first.
+            // Deliveries that become due in this commit may be sent first.
             let mut released = plan.released.iter();
             if released.any(|(id, is_any, _)| *is_any && *id == ready.destination.id) {
                 continue;
@@ -374,7 +374,7 @@ impl Ledger {
         Ok(due)
     }
 
-    /// Returns the first due deliveries, up to `wanted`, and what remains after them.
+    /// Returns the first due deliveries, up to `wanted`, and the remaining ones.
     async fn first(
         &self,
         ready: &Ready,
@@ -386,7 +386,8 @@ impl Ledger {
         if !ready.cursor.is_empty() {
             range.start.clone_from(&ready.cursor);
         }
-        // The entries include our own leases and those set aside; one more shows what follows.
+        // The entries include our own leases and skipped deliveries; one more shows the next
+        // delivery.
         let limit = wanted + ready.ours + 1;
         let mut left = RemainingWork::for_ready(ready);
         let mut keys = Vec::new();
@@ -405,7 +406,7 @@ impl Ledger {
         Ok((keys, left))
     }
 
-    /// Returns the deliveries of a backlog that go first, up to `wanted`, and what remains after them.
+    /// Returns the deliveries of a backlog to send first, up to `wanted`, and the remaining ones.
     async fn ranked(
         &mut self,
         ready: &Ready,
@@ -438,7 +439,7 @@ impl Ledger {
         let mut unreadable = Vec::new();
         let waiting = found.into_iter().filter_map(|(id, due_ms)| {
             let Some(rank) = self.ranks.get(destination, id) else {
-                // It is set aside when it is leased.
+                // It is skipped when it is leased.
                 unreadable.push((id, due_ms));
                 return None;
             };

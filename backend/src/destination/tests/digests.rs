@@ -167,7 +167,7 @@ fn rules_beyond_the_row_limit_are_counted_together() {
 }
 
 #[test]
-fn stateful_destinations_take_no_digests() {
+fn stateful_destinations_receive_no_digests() {
     use crate::domain::destination::{EventTemplates, PagerDuty};
     assert!(accepts_digests(&slack()));
     assert!(accepts_digests(&email("", "")));

@@ -205,7 +205,7 @@ async fn refused_calls_are_audited_once_a_minute_with_count() {
     };
     log.flush(false).await;
     for _ in 0..3 {
-        log.record_refused(jane(), "this needs the role `editor`");
+        log.record_refused(jane(), "this requires the role `editor`");
         log.flush(false).await;
     }
     assert_eq!(counts().await, [1]);

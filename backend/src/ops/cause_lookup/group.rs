@@ -30,7 +30,7 @@ pub async fn joinable_group(
     Ok(found.await?.pop().map(|(_, it)| it))
 }
 
-/// Returns a group as seen by decisions; `None` if there is no group, or none to join.
+/// Returns a group as seen by decisions; `None` if there is no group, or no group to join.
 pub async fn group_at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, EngineError> {
     let found = match ask {
         GroupRef::Key(key) => joinable_group(store, key).await?,
@@ -44,7 +44,7 @@ pub async fn group_at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, E
         && !is_notified_open
         && !has_any(store, Membership::Updated, group.id).await?
     {
-        // Nothing is open and no one is to be notified: the group is over.
+        // No member is open and no one is to be notified: the group has ended.
         return Ok(None);
     }
     let joins = group.accepts_members();

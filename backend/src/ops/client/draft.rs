@@ -42,7 +42,6 @@ impl ClientDraft {
 /// A partial update of a client; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct ClientEdit {
-    /// Rate limits; zero removes a limit.
     pub rates: Rates,
     pub dialects: Option<Vec<String>>,
     /// Expiry of the key; zero removes it.
@@ -61,7 +60,6 @@ pub(super) struct ValidatedDraft {
     pub(super) certificates: BTreeSet<CertificateName>,
 }
 
-/// The validated fields of an edit; `None` leaves a field unchanged.
 #[derive(Debug)]
 pub(super) struct ValidatedEdit {
     rates: Rates,
@@ -227,18 +225,20 @@ fn scope(
     }
 }
 
-/// Returns the restrictions without effect in a role: they would give a false sense of security.
+/// Returns the restrictions that have no effect in a role, and would give a false sense of
+/// security.
 fn scope_violations(role: Role, scope: &KeyScope) -> Vec<Violation> {
     let mut violations = Vec::new();
     if !scope.tags.is_empty() && !matches!(role, Role::Operator | Role::Editor) {
         let role = role.as_str();
         let message =
-            format!("is only for the roles operator and editor; this client has the role {role}");
+            format!("is allowed only for operators and editors; this client has the role {role}");
         violations.push(Violation::new("scopeTags", message));
     }
     if !scope.sources.is_empty() && role != Role::Ingest {
         let role = role.as_str();
-        let message = format!("is only for the role ingest; this client has the role {role}");
+        let message =
+            format!("is allowed only for the role ingest; this client has the role {role}");
         violations.push(Violation::new("scopeSources", message));
     }
     violations

@@ -1,5 +1,5 @@
 //! The keys of all clients in memory, kept up to date by the change log, so that an unknown key
-//! costs no read.
+//! requires no read.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -34,12 +34,12 @@ pub struct Caller {
     pub id: RecordId,
     pub name: Name,
     pub role: Role,
-    /// Dialects allowed in addition to the native API; an admin may use all.
+    /// Dialects allowed in addition to the native API. An admin may use all.
     pub dialects: BTreeSet<Dialect>,
     pub scope: Arc<KeyScope>,
     pub meter: Arc<Meter>,
-    /// Cancelled when the key is revoked. The guard ends calls then; only work that outlives its
-    /// call has to check this.
+    /// Cancelled when the key is revoked. The guard then ends calls; only work that outlives its
+    /// call has to check this token.
     pub revoked: CancellationToken,
     /// End of the session of a caller with a token; `None` for a client with its key.
     pub signed_in_until_ms: Option<i64>,
@@ -51,7 +51,7 @@ pub struct Keys {
     store: Store,
     clock: Arc<dyn Clock>,
     table: Mutex<Table>,
-    /// Held while the change log is read, so that waiting calls find the table up to date.
+    /// Held while the change log is read, so that waiting calls find an up-to-date table.
     following: tokio::sync::Mutex<()>,
 }
 
@@ -77,7 +77,7 @@ struct CachedKey {
 }
 
 impl CachedKey {
-    /// Creates the cached form of a key. `before` is the earlier cached form of the same key; all
+    /// Creates the cached form of a key. `before` is the earlier cached form of the same key. All
     /// keys of a client share the meter.
     fn new(
         client: Client,
@@ -196,7 +196,7 @@ impl Keys {
             let table = self.table();
             (self.lookup(&table, hash, from)?, table.followed)
         };
-        // With a shared store, another node may have revoked it.
+        // With a shared store, another node may have revoked the key.
         if found.is_some() && !engine.is_shared() {
             return Ok(found);
         }
@@ -274,11 +274,8 @@ impl Keys {
         }
     }
 
-    /// Like [`Keys::catch_up`], for every node that shares the store: a client that was revoked
-    /// before this call is accepted by none of them after it.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Keys::catch_up`].
+    /// Like [`Keys::catch_up`], for every node that shares the store: after this call, no node
+    /// accepts a client that was revoked before it.
     pub async fn catch_up_everywhere(&self) -> Result<(), Error> {
         self.catch_up().await?;
         let engine = self.store.engine();
@@ -345,8 +342,8 @@ impl Keys {
         }
     }
 
-    /// Applies the stored state of these clients, with the log at that position. Keys that were
-    /// deleted or replaced are no longer accepted, and their calls are ended.
+    /// Applies the stored state of these clients, read at that log position. Keys that were deleted
+    /// or replaced are no longer accepted, and their calls are ended.
     async fn apply_stored(&self, at: LogPosition, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
         let keys: Vec<_> = keys.into_iter().collect();
         let stored = self.store.get_many::<Client>(keys.clone()).await?;
@@ -420,7 +417,7 @@ impl Keys {
             return Ok(());
         }
         match self.store.apply(Lane::Bulk, changes).await {
-            // A client was revoked concurrently; the others are written next time.
+            // A client was revoked concurrently. The others are written next time.
             Ok(_) | Err(EngineError::Conflict(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -16,8 +16,8 @@ const THOUSANDTHS: i64 = 1_000;
 /// A meter of the calls and events of a client.
 ///
 /// A burst of one second's worth is allowed. A larger list of events is accepted once a full
-/// second's worth is available; the excess is waited for afterwards. So the rate holds over time,
-/// and no list is too long to be accepted.
+/// second's worth is available, and the excess delays later requests. The average rate is therefore
+/// within the limit, and every list is accepted regardless of its length.
 #[derive(Debug)]
 pub struct Meter {
     rates: Rates,
@@ -144,7 +144,7 @@ impl Bucket {
     }
 
     fn refill(&mut self, now_ms: i64) {
-        // A clock set back refills nothing.
+        // If the clock is set back, the bucket is not refilled.
         let passed_ms = now_ms.saturating_sub(self.at_ms).max(0);
         let more = passed_ms.saturating_mul(self.per_second);
         self.left = self.left.saturating_add(more).min(self.capacity());
@@ -170,7 +170,7 @@ fn exceeded_error(client: &Name, rate: Option<u32>, what: &str, wait: Duration) 
     let rate = rate.unwrap_or_default();
     Error::Exhausted {
         message: format!(
-            "`{client}` may send {rate} {what} per second; nothing in this request was accepted"
+            "`{client}` may send {rate} {what} per second; the whole request was rejected"
         ),
         retry_after: Some(wait),
     }
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(meter.try_events(60, 0), Ok(()));
         assert_eq!(meter.try_events(60, 0), Err(Duration::from_millis(200)));
         assert_eq!(meter.try_events(60, 200), Ok(()));
-        // A larger list waits for a full bucket and is paid for afterwards.
+        // A larger list waits for a full bucket, and its excess delays later lists.
         assert_eq!(meter.try_events(300, 200), Err(Duration::from_secs(1)));
         assert_eq!(meter.try_events(300, 1_200), Ok(()));
         assert_eq!(
@@ -202,7 +202,7 @@ mod tests {
             Err(Duration::from_millis(2_010))
         );
         assert_eq!(meter.try_events(1, 3_210), Ok(()));
-        // A clock set back neither refills nor drains the bucket.
+        // If the clock is set back, the bucket is neither refilled nor drained.
         assert_eq!(meter.try_events(1, 0), Err(Duration::from_millis(10)));
         let without = Meter::new(Rates::default(), 0);
         assert_eq!(without.try_events(1_000_000, 0), Ok(()));

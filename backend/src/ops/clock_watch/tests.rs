@@ -17,7 +17,7 @@ use crate::{
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// A process with a store that others may share.
+/// A process with a store that other processes may share.
 struct Process {
     store: Store,
     watch: ClockWatch,
@@ -182,7 +182,7 @@ async fn clock_steps_preserve_remaining_waits() {
         assert_eq!(process.left_ms().await, left_ms, "{by_ms}");
         assert_eq!(process.indexed_ms().await, left_ms[..4], "{by_ms}");
         process.check().await;
-        // A new process that knows only what is stored sees the same.
+        // A new process that reads only the stored data sees the same state.
         assert_eq!(world.start().await.left_ms().await, left_ms, "{by_ms}");
     }
 }
@@ -306,7 +306,7 @@ async fn nodes_that_detect_a_step_at_different_times_agree() {
         other.watch.apply_recorded().await.unwrap();
         assert_eq!(other.now_ms(), world.clock.now_ms());
         assert_eq!(other.left_ms().await[3], 2 * HOUR_MS, "{by_ms}");
-        // A new leader finds nothing left to do.
+        // A new leader finds no work left.
         other.apply().await;
         assert_eq!(leader.left_ms().await, other.left_ms().await);
     }
@@ -356,7 +356,7 @@ async fn decisions_spanning_a_step_conflict() {
     process.apply().await;
     let refused = process.store.apply(Lane::Bulk, decided).await;
     assert!(matches!(refused, Err(EngineError::Conflict(_))));
-    // A record read before the step and decided after it gives the same result.
+    // A record that was read before the step and decided after it gives the same result.
     let mut decided = process.store.changes();
     decided.update(&read, &read.value);
     let refused = process.store.apply(Lane::Bulk, decided).await;

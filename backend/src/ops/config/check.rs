@@ -1,4 +1,4 @@
-//! Checks of documents that need no access to the store.
+//! Checks of documents that require no access to the store.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -67,7 +67,7 @@ pub(super) fn check_role(changes: &[Change], role: Role) -> Result<(), Error> {
         .any(|it| it.kind == Settings::WORD && !matches!(it.action, Action::Unchanged));
     if changes_settings && role != Role::Admin {
         return Err(Error::PermissionDenied(format!(
-            "changing the settings needs the role `{}`; this key has the role `{}`",
+            "changing the settings requires the role `{}`; this key has the role `{}`",
             Role::Admin.as_str(),
             role.as_str()
         )));

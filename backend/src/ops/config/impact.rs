@@ -1,4 +1,4 @@
-//! Previews the effect of documents on notifications by replaying the last days.
+//! Previews the effect of documents on notifications by replaying the events of the past days.
 
 use std::{
     cmp::Reverse,
@@ -42,7 +42,7 @@ pub struct Impact {
     /// Message counts by destination, largest difference first.
     pub destinations: Vec<Counted>,
     pub no_longer_notified_count: usize,
-    /// The most severe occurrences that would no longer notify anyone.
+    /// The most severe occurrences that would no longer notify.
     pub no_longer_notified: Vec<Occurrence>,
     pub newly_notified_count: usize,
     pub occurrence_count: usize,
@@ -70,8 +70,8 @@ impl Impacts {
         }
     }
 
-    /// Previews the effect of applying the documents, and of deleting the owner's other resources,
-    /// on the last `days`; 0 selects the default.
+    /// Previews the effect on the past `days` of applying the documents and deleting the owner's
+    /// other resources. 0 selects the default number of days.
     ///
     /// # Errors
     /// Returns the errors of [`Configuration::apply`], [`Error::Invalid`] for too many days, and
@@ -88,7 +88,7 @@ impl Impacts {
         check::check_documents(documents, prune_owner)?;
         let days = if days == 0 { REPLAY_DAYS } else { days };
         let _turn = self.turn.try_acquire().map_err(|_busy| Error::Exhausted {
-            message: "another impact is being computed".into(),
+            message: "another preview is being computed".into(),
             retry_after: Some(RETRY_AFTER),
         })?;
         let stored = &self.configuration.store;
@@ -125,7 +125,7 @@ async fn shortest_repeat(store: &Store) -> Result<Option<Duration>, Error> {
     Ok(shortest)
 }
 
-/// Compares two replays of a timeline, up to where the shorter one ends.
+/// Compares two replays of a timeline, up to the end of the shorter one.
 fn compare_replays(
     timeline: &Timeline,
     before: &Replayed,

@@ -29,10 +29,6 @@ impl Contacts {
     }
 
     /// Revokes the feed URL of a contact and replaces it with a new one.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::NotFound`] if the contact does not exist.
     pub async fn rotate_feed(&self, name: &str) -> Result<Contact, Error> {
         let decide = async || {
             let found = resource::find::<Contact>(&self.store, name).await?;

@@ -1,4 +1,4 @@
-//! The identities of contact methods: given by authors, found again in earlier versions, or new.
+//! The identities of contact methods: set by authors, restored from earlier versions, or new.
 
 use bellwether_proto::v1;
 
@@ -22,8 +22,8 @@ pub(super) fn check(drafts: &[v1::ContactMethod], violations: &mut Violations) {
     }
 }
 
-/// Gives methods without an identity that of the stored method that they resemble most, or else a
-/// new one.
+/// Assigns identities to methods without one: the identity of the most similar stored method, or a
+/// new identity.
 pub(super) fn assign(methods: &mut [ContactMethod], before: &[ContactMethod]) {
     let resembles: [fn(&ContactMethod, &ContactMethod) -> bool; 3] = [
         |it, other| {
@@ -92,7 +92,7 @@ mod tests {
             ("a=call:1", "call:1 call:1", "a call"),
             ("a=push b=call", "b=push a=call", "b a"),
             ("a=push b=call", "a=mail call", "a b"),
-            // The identity of a removed method is not that of another one.
+            // The identity of a removed method is not reused for another one.
             ("mail=push", "mail", "mail-2"),
         ] {
             let mut found = methods(draft);

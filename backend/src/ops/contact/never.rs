@@ -48,7 +48,8 @@ pub(super) async fn warnings(
     Ok(warnings)
 }
 
-/// Whether there is a time at which the contact can be paged and, after the delay, the method used.
+/// Whether there is a time at which the contact can be paged and the method can be used after the
+/// delay.
 fn is_ever_usable(calendar: &LoadedCalendar, after_ms: i64, now_ms: i64) -> bool {
     let end_ms = now_ms.saturating_add(millis(CONTACT_CALENDAR_AHEAD));
     let found = calendar.spans_between(now_ms, end_ms);

@@ -354,9 +354,6 @@ fn numbers(word: &str) -> Vec<u8> {
 impl Deliveries {
     /// Parses the condition in a field of a request, and returns hints for its author; `None` for
     /// an empty text.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
     pub async fn condition(
         &self,
         field: &str,

@@ -116,9 +116,6 @@ impl Filter {
 impl Deliveries {
     /// Lists deliveries, newest first, and returns the token of the next page, which is empty at
     /// the end. A page may be short if it takes longer than [`PAGE_TIME_MAX`].
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] for an invalid page size or token.
     pub async fn list(
         &self,
         filter: &Filter,

@@ -125,9 +125,6 @@ impl Deliveries {
     /// Lists outstanding resolutions, newest occurrences first, and returns the token of the next
     /// page, which is empty at the end. A page may be short if it takes longer than
     /// [`PAGE_TIME_MAX`].
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] for an invalid page size or token.
     pub async fn obligations(
         &self,
         filter: &ObligationFilter,

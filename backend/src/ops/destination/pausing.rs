@@ -16,10 +16,6 @@ const DUE_AT: usize = 16;
 
 impl Destinations {
     /// Pauses a destination until it is resumed or edited. Has no effect if it is already paused.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if the destination does not exist, and an error if the store
-    /// fails.
     pub async fn pause(&self, name: &str, author: &Name) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
@@ -49,10 +45,6 @@ impl Destinations {
 
     /// Resumes a destination and makes its waiting deliveries due now, whether it was paused,
     /// failing or asked to wait.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if the destination does not exist, and an error if the store
-    /// fails.
     pub async fn resume(&self, name: &str) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();

@@ -168,9 +168,6 @@ impl Tester {
     }
 
     /// Renders the request of a message without sending it.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Self::test`].
     pub async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
         self.works.render(test).await
     }

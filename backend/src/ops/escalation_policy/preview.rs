@@ -31,9 +31,6 @@ impl PolicyPreview {
     }
 
     /// Simulates a draft from `start_ms` on; `None` means now.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations in the draft.
     pub async fn preview(
         &self,
         mut draft: v1::EscalationPolicy,

@@ -1,4 +1,4 @@
-//! The conditions between a match and a notification, as displayed.
+//! The conditions that must be met before a match notifies, as displayed.
 
 use super::{Gate, SentDelivery, sent::Pauses};
 use crate::{
@@ -59,15 +59,15 @@ pub(super) fn destination_paused(
     }
 }
 
-/// Returns the condition about the destination's message budget, whose excess goes into a digest or
-/// waits; `None` if everything was sent separately.
+/// Returns the condition about the destination's message budget. Messages above the budget are
+/// included in a digest or wait. `None` if all messages were sent separately.
 pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
     let details = sent.iter().filter_map(|it| {
         let name = &it.delivery.destination_name;
         if let Some(digest) = &it.digest {
             let (id, count) = (digest.id, digest.count);
             return Some(format!(
-                "`{name}` is notified in digest {id} of {count} messages"
+                "`{name}` is notified in digest {id}, which has {count} messages"
             ));
         }
         let is_held = it.delivery.folding == Folding::Alone && it.delivery.attempts == 0;

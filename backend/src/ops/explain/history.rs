@@ -175,7 +175,7 @@ fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryIte
         _ => ", which is in progress",
     };
     let (id, count) = (digest.id, digest.count);
-    let text = format!("{name} is notified in digest {id} of {count} messages{became}");
+    let text = format!("{name} is notified in digest {id}, which has {count} messages{became}");
     Some(HistoryItem {
         rule_name: Some(rule.rule_name.clone()),
         delivery: Some(digest.id),

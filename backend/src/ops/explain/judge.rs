@@ -189,7 +189,7 @@ impl Judge<'_> {
                 let detail = if now { "" } else { "an update or a repeat" };
                 Reason::notified(rule.shadow, detail).to(rule)
             }
-            // If everything is already reported, nothing is wrong.
+            // If all changes are already reported, no notification is missing.
             Some(held) if matched || is_for_open_only && !is_repeat => held,
             _ if !matched => no_match_reason(&triggers, now),
             _ => Reason::new(

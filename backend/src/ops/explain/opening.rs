@@ -107,7 +107,7 @@ impl Judge<'_> {
     }
 
     /// Returns the result of a trigger: the matching one in the revision recorded in the messages,
-    /// another one as it was in force.
+    /// any other one as it was in force.
     fn trigger_at_opening(
         &mut self,
         name: &Name,

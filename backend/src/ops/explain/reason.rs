@@ -13,9 +13,9 @@ pub struct Reason {
     /// Time until which the notification is held or prevented, in milliseconds since the epoch.
     pub until_ms: Option<i64>,
     pub destinations: Vec<Name>,
-    /// Escalation policy that was started, or is started then.
+    /// Escalation policy that was started, or that is started at that time.
     pub escalation_policy: Option<Name>,
-    /// Condition under which a pending message is sent; `None` if none is pending.
+    /// Condition under which a pending message is sent; `None` if no message is pending.
     pub condition: Option<&'static str>,
     /// Details such as the holds or the trigger that matched.
     pub detail: String,
@@ -85,8 +85,8 @@ impl Reason {
         }
     }
 
-    /// Returns the reason why the rule's last pending message was skipped; `None` if it was sent, or
-    /// none was ever pending.
+    /// Returns the reason why the rule's last pending message was skipped; `None` if it was sent,
+    /// or if there was none.
     pub(super) fn skipped(occurrence: &Occurrence, rule: RecordId) -> Option<Self> {
         let mut changes = occurrence.hold_changes.iter().rev();
         let detail = describe_skip(changes.find(|it| it.rule == rule)?)?;
@@ -110,7 +110,7 @@ impl Reason {
                 format!("Would not notify: {detail}")
             }
             ReasonCode::Prevented | ReasonCode::Edited => {
-                format!("A trigger matched, but nothing was sent: {detail}")
+                format!("A trigger matched, but no message was sent: {detail}")
             }
             ReasonCode::NoRule => format!("The rule was {detail}"),
             ReasonCode::Unknown => format!("Unknown: {detail}"),
@@ -194,7 +194,7 @@ mod tests {
             (of(Code::Recorded, MATCHED), true, "Would only record the notification (dry run)"),
             (of(Code::Skipped, DISABLED), false, "Skipped: the rule was disabled"),
             (of(Code::Prevented, DISABLED), false,
-                "A trigger matched, but nothing was sent: the rule was disabled"),
+                "A trigger matched, but no message was sent: the rule was disabled"),
             (of(Code::Prevented, DISABLED).until(Some(0)), true,
                 "Would not notify: the rule was disabled, until 1970-01-01 00:00:00 UTC"),
             (of(Code::NoRule, "deleted at noon"), false, "The rule was deleted at noon"),

@@ -94,7 +94,8 @@ async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, 
         .collect())
 }
 
-/// Returns the notifications of a rule, oldest first. Deliveries sent again by hand do not count.
+/// Returns the notifications of a rule, oldest first. Deliveries that were resent manually do not
+/// count.
 pub(super) fn notifications(
     notified: Option<&Notified>,
     sent: &[SentDelivery],

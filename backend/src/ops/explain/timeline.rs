@@ -1,4 +1,5 @@
-//! The decisions about an occurrence that can still be explained, and its state at each.
+//! The decisions about an occurrence that can still be explained, and the state of the occurrence
+//! at each of them.
 
 use crate::{
     domain::{Field, Name, Occurrence, Severity, Status},
@@ -13,7 +14,7 @@ pub(super) struct Point {
     pub(super) last: bool,
 }
 
-/// The state of an occurrence at a decision, as far as known.
+/// The state of an occurrence at a decision, with unknown parts marked.
 #[derive(Debug, Clone)]
 pub(super) struct PastState {
     pub(super) occurrence: Occurrence,
@@ -36,7 +37,7 @@ impl PastState {
         }
     }
 
-    /// Returns whether the occurrence still has the value that the field had then.
+    /// Returns whether the occurrence still has the value that the field had at the decision.
     pub(super) fn knows(&self, field: &field::Field) -> bool {
         use field::Field as F;
         match field {

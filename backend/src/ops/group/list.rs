@@ -33,7 +33,7 @@ pub struct GroupView {
     pub acknowledged: bool,
 }
 
-/// A filter for groups; empty fields match everything.
+/// A filter for groups. Empty fields match all groups.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub rule_names: Vec<String>,
@@ -68,10 +68,7 @@ async fn view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
 }
 
 /// Lists groups, newest first, and returns the token of the next page, which is empty at the end. A
-/// page may be short if it takes longer than [`PAGE_TIME_MAX`].
-///
-/// # Errors
-/// Returns [`Error::Invalid`] for an invalid page size or token, and an error if the store fails.
+/// page may be short if filling it takes longer than [`PAGE_TIME_MAX`].
 pub async fn list(
     DecisionContext { store, clock, .. }: &DecisionContext,
     filter: &Filter,
@@ -114,10 +111,6 @@ pub async fn list(
 
 /// Reads a group with a page of its members, and returns the token of the next page, which is empty
 /// at the end.
-///
-/// # Errors
-/// Returns [`Error::NotFound`] if the group does not exist, [`Error::Invalid`] for an invalid page
-/// size or token, and an error if the store fails.
 pub async fn get(
     store: &Store,
     id: RecordId,
@@ -162,10 +155,9 @@ async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
 
 /// Updates all members of a group that are not closed, and returns their number.
 ///
-/// # Errors
-/// Returns [`Error::NotFound`] if the group does not exist, [`Error::PermissionDenied`] if the
-/// caller may not act on one of the members, in which case nothing is changed, and an error if the
-/// store fails, in which case earlier changes remain.
+/// # Errors Returns [`Error::NotFound`] if the group does not exist. Returns
+/// [`Error::PermissionDenied`] if the caller is not allowed to act on one of the members; no member
+/// is changed then. Returns an error if the store fails; earlier changes remain then.
 ///
 /// # Cancel safety
 /// If the future is dropped, some members may have been changed.

@@ -2,7 +2,7 @@
 //! with the group and the deliveries.
 //!
 //! Joining a group only writes the occurrence; only a message writes the group. If two tasks create
-//! the same message they conflict, and the second finds nothing to report.
+//! the same message, they conflict, and the second one finds no changes to report.
 
 use std::collections::BTreeSet;
 
@@ -69,8 +69,7 @@ pub struct Outcome {
 /// Creates the due messages of groups of one rule, many per commit. An occurrence waits for only
 /// one group per rule, so these messages never share an occurrence.
 ///
-/// # Errors
-/// Returns an error if the store fails; some messages may not have been created then.
+/// # Errors Returns an error if the store fails; some messages were possibly not created then.
 pub async fn notify_group(
     (deciding, intake): (&DecisionContext, &Intake),
     dues: &[DueGroup],
@@ -98,8 +97,8 @@ pub async fn notify_group(
     Ok(all)
 }
 
-/// Decides as many of the groups as fit in one commit; returns the changes and the number of
-/// groups. Each comes with the id for a new group if there is none to join.
+/// Decides as many of the groups as fit in one commit. Returns the changes and the number of
+/// groups. Each group has the id to use for a new group if there is none to join.
 async fn decide_groups(
     deciding: &DecisionContext,
     dues: &[(DueGroup, RecordId)],
@@ -210,7 +209,7 @@ impl CurrentGroup {
         Ok(found)
     }
 
-    /// Returns whether the group ended silently: nothing is open and there is no one to notify.
+    /// Returns whether the group ended silently: no member is open and there is no one to notify.
     fn is_dead(&self) -> bool {
         self.open.is_empty() && self.news.is_empty()
     }
@@ -285,7 +284,8 @@ async fn decide(
     let members = read.iter().chain(&responder);
     write(&decision, (members, stored, alive), now_ms, changes);
     outcome.settled.extend(decision.settled);
-    // Members that were freed are due as they are, and are reported by the next message.
+    // Members whose hold was released are due in their current state, and are reported by the next
+    // message.
     if found.is_more && !is_freed {
         let waiting: BTreeSet<_> = waiting.into_iter().collect();
         let rest = found.waiting_keys(store).await?.into_iter();
@@ -294,8 +294,8 @@ async fn decide(
     Ok(())
 }
 
-/// Adds the decision to the commit. `stored` is the existing group, `alive` the one the message is
-/// about.
+/// Adds the decision to the commit. `stored` is the existing group; `alive` is the group that the
+/// message is about.
 fn write<'a>(
     decision: &GroupDecision,
     (members, stored, alive): (

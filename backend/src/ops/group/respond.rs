@@ -1,8 +1,8 @@
-//! The response of a group between its messages: which member carries it, and what its steps
-//! report.
+//! The response of a group between its messages: the member that carries it, and the reports of its
+//! steps.
 //!
 //! The carrier is an open, unacknowledged member. Each step is committed against the carrier, so no
-//! step is taken once all members are acknowledged.
+//! step is run once all members are acknowledged.
 
 use crate::{
     decide::{
@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Returns the group response that another member should carry instead. A held response is retried
-/// whenever its carrier is evaluated, since another member may no longer be held.
+/// whenever its carrier is evaluated, because another member may no longer be held.
 fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
     let mut responses = carrier
         .notified
@@ -51,7 +51,7 @@ pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
 }
 
 /// Moves the group responses that these occurrences should no longer carry to other members.
-/// Returns whether anything changed.
+/// Returns whether any response was moved.
 pub async fn move_on(
     (deciding, intake): (&DecisionContext, &Intake),
     carrier: &Occurrence,
@@ -190,15 +190,16 @@ fn set(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
 
 enum Candidate {
     Carrier,
-    /// Another member, as stored and with the response, and the notices to send.
+    /// Another member: its stored occurrence, the occurrence with the response attached, and the
+    /// notices to send.
     Member(Box<Stored<Occurrence>>, Box<Occurrence>, Notices),
-    /// No candidate, and the holds of the unacknowledged members.
+    /// There is no candidate. Contains the holds of the unacknowledged members.
     Nobody(Vec<ResponseHold>),
 }
 
-/// Returns the current carrier if its response was held and no longer is; otherwise the first other
-/// member that is neither acknowledged nor held, with its next step; otherwise, if the carrier was
-/// closed, an acknowledged open member.
+/// Returns the current carrier if its response was held and no longer is. Otherwise returns the
+/// first other member that is neither acknowledged nor held, with its next step. Otherwise, if the
+/// carrier was closed, returns an acknowledged open member.
 async fn candidate(
     deciding: &DecisionContext,
     (snapshot, causes): (&Snapshot, &Causes),
@@ -270,7 +271,7 @@ fn is_carried(before: ResponseState, after: ResponseState) -> bool {
     }
 }
 
-/// Completes the messages sent by group responses with the content of their groups.
+/// Adds the content of the groups to the messages sent by group responses.
 pub async fn report_on_groups(
     (store, snapshot): (&Store, &Snapshot),
     notices: &mut Notices,

@@ -1,4 +1,4 @@
-//! Tests of groups, on a service whose clock stands still unless moved by the test.
+//! Tests of groups, on a service whose clock only moves when the test moves it.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::{
 mod edits;
 mod shadow;
 
-/// A group message for comparison: its members and what happened to them, the number of open ones,
-/// and whether it is a `clear` message.
+/// A group message for comparison: its members and their changes, the number of open members, and
+/// whether it is a `clear` message.
 type Message = (Vec<String>, u32, bool);
 
 fn message(members: &[&str], open: u32, clear: bool) -> Message {

@@ -54,7 +54,8 @@ pub struct PreviewedExpectation {
     pub alarm_count: usize,
 }
 
-/// Evenly spaced beats in a time range, which is all that is stored of an occurrence's repeats.
+/// Evenly spaced beats in a time range, because only this range and the count are stored of an
+/// occurrence's repeats.
 #[derive(Debug, Clone, Copy)]
 struct BeatSpan {
     first_ms: i64,
@@ -112,10 +113,7 @@ impl HeartbeatPreviews {
         Self { all, deciding }
     }
 
-    /// Evaluates a draft on the events of the last days. The draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations, and an error if the store fails.
+    /// Evaluates a draft on the events of the past days. The draft requires no name.
     pub async fn preview(&self, mut draft: v1::Heartbeat) -> Result<HeartbeatPreview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();

@@ -531,7 +531,7 @@ async fn event_texts_are_templates_over_beat_values() {
         alarm.summary,
         "a: nothing since 2027-01-15 08:00:01 UTC, due 2027-01-15 08:01:11 UTC"
     );
-    // A variable field would make a different event each time.
+    // A variable field would change the identity of the event.
     let event = draft.event.as_mut().unwrap();
     event.name = "{{due}}".into();
     event.dimensions = [("a".to_owned(), "{{".to_owned())].into();

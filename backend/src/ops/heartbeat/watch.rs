@@ -127,7 +127,8 @@ impl HeartbeatWatch {
         Ok(())
     }
 
-    /// Adds the time in which events were accepted since the last pass, and stores it now and then.
+    /// Adds the time during which events were accepted since the last pass, and stores it
+    /// occasionally.
     async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<Time, Error> {
         let DecisionContext {
             store,
@@ -147,7 +148,7 @@ impl HeartbeatWatch {
         let accepts = store.engine().condition().accepts_events() && !is_quiet;
         time.at = passed;
         if accepts {
-            // A process that was suspended accepted nothing during that time.
+            // A suspended process accepted no events during that time.
             time.now_ms = time
                 .now_ms
                 .saturating_add(millis(since.min(SERVICE_TIME_INTERVAL)));
@@ -380,8 +381,8 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Like [`HeartbeatWatch::report`], but an event that is not accepted does not block the
-    /// others.
+    /// Like [`HeartbeatWatch::report`], except that an event that is not accepted does not block
+    /// the others.
     async fn report_or_pass(
         &self,
         loaded: &LoadedHeartbeat,
@@ -427,8 +428,8 @@ impl HeartbeatWatch {
         })
     }
 
-    /// Opens the event of a late or failed expectation, or closes it after a beat; then records
-    /// that.
+    /// Opens the event of a late or failed expectation, or closes it after a beat, and then records
+    /// this.
     async fn report(
         &self,
         loaded: &LoadedHeartbeat,

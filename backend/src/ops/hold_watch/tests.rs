@@ -1,4 +1,4 @@
-//! Tests of late holds, on a service whose clock stands still unless moved by the test.
+//! Tests of late holds, on a service whose clock only moves when the test moves it.
 
 use std::time::Duration;
 

@@ -39,8 +39,8 @@ pub struct Preview {
     pub target_count: usize,
     /// Number of target events that would be held.
     pub held_count: usize,
-    /// Messages of the last days that would have been held, judged by what is still stored about
-    /// the causes.
+    /// Messages of the past days that would have been held, based on the data that is still stored
+    /// about the causes.
     pub messages: HeldMessages,
     pub warnings: Vec<String>,
     pub stopped_early: bool,
@@ -57,11 +57,8 @@ impl Previews {
         Self { all, deciding }
     }
 
-    /// Returns the open events that a draft would hold, considering only its own causes. Nothing is
-    /// stored, and the draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
+    /// Returns the open events that a draft would hold, considering only its own causes. The draft
+    /// is not stored and requires no name.
     pub async fn preview(&self, mut draft: v1::Inhibition) -> Result<Preview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();
@@ -173,8 +170,8 @@ impl Previews {
         Ok(shown.map(warning).collect())
     }
 
-    /// Returns the causes of the last days, the fields that no stored event has, and whether
-    /// everything was read.
+    /// Returns the causes of the past days, the fields that no stored event has, and whether all
+    /// events were read.
     async fn causes(
         &self,
         loaded: &LoadedInhibition,
@@ -220,8 +217,7 @@ impl Previews {
     }
 }
 
-/// For each field that must be equal, whether it occurs in matching events; `None` while no event
-/// matches.
+/// Whether each field that must be equal occurs in matching events; `None` while no event matches.
 #[derive(Default)]
 struct MissingFields {
     source: Option<Vec<bool>>,
@@ -242,7 +238,7 @@ impl MissingFields {
         }
     }
 
-    /// Returns warnings about missing fields, without which the draft never holds anything.
+    /// Returns warnings about missing fields, without which the draft never holds any notification.
     fn warnings(&self, equal: &[EqualFields]) -> Vec<String> {
         let mut warnings = Vec::new();
         for (at, fields) in equal.iter().enumerate() {
@@ -253,7 +249,7 @@ impl MissingFields {
                 let has = has.as_ref().and_then(|it| it.get(at));
                 if has == Some(&false) {
                     warnings.push(format!(
-                        "no stored event of the {side} has the field `{field}`: nothing is held"
+                        "no stored event of the {side} has the field `{field}`, so no event is held"
                     ));
                 }
             }

@@ -37,8 +37,8 @@ struct Line {
 }
 
 impl Line {
-    /// Returns whether events go to the reopened earlier occurrence: it is open, and the newest one
-    /// is not.
+    /// Returns whether events are applied to the reopened earlier occurrence, because it is open
+    /// and the newest one is not.
     fn is_reopened(&self) -> bool {
         let is_over = |it: &Occurrence| it.status == Status::Closed;
         let reopened = self.reopened.as_ref();
@@ -103,7 +103,7 @@ impl Line {
 
 #[derive(Debug, Clone, Copy)]
 struct Reception {
-    /// The resulting transition; `None` if the event arrived too late and was only counted.
+    /// The resulting transition. `None` if the event arrived too late and was only counted.
     transition: Option<Transition>,
     is_opened: bool,
     is_reopened: bool,
@@ -125,7 +125,7 @@ impl From<EngineError> for Failed {
     }
 }
 
-/// Ingests the events of the jobs in one commit, except those of jobs carried out before; returns
+/// Ingests the events of the jobs in one commit, except those of jobs carried out before. Returns
 /// the outcome of each job, and the service's own events to report.
 pub(super) async fn commit(
     deciding: &DecisionContext,
@@ -214,7 +214,7 @@ async fn decide(
     })
 }
 
-/// Reads the stored events of the service itself that the jobs ingest; missing ones were ingested
+/// Reads the stored events of the service itself that the jobs ingest. Missing ones were ingested
 /// before.
 async fn own_events(
     deciding: &DecisionContext,
@@ -343,7 +343,7 @@ impl Receipts {
         })
     }
 
-    /// Returns the earlier outcome of a job; `None` if it is new, in which case a receipt is added.
+    /// Returns the earlier outcome of a job. `None` if the job is new; a receipt is added then.
     fn earlier_outcome(&mut self, job: &Job, now_ms: i64) -> Option<Outcome> {
         let claim = job.claim.as_ref()?;
         let receipt = claim.receipt(now_ms);
@@ -419,7 +419,7 @@ fn event_id(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
     continued.unwrap_or(accepted.id)
 }
 
-/// Returns the event ids of a request. An earlier id is used for one event at a time, since the
+/// Returns the event ids of a request. An earlier id is used for one event at a time, because the
 /// next event depends on the result.
 fn event_ids(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
     let mut folded = HashSet::new();
@@ -458,7 +458,7 @@ async fn read_reopened(
 }
 
 /// Returns the stored occurrences that have pending messages, or that notified and may be changed
-/// by the events in a way that receivers must be notified of.
+/// by the events so that receivers must be notified.
 fn updated_occurrences<'a>(
     lines: &'a HashMap<EventId, Line>,
     jobs: &'a [&'a Job],
@@ -497,8 +497,8 @@ struct Decision<'a> {
 }
 
 impl Decision<'_> {
-    /// Decides a request as a whole: an event that is a cause after all events of the request holds
-    /// the effects among them, in any order.
+    /// Decides a request as a whole. An event that is a cause after all events of the request holds
+    /// the effects among them, regardless of their order.
     fn decide(&mut self, job: &Job, lines: &mut HashMap<EventId, Line>) -> Outcome {
         let keys = job.events.iter().map(|_| new_id(self.now_ms));
         let keys: Vec<_> = keys.collect();
@@ -529,8 +529,7 @@ impl Decision<'_> {
     }
 
     /// Determines the events of a request that are causes once all have been applied. Returns the
-    /// receptions of events that are the only ones with their id; the others are applied one by one
-    /// later.
+    /// receptions of events whose id occurs once. The others are applied one by one later.
     fn foresee(
         &self,
         job: &Job,

@@ -1,4 +1,4 @@
-//! Idempotent requests: ingested in one commit, and only once.
+//! Idempotent requests, which are ingested in one commit and only once.
 
 use std::{sync::Arc, time::Instant};
 
@@ -19,9 +19,9 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdempotentOutcome {
-    /// Carried out now; contains the number of opened occurrences.
+    /// Carried out now. Contains the number of opened occurrences.
     Now(usize),
-    /// Carried out before; contains the events that were refused then.
+    /// Carried out before. Contains the events that were refused then.
     Earlier(Vec<Refusal>),
 }
 
@@ -35,7 +35,7 @@ impl Intake {
     /// [`Intake::submit`]; nothing is recorded in these cases.
     ///
     /// # Cancel safety
-    /// The events may still be accepted if the future is dropped; repeating the call returns the
+    /// The events may still be accepted if the future is dropped. Repeating the call returns the
     /// outcome.
     pub async fn submit_once(
         &self,
@@ -134,7 +134,7 @@ mod tests {
         let store = samples::store();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
-        // A different body with the same key is a different request.
+        // The same key with a different body is a different request.
         let calls = (0..40_usize).map(|at| {
             let mut list = hosts();
             list.rotate_left(at % 8);

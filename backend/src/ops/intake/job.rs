@@ -20,8 +20,8 @@ pub(super) struct Job {
     pub(super) chain: Arc<[RecordId]>,
     /// Idempotency key under which the outcome is stored.
     pub(super) claim: Option<Claim>,
-    /// Notified once the events are on disk; `None` for events of the service itself, which no one
-    /// waits for.
+    /// Notified once the events are on disk. `None` for events of the service itself, for which no
+    /// caller waits.
     pub(super) reply: Option<Reply>,
     pub(super) queued: Instant,
     pub(super) trace: Option<TraceContext>,

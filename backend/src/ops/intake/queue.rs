@@ -1,5 +1,5 @@
-//! The queue of requests in order of arrival: a request waits for earlier ones that share an event
-//! id, and for no others.
+//! The queue of requests in order of arrival. A request waits only for earlier requests that share
+//! an event id.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -36,7 +36,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Entry {
-    /// `None` once a worker has claimed it.
+    /// The job; `None` once a worker has claimed it.
     job: Option<Job>,
     ids: Box<[EventId]>,
     /// Number of unfinished requests that this request waits for, counted once per shared event id.
@@ -92,8 +92,8 @@ impl Queue {
         true
     }
 
-    /// Claims the oldest requests that wait for none but each other: at least one request, and up
-    /// to `events_max` events. Returns an empty list if none is ready.
+    /// Claims the oldest requests that wait only for each other: at least one request, and up to
+    /// `events_max` events. Returns an empty list if none is ready.
     pub(super) fn take(&self, events_max: usize) -> Vec<ClaimedRequest> {
         let mut inner = self.inner();
         let claimed = inner.take(events_max);
@@ -194,7 +194,7 @@ impl Inner {
     fn take(&mut self, events_max: usize) -> Vec<(Ticket, Job)> {
         let mut claimed: Vec<(Ticket, Job)> = Vec::new();
         let mut events = 0;
-        // Requests that only wait for those claimed here, with the number of these they wait for.
+        // Requests that only wait for requests claimed here, with the number of those.
         let mut joining = VecDeque::new();
         let mut inside: HashMap<Ticket, usize> = HashMap::new();
         loop {
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(hosts(&second), ["c", "d", "e+d"]);
         assert!(queue.take(10).is_empty());
         assert_eq!(queue.waiting(), 3);
-        // Regardless of how the first one ends.
+        // Regardless of the outcome of the first one.
         drop(first);
         let third = queue.take(10);
         assert_eq!(hosts(&third), ["b"], "`c` is still being decided");

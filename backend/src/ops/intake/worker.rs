@@ -36,7 +36,7 @@ pub struct IntakeWorkers {
     queue: AttendedQueue,
 }
 
-/// The queue of running workers. Dropping it closes the queue, so that no one waits forever.
+/// The queue of running workers. Dropping it closes the queue, so that no caller waits forever.
 #[derive(Debug)]
 struct AttendedQueue(Queue);
 
@@ -55,7 +55,7 @@ impl IntakeWorkers {
         }
     }
 
-    /// Processes the queue until shutdown; requests queued by then are still handled.
+    /// Processes the queue until shutdown. Requests that are queued by then are still handled.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut tasks = JoinSet::new();
         let turns = Arc::new(RwLock::new(()));
@@ -82,7 +82,7 @@ struct Worker {
     queue: Queue,
     intake: Intake,
     deciding: DecisionContext,
-    /// Held exclusively by a worker after a conflict with another worker, so that its next commit
+    /// Locked exclusively by a worker after a conflict with another worker, so that its next commit
     /// succeeds.
     turns: Arc<RwLock<()>>,
     recent: RecentInhibitions,
@@ -117,7 +117,7 @@ impl Worker {
     }
 
     /// Commits requests and responds to them. Requests in conflict with other clients are decided
-    /// again until the deadline; the others do not wait for them.
+    /// again until the deadline, and the others do not wait for them.
     async fn process(&self, mut jobs: Vec<ClaimedRequest>, until: Instant) {
         let mut pauses = ConflictPauses::default();
         loop {
@@ -140,7 +140,8 @@ impl Worker {
                     return;
                 }
                 EngineError::Full(_) if is_mixed(&jobs) => {
-                    // Events of the service itself may use disk space that senders may not.
+                    // Events of the service itself may use disk space that is not available to
+                    // senders.
                     let least = jobs.iter().map(|it| it.job.space).min();
                     let (first, others) =
                         (jobs.into_iter()).partition(|it| Some(it.job.space) != least);
@@ -163,7 +164,8 @@ impl Worker {
         }
     }
 
-    /// Applies the events of a request one by one, so that an event with damaged state fails alone.
+    /// Applies the events of a request one by one, so that an event with damaged state fails
+    /// separately.
     async fn apply_individually(&self, mut claimed: ClaimedRequest, until: Instant) {
         let (mut number, mut all_opened, mut failed) = (0, 0, Vec::new());
         let events = std::mem::take(&mut claimed.job.events);
@@ -210,7 +212,7 @@ impl Worker {
         }
     }
 
-    /// Decides and commits requests; exclusively if they conflicted before.
+    /// Decides and commits requests, exclusively if they conflicted before.
     async fn decide_and_commit(
         &self,
         jobs: &[ClaimedRequest],
@@ -264,7 +266,7 @@ fn decision_span(job: &Job) -> Option<Span> {
 }
 
 /// Splits off the requests that must be decided again: those in conflict, and later ones that share
-/// an event id. Without known ids, all of them.
+/// an event id. If the ids are unknown, splits off all requests.
 fn split_contested(
     jobs: Vec<ClaimedRequest>,
     mut contested: HashSet<EventId>,

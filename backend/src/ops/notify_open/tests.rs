@@ -1,4 +1,4 @@
-//! Tests of notifying of everything that is open.
+//! Tests of notifications about all open occurrences.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! Re-evaluates held notifications when they are due, and when definitions they depend on were
+//! Re-evaluates held notifications when they are due, and when definitions that they depend on were
 //! edited or have ended.
 
 use std::{
@@ -42,15 +42,15 @@ pub struct PendingReview {
     deciding: DecisionContext,
     intake: Intake,
     seen: Mutex<LastPass>,
-    /// Whether the last pass did nothing because the service was quiet.
+    /// Whether the last pass was skipped because the service was quiet.
     was_quiet: AtomicBool,
 }
 
-/// State that the last pass was based on. Losing it is harmless: the store shows what is in
-/// progress.
+/// State on which the last pass was based. Losing it is harmless, because the store shows the work
+/// in progress.
 #[derive(Debug, Default)]
 struct LastPass {
-    /// Edition of rules and triggers that held notifications were last evaluated against.
+    /// Edition of rules and triggers with which held notifications were last evaluated.
     edition: Option<u64>,
     silences: Option<Arc<Silences>>,
     responders: Option<Arc<Responders>>,
@@ -83,11 +83,8 @@ impl PendingReview {
         }
     }
 
-    /// Re-evaluates everything that may no longer be held. A failure of one part does not stop the
-    /// others; failed parts are repeated in the next pass.
-    ///
-    /// # Errors
-    /// Returns the first error.
+    /// Re-evaluates all notifications that may no longer be held. A failure of one part does not
+    /// stop the others; failed parts are repeated in the next pass.
     pub async fn run_once(&self) -> Result<(), Error> {
         let mut seen = self.seen.lock().await;
         let snapshot = self.deciding.ruleset.refresh().await?;
@@ -173,8 +170,8 @@ impl PendingReview {
         escalated
     }
 
-    /// Scans everything open for new or edited silences and inhibitions, and records that this was
-    /// done.
+    /// Scans all open occurrences for new or edited silences and inhibitions, and records that this
+    /// was done.
     async fn scan_new_holds(
         &self,
         (snapshot, in_force): (&Snapshot, &BTreeSet<(RecordId, u64)>),
@@ -308,9 +305,9 @@ impl PendingReview {
         walked
     }
 
-    /// Like [`Self::walk`], but evaluates each record once, for ranges that extend beyond now.
-    /// Records whose key moves with the clock, such as under a silence that would begin now, would
-    /// otherwise be evaluated endlessly.
+    /// Like [`Self::walk`], but evaluates each record once, for ranges that extend beyond the
+    /// current time. Records whose key moves with the clock, for example under a silence that would
+    /// begin now, would otherwise be evaluated endlessly.
     async fn walk_once(
         &self,
         index: Index,

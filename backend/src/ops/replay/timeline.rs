@@ -57,7 +57,7 @@ pub(super) enum ReplayEvent {
 
 impl Timeline {
     /// Reads the stored changes since a time in milliseconds since the epoch. `repeat` is the
-    /// interval of the rule's repeats, which determines how many repeated events are needed.
+    /// interval of the rule's repeats, which determines the number of repeated events to replay.
     pub async fn read(
         store: &Store,
         since_ms: i64,
@@ -183,7 +183,7 @@ fn opening_step(occurrence: &Occurrence, at_ms: i64) -> ReplayStep {
     event_step(occurrence, event)
 }
 
-/// Converts a recorded change into a step; changes by a sender become events.
+/// Converts a recorded change into a step. Changes by a sender become events.
 fn change_step(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option<ReplayStep> {
     let at_ms = entry.at_ms.max(from_ms);
     let by_sender = occurrence
@@ -217,7 +217,7 @@ fn change_step(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> O
 }
 
 /// Returns the repeats between the opening and the last event; no more than a rule with the repeat
-/// interval `repeat` needs.
+/// interval `repeat` requires.
 fn repeat_steps(
     occurrence: &Occurrence,
     opened_ms: i64,
@@ -234,7 +234,7 @@ fn repeat_steps(
         .clamp(1, REPLAY_REPEATS_MAX);
     let count = if span_ms == 0 { 0 } else { repeats.min(finest) };
     let count = i64::try_from(count).unwrap_or(0);
-    // The last repeat must precede the end, otherwise it would open another occurrence.
+    // The last repeat must precede the end, because it would open another occurrence otherwise.
     let at = move |at| opened_ms + span_ms * at / (count + 1);
     (1..=count).map(move |number| event_step(occurrence, event(occurrence, at(number))))
 }

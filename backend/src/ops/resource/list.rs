@@ -12,12 +12,12 @@ use crate::{
     store::{Direction, Store, Stored, engine::Range},
 };
 
-/// Filter for lists of resources; empty fields do not filter.
+/// Filter for lists of resources. Empty fields are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Names to include; unknown names are ignored.
     pub names: Vec<String>,
-    /// Tags that a resource must all have.
+    /// Tags that a resource must have, all of them.
     pub tags: Vec<String>,
     /// Text that the name or description must contain, case-insensitive.
     pub text: String,
@@ -60,12 +60,9 @@ impl Filter {
 }
 
 /// Lists the resources that match by name, each converted by `view`, which also returns the bytes
-/// that this adds to the resource itself. A page ends at [`LIST_PAGE_BYTES`] even if more were
-/// requested. Paging through the list returns every resource that exists throughout exactly once,
-/// regardless of concurrent edits.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
+/// that this adds to the resource itself. A page ends at [`LIST_PAGE_BYTES`] even if more resources
+/// were requested. Paging through the list returns every resource that exists throughout exactly
+/// once, regardless of concurrent edits.
 pub(super) async fn list<T, V, F>(
     store: &Store,
     filter: &Filter,

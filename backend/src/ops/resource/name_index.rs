@@ -11,7 +11,7 @@ use crate::{
     store::{Direction, LogPosition, Store, engine::Range},
 };
 
-/// Log entries read at a time, and the number above which all names are re-read instead.
+/// Log entries read at a time. If there are more, all names are read again instead.
 const LOG_STEPS: usize = 256;
 const LOG_STEPS_MAX: u64 = 5_000;
 

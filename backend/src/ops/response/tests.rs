@@ -419,7 +419,7 @@ async fn contact_is_notified_once_per_round() {
     world.event("db-1", |_| {}).await;
     world.minutes(5).await;
     assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
-    // The third step adds no one.
+    // The third step adds no receiver.
     world.minutes(5).await;
     assert_eq!(world.notified().await[3..], ["cleo"]);
     world.minutes(5).await;

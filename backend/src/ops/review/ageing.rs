@@ -88,8 +88,8 @@ impl Ageing {
         }
     }
 
-    /// Ages everything that is due now. Failed work is left for the next pass, which should come
-    /// soon if this returns false.
+    /// Ages all occurrences that are due now. Failed work is left for the next pass, which should
+    /// follow soon if this returns false.
     pub async fn run_once(&self) -> bool {
         let aged = self.age_due().await;
         if let Err(error) = &aged {
@@ -227,7 +227,7 @@ impl Ageing {
         let review = review(&stored.value, now_ms, rules.0.settings());
         match (review, ends_ms) {
             (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
-            // Notifications that it holds as a cause must be re-evaluated first.
+            // Notifications that the occurrence holds as a cause must be re-evaluated first.
             (Review::Forget, _) if !stored.value.causes.is_empty() => {
                 next.review_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
             }
@@ -254,8 +254,8 @@ impl Ageing {
         (Some(next), reports)
     }
 
-    /// Waits until something becomes due after `since_ms`, including by concurrent commits or new
-    /// ownership, for at most `most`.
+    /// Waits until an occurrence becomes due after `since_ms`, including through concurrent commits
+    /// or new ownership, for at most `most`.
     async fn wait_until_due(
         &self,
         (mut log, mut owned): (watch::Receiver<LogPosition>, watch::Receiver<OwnedSlots>),
@@ -275,7 +275,7 @@ impl Ageing {
                     return clock.wait_until(next_ms).await;
                 }
             }
-            // Commits may have made something due earlier; one check covers many commits.
+            // Commits may have made an occurrence due earlier. One check covers many commits.
             let review_ms = clock.now_ms().saturating_add(millis(REVIEW_CHECK_INTERVAL));
             clock.wait_until(review_ms.min(next_ms)).await;
         }
@@ -296,8 +296,8 @@ impl Ageing {
     }
 }
 
-/// Returns the end of the silence that one of the service's own occurrences reports on, in
-/// milliseconds since the epoch; `None` if it reports on none, or the silence is over.
+/// Returns the end of the silence that one of the service's own occurrences reports, in
+/// milliseconds since the epoch. `None` if it reports no silence, or the silence has ended.
 fn reported_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
     let name = occurrence.dimensions.get("silence")?;
     let mut all = snapshot.silences().all().iter();

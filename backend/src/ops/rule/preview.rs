@@ -63,11 +63,8 @@ pub struct Installation {
 
 impl Rules {
     /// Renders the messages that a draft would send about the newest occurrence of an event, or
-    /// about a sample event if none is named. Nothing is stored or sent; the draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations, and [`Error::NotFound`] if there is no such
-    /// event.
+    /// about a sample event if none is named. The draft is not stored and requires no name. No
+    /// messages are sent.
     #[expect(
         clippy::too_many_lines,
         reason = "one preview, from its definitions to its warnings"

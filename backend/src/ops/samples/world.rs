@@ -1,4 +1,4 @@
-//! A service for tests with a manual clock, run in different modes whose results must be equal.
+//! A service for tests with a manual clock, which can run in different modes with equal results.
 
 use std::{
     cell::{Cell, RefCell},
@@ -31,7 +31,7 @@ enum Life {
     Steady,
     /// Two nodes on one store that take turns.
     TwoNodes,
-    /// One process that is killed before every event and every pass, losing all state in memory.
+    /// One process that is killed before every event and every pass, and loses all state in memory.
     Killed,
 }
 
@@ -145,13 +145,11 @@ impl World {
         self.node().intake.submit(vec![event], None).await.unwrap();
     }
 
-    /// Advances the clock and runs a review.
     pub(crate) async fn wait(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.review().await;
     }
 
-    /// Runs a review of everything that is due.
     pub(crate) async fn review(&self) {
         self.turn().await;
         assert!(self.node().reviewer.run_once().await, "a check failed");

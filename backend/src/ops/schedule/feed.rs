@@ -17,8 +17,8 @@ const DAY_MS: i64 = 86_400_000;
 /// Time ranges that a feed covers in the past and in the future, in milliseconds.
 const BACK_MS: i64 = 30 * DAY_MS;
 const AHEAD_MS: i64 = 90 * DAY_MS;
-/// Time beyond the feed in which to look for the start of the first shift and the end of the last,
-/// in milliseconds.
+/// Time beyond the range of the feed in which to search for the start of the first shift and the
+/// end of the last one, in milliseconds.
 const BEYOND_MS: i64 = 400 * DAY_MS;
 
 impl Schedules {
@@ -43,9 +43,6 @@ impl Schedules {
     }
 
     /// Revokes the feed URL of a schedule and replaces it.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is none, or an error if the store fails.
     pub async fn rotate_feed(&self, name: &str) -> Result<Schedule, Error> {
         let now_ms = self.clock.now_ms();
         let decide = async || {
@@ -61,7 +58,7 @@ impl Schedules {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// Returns the shifts of the last 30 days and the next 90 days for the feed of a schedule.
+    /// Returns the shifts of the past 30 days and the next 90 days for the feed of a schedule.
     pub async fn feed(&self, schedule: Schedule) -> Result<v1::OpenFeedResponse, Error> {
         let time_zone = schedule.time_zone.clone();
         let gaps_allowed = schedule.gaps_allowed;
@@ -129,8 +126,8 @@ impl Schedules {
             .collect())
     }
 
-    /// Computes the shifts of a feed. The first and the last shift are not cut to the range of the
-    /// feed, because they would change every day.
+    /// Computes the shifts of a feed. The first and the last shift are not truncated to the range
+    /// of the feed, because they would change every day.
     async fn compute_feed(&self, schedule: Schedule) -> Result<Vec<ShownShift>, Error> {
         let now_ms = self.clock.now_ms();
         let day_ms = now_ms - now_ms.rem_euclid(DAY_MS);
@@ -162,7 +159,7 @@ impl Schedules {
             let after = self.compute_shifts(schedule, range, usize::MAX).await?;
             if let Some(after) = after.shifts.first().filter(|it| last.is_continued(it)) {
                 last.end_ms = if after.end_ms == range.1 {
-                    // A shift without a known end: its end moves once in 30 days.
+                    // A shift without a known end. The end moves once in 30 days.
                     range.1 - range.1.rem_euclid(BACK_MS)
                 } else {
                     after.end_ms

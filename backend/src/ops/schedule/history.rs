@@ -9,7 +9,7 @@ use crate::{
 
 impl Schedules {
     /// Returns the revisions in force in a range, each with its part of the range, in order. Times
-    /// without a stored revision are left out.
+    /// without a stored revision are omitted.
     pub(super) async fn revisions_in_force(
         &self,
         current: Schedule,

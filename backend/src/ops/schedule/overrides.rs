@@ -21,8 +21,6 @@ use crate::{
 };
 
 impl Schedules {
-    /// Creates an override.
-    ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such schedule, [`Error::Invalid`] with all
     /// violations, and [`Error::Exhausted`] if the schedule has too many current overrides.
@@ -58,7 +56,9 @@ impl Schedules {
             let mut overrides = retained_overrides(&found.value, now_ms);
             if overrides.iter().filter(|it| it.end_ms > now_ms).count() >= OVERRIDES_MAX {
                 return Err(Error::Exhausted {
-                    message: format!("it has {OVERRIDES_MAX} overrides; delete some first"),
+                    message: format!(
+                        "limit of {OVERRIDES_MAX} overrides reached; delete some first"
+                    ),
                     retry_after: None,
                 });
             }
@@ -74,10 +74,7 @@ impl Schedules {
         Ok(v1::ScheduleOverride::from_domain(new))
     }
 
-    /// Deletes an override; if it has already begun, ends it now.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is no such schedule or override.
+    /// Deletes an override. If it has already begun, ends it now.
     pub async fn delete_override(&self, name: &str, id: &str) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let decide = async || {
@@ -125,7 +122,7 @@ impl Schedules {
     }
 }
 
-/// Returns the overrides of a schedule that have not ended, or only recently.
+/// Returns the overrides of a schedule that have not ended, or that ended recently.
 fn retained_overrides(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
     let since_ms = now_ms.saturating_sub(millis(OVERRIDE_RETENTION));
     let all = schedule.overrides.iter();

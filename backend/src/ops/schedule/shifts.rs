@@ -1,4 +1,4 @@
-//! Shifts: who is on call at a time, and what a draft would change.
+//! Shifts: the contacts on call at a time, and the changes that a draft would make.
 
 use bellwether_proto::v1;
 
@@ -26,7 +26,7 @@ const CURRENT_REASON: &str = "on call until the hand-off";
 pub struct OnCallAt {
     pub contacts: Vec<String>,
     pub source: String,
-    /// Time of the next change; `None` if there is none within 400 days, or for the past.
+    /// Time of the next change. `None` if there is none within 400 days, or for a time in the past.
     pub until_ms: Option<i64>,
     pub revision: u64,
 }
@@ -47,7 +47,7 @@ pub struct ShownShift {
 #[derive(Debug, Default)]
 pub struct ShownShifts {
     pub shifts: Vec<ShownShift>,
-    /// Whether there may be more.
+    /// Whether there may be more shifts.
     pub stopped_early: bool,
 }
 
@@ -98,7 +98,7 @@ impl ShownShifts {
         }
     }
 
-    /// Appends later shifts, merging a shift that continues across an edit.
+    /// Appends later shifts, and merges a shift that continues across an edit.
     fn append(&mut self, later: Self, most: usize) {
         self.stopped_early |= later.stopped_early;
         for shift in later.shifts {
@@ -118,8 +118,8 @@ impl ShownShifts {
 }
 
 impl Schedules {
-    /// Returns who is on call at a time, by default now. The past is computed from the revision in
-    /// force then.
+    /// Returns the contacts on call at a time; default: now. A time in the past uses the revision
+    /// in force then.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such schedule, or no stored revision for that
@@ -151,7 +151,7 @@ impl Schedules {
         })
     }
 
-    /// Returns the shifts of a range; the past is computed from the revisions in force then.
+    /// Returns the shifts of a range. Times in the past use the revisions in force then.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such schedule, and [`Error::Invalid`] if the
@@ -175,7 +175,7 @@ impl Schedules {
             .await
     }
 
-    /// Computes the shifts of a range from the revisions in force then, at most `most`.
+    /// Computes the shifts of a range from the revisions in force at that time, at most `most`.
     pub(super) async fn compute_shifts(
         &self,
         schedule: Schedule,
@@ -195,10 +195,7 @@ impl Schedules {
         Ok(all)
     }
 
-    /// Previews the next 30 days of a draft; nothing is stored, and the draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
+    /// Previews the next 30 days of a draft. The draft is not stored and requires no name.
     pub async fn preview(&self, mut draft: v1::Schedule) -> Result<SchedulePreview, Error> {
         let name = Name::parse(&draft.name).ok();
         let stored = match &name {
@@ -263,8 +260,9 @@ impl Schedules {
         };
         let open = next.overrides.iter().filter(|it| it.end_ms > now_ms);
         if open.count() >= OVERRIDES_MAX {
-            let message =
-                format!("needs an override, and there are {OVERRIDES_MAX}; delete some first");
+            let message = format!(
+                "requires an override, but the limit of {OVERRIDES_MAX} overrides is reached; delete some first"
+            );
             violations.add("keepCurrent", message);
             return Ok(());
         }
@@ -280,7 +278,7 @@ impl Schedules {
     }
 }
 
-/// Returns a warning if an edit puts others on call in the middle of a shift.
+/// Returns a warning if an edit puts other contacts on call in the middle of a shift.
 fn mid_shift_warning(old: &LoadedSchedule, new: &LoadedSchedule, now_ms: i64) -> Option<String> {
     let (before, after) = (
         old.on_call_at(now_ms).contacts,
@@ -312,8 +310,8 @@ fn source(source: OnCallSource, schedule: &Schedule) -> String {
     }
 }
 
-/// Returns the time ranges in which others are on call. Both lists must cover the same range
-/// without gaps.
+/// Returns the time ranges in which other contacts are on call. Both lists must cover the same
+/// range without gaps.
 fn differences(before: &[ShownShift], after: &[ShownShift]) -> Vec<v1::ShiftDifference> {
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
     let mut found: Vec<v1::ShiftDifference> = Vec::new();

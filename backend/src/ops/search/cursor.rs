@@ -8,7 +8,8 @@ pub(super) struct Cursor {
     /// from the remaining part of the order to the part already shown.
     pub(super) begun: LogPosition,
     /// Newest time in the order when the walk began, in milliseconds since the epoch. Later entries
-    /// have moved there since; stopping here keeps the walk from chasing entries that keep moving.
+    /// have moved there since. The walk stops here, so that it does not chase entries that keep
+    /// moving.
     pub(super) newest_ms: i64,
     pub(super) at: Position,
 }
@@ -22,12 +23,13 @@ pub(super) enum Position {
     Moved {
         /// Position after which to read the log.
         from: LogPosition,
-        /// Log position at which the end of the order was reached; later changes do not matter.
+        /// Log position at which the end of the order was reached. Later changes are irrelevant.
         through: LogPosition,
         /// Key of the record; empty at the beginning.
         after: Vec<u8>,
     },
-    /// The log no longer contains the changes: a position in a walk over everything by start time.
+    /// A position in a walk over all occurrences by start time, used if the log no longer contains
+    /// the changes.
     Everything(Vec<u8>),
 }
 

@@ -36,8 +36,8 @@ pub struct Groups {
     pub is_complete: bool,
 }
 
-/// Groups the matching occurrences by the value of a field, most recently seen first, for at most
-/// [`PAGE_TIME_MAX`].
+/// Groups the matching occurrences by the value of a field, most recently seen first. Reading takes
+/// at most [`PAGE_TIME_MAX`].
 pub async fn group(
     store: &Store,
     clock: &dyn Clock,

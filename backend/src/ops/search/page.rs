@@ -38,7 +38,7 @@ pub(super) struct PageFiller<'a> {
 pub(super) enum FillOutcome {
     ToTheEnd,
     Full,
-    /// The deadline passed; there may be more after this position.
+    /// The deadline passed. There may be more occurrences after this position.
     Until(Position),
 }
 
@@ -182,7 +182,7 @@ impl<'a> PageFiller<'a> {
         }
     }
 
-    /// Adds an occurrence if it matches and is not on the page; returns false if the page is full.
+    /// Adds an occurrence if it matches and is not on the page. Returns false if the page is full.
     fn add_match(&mut self, position: impl FnOnce() -> Position, occurrence: Occurrence) -> bool {
         self.scanned += 1;
         if !self.request.filter.matches(&occurrence) || self.seen.contains(&occurrence.key) {
@@ -228,8 +228,8 @@ pub(crate) struct Names {
     pub(crate) reached: LogPosition,
 }
 
-/// Returns the occurrences named in the log after `from` up to `through`, or less if there are too
-/// many; `None` if the log no longer contains them.
+/// Returns the occurrences named in the log after `from` up to `through`, or fewer if there are too
+/// many. `None` if the log no longer contains them.
 pub(crate) async fn changed_occurrences(
     store: &Store,
     from: LogPosition,

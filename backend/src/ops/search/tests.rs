@@ -1,4 +1,4 @@
-//! Searches compared with a plain sort of everything.
+//! Searches compared with a plain sort of all occurrences.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -264,7 +264,7 @@ async fn repeat(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn paging_under_writes_ends_and_misses_nothing() {
+async fn paging_during_writes_ends_and_misses_no_occurrence() {
     let (store, all) = store_occurrences(600).await;
     let everything: BTreeSet<_> = all.iter().map(|occurrence| occurrence.key).collect();
     let (now_ms, stop) = (

@@ -39,7 +39,7 @@ pub(crate) struct Walk<'a> {
     index: Index,
     direction: Direction,
     streams: Vec<Stream>,
-    /// Occurrences to read at a time, by the size of earlier ones.
+    /// Number of occurrences to read at a time, based on the size of earlier ones.
     batch: usize,
 }
 
@@ -101,8 +101,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Like [`Walk::up_to`]. The severity order cannot be limited to occurrences seen since a time,
-    /// so if there are few of them, they are sorted in memory and no others are read.
+    /// Like [`Walk::up_to`]. The severity order cannot be limited to occurrences seen since a time.
+    /// If there are few of them, they are sorted in memory and no others are read.
     pub(super) async fn narrow(
         store: &'a Store,
         filter: &Filter,
@@ -176,8 +176,8 @@ impl<'a> Walk<'a> {
         Ok(moments.max())
     }
 
-    /// Returns the next occurrences with their positions, at most `count`, and fewer if they are
-    /// large; empty only at the end.
+    /// Returns the next occurrences with their positions: at most `count`, and fewer if they are
+    /// large. Empty only at the end.
     pub(crate) async fn next(
         &mut self,
         count: usize,
@@ -218,7 +218,7 @@ impl<'a> Walk<'a> {
         Ok(count)
     }
 
-    /// Buffers positions in every stream that has not ended; streams with the same read size are
+    /// Buffers positions in every stream that has not ended. Streams with the same read size are
     /// read together.
     async fn fill(&mut self) -> Result<(), EngineError> {
         while let Some(first) = self.streams.iter().find(|it| it.next_range().is_some()) {
@@ -284,7 +284,7 @@ fn streams_of(filter: &Filter, field: SortField) -> (Index, Vec<Vec<u8>>) {
 
 impl Stream {
     /// Creates a stream of entries with a prefix, limited to a range after the prefix and to
-    /// entries after a position; `None` if nothing is left.
+    /// entries after a position. `None` if no entries remain.
     fn new(
         head: Vec<u8>,
         prefix: &[u8],

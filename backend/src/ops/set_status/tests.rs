@@ -34,7 +34,7 @@ async fn paging() -> Store {
 }
 
 #[tokio::test]
-async fn items_apply_in_order_and_unknown_ones_fail_alone() {
+async fn items_apply_in_order_and_unknown_ones_fail_separately() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);

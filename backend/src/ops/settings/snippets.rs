@@ -11,8 +11,8 @@ use crate::{
 /// Maximum number of rules and destinations in an error.
 const NAMED_MAX: usize = 10;
 
-/// Returns the templates of rules and destinations that were valid with the snippets before and are
-/// not with the new ones, as violations of the settings.
+/// Returns the templates of rules and destinations that were valid with the previous snippets and
+/// are invalid with the new ones, as violations of the settings.
 pub async fn broken(
     store: &Store,
     before: &Snippets,

@@ -1,4 +1,4 @@
-//! Watches the settings shared by all nodes, and reports where the node's own file differs.
+//! Watches the settings shared by all nodes, and reports differences from the node's own file.
 
 use std::{sync::Arc, time::Duration};
 

@@ -67,8 +67,8 @@ impl Silencing {
         }
     }
 
-    /// Stores a new silence; with `validate_only`, only validates it. After this returns, it
-    /// applies to every event accepted.
+    /// Stores a new silence. With `validate_only`, only validates it. After this call, the silence
+    /// applies to every accepted event.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, [`Error::AlreadyExists`] if the name is
@@ -99,7 +99,7 @@ impl Silencing {
         self.saved_view(self.all.create(&draft, false).await?).await
     }
 
-    /// Replaces a silence; with `validate_only`, only validates the draft.
+    /// Replaces a silence. With `validate_only`, only validates the draft.
     ///
     /// # Errors
     /// Returns an error in the same cases as [`Self::create`], [`Error::NotFound`] if there is
@@ -131,9 +131,6 @@ impl Silencing {
     }
 
     /// Lists silences by name. Recounts only the first few of those edited recently.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
     pub async fn list(
         &self,
         filter: &SilenceFilter,
@@ -181,11 +178,8 @@ impl Silencing {
         lifecycle::close_event(deciding, &silence, "it was deleted").await
     }
 
-    /// Returns the events that a draft would cover now and the recent messages it would have held;
-    /// nothing is stored.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
+    /// Returns the events that a draft would cover now, and the recent messages that it would have
+    /// held. Nothing is stored.
     pub async fn preview(&self, mut draft: SilenceDraft) -> Result<Preview, Error> {
         self.fill_query(&mut draft).await?;
         let silence = Self::to_silence(&draft)?;
@@ -252,8 +246,6 @@ impl Silencing {
         self.change(name, editor, change).await
     }
 
-    /// Adds a comment to a silence.
-    ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is none, [`Error::Invalid`] if the comment is invalid,
     /// and [`Error::Exhausted`] if there are too many.
@@ -340,7 +332,7 @@ impl Silencing {
         let mut warnings = view.warnings;
         if preview.stopped_early {
             warnings.push(format!(
-                "not all open events were checked in time: it covers at least {}",
+                "not all open events were checked before the deadline: it covers at least {}",
                 preview.covered_count
             ));
         }

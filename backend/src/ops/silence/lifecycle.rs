@@ -1,5 +1,5 @@
-//! Reports silences that begin, end soon or have ended, and ends those that no longer cover
-//! anything.
+//! Reports silences that begin, end soon or have ended, and ends silences that no longer cover any
+//! event.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
     }
 }
 
-/// Ends silences that have covered something and then nothing for long enough.
+/// Ends silences that have covered an event and then none for long enough.
 pub async fn end_idle(deciding: &DecisionContext) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
@@ -113,7 +113,7 @@ async fn covers_anything(deciding: &DecisionContext, silence: &Silence) -> Resul
     Ok(!found.await?.is_empty())
 }
 
-/// Updates the progress of a silence, and ends it if `end_ms` is set. Does nothing if it was
+/// Updates the progress of a silence, and ends it if `end_ms` is set. Has no effect if it was
 /// deleted concurrently.
 pub(crate) async fn update_progress(
     deciding: &DecisionContext,
@@ -232,7 +232,7 @@ pub(super) async fn close_event(
     Ok(())
 }
 
-/// Maximum characters of a summary; fits whatever their encoded size.
+/// Maximum characters of a summary. It fits regardless of the encoded size.
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
 fn event(

@@ -1,5 +1,5 @@
-//! Aging of counters: minutes are merged into their hour after a day, hours are deleted after a
-//! month, and days after 400.
+//! Aging of counters. Minutes are merged into their hour after a day, hours are deleted after a
+//! month, and days after 400 days.
 
 use std::{sync::Arc, time::Duration};
 

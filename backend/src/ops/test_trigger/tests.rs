@@ -49,7 +49,7 @@ async fn time_limit_ends_the_test_with_its_position() {
 }
 
 #[tokio::test]
-async fn unlimited_test_scans_everything() {
+async fn unlimited_test_scans_all_occurrences() {
     let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
     run.run(&clock, usize::MAX).await.unwrap();

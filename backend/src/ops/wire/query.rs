@@ -12,10 +12,10 @@ use crate::{
     matching::{self, CompiledQuery},
 };
 
-/// Converts a query from the wire; returns `None` after adding a violation if it has no clause.
+/// Converts a query from the wire. Returns `None` after adding a violation if it has no clause.
 ///
-/// An empty clause adds a violation and is replaced by a placeholder, so that the rest of the query
-/// can be checked as well: use the query only if no violation was added. `path` is the path of the
+/// An empty clause adds a violation and is replaced by a placeholder, so that the remaining query
+/// can be checked as well. Use the query only if no violation was added. `path` is the path of the
 /// query in the request, such as `type.event.query`.
 pub fn query(
     wire: Option<v1::Query>,
@@ -41,7 +41,7 @@ pub fn clause(wire: v1::Clause, path: &str, violations: &mut Vec<Violation>) -> 
     Reader { violations }.clause(wire, path)
 }
 
-/// Parses and compiles a condition written as text; returns `None` after adding violations.
+/// Parses and compiles a condition written as text. Returns `None` after adding violations.
 pub fn text(
     wire: &str,
     now_ms: Option<i64>,
@@ -206,8 +206,8 @@ fn placeholder_clause() -> Clause {
     Clause::Contains("summary".into(), "placeholder".into())
 }
 
-/// Converts a condition given as clauses or as text, or as both if they are equal. Returns `None`
-/// if there is none, or after adding a violation.
+/// Converts a condition given as clauses, as text, or as both if they are equivalent. Returns
+/// `None` if there is none, or after adding a violation.
 pub fn query_or_filter(
     (wire, text): (Option<v1::Query>, &str),
     (query_path, filter_path): (&str, &str),

@@ -1,5 +1,5 @@
-//! Bodies that are ended early: when the key of the call is revoked, its time is over, or the body
-//! is too large.
+//! Bodies that are ended early because the key of the call is revoked, the deadline has passed, or
+//! the body is too large.
 
 use std::{
     pin::Pin,

@@ -1,7 +1,7 @@
 //! Capacity: concurrent calls, and memory for their messages.
 //!
 //! Intake, reads, changes and streams have separate capacities, so that overload of one does not
-//! affect the others, and one client gets at most a quarter of each. A unary call takes its permit
+//! affect the others. One client gets at most a quarter of each. A unary call acquires its permit
 //! when its message is complete, so that slow clients hold none. A call without a permit is
 //! rejected immediately with a retry time.
 
@@ -33,7 +33,7 @@ use crate::{
     rpc::methods::Class,
 };
 
-/// Memory per byte of a request: events are validated while they arrive, other messages expand.
+/// Memory per byte of a request. Events are validated while they arrive; other messages expand.
 const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
@@ -98,7 +98,7 @@ impl Capacities {
     }
 
     /// Reserves a share for a call of that class; `None` for calls that are always accepted. A
-    /// stream gets its permit now, a unary call when its message is complete.
+    /// stream acquires its permit now, a unary call when its message is complete.
     ///
     /// # Errors
     /// Returns an error with a retry time if the class is at its limit.
@@ -184,9 +184,9 @@ impl Share {
         is_there(&self.reserved)
     }
 
-    /// Wraps a body so that it reserves memory for a message of at most `bytes_max` bytes while it
-    /// arrives and counts its entries, and acquires the permit when it is complete. A compressed
-    /// message is decompressed.
+    /// Wraps a body so that it reserves memory for a message of at most `bytes_max` bytes while the
+    /// message arrives, counts its entries, and acquires the permit when it is complete. A
+    /// compressed message is decompressed.
     pub(super) fn measure(&self, body: Body, bytes_max: usize, is_packed: bool) -> Body {
         Body::new(Measured {
             body,

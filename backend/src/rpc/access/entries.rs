@@ -1,8 +1,8 @@
 //! Counts the entries of a message while it arrives, before it is decoded.
 //!
-//! An empty list entry takes two bytes on the wire and about two hundred in memory, so a message
-//! within the size limit could expand to hundreds of megabytes before its list is found to be too
-//! long.
+//! An empty list entry takes two bytes on the wire and about two hundred in memory. A message
+//! within the size limit could therefore expand to hundreds of megabytes before its list is found
+//! to be too long.
 
 use crate::{error::Error, limits::MESSAGE_ENTRIES_MAX};
 
@@ -33,7 +33,7 @@ struct Varint {
 }
 
 impl Varint {
-    /// Adds a byte. Returns whether it was the last one; `None` if there are too many.
+    /// Adds a byte. Returns whether it was the last one, or `None` if there are too many entries.
     fn add(&mut self, byte: u8) -> Option<bool> {
         if self.bits >= NUMBER_BITS {
             return None;

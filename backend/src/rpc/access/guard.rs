@@ -44,19 +44,19 @@ use crate::{
     store::audit::{self, Actor},
 };
 
-/// Key header of the published interface, and gRPC metadata of the same name.
+/// Header with the key in the published interface, and gRPC metadata of the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
 
 /// Header with the dialect from which a request was translated.
 pub const DIALECT_HEADER: &str = "bellwether-dialect";
 
-/// Methods by which a caller can revoke its own key; their responses are still sent.
+/// Methods with which a caller can revoke its own key. Their responses are still sent.
 const ENDING: [&str; 2] = [
     "/bellwether.v1.ClientService/RevokeClient",
     "/bellwether.v1.ClientService/RotateClientKey",
 ];
 
-/// The admission of all calls, however they arrive: authentication, authorization and capacity.
+/// The admission of all calls: authentication, authorization and capacity.
 #[derive(Debug, Clone)]
 pub struct Guard {
     keys: Arc<Keys>,
@@ -84,8 +84,8 @@ pub struct RejectedCall {
 }
 
 impl Guard {
-    /// Creates a guard that accepts these keys, and counts and audits rejected calls; calls that
-    /// scan many records run on `scans`.
+    /// Creates a guard that accepts these keys, and that counts and audits rejected calls. Calls
+    /// that scan many records run on `scans`.
     pub fn new(
         keys: Arc<Keys>,
         refusals: Arc<Refusals>,
@@ -181,9 +181,6 @@ impl Guard {
     }
 
     /// Admits a call that arrives as a message without HTTP, and returns the result of `call`.
-    ///
-    /// # Errors
-    /// Returns the rejection, with its metadata.
     pub async fn admit_and_call<F>(
         &self,
         path: &str,
@@ -207,7 +204,7 @@ impl Guard {
         };
         line.set_client(admitted.caller.as_ref().map(|it| &it.name));
         let Some(caller) = admitted.caller else {
-            // A method that needs no key has no caller, so it cannot be called this way.
+            // A method that requires no key has no caller, so it cannot be called this way.
             return Err(unknown_method().into());
         };
         let reserved = match &admitted.share {
@@ -272,8 +269,8 @@ impl Guard {
         Err(error.into())
     }
 
-    /// Audits a call with a missing, unknown or insufficient credential, and delays it if there
-    /// were many from its address.
+    /// Audits a call with a missing, unknown or insufficient credential, and delays the call if
+    /// there were many from its address.
     async fn audit_unauthenticated(
         &self,
         address: Option<IpAddr>,
@@ -312,8 +309,8 @@ impl Guard {
         }
     }
 
-    /// Returns the client on whose behalf a call makes changes; audits a call that reads everything
-    /// immediately.
+    /// Returns the client on whose behalf a call makes changes. A call that reads the whole store
+    /// is audited immediately.
     ///
     /// # Errors
     /// Returns an error if the audit entry cannot be written.
@@ -353,7 +350,7 @@ impl Guard {
         self.refusals
             .client(RefusalReason::Role, client.as_str(), now_ms);
         Err(Error::PermissionDenied(format!(
-            "this needs the role `{}`; the key of `{}` has the role `{}`",
+            "this requires the role `{}`; the key of `{}` has the role `{}`",
             need.as_str(),
             caller.name,
             caller.role.as_str()
@@ -476,7 +473,7 @@ where
                         }
                         Err(status) => status.into_http(),
                     };
-                    // An invalid signed link or URL counts like an invalid key.
+                    // An invalid signed link or URL counts as an invalid key.
                     if caller.is_none()
                         && code_of(answer.headers()) == Code::Unauthenticated
                         && let Some(status) = Status::from_header_map(answer.headers())
@@ -511,8 +508,8 @@ impl AdmittedCall {
         }
     }
 
-    /// Makes the call, which is ended when its key is revoked, and for a stream at its deadline.
-    /// The message of a unary call is accounted for.
+    /// Makes the call. It is ended when its key is revoked, and for a stream at its deadline. The
+    /// memory of a unary call's message is reserved.
     async fn call<S, Out>(
         self,
         inner: &mut S,

@@ -62,7 +62,7 @@ impl Inflate {
     }
 
     /// Processes the next bytes of a body. Returns decompressed messages. `grow` reserves memory
-    /// for that many more bytes.
+    /// for the given number of additional bytes.
     ///
     /// # Errors
     /// Returns an error if a message is too large or malformed, or the error of `grow`.

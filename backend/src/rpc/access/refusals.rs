@@ -1,4 +1,4 @@
-//! Counts rejected calls, reports many of them with an event, and slows down callers who guess
+//! Counts rejected calls, reports an event if there are many, and slows down callers who guess
 //! keys.
 
 use std::{
@@ -63,8 +63,8 @@ impl RefusalReason {
 
 /// Counts rejected calls by reason and caller.
 ///
-/// However many addresses an attacker has, only a few subjects are tracked and few events are sent;
-/// the rest is counted and reported together as `others`.
+/// Regardless of the number of addresses of an attacker, only a few subjects are tracked and few
+/// events are sent. Further subjects are counted and reported together as `others`.
 pub struct Refusals {
     counted: Mutex<Counted>,
     metrics: Metrics,
@@ -125,16 +125,16 @@ impl Refusals {
             Some(IpAddr::V4(address)) => address.to_string(),
             Some(IpAddr::V6(network)) => format!("{network}/64"),
         };
-        let wait_ms = self.count(RefusalReason::Key, subject, now_ms);
+        let wait_ms = self.record_refusal(RefusalReason::Key, subject, now_ms);
         Duration::from_millis(wait_ms.max(0).unsigned_abs())
     }
 
     pub(super) fn client(&self, why: RefusalReason, client: &str, now_ms: i64) {
-        self.count(why, client.to_owned(), now_ms);
+        self.record_refusal(why, client.to_owned(), now_ms);
     }
 
-    /// Counts a rejection. Returns its delay, from the pace of its subject.
-    fn count(&self, why: RefusalReason, subject: String, now_ms: i64) -> i64 {
+    /// Records a rejection. Returns its delay, from the pace of its subject.
+    fn record_refusal(&self, why: RefusalReason, subject: String, now_ms: i64) -> i64 {
         self.metrics.record_refused_call(why.as_str());
         let (wait_ms, event) = {
             let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);

@@ -22,7 +22,7 @@ use crate::{
 
 const PREFIX_BYTES: usize = 5;
 
-/// Runs a call here, or on the threads for scans once its message was read.
+/// Runs a call on this thread, or on the threads for scans once its message was read.
 pub(super) async fn run_call<S, Out>(
     inner: &mut S,
     request: Request<Body>,
@@ -68,7 +68,7 @@ pub fn too_large(bytes_max: usize) -> Status {
 }
 
 /// Runs a call on the threads for scans, including its response. Each message of a stream is
-/// produced there when the previous one was read.
+/// produced there after the previous one was read.
 async fn run_scan<Out, E>(
     scans: &Scans,
     scanner: Scanner,

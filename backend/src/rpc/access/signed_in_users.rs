@@ -1,4 +1,4 @@
-//! Callers with a token, who are treated like those with a key until the token expires.
+//! Callers with a token, who are treated like callers with a key until the token expires.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -50,7 +50,7 @@ impl SignedInUsers {
     }
 
     pub async fn find(&self, shown: &str) -> Result<Caller, Error> {
-        // Checked on each call, since the provider can withdraw its keys.
+        // Checked on each call, because the provider can withdraw its keys.
         let person = self.sign_ins.authenticate(shown).await?;
         Ok(self.caller(key_hash(shown), person))
     }

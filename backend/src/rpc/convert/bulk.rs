@@ -43,7 +43,7 @@ pub fn selection(
         ([_, ..], None) if !token.is_empty() => {
             refuse(
                 "pageToken",
-                "is only for a `filter`; ids are handled in one call".into(),
+                "is allowed only with a `filter`; ids are handled in one call".into(),
             );
         }
         _ => {}

@@ -33,7 +33,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
     let known_as = delivery
         .event
         .map(|_| content.displayed_occurrence().to_string());
-    // A test has a fake rule, and a sample event unless one is named.
+    // A test has a placeholder rule, and a sample event unless an event is named.
     let rule_name = if delivery.test {
         String::new()
     } else {
@@ -146,11 +146,8 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
     }
 }
 
-/// Converts the subject of a destination test: a stored event, else the event of the request, else
-/// a sample.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
+/// Converts the subject of a destination test: a stored event, or else the event of the request, or
+/// else a sample.
 pub fn test_subject(
     event_id: &str,
     event: Option<cloud::Event>,
@@ -261,9 +258,6 @@ pub fn id(text: &str) -> Result<RecordId, Error> {
 }
 
 /// Converts a list request to filter and page, without the filter text.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest), Error> {
     let wire = v1::DeliveryFilter {
         states: request.states,
@@ -287,7 +281,7 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
     Ok((filter, page))
 }
 
-/// Converts a filter without its text; violations are added with `prefix` before the fields.
+/// Converts a filter without its text. Violations are added with `prefix` before the fields.
 pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Violation>) -> Filter {
     let mut refuse = |field: &str, message: String| {
         violations.push(Violation::new(format!("{prefix}{field}"), message));

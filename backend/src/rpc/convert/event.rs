@@ -34,7 +34,7 @@ pub fn event(newest: &Occurrence, occurrences: Vec<Occurrence>) -> v1::Event {
     }
 }
 
-/// Converts an event with one occurrence. The count is that up to this occurrence.
+/// Converts an event with one occurrence. The count includes events up to this occurrence.
 pub fn single(found: Occurrence) -> v1::Event {
     let mut event = event(&found, Vec::new());
     event.occurrences.push(occurrence(found));

@@ -65,10 +65,6 @@ fn id(text: &str) -> Result<RecordId, Error> {
 }
 
 /// Returns the group's id and the state change for its members.
-///
-/// # Errors
-///
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
     let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
     if status.is_none() && request.status != 0 {

@@ -96,7 +96,7 @@ fn checked(
     }
 }
 
-/// Converts JSON fields; `None` if a number is not finite. The decoder limits the nesting.
+/// Converts JSON fields. `None` if a number is not finite. The decoder limits the nesting.
 fn fields(wire: prost_types::Struct) -> Option<Fields> {
     let fields = wire.fields.into_iter();
     fields.map(|(key, it)| Some((key, value(it)?))).collect()
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn all_violations_are_listed_at_once() {
+    fn all_violations_are_listed_together() {
         let wire = cloud::Event {
             severity: 9,
             status: -1,

@@ -3,7 +3,7 @@
 use prost_types::{ListValue, Struct, Value, value::Kind};
 use serde_json::Value as Json;
 
-/// Converts a JSON object; anything else becomes an empty object.
+/// Converts a JSON object. Any other value becomes an empty object.
 pub fn object(json: Json) -> Struct {
     match json {
         Json::Object(fields) => Struct {

@@ -63,7 +63,7 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
     })
 }
 
-/// Converts an assignment: `None` leaves the assignee unchanged, an empty name removes the
+/// Converts an assignment. `None` leaves the assignee unchanged; an empty name removes the
 /// assignee.
 pub fn assignment(assignee: Option<&str>) -> Result<Assignment, Error> {
     Ok(match assignee {

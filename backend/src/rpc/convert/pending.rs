@@ -110,7 +110,7 @@ fn decision(pending: &Pending, occurrence: Occurrence, destinations: &[Name]) ->
     }
 }
 
-/// Converts a message that exceeds a budget: a single message so far, or a digest.
+/// Converts a message above a budget: a single message so far, or a digest.
 fn digest(delivery: Delivery) -> v1::Pending {
     let content = delivery.content;
     let count = content.digest.as_ref().map_or(1, |it| it.count);

@@ -30,7 +30,7 @@ pub struct ReadQuery<T> {
     pub named: Vec<(String, Option<usize>)>,
 }
 
-/// Converts a query to a filter; ages are relative to `now_ms`.
+/// Converts a query to a filter. Relative times refer to `now_ms`.
 ///
 /// # Errors
 /// Returns all violations, with paths in the request.

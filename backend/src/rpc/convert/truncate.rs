@@ -1,8 +1,9 @@
-//! Fits an event of another dialect into the limits; pure.
+//! Fits an event of another dialect into the limits, without side effects.
 //!
-//! Its sender follows the limits of another service and repeats rejected events unchanged. So long
-//! texts are truncated with a visible mark, and a long identity is replaced by a prefix and a hash
-//! of the whole, so that equal events stay equal and different ones different.
+//! The sender follows the limits of another service and repeats rejected events unchanged.
+//! Therefore long texts are truncated with a visible mark, and a long identity is replaced by a
+//! prefix and a hash of the whole, so that equal events stay equal and distinct events stay
+//! distinct.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -171,8 +172,8 @@ fn truncate(text: &mut String, bytes: usize) {
     text.truncate(bellwether_proto::text::prefix(text, bytes).len());
 }
 
-/// Shrinks an object to at most `bytes` of JSON: small members are retained, large ones share the
-/// rest.
+/// Shrinks an object to at most `bytes` of JSON. Small members are retained; large ones share the
+/// remaining bytes.
 fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
     let overhead = |key: &str| Value::Text(key.into()).json_bytes() + 2;
     let mut by_size: Vec<_> = fields.into_iter().collect();
@@ -196,7 +197,8 @@ fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
     shrunk
 }
 
-/// Shrinks a value to at most `bytes` of JSON; a larger value needs at least [`VALUE_BYTES_MIN`].
+/// Shrinks a value to at most `bytes` of JSON. A larger value requires at least
+/// [`VALUE_BYTES_MIN`].
 fn shrink(value: Value, bytes: usize) -> Value {
     if value.json_bytes() <= bytes {
         return value;

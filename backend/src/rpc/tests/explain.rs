@@ -241,7 +241,7 @@ async fn rule_disabled_at_the_time_is_explained_after_enabling() {
     assert_eq!(failed(&rule.gates), ["enabled"]);
     assert_eq!(
         rule.reason,
-        "A trigger matched, but nothing was sent: the rule was disabled"
+        "A trigger matched, but no message was sent: the rule was disabled"
     );
     assert_eq!(now(&rule).notifies, Some(true));
     assert_eq!(

@@ -221,7 +221,7 @@ async fn create_fails_for_a_name_that_differs_only_in_case() {
     }
     world.create_trigger(trigger("disk_full")).await.unwrap();
 
-    // A deleted trigger does not affect others that look alike, and each kind has its own names.
+    // A deleted trigger does not affect similarly named ones, and each kind has separate names.
     let request = v1::DeleteTriggerRequest {
         name: "disk-full".into(),
         ..v1::DeleteTriggerRequest::default()

@@ -98,7 +98,7 @@ pub(super) fn heartbeat() -> Heartbeat {
     }
 }
 
-/// Returns a silence that covers nothing, active from the start, with an end.
+/// Returns a silence that covers no events, active from the start, with an end.
 pub(super) fn silence() -> Silence {
     Silence {
         query: Some(samples::trigger("nothing").query),

@@ -131,8 +131,8 @@ impl Scenario {
         );
     }
 
-    /// Whether a rule that groups correctly sent nothing: the occurrence had ended, or did not
-    /// match any more, before the group's message was created.
+    /// Whether a rule that groups correctly sent no message: the occurrence had ended, or no longer
+    /// matched, before the group's message was created.
     fn is_skipped(&self, &(rule, _, host, number): &(usize, usize, usize, usize)) -> bool {
         let occurrence = &self.model.lines[&host][number - 1];
         let triggers = self.model.rules[&rule].triggers.iter();
@@ -175,8 +175,8 @@ impl Scenario {
         assert!(found >= 2_000, "only {found} occurrences");
     }
 
-    /// Checks that every delivery ended according to its destination's behaviour, and that whatever
-    /// was received had been sent.
+    /// Checks that every delivery ended according to its destination's behaviour, and that every
+    /// received message had been sent.
     async fn check_ends(&self, deliveries: &[Delivery]) {
         let mut seen: HashMap<String, Vec<ReceivedRequest>> = HashMap::new();
         for request in self.outside.seen.lock().unwrap().iter() {
@@ -228,7 +228,7 @@ impl Scenario {
     }
 }
 
-/// Checks that no attempt was made before the time that the receiver asked for.
+/// Checks that no attempt was made before the time that the receiver requested.
 fn check_waits(attempts: &[Attempt]) {
     for pair in attempts.windows(2) {
         let response = pair[0].transcript.response.as_ref();

@@ -1,4 +1,4 @@
-//! An independent model of who is notified of what, reduced to the contract.
+//! An independent model of the receivers and contents of notifications, reduced to the contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,14 +82,14 @@ pub(super) struct Model {
     pub(super) gone: BTreeSet<usize>,
     pub(super) silenced: BTreeSet<usize>,
     pub(super) silenced_hosts: BTreeSet<usize>,
-    /// Sites with an open outage that inhibits everything else there.
+    /// Sites with an open outage that inhibits all other events of the site.
     pub(super) out: BTreeSet<usize>,
 }
 
 #[derive(Default)]
 struct Changed {
     is_event: bool,
-    /// Nothing changed; only held notifications are evaluated.
+    /// No change; only held notifications are evaluated.
     is_review: bool,
     closed: bool,
 }

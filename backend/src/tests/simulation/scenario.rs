@@ -72,7 +72,7 @@ pub(super) struct Scenario {
     pub(super) model: Model,
     pub(super) moods: Vec<Mood>,
     pub(super) schedule: Vec<Duration>,
-    /// Number of cancelled deliveries to the destination that is gone.
+    /// Number of cancelled deliveries to the destination that no longer exists.
     pub(super) cancelled: usize,
     random: StdRng,
     clock: Arc<ManualClock>,
@@ -280,7 +280,7 @@ impl Scenario {
         }
     }
 
-    /// Ends the silences, and advances the time until nothing waits.
+    /// Ends the silences, and advances the time until no notification waits.
     pub(super) async fn end(&mut self) {
         for site in self.model.silenced.clone() {
             self.silence_or_end(site).await;
@@ -332,7 +332,7 @@ impl Scenario {
         self.review().await;
     }
 
-    /// Begins or ends an outage that inhibits everything else in a site.
+    /// Begins or ends an outage that inhibits all other events of a site.
     async fn break_or_mend(&mut self, site: usize) {
         let is_mended = self.model.out.remove(&site);
         if !is_mended {
@@ -500,7 +500,7 @@ impl Scenario {
         }
     }
 
-    /// Cancels the first delivery that waits for the destination that is gone.
+    /// Cancels the first delivery that waits for the destination that no longer exists.
     async fn cancel(&mut self) {
         let all = samples::all::<Delivery>(self.service.store()).await;
         let name = format!("d{GONE}");
@@ -522,7 +522,7 @@ impl Scenario {
         destinations.update(&draft, false).await.unwrap();
     }
 
-    /// Deletes the destination that rejects everything, after removing it from its rules.
+    /// Deletes the destination that rejects all messages, after removing it from its rules.
     async fn delete(&mut self) {
         let destinations = self.service.destinations();
         let name = format!("d{REFUSES}");
@@ -534,7 +534,7 @@ impl Scenario {
     }
 }
 
-/// The name of an event that inhibits everything else in its site.
+/// The name of an event that inhibits all other events of its site.
 pub(super) const OUTAGE: &str = "outage";
 
 /// Returns the inhibition of a site during an outage in it.

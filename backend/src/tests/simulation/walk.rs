@@ -30,7 +30,7 @@ use crate::{
 
 const SITES: usize = 3;
 const HOSTS_PER_SITE: usize = 4;
-/// Number of causes in a site, each of which inhibits everything else there.
+/// Number of causes in a site, each of which inhibits all other events of the site.
 const CAUSES: usize = 20;
 const RULES: usize = 4;
 const DESTINATIONS: usize = 3;
@@ -417,7 +417,7 @@ impl Walk {
         }
     }
 
-    /// Ends every hold and every event, and delivers the rest.
+    /// Ends every hold and every event, and delivers the remaining messages.
     async fn end(&mut self) {
         for (site, cause) in self.causes.clone() {
             self.change_cause((site, cause)).await;
@@ -455,7 +455,7 @@ impl Walk {
         while self.deliver(0.3).await {}
     }
 
-    /// Checks that nothing waits, every group has ended, and every receiver of a group was
+    /// Checks that no notification waits, every group has ended, and every receiver of a group was
     /// notified.
     async fn check(&self) {
         let all = samples::all::<Occurrence>(self.store()).await;

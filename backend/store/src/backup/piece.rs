@@ -25,9 +25,6 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Encodes a step with its length and checksum.
-///
-/// # Errors
-/// Returns an error if the step is too long.
 pub(super) fn encode_frame(step: Step) -> io::Result<Vec<u8>> {
     let body = step.encode();
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
@@ -48,10 +45,6 @@ pub(super) struct Content {
 impl Content {
     /// Reads a piece and verifies the checksum of each step. The first damaged step and all later
     /// ones are omitted without an error.
-    ///
-    /// # Errors
-    ///
-    /// Returns any I/O error.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let bytes = plain_file::read_no_link(path, BYTES_MAX)?;
         let mut content = Self {
@@ -89,7 +82,7 @@ impl Content {
         (self.bytes.len() as u64, crc32c::crc32c(&self.bytes))
     }
 
-    /// The whole steps, from the start of the piece.
+    /// Returns the complete steps, from the start of the piece.
     pub(super) fn complete_steps(&self) -> &[u8] {
         self.bytes.get(..self.whole_bytes).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
 //! Reads a store for a backup while it is in use: first page by page, then the changes from the
-//! change log, and finally the rest at one point in time.
+//! change log, and finally the remaining records at one point in time.
 
 use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
@@ -37,12 +37,12 @@ pub struct Reader {
 struct ReadPosition {
     #[prost(bytes = "vec", tag = "1")]
     identity: Vec<u8>,
-    /// Index of the current kind; beyond the last one, all were read.
+    /// Index of the current kind. An index beyond the last kind means that all were read.
     #[prost(uint32, tag = "2")]
     walked: u32,
     #[prost(bytes = "vec", optional, tag = "3")]
     after: Option<Vec<u8>>,
-    /// Key of the last record of that kind when reading of the kind began. Later records are in the
+    /// Key of the last record of the kind when reading of the kind began. Later records are in the
     /// log.
     #[prost(bytes = "vec", optional, tag = "4")]
     bound: Option<Vec<u8>>,
@@ -59,8 +59,8 @@ impl Reader {
     /// Creates a reader, at the beginning or at the position of a step.
     ///
     /// # Errors
-    /// Returns [`BackupError::Foreign`] for a position in another store, [`BackupError::Overtaken`]
-    /// if the change log no longer reaches back to it, or any error of the store.
+    /// Returns [`BackupError::Foreign`] for a position in another store,
+    /// [`BackupError::Overtaken`] if the change log was trimmed past it, or any error of the store.
     pub fn begin(store: Store, place: Option<&[u8]>) -> BoxFuture<'_, Result<Self, BackupError>> {
         Box::pin(async move {
             let identity = store_identity(&store).await?;
@@ -248,8 +248,8 @@ impl Reader {
         usize::try_from(self.place.walked).is_ok_and(|walked| walked >= walked_kinds().count())
     }
 
-    /// Whether a record is before the current position, so that the page reader does not see its
-    /// change.
+    /// Whether a record is before the current position, so that its changes are not seen by the
+    /// page reader.
     fn was_passed(&self, kind: Kind, key: &[u8]) -> bool {
         let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
         match walked_kinds().position(|other| other == kind) {

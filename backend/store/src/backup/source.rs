@@ -30,9 +30,9 @@ pub struct Source {
 
 #[derive(Debug, Clone, Copy)]
 pub enum Trust<'a> {
-    /// With the keys of its service, which prove every step.
+    /// The keys of the service, which authenticate every step.
     Keys(&'a Sealer),
-    /// With its checksums only, which anyone with write access can forge.
+    /// Only the checksums, which can be forged with write access.
     Checksums,
 }
 

@@ -11,14 +11,15 @@ const PURPOSE: &str = "backup step";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
-    /// The records; if several steps contain the same one, the last is valid.
+    /// The records. If several steps contain the same record, the last one is valid.
     pub records: Vec<BackupRecord>,
-    /// The position at which to continue. Opaque.
+    /// The position at which to continue, as an opaque value.
     pub place: Vec<u8>,
-    /// The state that the backup contains; only in the last step.
+    /// The state that the backup contains. Set in the last step only.
     pub end: Option<BackupEnd>,
-    /// Proof by the service over the step without its position, and over the previous proof, so
-    /// that no step can be changed, removed or reordered. Empty in a backup of an earlier version.
+    /// Authentication code of the service over the step without its position, and over the previous
+    /// code, so that no step can be changed, removed or reordered. Empty in a backup of an earlier
+    /// version.
     pub proof: Vec<u8>,
 }
 
@@ -83,13 +84,14 @@ struct EndV1 {
 }
 
 impl Step {
-    /// Adds a proof of this service; `after` is the proof of the previous step.
+    /// Authenticates the step; `after` is the proof of the previous step.
     pub(super) fn prove(&mut self, after: &[u8], sealer: &Sealer) {
         let content = self.proven_content();
         self.proof = sealer.prove(PURPOSE, &[after, &content]).into();
     }
 
-    /// Whether a service with these keys made the step; `after` is the proof of the previous step.
+    /// Whether the step was made by a service with these keys; `after` is the proof of the previous
+    /// step.
     pub(super) fn is_proven(&self, after: &[u8], sealer: &Sealer) -> bool {
         sealer.is_proven(PURPOSE, &[after, &self.proven_content()], &self.proof)
     }

@@ -27,9 +27,9 @@ pub(super) const KEY_FILES: [&str; 2] = ["secret.key", "admin.key"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys<'a> {
-    /// The keys of this data folder; anyone with the backup can read every secret in it.
+    /// The keys of this data folder. With the backup, every secret in it can be read.
     Of(&'a Path),
-    /// None: the backup is useless without a separate copy of the key.
+    /// No keys. The backup is useless without a separate copy of the key.
     LeftOut,
 }
 
@@ -91,7 +91,7 @@ impl BackupFolder {
         self.done.iter().map(|piece| piece.bytes).sum::<u64>() + open
     }
 
-    /// Adds a step, which is durable once its piece is full or the backup is finished.
+    /// Adds a step. It is durable once its piece is full or the backup is finished.
     pub fn add(&mut self, step: Step) -> Result<(), BackupError> {
         self.place = Some(step.place.clone());
         let number = self.done.len() + 1;
@@ -113,7 +113,7 @@ impl BackupFolder {
         add().map_err(BackupError::io("write", &path))
     }
 
-    /// Discards everything written, to start over.
+    /// Discards all steps, to start over.
     pub fn start_over(&mut self) -> Result<(), BackupError> {
         self.open = None;
         self.place = None;
@@ -121,7 +121,7 @@ impl BackupFolder {
         self.remove_pieces_from(1)
     }
 
-    /// Finishes the backup: syncs everything to disk, then writes the manifest.
+    /// Finishes the backup: syncs all files to disk, then writes the manifest.
     ///
     /// # Errors
     /// Returns any I/O error; the backup is then unfinished.
@@ -189,7 +189,7 @@ impl BackupFolder {
             let is_full = content.is_whole() && content.whole_bytes as u64 >= BACKUP_PIECE_BYTES;
             let is_last = !self.folder.join(piece::name(number + 1)).exists();
             if is_full && !is_last {
-                // It was synced before the next piece was begun.
+                // The piece was synced before the next one was begun.
                 let (bytes, checksum) = content.sum();
                 let name = piece::name(number);
                 self.done.push(Piece {
@@ -199,7 +199,7 @@ impl BackupFolder {
                 });
                 continue;
             }
-            // In the last valid piece, the incomplete part and everything after it are deleted.
+            // In the last valid piece, the incomplete part and all data after it are deleted.
             if content.newest_first().next().is_none() {
                 return self.remove_pieces_from(number);
             }

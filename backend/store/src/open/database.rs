@@ -1,4 +1,4 @@
-//! Opens the store in a database. Serving creates nothing there: neither tables nor keys.
+//! Opens the store in a database. Serving creates neither tables nor keys there.
 
 mod draft;
 
@@ -161,14 +161,14 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     if checks.is_settled(store.sealer()) && format == format::NEWEST {
         return Ok(());
     }
-    // A node without the new key cannot open what it seals, and an earlier version cannot read
-    // records that are now proven.
+    // A node without the new key cannot decrypt data sealed with it, and an earlier version cannot
+    // read authenticated records.
     let nodes = store.engine().cluster().nodes().await.map_err(to_error)?;
     if nodes.len() > 1 {
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(location.key_error(format!(
             "another key was added, or an earlier version wrote the store: only one node may \
-             encrypt everything again; stop these: {}",
+             encrypt all data again; stop these: {}",
             names.join(", ")
         )));
     }
@@ -226,7 +226,7 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
             let to_error = |source| location.store_error(source);
             draft::check(&store, &location).await?;
             if let Some(content) = new_key {
-                // A key that does not seal this store would be mistaken for the one that does.
+                // A key that did not seal this store would be mistaken for the one that did.
                 let checks = key_check::verify_keys(&store, store.sealer(), &location).await;
                 if !checks.is_ok_and(|checks| checks.is_empty()) {
                     return Err(location.key_error(
@@ -236,7 +236,8 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
                 }
                 write_new(&location.key_file, content.as_bytes())?;
             }
-            // Before the key checks exist: a store without them is assumed to be fully proven.
+            // Before the key checks exist: a store without them is assumed to be fully
+            // authenticated.
             if format::stored_version(&store)
                 .await
                 .map_err(to_error)?
@@ -255,7 +256,7 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
     })
 }
 
-/// Upgrades the tables of a store to the newest layout, with `if_stopped` only if no node is
+/// Upgrades the tables of a store to the newest layout. With `if_stopped`, fails if a node is
 /// running. Returns the previous layout.
 pub fn migrate_database(
     database: &DatabaseConfig,

@@ -30,8 +30,8 @@ const JOURNAL: &str = "store.journal";
 const RUN: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A store's file on a disk. For the store of a folder, synced data survives a power failure, and
-/// written data survives a crash of the process. A new store has no log, so nothing is guaranteed
-/// until it was closed, synced as a whole and read again.
+/// written data survives a crash of the process. A new store has no log, so no guarantee applies
+/// until it is closed, synced as a whole and read again.
 #[derive(Debug)]
 pub(super) struct Disk {
     folder: Arc<Folder>,
@@ -44,8 +44,8 @@ impl Disk {
         Self { folder, space }
     }
 
-    /// Creates the medium of a new store under a temporary name, which is synced as a whole when
-    /// finished, not on every commit.
+    /// Creates the medium of a new store under a temporary name. The store is synced as a whole
+    /// when it is finished, not on every commit.
     pub(super) fn draft(folder: Arc<Folder>) -> Self {
         let space = None;
         Self { folder, space }
@@ -143,7 +143,7 @@ impl Medium for Disk {
 
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
         if self.space.is_some() {
-            // Never created here: a lost store is not an empty one.
+            // Never created here: a lost store must not be replaced by an empty one.
             let path = self.folder.store_path();
             return backend(private_file().open(&path)?, &path);
         }
@@ -180,8 +180,8 @@ impl Medium for Disk {
     }
 
     fn store_checksums(&self, checksums: &[u8]) -> io::Result<()> {
-        // They have their own checksum and identify the state they belong to, so a crash here is
-        // harmless.
+        // The checksums have their own checksum and identify the state they belong to, so a crash
+        // here is harmless.
         let file = private_file()
             .create(true)
             .truncate(true)

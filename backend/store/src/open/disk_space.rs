@@ -1,7 +1,7 @@
-//! Free disk space, and a reserve for when there is none.
+//! Free disk space, and a reserve for a full disk.
 //!
-//! On a full disk even a delete fails, since the replacement has to be written first. So a reserve
-//! file is kept, and removed when the disk is full.
+//! On a full disk even a delete fails, because the replacement has to be written first. Therefore a
+//! reserve file is kept, and removed when the disk is full.
 
 use std::{
     fs::{self, File},
@@ -79,7 +79,7 @@ impl DiskSpace {
         {
             return reading.left_for;
         }
-        // If the system does not report it, writes continue until the disk is full.
+        // If the system does not report the free space, writes continue until the disk is full.
         let free_bytes = self.free_bytes().unwrap_or(u64::MAX);
         if free_bytes >= floor_bytes.saturating_add(2 * RESERVE_BYTES) {
             self.reserve();
@@ -101,7 +101,7 @@ impl DiskSpace {
     pub(super) fn release_reserve(&self) -> bool {
         let mut state = self.state();
         let is_released = fs::remove_file(self.reserve_path()).is_ok();
-        // The released space is for changes in progress, so nothing is added until there is more.
+        // The released space is for changes in progress, so no data is added until there is more.
         state.is_spent |= is_released;
         state.last = Some(SpaceReading {
             at: Instant::now(),

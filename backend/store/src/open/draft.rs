@@ -1,4 +1,4 @@
-//! A data folder that is being restored, which cannot be opened before that is finished.
+//! A data folder that is being restored. It cannot be opened before the restore is finished.
 
 use std::{fs, io, path::Path, sync::Arc};
 
@@ -63,8 +63,8 @@ impl Draft {
         Ok(names.find(|name| !is_fine(name)).map(str::to_owned))
     }
 
-    /// Begins in a folder for which [`Draft::find_obstacle`] found nothing, with the content of the
-    /// key file and the first position of the change log.
+    /// Begins a restore in a folder for which [`Draft::find_obstacle`] found no obstacle, with the
+    /// content of the key file and the first position of the change log.
     pub(crate) async fn begin(
         data_dir: &Path,
         key: &[u8],
@@ -139,7 +139,7 @@ impl Draft {
             clear(&folder);
             return Err(error);
         }
-        // Beside a store it has no meaning.
+        // The marker has no meaning next to a store.
         drop(folder.remove(MARKER));
         Ok(())
     }

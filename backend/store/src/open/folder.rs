@@ -117,7 +117,7 @@ impl Folder {
         self.store_path().exists()
     }
 
-    /// Checks that a folder without a store never had one: logs exist only once a store was
+    /// Checks that a folder without a store never had one. Logs exist only after a store was
     /// created.
     pub(super) fn check_store_is_not_lost(&self) -> Result<(), OpenError> {
         let mut logs = LOGS.iter().filter(|name| self.path.join(name).exists());
@@ -154,7 +154,7 @@ impl Folder {
             #[cfg(test)]
             super::faults::call(&path)?;
             file.sync_all()?;
-            // Only advice: a system that ignores it is fine.
+            // This is only advice: a system may ignore it.
             let _advised = fadvise(&file, 0, None, Advice::DontNeed);
             Ok(())
         });
@@ -212,8 +212,8 @@ impl Folder {
     }
 }
 
-/// Returns whether a process, such as a service, has the folder locked for writing. False if this
-/// user may not read the lock.
+/// Returns whether a process, such as a service, has locked the folder for writing. Returns false
+/// if this user is not allowed to read the lock.
 pub fn is_in_use(folder: &Path) -> bool {
     let lock = plain_file::open(&folder.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))

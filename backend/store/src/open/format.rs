@@ -16,9 +16,9 @@ const FILE_BYTES_MAX: u64 = 64;
 
 const KEY: &[u8] = b"format";
 /// The layout of this version. Layout 2 added a log in front of the store's file, and runs of index
-/// entries in it; in 3, occurrences with equal sort keys are ordered by start and id; in 4, clients
-/// and destinations are proven by the keys, in 5 all definitions. Stores of an older layout are
-/// upgraded when opened.
+/// entries in the file. In layout 3, occurrences with equal sort keys are ordered by start and id.
+/// In layout 4, clients and destinations are authenticated by the keys; in layout 5, all
+/// definitions are. Stores of an older layout are upgraded when opened.
 pub(super) const NEWEST: u32 = 5;
 pub(super) const IN_DATABASE: u32 = 4;
 const ORDERED: u32 = 3;

@@ -1,6 +1,6 @@
 //! Checks that the keys match the store, and seals it again after a key was added.
 //!
-//! The store contains a known text sealed with every key that sealed or proved something in it.
+//! The store contains a known text sealed with every key that sealed or authenticated a record.
 
 use super::{LocationErrors, error::OpenError};
 use crate::{
@@ -11,9 +11,11 @@ use crate::{
 };
 
 const PREFIX: &[u8] = b"seal/";
-/// The current text. Only the owner of the keys can seal a text that claims fewer proofs.
+/// The current text. Only the owner of the keys can seal a text that claims fewer authenticated
+/// records.
 const TEXT: &str = "bellwether, definitions proven";
-/// Current and former texts, and what is proven in a store that contains them.
+/// Current and former plaintexts, and the records that are authenticated in a store that contains
+/// them.
 const TEXTS: [(&str, ProofLevel); 3] = [
     ("bellwether", ProofLevel::Nothing),
     ("bellwether, proven", ProofLevel::Access),
@@ -25,8 +27,8 @@ const CONTEXT: SealContext<'_> = SealContext {
 };
 const STEP: usize = 100;
 
-/// Checks all keys of the store. Seals and proves again with the newest key everything that used
-/// another key, and proves records of earlier versions.
+/// Checks all keys of the store. Seals and authenticates again with the newest key all records that
+/// used another key, and authenticates records of earlier versions.
 pub(super) async fn check(
     store: &Store,
     sealer: &Sealer,
@@ -40,8 +42,8 @@ pub(super) async fn check(
     let newest = key_of(sealer.newest());
     let adopted = async {
         for kind in Kind::ALL {
-            // Unproven records of kinds that were already proven were not written by this service,
-            // so they are not adopted.
+            // Records without a proof, of kinds that already had proofs, were not written by this
+            // service, so they are not adopted.
             if ProofLevel::first_of(kind).is_some_and(|first| first > proven) {
                 prove(store, kind, sealer).await?;
             }
@@ -130,7 +132,7 @@ async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineE
     }
 }
 
-/// Seals everything with the newest key, then removes the checks of other keys.
+/// Seals all records with the newest key, then removes the checks of other keys.
 async fn adopt(
     store: &Store,
     sealer: &Sealer,

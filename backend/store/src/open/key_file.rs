@@ -17,8 +17,8 @@ use crate::seal::{KEY_BYTES, Sealer, random_key};
 
 pub(super) const NAME: &str = "secret.key";
 const PREFACE: &str = "\
-# Keys that seal the secrets in the store. Keep a copy elsewhere: without it they are lost.
-# `bellwether secrets rotate` adds a key and seals everything with it; older ones open older backups.
+# Keys that encrypt the secrets in the store. Keep a copy elsewhere: without it, they are lost.
+# `bellwether secrets rotate` adds a key and encrypts all secrets again; older keys open older backups.
 ";
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub(super) fn text(path: &Path) -> Result<String, OpenError> {
 pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
     let newest = parse_ring(text.as_bytes(), file)?.newest();
     let number = newest.checked_add(1);
-    let number = number.ok_or_else(|| key_error(file, "no key number is left"))?;
+    let number = number.ok_or_else(|| key_error(file, "all key numbers are used"))?;
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let key = STANDARD.encode(random_key());
     let content = format!("{text}{end}{number} {key}\n");

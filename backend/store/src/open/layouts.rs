@@ -26,8 +26,8 @@ use crate::{
     verify,
 };
 
-/// Maximum time that a folder stays in use after its store was dropped: a completed read can hold
-/// the store a moment longer.
+/// Maximum time for which a folder stays in use after its store was dropped: a completed read can
+/// hold the store a moment longer.
 const RELEASED_AFTER: Duration = Duration::from_secs(5);
 
 pub(super) async fn open(config: &Location) -> Result<Store, OpenError> {
@@ -316,7 +316,7 @@ async fn failed_upgrade_or_rotation_loses_no_data() {
     assert!(failed > hit / 2, "{failed} of {hit} were detected");
 }
 
-/// Checks that a folder written by [`write`] can be opened and contains everything.
+/// Checks that a folder written by [`write`] can be opened and contains all records.
 async fn has_all(folder: &TempDir) {
     let store = open(&Location::folder(folder.path())).await.unwrap();
     assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);

@@ -1,6 +1,6 @@
-//! A store's file opened read-only: writes stay in memory.
+//! A store's file opened read-only. Writes stay in memory.
 //!
-//! A store that was not closed properly is repaired when it is opened; here the repair stays in
+//! A store that was not closed properly is repaired when it is opened. Here, the repair stays in
 //! memory.
 
 use std::{

@@ -1,5 +1,5 @@
-//! Key rotation: a new key seals and proves everything again, and the older ones can still open
-//! what they sealed, such as backups.
+//! Key rotation: all data is sealed and authenticated again with a new key. The older keys can
+//! still decrypt data that they sealed, such as backups.
 
 use super::{
     OpenError, database,
@@ -15,9 +15,9 @@ pub struct Rotated {
     pub number: u32,
 }
 
-/// Adds a key to the store and seals and proves everything with it; with `forget`, removes the
-/// older keys from the file. No service may use the store meanwhile. If interrupted, the store can
-/// be opened with the key file as it is, which completes the rotation.
+/// Adds a key to the store, and seals and authenticates all data with it. With `forget`, removes
+/// the older keys from the file. The store must not be in use by a service. If the rotation is
+/// interrupted, the store can be opened with the unchanged key file, which completes the rotation.
 pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotated, OpenError>> {
     Box::pin(async move {
         let number = change(config, append).await?;

@@ -20,7 +20,7 @@ const USERS_BYTES_MAX: u64 = 1024 * 1024;
 const ROOT: u32 = 0;
 const OTHERS: u32 = 0o077;
 const ALL_WRITE: u32 = 0o002;
-/// Write permission of the group: orchestrators create volumes with it, and then the group has to
+/// Write permission of the group. Orchestrators create volumes with it, and then the group has to
 /// be trusted.
 const GROUP_WRITES: u32 = 0o020;
 
@@ -29,19 +29,14 @@ pub(super) fn no_follow_flag() -> i32 {
 }
 
 /// Checks that a data folder is not world-writable, and that its owner is the current user or root.
-///
-/// # Errors
-/// Returns [`OpenError::Untrusted`], or any I/O error.
 pub(super) fn check_folder(path: &Path) -> Result<(), OpenError> {
     let folder = File::open(path).and_then(|folder| folder.metadata());
     let found = folder.map_err(|error| OpenError::io("read the data folder", path, error))?;
     check(path, &found, "chmod 700")
 }
 
-/// Checks a key file in the same way, and logs if others can read it. A missing file is accepted.
-///
-/// # Errors
-/// Same as [`check_folder`].
+/// Checks a key file in the same way, and logs a warning if other users can read it. A missing file
+/// is accepted.
 pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
@@ -60,10 +55,6 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
 
 /// Checks that new files get the owner of an existing file. Root can write anywhere, but the
 /// service of another user cannot open the files that root creates.
-///
-/// # Errors
-///
-/// Returns [`OpenError::Owner`].
 pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
     match std::fs::metadata(path) {
         Ok(found) if geteuid().is_root() && found.uid() != ROOT => {
@@ -74,10 +65,6 @@ pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
 }
 
 /// Gives a new file the owner and the mode of the file that it replaces.
-///
-/// # Errors
-///
-/// Returns [`OpenError::Owner`], or any I/O error.
 pub(super) fn copy_owner(file: &File, replaced: &Path) -> Result<(), OpenError> {
     let failed = |error| OpenError::io("write", replaced, error);
     let there = match std::fs::metadata(replaced) {

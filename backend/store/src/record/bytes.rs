@@ -30,7 +30,7 @@ impl Key {
         self
     }
 
-    /// Appends a time in milliseconds since 1970; earlier ones sort first.
+    /// Appends a time in milliseconds since 1970. Earlier times sort first.
     #[must_use]
     pub fn time_ms(mut self, at_ms: i64) -> Self {
         let sortable = at_ms.cast_unsigned() ^ (1 << 63);
@@ -68,7 +68,7 @@ impl Key {
         named.rest(&which.revision.to_be_bytes())
     }
 
-    /// Appends a name and a terminating zero; names never contain zero.
+    /// Appends a name and a terminating NUL, which names never contain.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.0.extend_from_slice(name.as_bytes());
@@ -76,7 +76,7 @@ impl Key {
         self
     }
 
-    /// Appends raw bytes; only as the last part of a key.
+    /// Appends raw bytes. Only allowed as the last part of a key.
     #[must_use]
     pub fn rest(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);

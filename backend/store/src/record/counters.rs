@@ -1,7 +1,7 @@
 //! Counters: numbers to which each commit adds without reading them, so that commits do not
 //! conflict over them.
 //!
-//! Counters of the present are derived from the records, and `verify` compares them; counters of
+//! Counters of the present are derived from the records, and `verify` compares them. Counters of
 //! past minutes and hours are independent. They begin when a version that counts first opens a data
 //! folder.
 
@@ -39,7 +39,7 @@ impl Counts {
         self.0.entry(counter).or_default().add(slot, number);
     }
 
-    /// Counts a new record; with `is_past`, its past was already counted.
+    /// Counts a new record. With `is_past`, its past steps were already counted.
     pub(crate) fn add_new(&mut self, new: &[CounterTally], is_past: bool) {
         for (counter, tally) in new {
             if counter.period == Period::Now || !is_past {
@@ -172,10 +172,6 @@ pub(crate) fn is_independent(key: &[u8]) -> bool {
 }
 
 /// Decodes a counter; `None` for a record with a start time.
-///
-/// # Errors
-///
-/// Returns [`EngineError::Corrupt`] if the record is malformed.
 pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)>, EngineError> {
     let found = numbers(value)?;
     if [SINCE, NOISE_SINCE, RESENT_SINCE].contains(&key) {
@@ -270,7 +266,7 @@ impl Store {
         numbers.collect()
     }
 
-    /// Returns the time since which there are counters, in milliseconds since 1970; `None` if no
+    /// Returns the time since which there are counters, in milliseconds since 1970. `None` if no
     /// service that counts has opened the store.
     pub async fn counters_since_ms(&self) -> Result<Option<i64>, EngineError> {
         Ok(self.start_times().await?.first().copied())
@@ -293,7 +289,7 @@ impl Store {
     }
 
     /// Initializes the counters from the existing records, unless that was done before. No other
-    /// process may change the store meanwhile.
+    /// process may change the store during the call.
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
         // Notifications earlier on that day are not counted.
         let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;

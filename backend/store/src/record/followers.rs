@@ -1,5 +1,5 @@
-//! The deliveries that wait for the end of another one: the commit that ends it makes them due,
-//! regardless of its author.
+//! The deliveries that wait for the end of another delivery. The commit that ends it makes them
+//! due, regardless of the author of the commit.
 
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},
@@ -17,7 +17,7 @@ impl Changes {
 }
 
 impl Store {
-    /// Makes due the deliveries that wait for deliveries ending with these changes. A commit that
+    /// Makes due the deliveries that wait for deliveries that end with these changes. A commit that
     /// lets a delivery wait for another delivery raises the version of the latter, so the two
     /// commits conflict and no waiting delivery is missed.
     pub(super) async fn wake_followers(&self, changes: &mut Changes) -> Result<(), EngineError> {
@@ -54,7 +54,7 @@ impl Store {
                         continue;
                     }
                     changes.list.retain(|it| !is_same(it));
-                    // The client whose change this follows from did not cause it.
+                    // The client of the original change did not cause this one.
                     let audited = changes.audited.take();
                     changes.update(&follower, &make_due(&follower.value, ended.at_ms));
                     changes.audited = audited;
@@ -70,8 +70,8 @@ impl Store {
     }
 }
 
-/// Returns a delivery that no longer waits for another: due at `at_ms`, unless it was to be tried
-/// later.
+/// Returns a delivery that no longer waits for another one: it is due at `at_ms`, or at its next
+/// attempt if that is later.
 fn make_due(delivery: &Delivery, at_ms: i64) -> Delivery {
     let due_ms = delivery.state.due_ms().map_or(at_ms, |it| it.max(at_ms));
     let state = match delivery.state {

@@ -39,7 +39,7 @@ fn frozen(name: &str) -> Option<Vec<u8>> {
     lines.find_map(|line| Some(bytes(line.strip_prefix(name)?.strip_prefix(": ")?)))
 }
 
-/// Lines that are missing or different from what is written now.
+/// Lines that are missing or that differ from the current encoding.
 #[derive(Default)]
 struct Differences(Vec<String>);
 

@@ -61,7 +61,7 @@ pub(crate) use with_record;
 
 /// The encoding of most records: first byte of every value.
 const VERSION: u8 = 1;
-/// The encoding of proven records: a proof precedes the content of [`VERSION`].
+/// The encoding of authenticated records: a proof precedes the content of [`VERSION`].
 const PROVEN: u8 = 2;
 const PURPOSE: &str = "record";
 const RECORD_BYTES: usize = 512;
@@ -101,8 +101,8 @@ fn corrupt(kind: Kind, what: &str) -> EngineError {
     EngineError::Corrupt(format!("a {kind:?} record {what}"))
 }
 
-/// The set of records that the service's keys prove, so that forged or moved records are detected.
-/// Each level includes the previous levels.
+/// The set of records that the service's keys authenticate, so that forged or moved records are
+/// detected. Each level includes the previous levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofLevel {
     Nothing,
@@ -183,8 +183,8 @@ fn with_proof(kind: Kind, message: &[u8], sealer: &Sealer) -> Vec<u8> {
     [&[PROVEN][..], &proof, message].concat()
 }
 
-/// Adds the proof that a kind now requires; `None` if the record has a proof or needs none. Only
-/// for records that are otherwise known to be written by the service.
+/// Adds the proof that a kind requires. `None` if the record has a proof or requires none. Only for
+/// records that are otherwise known to be written by the service.
 pub(crate) fn upgrade_proof(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<Vec<u8>> {
     ProofLevel::first_of(kind)?;
     match value.split_first() {

@@ -1,4 +1,4 @@
-//! The service's own changes yield to others, in a folder and in a database.
+//! The service's own changes yield to other changes, in a folder and in a database.
 
 use std::sync::Arc;
 

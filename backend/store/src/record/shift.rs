@@ -1,8 +1,9 @@
 //! The fact that records which clock steps were applied to the times of records.
 //!
-//! Records are not rewritten when the clock is set: each has a note of the shift that its times include, and is
-//! read with the difference to that of the store. So one commit applies a step to everything that waits, and a
-//! kill leaves nothing half done; rewriting records later only puts their index entries in order.
+//! Records are not rewritten when the clock is set. Each record stores the shift that its times
+//! include, and is read with the difference to the shift of the store. A single commit applies a
+//! step to all waiting records, and a crash leaves no partial result. Rewriting records later only
+//! corrects the order of their index entries.
 
 use std::sync::atomic::Ordering;
 
@@ -88,7 +89,7 @@ impl Store {
         self.steady.write().await
     }
 
-    /// Reads the applied clock steps, with the version of the fact; `None` before the first start.
+    /// Reads the applied clock steps, with the version of the fact. `None` before the first start.
     pub async fn clock_fact(&self) -> Result<Option<(u64, ClockFact)>, EngineError> {
         let rows = self.engine.get(Kind::Meta, &[KEY.into()]).await?;
         let Some(row) = rows.into_iter().flatten().next() else {
@@ -99,7 +100,7 @@ impl Store {
         Ok(Some((row.version, fact)))
     }
 
-    /// Stores the applied clock steps. The fact must still have `version`, or be absent if
+    /// Stores the applied clock steps. The fact must still have `version`, or must be absent if
     /// `version` is `None`.
     pub async fn put_clock_fact(
         &self,

@@ -19,7 +19,7 @@ use crate::{
 };
 
 const BATCH: usize = 1_000;
-/// Time that a delivery is held unless a user sends it: ten years.
+/// Time for which a delivery is held unless a user sends it: ten years.
 const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
 const HELD: &str = "held because the store was restored from a backup made before it was due; \
     resend it to deliver it with the same id";
@@ -29,7 +29,7 @@ pub(super) struct FillResult {
     pub(super) records: BTreeMap<&'static str, u64>,
     pub(super) waiting: u64,
     pub(super) held: u64,
-    /// Definitions without a proof, from a service that did not prove them.
+    /// Number of definitions without a proof, written by a service that did not authenticate them.
     pub(super) unproven: u64,
 }
 
@@ -163,7 +163,7 @@ impl Filler<'_> {
     /// Decodes a record, and returns it with its bytes. From a backup of an earlier version,
     /// unproven records are accepted and get a proof.
     fn read<T: Record>(&mut self, value: &[u8]) -> Result<(T, Vec<u8>), EngineError> {
-        // Whether its service proved definitions is in its key checks, which are read later.
+        // The key checks, which are read later, show whether the service authenticated definitions.
         let is_definition = ProofLevel::first_of(T::KIND) == Some(ProofLevel::Definitions);
         let may_lack = !self.is_proven || is_definition;
         let proven = may_lack.then(|| upgrade_proof(T::KIND, value, self.store.sealer()));
@@ -198,7 +198,8 @@ impl Filler<'_> {
         let attempts = attempts.map(|value| self.read::<Attempt>(value));
         let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
         if delivery.behind.take().is_some() {
-            // The message before it may be missing: it is evaluated again when it is due.
+            // The message before this one may be missing: the delivery is evaluated again when it
+            // is due.
             value = delivery.encode(self.store.sealer());
         }
         let due_ms = delivery.state.due_ms().filter(|_| !delivery.test);

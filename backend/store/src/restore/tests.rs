@@ -360,7 +360,7 @@ async fn held_deliveries_wait_after_restore() {
 }
 
 #[tokio::test]
-async fn backup_without_keys_needs_a_key_file() {
+async fn backup_without_keys_requires_a_key_file() {
     let setup = Setup::new();
     back_up(&store(&setup).await, &setup, Keys::LeftOut).await;
     let error = setup.restore(None).await.unwrap_err();
@@ -459,7 +459,7 @@ async fn forged_backup_with_valid_checksums_is_refused() {
 }
 
 #[tokio::test]
-async fn unproven_backup_needs_explicit_acceptance() {
+async fn unproven_backup_requires_explicit_acceptance() {
     let mut setup = Setup::new();
     let old = store(&setup).await;
     let mut target = BackupFolder::open(&setup.backup()).unwrap();

@@ -1,4 +1,4 @@
-//! Verifies that the audit log is a chain whose end is proven by the keys.
+//! Verifies that the audit log is a chain, and that the keys authenticate its end.
 
 use super::{Check, PAGE, key_after};
 use crate::{

@@ -19,7 +19,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads all counters. While the store is in use they change, and are not compared.
+    /// Reads all counters. In a store in use, counters change and are therefore not compared.
     pub(super) async fn check_counters(&mut self) -> Result<(), EngineError> {
         let is_counted = self.store.counters_since_ms().await?.is_some();
         let mut range = Range::with_prefix(b"");

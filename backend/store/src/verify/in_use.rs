@@ -9,8 +9,8 @@ use std::{
 use super::{Check, PAGE, key_after, name, part::Part, references};
 use crate::engine::{Direction, EngineError, Index, Kind, Range};
 
-/// Maximum checks of a record that changes meanwhile. A record that changes every time is in use,
-/// so its users would notice an error.
+/// Maximum number of checks of a record that changes meanwhile. A record that changes every time is
+/// in use, so its users would notice an error.
 const LOOKS: usize = 5;
 /// Pause after a page, as a multiple of the time it took to read, so that the service is not slowed
 /// down.
@@ -30,7 +30,7 @@ impl Check<'_> {
                 return Ok(Vec::new());
             };
             let mut errors = Vec::new();
-            // A commit can be readable a moment before the log's head is updated.
+            // A commit can be readable a moment before the head of the log is updated.
             let engine = self.store.engine();
             if let Some(made_at) = engine.position_of_version(version)
                 && made_at > engine.log_head().await?
@@ -61,7 +61,7 @@ impl Check<'_> {
         Ok(Vec::new())
     }
 
-    /// Reads every entry; each must lead to a record that has this entry.
+    /// Reads every entry. Each must lead to a record that has this entry.
     pub(super) async fn check_entries_in_use(&mut self) -> Result<(), EngineError> {
         for index in Index::ALL {
             self.check_entries_to(index).await?;

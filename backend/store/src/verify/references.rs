@@ -10,9 +10,9 @@ use crate::{
     record::{Store, bytes::Key},
 };
 
-/// Returns the dangling references of records, one sentence each. Many records have none, or refer
-/// to deleted records: an occurrence retains the rules that notified, and a delivery its
-/// destination and event.
+/// Returns the dangling references of records, one sentence each. Many records have no references,
+/// or may refer to deleted records: an occurrence retains the rules that notified, and a delivery
+/// retains its destination and event.
 pub(super) async fn dangling_references(
     kind: Kind,
     parts: &[Part],
@@ -82,7 +82,7 @@ async fn without_delivery(
     let ids: BTreeSet<_> = attempts.iter().map(|(delivery, _)| *delivery).collect();
     let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
     let found = store.get_many::<Delivery>(keys).await;
-    // Unreadable ones were reported with the deliveries.
+    // Unreadable records were reported with the deliveries.
     let Ok(found) = found else {
         return Ok(Vec::new());
     };

@@ -84,7 +84,7 @@ async fn inconsistent_records_and_entries_are_reported() {
         action: Action::Touch,
         ..change(Kind::Client, b"client 1")
     };
-    let is_counted = "the index ClientByKey has 4 entries, but its records need 3";
+    let is_counted = "the index ClientByKey has 4 entries, but its records require 3";
     let is_not_its_own = "ClientByKey has an entry that points to client `client 1`";
     let unreadable = "rule `r` cannot be read";
     let not_found = "client `client 1` is missing from the index ClientByKey";

@@ -138,7 +138,7 @@ pub async fn touch_keeps_value_and_raises_version(engine: &dyn Engine) {
     assert!(is_conflict(&apply(engine, vec![delete]).await));
 }
 
-pub async fn entry_leads_to_one_record(engine: &dyn Engine) {
+pub async fn entry_points_to_one_record(engine: &dyn Engine) {
     let entry = entry(Index::ClientByKey, b"hash");
     let adds = |key: &[u8]| Change {
         add: vec![entry.clone()],
@@ -167,7 +167,7 @@ pub async fn entry_leads_to_one_record(engine: &dyn Engine) {
     assert!(is_conflict(&apply(engine, vec![two, three]).await));
 }
 
-pub async fn removed_entry_must_lead_to_its_record(engine: &dyn Engine) {
+pub async fn removed_entry_must_belong_to_the_changed_record(engine: &dyn Engine) {
     let theirs = entry(Index::RuleByTrigger, b"t");
     let with = |key: &[u8], entry| Change {
         add: vec![entry],
@@ -207,7 +207,7 @@ pub async fn set_changes_a_record_at_most_once(engine: &dyn Engine) {
     );
 }
 
-pub async fn check_writes_nothing_and_enforces_version(engine: &dyn Engine) {
+pub async fn check_makes_no_change_and_enforces_the_version(engine: &dyn Engine) {
     let first = apply(engine, vec![insert(Kind::Rule, b"claim", b"1")]);
     let version = first.await.unwrap().version;
     let check = |version| Change {

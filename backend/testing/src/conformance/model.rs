@@ -135,7 +135,7 @@ async fn seen_in(
     (records, entries)
 }
 
-/// Reads everything an engine stores.
+/// Reads all rows that an engine stores.
 async fn seen(
     engine: &dyn Engine,
     versions: &Versions,

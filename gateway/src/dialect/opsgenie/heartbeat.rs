@@ -47,7 +47,7 @@ pub(super) fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translation, Dial
     let request_id = incoming.fresh.to_owned();
     let success = Success::whole(move |outcome| {
         let body = json!({
-            "result": "Heartbeats are defined in Bellwether; nothing was changed",
+            "result": "Heartbeats are defined in Bellwether; the request had no effect",
             "data": heartbeat(&name),
             "took": elapsed_seconds(outcome.took),
             "requestId": request_id,

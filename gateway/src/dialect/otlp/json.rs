@@ -166,7 +166,9 @@ fn integer(object: &Object<'_>, name: &str) -> Result<i64, DialectError> {
     };
     read.ok_or_else(|| {
         let path = object.path(name);
-        DialectError::invalid(format!("`{path}` must be an integer, as a number or text"))
+        DialectError::invalid(format!(
+            "`{path}` must be an integer, as a number or string"
+        ))
     })
 }
 

@@ -47,7 +47,7 @@ fn priority_maps_to_severity() {
 }
 
 #[test]
-fn close_and_acknowledge_need_only_the_alias() {
+fn close_and_acknowledge_require_only_the_alias() {
     for (path, expected) in [(CLOSE, (0, 3, None)), (ACKNOWLEDGE, (0, 0, Some(true)))] {
         for body in ["", "{}", "{\"user\": \"me\", \"source\": \"x\"}"] {
             let ask = Ask::body(body).captured("db/disk 1");
@@ -171,7 +171,7 @@ fn note_annotates_the_event_of_its_alias() {
         assert_eq!(note.required, required);
     }
     let outcome = Outcome {
-        note_lost: Some("this needs the role `operator`".into()),
+        note_lost: Some("this requires the role `operator`".into()),
         ..Outcome::default()
     };
     let reading = Ask::body(&body).captured("a").read(CLOSE).unwrap();

@@ -54,7 +54,7 @@ impl Server {
         self.listener.addr()
     }
 
-    /// Serves until `shutdown` is cancelled; with `tls` nothing is served unencrypted.
+    /// Serves until `shutdown` is cancelled; with `tls`, unencrypted connections are rejected.
     ///
     /// # Cancel safety
     /// Dropping the future closes every connection immediately.

@@ -1,4 +1,4 @@
-//! A single request to a provider: limited in time and size, without redirects.
+//! A single request to a provider, with limited time and size and without redirects.
 
 use std::{error::Error, sync::Arc, time::Duration};
 

@@ -17,7 +17,7 @@ pub enum CompileError {
     /// The bytes are not a descriptor set.
     #[error("failed to read the descriptor set")]
     Unreadable(#[from] prost::DecodeError),
-    /// Something in it is unsupported; describes it and its location.
+    /// A part of the message is unsupported; describes the part and its location.
     #[error("{0}")]
     Unsupported(String),
 }

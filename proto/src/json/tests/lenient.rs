@@ -29,7 +29,7 @@ fn lenient_mode_ignores_unknown_fields_but_not_enum_names() {
 }
 
 #[test]
-fn invalid_entries_are_set_aside_and_the_others_are_read() {
+fn invalid_entries_are_reported_and_the_others_are_read() {
     let subject = Subject::of_product("zenoss.cloud.Events");
     let list = subject.plan.field(subject.message, "events");
     let read = |json: &str| {

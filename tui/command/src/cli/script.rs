@@ -87,7 +87,7 @@ pub(crate) enum Script {
     Export(ExportArguments),
     /// Delete a stored resource.
     Delete(DeleteArguments),
-    /// Show what `apply` would change. Exit code 0: nothing, 1: something.
+    /// Show the changes that `apply` would make. Exit code 0: no changes, 1: changes.
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArguments),
     /// Apply configuration documents: all of them or none.
@@ -102,7 +102,7 @@ pub(crate) enum Script {
     /// Send an event, or events from standard input. Exit code 5: one was rejected.
     #[command(after_help = SEND_EXAMPLES)]
     Send(SendArguments),
-    /// Search events, newest first. Exit code 1: nothing found.
+    /// Search events, newest first. Exit code 1: no events found.
     #[command(after_help = EVENTS_EXAMPLES)]
     Events(EventsArguments),
     /// Watch changes of events, as JSON lines, until the service ends the stream.
@@ -112,18 +112,18 @@ pub(crate) enum Script {
     Explain(ExplainArguments),
     /// Send a test message to a stored destination. Exit code 1: it was not delivered.
     Test(TestArguments),
-    /// Show what a stored trigger, or one in a document, would have matched.
+    /// Show the stored events that a trigger, stored or in a document, would have matched.
     #[command(after_help = TRY_EXAMPLES)]
     Try(TryArguments),
-    /// Show what a stored rule would send to each of its destinations.
+    /// Show the messages that a stored rule would send to its destinations.
     Preview(PreviewArguments),
     /// Report how many notifications were noise.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
-    /// Show the status of the service. Exit code 1: events are refused, nothing is sent, a destination is failing,
+    /// Show the status of the service. Exit code 1: events are refused, the service is quiet, a destination is failing,
     /// or there are dead letters.
     Status(StatusArguments),
-    /// Send nothing until switched off, such as on a copy of a service.
+    /// Send no messages until switched off, for example on a copy of a service.
     Quiet(QuietArguments),
     /// Probe the service, without a key. Exit code 3: it is not serving.
     Health,
@@ -217,11 +217,11 @@ pub(crate) struct DiffArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImpactArguments {
-    /// Replay the last days, such as 7d: show the number of messages, and events that would no
+    /// Replay the past days, such as 7d: show the number of messages, and events that would no
     /// longer notify anyone.
     #[arg(long, value_name = "DAYS", value_parser = parse_days)]
     pub(crate) impact: Option<u32>,
-    /// Change nothing and exit with 5 if there would have been more messages than this.
+    /// Apply no changes and exit with 5 if there would have been more messages than this.
     #[arg(long, value_name = "NUMBER", requires = "impact")]
     pub(crate) max_messages: Option<u64>,
 }
@@ -234,7 +234,7 @@ pub(crate) struct ApplyArguments {
     /// Apply a plan of `diff --save`; refused if the stored configuration has changed since.
     #[arg(long, value_name = "FILE", conflicts_with = "prune")]
     pub(crate) plan: Option<PathBuf>,
-    /// Only show what would change.
+    /// Only show the changes.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -290,8 +290,8 @@ pub(crate) enum ImportSource {
     },
     /// Convert users, teams, schedules and escalations of Opsgenie.
     Opsgenie {
-        /// The folder of its configuration export, with the folders `users`, `teams`, `schedules` and
-        /// `escalations`.
+        /// The folder with the Opsgenie configuration export; contains the folders `users`, `teams`,
+        /// `schedules` and `escalations`.
         folder: PathBuf,
         /// Set the format.
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
@@ -299,7 +299,7 @@ pub(crate) enum ImportSource {
     },
     /// Convert users, schedules, escalation policies and services of PagerDuty.
     Pagerduty {
-        /// The folder with responses of its REST API, such as users.json.
+        /// The folder with responses of the PagerDuty REST API, such as users.json.
         folder: PathBuf,
         /// Set the format.
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
@@ -489,15 +489,15 @@ pub(crate) struct StatusArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct QuietArguments {
-    /// Whether nothing is sent.
+    /// Whether the service is quiet.
     pub(crate) switch: QuietChoice,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QuietChoice {
-    /// Nothing is sent; steps, alarms of heartbeats and closings by age wait.
+    /// No messages are sent; steps, alarms of heartbeats and closings by age wait.
     On,
-    /// Everything is sent, including messages that became due meanwhile.
+    /// All messages are sent, including those that became due meanwhile.
     Off,
 }
 

@@ -349,7 +349,7 @@ fn removed_setting_is_rejected_with_the_reason() {
 }
 
 #[test]
-fn listening_on_a_public_address_needs_confirmation() {
+fn listening_on_a_public_address_requires_confirmation() {
     for address in ["0.0.0.0:8480", "[::]:8480", "192.0.2.1:1"] {
         let refused = problem(&[("BELLWETHER_REST_LISTEN", address)], "");
         assert!(

@@ -22,9 +22,6 @@ fn variables_of(key: &str) -> [String; 2] {
 }
 
 /// Returns the value of a setting's variable, with the variable's name.
-///
-/// # Errors
-/// Returns an error if both the value and a file are set, or the file cannot be read.
 pub(super) fn find(
     variables: &Variables,
     key: &str,

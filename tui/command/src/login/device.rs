@@ -22,9 +22,6 @@ pub(super) struct DeviceRequest<'a> {
 
 /// Prints the address and the code to enter, and waits for the sign-in. Returns the token endpoint
 /// and the tokens.
-///
-/// # Errors
-/// Returns an error if the provider has no device flow, or the user does not complete the sign-in.
 pub(super) async fn sign_in(
     request: &DeviceRequest<'_>,
     out: &mut impl Write,

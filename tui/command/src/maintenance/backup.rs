@@ -29,10 +29,6 @@ use crate::{
 };
 
 /// Creates a backup, or resumes an interrupted one.
-///
-/// # Errors
-/// Returns an error if the source is unreadable, the target is not writable, or the choice about
-/// the keys is missing or impossible.
 pub(crate) async fn run(
     arguments: BackupArguments,
     settings: &Settings,

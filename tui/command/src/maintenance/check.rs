@@ -31,10 +31,6 @@ use crate::{
 
 /// Verifies everything in the data folder, without changes. If a running service is named or uses
 /// the folder, the service verifies the data instead.
-///
-/// # Errors
-///
-/// Returns an error if the data is unreadable or damaged.
 pub(crate) async fn run(
     arguments: CheckArguments,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! Progress of a command: a bar on a terminal, nothing elsewhere.
+//! The progress bar of a command, which is only drawn on a terminal.
 
 use std::{
     io::{self, IsTerminal, Write},

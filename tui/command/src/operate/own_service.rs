@@ -25,9 +25,6 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Starts a service, opens the console, and drains the service when the operator leaves.
-///
-/// # Errors
-/// Returns an error if the service fails to start or crashes, or there is no terminal.
 pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
     if frame.is_some() {
         let folder = settings.data_dir.display();

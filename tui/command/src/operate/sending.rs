@@ -37,7 +37,7 @@ pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shel
     }
 }
 
-pub(super) fn command(shell: &Shell) -> Option<String> {
+pub(super) fn example_curl_command(shell: &Shell) -> Option<String> {
     let (rest, key) = (shell.rest.as_ref()?, &shell.key);
     Some(format!(
         "curl {rest}/v1/data-receiver/events \\\n  -H \"authorization: Bearer {key}\" \\\n  -d '{EVENT}'"

@@ -70,9 +70,6 @@ fn parts(kind: &str, mut body: Value) -> [Value; 3] {
 }
 
 /// Reads documents from files and folders; `-` is standard input.
-///
-/// # Errors
-/// Returns an error with one line per unreadable file or invalid document.
 pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let (mut documents, mut wrong) = (Vec::new(), Vec::new());
     for path in paths {

@@ -47,7 +47,6 @@ pub(super) fn inline(value: &Value) -> String {
     }
 }
 
-/// Formats milliseconds since 1970 as a time, to the second.
 pub(super) fn format_time(value: &Value) -> String {
     let number = value
         .as_i64()

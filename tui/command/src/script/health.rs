@@ -81,7 +81,7 @@ pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<()
     })
 }
 
-/// Calls the gRPC health service, which needs no key.
+/// Calls the gRPC health service, which requires no key.
 pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let endpoint = Endpoint::from_shared(address.clone())

@@ -16,9 +16,6 @@ use crate::{
 const SOON: SignedDuration = SignedDuration::from_secs(60);
 
 /// Returns the token of the sign-in at this address; `None` if there is none.
-///
-/// # Errors
-/// Returns an error if the sign-in has expired.
 pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
     if settings.sign_ins.is_none() {
         return Ok(None);

@@ -103,7 +103,6 @@ impl Pair {
     }
 }
 
-/// Reads the certificates of a file; at least one.
 pub(super) fn certificates(
     setting: &str,
     file: &Path,

@@ -51,9 +51,6 @@ type FileState = [Option<(SystemTime, u64)>; 4];
 
 impl ServerTls {
     /// Loads the configured files; `None` if there are none.
-    ///
-    /// # Errors
-    /// Returns an error that names the setting if a file is unreadable or invalid.
     pub(crate) fn load(settings: &Settings) -> Result<Option<Self>, ConfigError> {
         let tls = &settings.tls;
         let Some(shown) = Pair::of_listeners(tls) else {

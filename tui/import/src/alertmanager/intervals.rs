@@ -133,9 +133,6 @@ impl Intervals {
     }
 
     /// Returns the calendar of a route's active times; `None` if it is always active.
-    ///
-    /// # Errors
-    /// Returns an error if a time interval does not exist.
     pub(crate) fn calendar(
         &mut self,
         times: &Times<'_>,

@@ -1,4 +1,4 @@
-//! Label matchers as conditions over the events that alerts become.
+//! Label matchers as conditions on the events that alerts become.
 
 use std::collections::BTreeMap;
 
@@ -124,7 +124,7 @@ impl Matcher {
         self.negate_if_unequal(found)
     }
 
-    /// Returns the condition on the event's severity; a label that is not the name of a severity is
+    /// Returns the condition on the event's severity. A label that is not the name of a severity is
     /// stored as metadata.
     fn severity(&self) -> Condition {
         let hit = |word: &&str| self.holds(word) == self.text.is_equal;

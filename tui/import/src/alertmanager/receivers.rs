@@ -340,7 +340,7 @@ impl Writer<'_> {
         let channel = config.text("channel")?;
         let mut token = secret(config, "app_token")?;
         let url = secret(config, "api_url")?;
-        // With credentials, the receiver uses a bot token; an incoming webhook needs none.
+        // With credentials, the receiver uses a bot token; an incoming webhook requires none.
         let mut http = config.object("http_config")?;
         let mut authorization = http.object("authorization")?;
         token = token.or(secret(&mut authorization, "credentials")?);

@@ -201,7 +201,7 @@ impl Writer<'_> {
         if *condition == Condition::Never {
             let why = "no alert reaches it: other routes match all of its alerts, or it has \
                        matchers that exclude each other";
-            // The condition of a parent route often matches nothing.
+            // The condition of a parent route often matches no alert.
             if route.routes.is_empty() {
                 self.imported.leave_out(path, why);
             }

@@ -1,4 +1,4 @@
-//! The audit log, for everything or for one object.
+//! The audit log, for all objects or for one.
 
 use bellwether_proto::{
     json,
@@ -86,7 +86,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
         into.text(Token::Bad, 2, &row.reason);
     }
     if row.before.is_some() && row.after.is_some() {
-        change(into, row);
+        draw_change(into, row);
     }
     if let Some(version) = version(model, row) {
         let line = vec![span(Token::Link, "  restore this version")];
@@ -124,7 +124,7 @@ fn from(row: &AuditEntry) -> String {
     }
 }
 
-fn change(into: &mut Document, row: &AuditEntry) {
+fn draw_change(into: &mut Document, row: &AuditEntry) {
     let [before, after] = [&row.before, &row.after].map(|it| as_json(it.as_ref(), &row.kind));
     let lines = difference(&before, &after, 0);
     let count = lines.len();

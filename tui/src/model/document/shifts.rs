@@ -127,7 +127,7 @@ fn head(into: &mut Document, cells: &[Zoned], per_day: usize) {
     for (at, day) in cells.iter().step_by(per_day).take(DAYS).enumerate() {
         let is_monday = day.weekday() == jiff::civil::Weekday::Monday;
         let wanted = NAME + 1 + at * per_day;
-        // Two digits need two cells and a gap.
+        // Two digits require two cells and a gap.
         let fits = per_day > 2 || is_monday || at == 0;
         if fits && text::width(&line) <= wanted {
             line.push_str(&" ".repeat(wanted - text::width(&line)));

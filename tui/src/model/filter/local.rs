@@ -28,9 +28,6 @@ const OPERATORS: [char; 9] = ['=', '<', '>', '~', '!', '(', ')', '"', '|'];
 
 impl LocalFilter {
     /// Parses a filter of a list with these fields.
-    ///
-    /// # Errors
-    /// Returns an error such as an unknown field.
     pub(crate) fn read(text: &str, known: &[String], clock: &Clock) -> Result<Self, FilterError> {
         let text = text.trim();
         if text.is_empty() {

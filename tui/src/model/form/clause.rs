@@ -55,9 +55,6 @@ impl ClauseInput {
     }
 
     /// Parses a condition typed on one line, as JSON or as a filter.
-    ///
-    /// # Errors
-    /// Returns a message for display if it is neither.
     pub(super) fn parse_line(text: &str) -> Result<Self, String> {
         if text.starts_with('{') {
             let read = json::from_json::<v1::Clause>(text.as_bytes());

@@ -30,9 +30,6 @@ pub(super) fn format_word_map(value: Option<&Value>, words: &Words) -> String {
 }
 
 /// Parses lines of a map to words; `None` if there are no lines.
-///
-/// # Errors
-/// Returns a message if a line lacks its colon, or its word is unknown.
 pub(super) fn parse_word_map(text: &str, words: &Words) -> Result<Option<Value>, String> {
     let known = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
     let line = |name: &str, word: &str| {
@@ -54,9 +51,6 @@ pub(super) fn format_maps(value: Option<&Value>) -> String {
 }
 
 /// Parses lines of derived variables; `None` if there are no lines.
-///
-/// # Errors
-/// Returns a message for an invalid line.
 pub(super) fn parse_maps(text: &str) -> Result<Option<Value>, String> {
     const SHAPE: &str = "name: variable, value=text, *=text";
     let line = |name: &str, text: &str| {

@@ -1,5 +1,5 @@
-//! Confirmations of changes, and their effects. A change needs none if it can be undone and does
-//! not notify anyone of a closing.
+//! Confirmations of changes, and their effects. A change requires no confirmation if it can be
+//! undone and does not notify anyone of a closing.
 
 use bellwether_proto::v1;
 

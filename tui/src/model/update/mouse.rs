@@ -1,4 +1,4 @@
-//! Clicks and the wheel, by position. Keys can do everything too.
+//! Clicks and the wheel, by position. Every action has a key too.
 
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 

@@ -150,9 +150,6 @@ fn confirm_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static st
 }
 
 /// Converts the typed answer to a prompt into an action.
-///
-/// # Errors
-/// Returns a message with the accepted form if the input is invalid.
 pub(super) fn parse_answer(
     model: &Model,
     purpose: &PromptPurpose,

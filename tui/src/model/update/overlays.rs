@@ -86,8 +86,8 @@ fn handle_confirm_key(
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Handles a key of an edit conflict. Esc returns to editing: nothing is lost without an explicit
-/// choice.
+/// Handles a key of an edit conflict. Esc returns to editing, so no edit is lost without an
+/// explicit choice.
 fn handle_clash_key(
     model: &mut Model,
     mut shown: Box<Clash>,

@@ -191,7 +191,7 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Reads the statistics unless they are recent, and returns whether a read was started.
 fn read_statistics_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
-    // While nothing happens, only the passage of time moves the charts.
+    // While no event is received, only the passage of time moves the charts.
     let is_news = model.store.counted_revision != model.store.overview.revision;
     let wait_ms = if is_news {
         limits::COUNTED_MS

@@ -243,7 +243,7 @@ fn read_only_role_never_gets_a_confirmation() {
                 .as_ref()
                 .unwrap()
                 .text
-                .contains("needs the role"),
+                .contains("requires the role"),
             "{keys}"
         );
     }

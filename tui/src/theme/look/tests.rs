@@ -1,4 +1,5 @@
-//! Tests that all text is readable on every background, and nothing is conveyed by colour only.
+//! Tests that all text is readable on every background, and no information is conveyed by colour
+//! only.
 
 use super::*;
 use crate::theme::Colour;

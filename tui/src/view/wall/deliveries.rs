@@ -67,7 +67,7 @@ impl Wall<'_> {
         let sums = u16::try_from(sums.unwrap_or(0)).unwrap_or(0);
         for ((name, token, counts, words), place) in rows.into_iter().zip(places.iter()) {
             let token = if sum(counts) == 0 { Token::Dim } else { token };
-            bar(pen, *place, (name, token, counts, &words), sums);
+            draw_bar(pen, *place, (name, token, counts, &words), sums);
             if name == "waiting" && self.is_marked(&links) {
                 pen.row(*place, place.y, Token::Selected);
             }
@@ -75,7 +75,7 @@ impl Wall<'_> {
     }
 }
 
-fn bar(
+fn draw_bar(
     pen: &mut Pen<'_>,
     area: Rect,
     (name, token, counts, words): (&str, Token, &[i32], &str),

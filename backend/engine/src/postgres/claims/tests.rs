@@ -39,7 +39,7 @@ fn claims() -> (Claims, Arc<ManualClock>) {
 }
 
 #[test]
-fn slots_are_balanced_and_node_loss_moves_only_its_own() {
+fn losing_a_node_moves_only_its_slots() {
     let three = living(&[1, 2, 3]);
     let shares = shares(&three);
     assert_eq!(shares.len(), 3);
@@ -55,7 +55,7 @@ fn slots_are_balanced_and_node_loss_moves_only_its_own() {
 #[test]
 fn slots_of_dead_nodes_are_claimed_and_of_live_nodes_awaited() {
     let nodes = living(&[1, 2]);
-    // The dead node owned everything, and led.
+    // The dead node owned all slots, and was the leader.
     let division = Division::compute([1; 16], true, &nodes, &held_by(|_| 9));
     let share = shares(&nodes)[&[1; 16]];
     assert_eq!(division.orphaned.len(), share + 1, "and the lead");
@@ -66,7 +66,7 @@ fn slots_of_dead_nodes_are_claimed_and_of_live_nodes_awaited() {
     let other = Division::compute([2; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!((other.mine.len(), other.leaves.len()), (257, share));
     assert!(other.leaves.values().all(|to| *to == [1; 16]));
-    // Leadership stays where it is, and is only taken by a candidate.
+    // Leadership stays with its owner, and only a candidate acquires it.
     let orphaned = Division::compute([1; 16], false, &nodes, &held_by(|_| 9)).orphaned;
     assert!(orphaned.iter().all(|(slot, _)| *slot != LEAD));
 }

@@ -44,7 +44,7 @@ async fn cutting(to: SocketAddr, begun: watch::Receiver<bool>) -> (SocketAddr, J
                     drop(begun.wait_for(|begun| *begun).await);
                     sleep(life).await;
                 };
-                // The server still processes what was already forwarded.
+                // The server still processes the data that was already forwarded.
                 tokio::select! {
                     () = end => {}
                     _ = copy_bidirectional(&mut from, &mut to) => {}

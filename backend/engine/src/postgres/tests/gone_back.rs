@@ -21,7 +21,7 @@ const CASES: [(&str, bool); 5] = [
     ("DELETE FROM log WHERE place >= 2", true),
     ("UPDATE log SET writer = 'another' WHERE place = 5", true),
     ("UPDATE log SET batch = batch + 1 WHERE place = 5", true),
-    // This is how old steps are trimmed.
+    // Old steps are trimmed in this way.
     ("DELETE FROM log WHERE place < 5", false),
 ];
 

@@ -117,7 +117,8 @@ fn claims(engine: &PostgresEngine) -> Vec<Claim> {
     all.collect()
 }
 
-/// Waits until a node owns that many slots, while the others hand over what they are to leave.
+/// Waits until a node owns that many slots, while the others hand over the slots that they are to
+/// leave.
 async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: Range<usize>) {
     let owns = async {
         while !count.contains(&claims(engine).len()) {
@@ -133,7 +134,7 @@ async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: 
     timeout(LONG, owns).await.expect("it owns its share");
 }
 
-/// Waits until each node owns its share and has nothing to leave, handing over along the way.
+/// Waits until each node owns its share and has no slots to leave, handing over along the way.
 async fn until_divided(nodes: &[&PostgresEngine]) {
     let divided = async {
         let (mut since, mut before) = (Instant::now(), Vec::new());
@@ -207,7 +208,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
             .apply(Lane::Owner, owning(b"b", vec![retained[0]]))
             .await,
     );
-    // A refused set does not fail the others in its commit.
+    // A refused set does not affect the others in its commit.
     let (one, other) = tokio::join!(
         second.apply(Lane::Owner, owning(b"b", got.clone())),
         second.apply(Lane::Owner, owning(b"c", vec![retained[0]])),
@@ -217,7 +218,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     let retained_set = owning(b"d", retained.clone());
     first.apply(Lane::Owner, retained_set).await.unwrap();
 
-    // A node without duties hands everything over, and no one waits for one that left.
+    // A node without duties hands over all slots, and no node waits for one that left.
     first.set_owns_slots(false);
     until_owns(&second, &[&first], 256..257).await;
     is_refused(&first.apply(Lane::Owner, owning(b"e", retained)).await);
@@ -376,7 +377,7 @@ async fn writing_leader_without_connection_hands_over_leadership() {
     let second = node(&address, "second").await;
     let set = insert(b"a");
     first.apply(Lane::Leader, set.into()).await.unwrap();
-    // Its connection is gone, and it cannot open another one.
+    // The connection of the node is gone, and the node cannot open another one.
     let cut = format!(
         "ALTER ROLE {role} CONNECTION LIMIT 0; \
          SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity \

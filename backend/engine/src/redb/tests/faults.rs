@@ -88,8 +88,8 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     drop(engine);
     let engine = open_with(&disk, settings).unwrap();
     check(&engine, &done, "after a start").await;
-    // Pages read but not covered by a successful sync must be written before anything builds on
-    // them.
+    // Pages that were read but not covered by a successful sync must be written before further
+    // changes depend on them.
     insert(&engine, 101).await.unwrap();
     done.push(101);
     let dark = disk.without_unsynced();
@@ -131,7 +131,7 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
     disk.fail_after(u64::MAX);
     for disk in [disk.without_unsynced(), disk] {
         if is_closed {
-            // A closed store does not need the log.
+            // A closed store does not require the log.
             disk.edit(1, Vec::clear);
             disk.edit(2, Vec::clear);
         }

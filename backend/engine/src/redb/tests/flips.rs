@@ -43,7 +43,7 @@ async fn fill_disk(is_killed: bool) -> SimulatedDisk {
     if is_killed { killed } else { disk }
 }
 
-/// Reads everything; returns `None` if corruption is reported.
+/// Reads all records. Returns `None` if corruption is reported.
 async fn read_through(disk: &SimulatedDisk) -> Option<()> {
     let refuses = |error: EngineError| match error {
         EngineError::Corrupt(_) | EngineError::Incomplete(_) | EngineError::Unavailable(_) => {

@@ -96,7 +96,7 @@ fn log_ends_before_a_torn_frame() {
     let start = start.unwrap() / 512 * 512;
     let end = start + 24 + rows(33).len();
     for cut in start..end {
-        // The frame is incomplete unless the missing part equals what was there before.
+        // The frame is incomplete unless the missing part is equal to the previous content.
         let torn = [&after[..cut], &before[cut..]].concat();
         let expected = if torn[start..end] == after[start..end] {
             33
@@ -111,7 +111,7 @@ fn log_ends_before_a_torn_frame() {
             cut - start
         );
     }
-    // Sectors are written in any order.
+    // Sectors may reach the disk in any order.
     for missing in (start..end).step_by(512) {
         let mut torn = after.clone();
         let sector = missing..missing + 512;

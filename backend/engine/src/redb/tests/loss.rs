@@ -1,4 +1,4 @@
-//! Tests of missing or truncated logs, and of closed stores, which need none.
+//! Tests of missing or truncated logs, and of closed stores, which require no log.
 
 use super::{SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::{
@@ -30,8 +30,8 @@ async fn count(engine: &RedbEngine, rows: u32) -> usize {
     found.into_iter().flatten().count()
 }
 
-/// Returns a disk whose process was killed after writing `rows`, half of them in an earlier
-/// generation that was closed.
+/// Returns the disk of a process that was killed after writing `rows` rows; the first half was
+/// written by an earlier process that closed the store.
 async fn killed(rows: u32) -> SimulatedDisk {
     let disk = SimulatedDisk::default();
     let engine = open(&disk).unwrap();

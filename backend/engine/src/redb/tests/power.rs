@@ -1,4 +1,4 @@
-//! Tests of power failures and crashes: nothing confirmed is lost, and sets are atomic.
+//! Tests of power failures and crashes: no confirmed set is lost, and sets are atomic.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Suppressed occurrences are not notified, nor is their close if they were suppressed from the
-//! start, however often it is repeated.
+//! Suppressed occurrences do not notify. If they were suppressed from the start, their close does
+//! not notify either, however often it is repeated.
 
 use super::{Case, Condition, Hold};
 use crate::domain::{Field, Status};

@@ -42,7 +42,7 @@ impl Message<'_> {
                 (at, response)
             }),
             (Some(_), None) => before.map(|(at, mut response)| {
-                // The group changed, so another member may be able to carry it now.
+                // The group changed, so another member may be able to carry the response now.
                 if matches!(response.state, ResponseState::Held | ResponseState::Stopped) {
                     response.review_ms = Some(now_ms);
                 }

@@ -9,7 +9,8 @@ use crate::{
     samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
 };
 
-/// Returns a waiting member: it joins, or is closed after it was reported with the group.
+/// Returns a member that waits for a group message: one that is joining or, with `is_closed`, one
+/// that closed after it was reported.
 fn member(host: &str, severity: Severity, is_closed: bool) -> Occurrence {
     let mut member = samples::occurrence();
     member.key = samples::id(host);

@@ -1,4 +1,5 @@
-//! The texts of the event for a missing beat, rendered from the templates of its heartbeat.
+//! The name, summary and dimensions of the event for a missing beat, rendered from the templates of
+//! its heartbeat.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ use crate::{
 const NAME_CHARACTERS_MAX: usize = 100;
 const TEXT_CHARACTERS_MAX: usize = 250;
 const NAMED: &str = "heartbeat";
-/// Variables of all templates. Only summaries may use more, since an event must keep its identity
-/// while it is open.
+/// Variables of all templates. Only summaries may use other variables, because an event must keep
+/// its identity while it is open.
 const IDENTITY_VARIABLES: [&str; 2] = ["name", "by"];
 const SUMMARY_VARIABLES: [&str; 4] = ["name", "by", "last_beat", "due"];
 const BY: &str = "by.";
@@ -33,7 +34,7 @@ pub struct AlarmTexts {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AlarmFacts {
-    /// Time it was due, in milliseconds since 1970, if known.
+    /// Time at which the beat was due, in milliseconds since 1970, if known.
     pub due_ms: Option<i64>,
     /// The maximum duration of a run that was exceeded, in milliseconds, if any.
     pub overrun_ms: Option<i64>,

@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct GroupRelation {
     /// Whether it was reported with a group that has not ended.
     is_member: bool,
-    /// Whether it would join a group, if the rule has any.
+    /// Whether the occurrence would join a group, if the rule has grouping.
     pub(super) joins: bool,
     /// The hold until the group's next message; `None` without a group, or if that message is being
     /// decided.
@@ -49,7 +49,7 @@ impl Writer<'_> {
             .filter(|it| it.is_opening);
         let waited = waited.and_then(|it| it.group_hold());
         let since_ms = waited.map_or(self.step.now_ms, |it| it.since_ms);
-        // The values at the time of joining count.
+        // The values at the time of joining are used.
         let mut hold = match (&rule.group, waited) {
             (Some(_), Some(joined)) if joined.revision == rule.revision => joined.clone(),
             (Some(grouping), _) => {
@@ -86,9 +86,9 @@ impl Writer<'_> {
         Some(hold)
     }
 
-    /// Returns the hold of news about an occurrence reported with a group; `None` if it was not,
-    /// the group has ended, or its message is being decided. A close is evaluated immediately,
-    /// since it may be the last.
+    /// Returns the hold of an update about an occurrence reported with a group. `None` if it was
+    /// not reported with a group, the group has ended, or its message is being decided. A close is
+    /// evaluated immediately, because it may be the last one.
     pub(super) fn update_hold(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
         let id = entry
             .group
@@ -110,7 +110,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Returns the group it was reported with, unless that has ended.
+    /// Returns the group with which the occurrence was reported, unless that group has ended.
     pub(super) fn group_of(&self, entry: &Notified) -> Option<GroupAt> {
         let group = self.step.past.causes().group(GroupRef::Id(entry.group?));
         group.filter(|it| !it.is_over)

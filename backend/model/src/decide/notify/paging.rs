@@ -1,4 +1,4 @@
-//! Escalation: receivers notified in addition to the rule's destinations until someone
+//! Escalation: receivers that are notified in addition to the rule's destinations, until someone
 //! acknowledges.
 
 use std::collections::BTreeSet;
@@ -18,13 +18,13 @@ use crate::{
     limits::HISTORY_MAX,
 };
 
-/// A response that became, or is no longer, unanswered after all rounds.
+/// A response that became unanswered after all rounds, or is no longer unanswered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnansweredNotice {
     pub rule: Name,
     pub policy: Name,
     pub occurrence: OccurrenceId,
-    /// Whether it is no longer unanswered by this policy.
+    /// Whether the response is no longer unanswered by this policy.
     pub is_over: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn in_force<'a>(
     (rule, policy.map(AsRef::as_ref))
 }
 
-/// Withdraws an acknowledgement that expired, or that someone gave for a lower severity than the
+/// Withdraws an acknowledgement that has expired, or that was given for a lower severity than the
 /// occurrence has now.
 pub(super) fn withdraw_exceeded_acknowledgement(
     occurrence: &mut Occurrence,
@@ -73,7 +73,7 @@ pub(super) fn withdraw_exceeded_acknowledgement(
 ) {
     let severity = occurrence.severity;
     for entry in &mut occurrence.notified {
-        // Responses of earlier versions lack it.
+        // Responses of earlier versions have no such state.
         let before = entry.last_notified.map_or(severity, |it| it.severity);
         if let Some(response) = &mut entry.response {
             response.most_severe.get_or_insert(before);
@@ -173,7 +173,7 @@ impl Writer<'_> {
                     && self.occurrence.status == Status::Open
                     && !self.occurrence.acknowledged
                     && !(entry.cleared || entry.shadow || entry.group.is_some());
-                // Its failure is not escalated to the same people again.
+                // A failure of the policy is not escalated to the same people again.
                 let policy = policy.filter(|it| !self.occurrence.is_failure_of(&it.name));
                 let Some(policy) = policy.filter(|_| is_new) else {
                     continue;
@@ -236,7 +236,7 @@ impl Writer<'_> {
         }
         if self.occurrence.status == Status::Suppressed {
             hold_response(entry, response, &[], now_ms);
-            // Decided once it is open again.
+            // Decided when the occurrence is open again.
             response.review_ms = response.review_ms.filter(|_| entry.group.is_some());
             return;
         }

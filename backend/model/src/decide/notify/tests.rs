@@ -21,7 +21,7 @@ use crate::{
     samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
 };
 
-/// The life of an occurrence under rules that may be edited.
+/// The history of an occurrence under rules that may be edited.
 struct Life {
     rules: Vec<Rule>,
     occurrence: Option<Occurrence>,

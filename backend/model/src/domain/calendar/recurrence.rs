@@ -9,7 +9,6 @@ use jiff::{
 
 use crate::limits::{CALENDAR_COUNT_MAX, CALENDAR_INTERVAL_MAX};
 
-/// The days on which a window starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recurrence {
     pub frequency: Frequency,
@@ -47,7 +46,7 @@ pub enum Until {
 /// A day of the week, optionally a specific one in the month or year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeekdayRule {
-    /// Its ordinal, counted from the end if negative; `None` means each.
+    /// The ordinal, counted from the end if negative; `None` means each.
     pub ordinal: Option<i8>,
     pub weekday: Weekday,
 }
@@ -82,7 +81,8 @@ pub enum OrdinalsOf {
 }
 
 impl Recurrence {
-    /// Returns the period in which days of the week are numbered; `None` if they cannot be.
+    /// Returns the period in which days of the week are numbered; `None` if they cannot be
+    /// numbered.
     pub fn ordinals_in(&self) -> Option<OrdinalsOf> {
         match self.frequency {
             Frequency::Daily | Frequency::Weekly => None,
@@ -112,7 +112,7 @@ impl Recurrence {
         let is_by =
             !self.months.is_empty() || !self.month_days.is_empty() || !self.weekdays.is_empty();
         if !self.positions.is_empty() && !is_by {
-            return Err("has `BYSETPOS`, which needs another part, such as `BYDAY`".into());
+            return Err("has `BYSETPOS`, which requires another part, such as `BYDAY`".into());
         }
         Ok(())
     }

@@ -53,9 +53,6 @@ const MOMENT_FORM: &str = "a local date and time without a zone, such as 2027-03
 
 impl Window {
     /// Parses a window.
-    ///
-    /// # Errors
-    /// Returns every invalid field and its problem.
     pub fn read(text: &WindowText) -> Result<Self, Vec<(String, String)>> {
         let mut violations = Vec::new();
         let start = parse_date_time(&text.dtstart)

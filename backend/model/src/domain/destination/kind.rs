@@ -21,7 +21,6 @@ pub enum DestinationKind {
 }
 
 impl DestinationKind {
-    /// The names of all kinds.
     pub const WORDS: [&str; 7] = [
         "webhook",
         "email",
@@ -75,8 +74,8 @@ impl DestinationKind {
         templates.iter().any(|it| it.contains(word))
     }
 
-    /// Calls `visit` with every secret and its location; an unset secret is empty. All sealing,
-    /// masking, keeping and revealing goes through here, so that no secret is forgotten.
+    /// Calls `visit` with every secret and its location; an unset secret is empty. All code that
+    /// seals, masks, keeps or reveals secrets uses this method, so that no secret is forgotten.
     pub fn for_each_secret(&mut self, mut visit: impl FnMut(SecretLocation<'_>, &mut Secret)) {
         let kind = self.as_str();
         let mut field = |field, secret: &mut Secret| {
@@ -174,7 +173,8 @@ pub struct Webhook {
     pub on_clear: Option<Box<OnClear>>,
     /// Custom template variables, by name.
     pub values: BTreeMap<String, ValueMap>,
-    /// Conditions for a response to count as accepted; `None` means any status from 200 to 299.
+    /// Conditions under which a response counts as accepted; `None` means any status from 200 to
+    /// 299.
     pub expect: Option<Box<Expect>>,
     /// Whether large bodies are compressed.
     pub compress: bool,
@@ -183,7 +183,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Returns whichever URL is set.
+    /// Returns the URL, secret or not.
     pub fn address(&self) -> &str {
         if self.url.is_empty() {
             self.secret_url.reveal()
@@ -199,7 +199,7 @@ pub struct Header {
     pub value: HeaderValue,
 }
 
-/// The value of a header; secret if it carries credentials.
+/// The value of a header, secret if it contains credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderValue {
     Plain(String),
@@ -208,15 +208,11 @@ pub enum HeaderValue {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Email {
-    /// The recipients, separated by commas.
     pub to: String,
-    /// The recipients of copies, separated by commas; may be empty.
     pub cc: String,
-    /// The recipients of blind copies, separated by commas; may be empty.
     pub bcc: String,
     /// The sender; empty means the sender from the settings.
     pub from: String,
-    /// The reply addresses, separated by commas; may be empty.
     pub reply_to: String,
     /// The name of the mailing list, for mail filters; may be empty.
     pub list_id: String,

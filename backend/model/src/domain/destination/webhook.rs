@@ -35,9 +35,7 @@ pub enum Auth {
         params: BTreeMap<String, String>,
     },
     Mtls {
-        /// The certificate chain, in PEM.
         certificate: String,
-        /// The private key, in PEM.
         private_key: Secret,
     },
 }

@@ -48,7 +48,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("Report", "began_ms end_ms"),
     ("Reporter", "until_ms began_ms"),
     ("Reports", "began_ms ended_ms"),
-    // Times of day chosen by people.
+    // Times of day chosen by users.
     ("Client", "expire_ms"),
     ("ExpectedWindow", "start_ms"),
     ("Override", "start_ms end_ms"),

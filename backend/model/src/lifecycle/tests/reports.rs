@@ -92,8 +92,8 @@ impl Alert {
     }
 }
 
-/// Applies reports at each second; returns the statuses of all occurrences, and how often one was
-/// opened or closed.
+/// Applies reports at each second. Returns the statuses of all occurrences, and the number of times
+/// one was opened or closed.
 fn replay_reports(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usize) {
     let mut alert = Alert::default();
     for (at, report) in reports {

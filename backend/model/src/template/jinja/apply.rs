@@ -41,7 +41,7 @@ pub(super) fn filter(
     let is_shallow = is_list && (SHALLOW.contains(&name) || is_sorted);
     let weight = match compared {
         Some(paths) => weigh_members(state, meter, &value, paths)?,
-        // It reads a member of each item, or has a filter that charges for it.
+        // The filter reads a member of each item, or has a filter that charges for it.
         None if is_shallow || (is_list && name == "map") => 1,
         None => meter.weigh(state, &value)?,
     };

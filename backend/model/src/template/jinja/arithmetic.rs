@@ -44,7 +44,7 @@ pub(super) fn negate(value: &Value) -> Result<Value, Error> {
         Some(Number::Whole(number)) => checked_integer(number.checked_neg()),
         Some(Number::Float(number)) => Ok(Value::from(-number)),
         None => Err(invalid_operation(format!(
-            "`-` needs a number, not a {}",
+            "`-` requires a number, not a {}",
             value.kind()
         ))),
     }
@@ -53,7 +53,7 @@ pub(super) fn negate(value: &Value) -> Result<Value, Error> {
 pub(super) fn calculate(op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
     let (Some(a), Some(b)) = (number(left), number(right)) else {
         return Err(invalid_operation(format!(
-            "an operator needs numbers, not a {} and a {}",
+            "an operator requires numbers, not a {} and a {}",
             left.kind(),
             right.kind()
         )));

@@ -34,7 +34,6 @@ const LISTING: [&str; 17] = [
     "zip",
 ];
 
-/// An error with the position of its construct.
 type CheckError = (Span, String);
 
 /// Refuses unsupported constructs.
@@ -105,7 +104,7 @@ fn check_assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), C
     check_expression(value)
 }
 
-/// Whether the result is a list or an object, whatever the variables are.
+/// Whether the result is a list or an object, regardless of the variables.
 fn is_listing(value: &Expr<'_>) -> bool {
     match value {
         Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => true,

@@ -1,4 +1,5 @@
-//! Evaluates Jinja templates, charging every step by the size of what it reads and creates.
+//! Evaluates Jinja templates. Each step is charged by the size of the values that it reads and
+//! creates.
 
 use std::collections::BTreeMap;
 
@@ -60,16 +61,12 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         }
     }
 
-    /// Renders a template.
-    ///
-    /// # Errors
-    /// Returns the first failure; [`Self::limit`] returns whether it was a limit.
     pub(super) fn run(&mut self, template: &'t Stmt<'t>) -> Result<String, Error> {
         self.run_statement(template)?;
         Ok(std::mem::take(&mut self.written[0]))
     }
 
-    /// Returns the exceeded limit, other than that of steps.
+    /// Returns the exceeded limit, other than the limit of steps.
     pub(super) fn limit(&self) -> Option<RenderError> {
         self.meter.limit.take()
     }
@@ -419,10 +416,10 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         let (text, count) = match (left.as_str(), right.as_str()) {
             (Some(text), None) => (text, right),
             (None, Some(text)) => (text, left),
-            _ => return Err(invalid_operation("`*` needs a number")),
+            _ => return Err(invalid_operation("`*` requires a number")),
         };
         let count = i64::try_from(count.clone())
-            .map_err(|_number| invalid_operation("`*` of a string needs a whole number"))?;
+            .map_err(|_number| invalid_operation("`*` with a string requires an integer"))?;
         let count = usize::try_from(count).unwrap_or(0);
         let bytes = text.len().saturating_mul(count);
         self.meter.text(self.state, bytes, bytes)?;
@@ -456,7 +453,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 .is_ok_and(|found| !found.is_undefined())),
             ValueKind::Seq | ValueKind::Iterable => Ok(self.items(container)?.contains(value)),
             kind => Err(invalid_operation(format!(
-                "`in` needs a list, an object or a string, not a {kind}"
+                "`in` requires a list, an object or a string, not a {kind}"
             ))),
         }
     }
@@ -469,7 +466,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             if let Some(given) = given.filter(|it| !it.is_none()) {
                 let number = i64::try_from(given);
                 *bound = Some(
-                    number.map_err(|_number| invalid_operation("a slice needs whole numbers"))?,
+                    number.map_err(|_number| invalid_operation("slice bounds must be integers"))?,
                 );
             }
         }
@@ -579,7 +576,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     fn range(&mut self, bounds: &[Value]) -> Result<Value, Error> {
         let number = |value: &Value| {
             i64::try_from(value.clone())
-                .map_err(|_number| invalid_operation("`range` needs whole numbers"))
+                .map_err(|_number| invalid_operation("`range` requires integers"))
         };
         let numbers = bounds.iter().map(number).collect::<Result<Vec<_>, _>>()?;
         let (start, end, step) = match numbers[..] {
@@ -588,7 +585,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             [start, end, step] if step != 0 => (start, end, step),
             _ => {
                 return Err(invalid_operation(
-                    "`range` needs one to three numbers, and no step of 0",
+                    "`range` requires one to three integers, and a step other than 0",
                 ));
             }
         };

@@ -41,7 +41,7 @@ struct Expressions(BTreeMap<String, Expression>);
 struct Expression {
     search: lazy::Regex,
     cache: lazy::Cache,
-    /// Finds groups, and reads texts that the automaton cannot: word boundaries next to non-ASCII
+    /// Finds groups, and reads strings that the automaton cannot: word boundaries next to non-ASCII
     /// letters.
     groups: Regex,
 }
@@ -67,8 +67,8 @@ pub(super) fn is_match(
     })
 }
 
-/// Returns the index and the error of the first invalid expression; checks as many as one rendering
-/// may compile.
+/// Returns the index and the error of the first invalid expression. Checks at most the
+/// number of expressions that one rendering may compile.
 pub(super) fn first_invalid<'a>(
     patterns: impl IntoIterator<Item = &'a str>,
 ) -> Option<(usize, String)> {

@@ -158,12 +158,12 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     }
 }
 
-/// Formats a value as text: texts as they are, lists and objects as JSON, nothing for undefined
-/// ones.
+/// Formats a value as text: strings unchanged, lists and objects as JSON, undefined values as an
+/// empty string.
 pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => Ok("".into()),
-        // It carries an error, such as out of fuel.
+        // The value contains an error, such as out of fuel.
         ValueKind::Invalid => Err(value
             .try_iter()
             .err()
@@ -225,7 +225,7 @@ impl io::Write for Counted<'_, '_, '_> {
     }
 }
 
-/// Escapes a text for one place; it is not escaped again if the template is in that place.
+/// Escapes a string for one context. It is not escaped again if the template has that context.
 fn escape(state: &State<'_, '_>, value: &Value, place: Escape) -> Result<Value, Error> {
     let text = text(state, value)?;
     let own = Escape::from_name(state.name());

@@ -1,4 +1,5 @@
-//! Random templates from the grammar: none may crash the process, take long or write much.
+//! Random templates from the grammar. None may crash the process, run for long or write a large
+//! output.
 
 use std::{fs, time::Instant};
 
@@ -13,9 +14,9 @@ use crate::{
 
 /// Number of templates if [`TEMPLATES`] is not set.
 const FEW: u64 = 3_000;
-/// The variable that sets the number of templates; their time is then checked as well.
+/// The variable that sets the number of templates. If it is set, their time is checked as well.
 const TEMPLATES: &str = "BELLWETHER_TEST_TEMPLATES";
-/// Maximum processor time of one template, in milliseconds.
+/// Maximum CPU time of one template, in milliseconds.
 const TIME_MAX_MS: u128 = 100;
 
 const NAMES: [&str; 26] = [
@@ -352,8 +353,8 @@ fn variables() -> Value {
     })
 }
 
-/// Returns the processor time of this thread in milliseconds, or the elapsed time if the system
-/// does not report it.
+/// Returns the CPU time of this thread in milliseconds, or the elapsed time if the system does not
+/// report it.
 fn spent_ms(begun: Instant) -> u128 {
     let scheduled = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = scheduled.and_then(|it| it.split(' ').next()?.parse::<u128>().ok());
@@ -403,7 +404,7 @@ fn generated_templates_stay_within_limits() {
          {} ms (seed {})",
         longest.0, longest.1
     );
-    // Most templates are refused or fail; enough must render.
+    // Most templates are refused or fail; enough of them must render.
     assert!(
         parsed > count / 4 && rendered > count / 20 && exhausted > count / 500,
         "{shown}"

@@ -26,7 +26,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     });
 }
 
-/// Returns the number that a value is, or holds as text.
+/// Returns the number that a value is, or that its text contains.
 fn number(filter: &str, value: &Value) -> Result<f64, Error> {
     let read = match value.as_str() {
         Some(text) => text.trim().parse().ok(),

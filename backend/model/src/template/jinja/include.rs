@@ -15,12 +15,12 @@ use super::{
 struct Tag {
     at: Range<usize>,
     span: Span,
-    /// The name; `None` if the tag has anything but a name in quotes.
+    /// The name; `None` if the tag does not contain only a name in quotes.
     name: Option<String>,
 }
 
-/// Returns the text with its snippets. The text and each snippet are checked on their own, so that
-/// errors have their positions and no tag that one opens is closed by another.
+/// Returns the text with its snippets. The text and each snippet are checked separately, so that
+/// errors have their own positions and no tag opened in one is closed in another.
 pub(super) fn whole<'t>(
     source: &'t str,
     included: &mut Included<'_>,
@@ -41,7 +41,7 @@ pub(super) fn whole<'t>(
         let in_template = |message: String| scan::error_at(source, tag.span, message);
         let Some(name) = &tag.name else {
             return Err(in_template(
-                "`include` takes one quoted template name and nothing else".into(),
+                "`include` takes exactly one quoted template name".into(),
             ));
         };
         let text = included.enter(name).map_err(in_template)?;
@@ -49,7 +49,7 @@ pub(super) fn whole<'t>(
         included.leave();
         let own = own.map_err(|error| in_template(Included::error_in(name, error)))?;
         let written = &source[tag.at.clone()];
-        // Names that the snippet sets end with it.
+        // The scope of names that the snippet sets ends with it.
         let (before, after) = (
             if written.starts_with("{%-") {
                 "{%- with %}"

@@ -18,7 +18,7 @@ const CHECK_EVERY: u32 = 32;
 pub(super) struct Meter {
     bytes_max: usize,
     charges: Cell<u32>,
-    /// The exceeded limit, other than that of steps.
+    /// The exceeded limit, other than the limit of steps.
     pub(super) limit: Cell<Option<RenderError>>,
 }
 
@@ -31,10 +31,9 @@ impl Meter {
         }
     }
 
-    /// Charges steps.
-    ///
     /// # Errors
-    /// Returns an error if none are left, if the caller has disconnected, or if its time is over.
+    /// Returns an error if no steps are left, if the caller has disconnected, or if the time limit
+    /// has passed.
     pub(super) fn spend(&self, state: &State<'_, '_>, steps: u64) -> Result<(), Error> {
         let charges = self.charges.get().wrapping_add(1);
         self.charges.set(charges);
@@ -117,7 +116,7 @@ impl Meter {
     }
 }
 
-/// Returns a value, or the error it carries.
+/// Returns a value, or the error that it contains.
 fn check_valid(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Invalid {
         return Ok(value);
@@ -126,12 +125,12 @@ fn check_valid(value: Value) -> Result<Value, Error> {
     Err(error.unwrap_or_else(|| invalid_operation("is not a value")))
 }
 
-/// Returns the steps for a text in addition to that of its expression.
+/// Returns the steps for a string in addition to the step of its expression.
 pub(super) fn steps_of(bytes: usize) -> u64 {
     (bytes / STEP_BYTES) as u64
 }
 
-/// Counts the steps of a value, up to what is left.
+/// Counts the steps of a value, up to the number of remaining steps.
 struct Weight {
     steps: u64,
     left: u64,

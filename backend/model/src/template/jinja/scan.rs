@@ -21,7 +21,6 @@ const WORDS: [&str; 7] = ["and", "or", "not", "is", "in", "if", "else"];
 /// Tags that are closed by another tag.
 const OPENING: [&str; 5] = ["for", "if", "with", "filter", "autoescape"];
 
-/// The tags and brackets around a token.
 #[derive(Default)]
 struct Nesting {
     /// The levels of each open tag: one, and one for each `elif`.

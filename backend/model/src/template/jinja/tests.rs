@@ -399,7 +399,7 @@ fn rendering_cost_is_bounded() {
             RenderError::TooSlow => false,
         };
         assert!(is_expected, "{source}: {error}");
-        // An unoptimized build with other tests running takes some ten times as long.
+        // An unoptimized build that runs next to other tests takes about ten times as long.
         assert!(begun.elapsed() < Duration::from_secs(2), "{source}");
     }
 }
@@ -594,7 +594,7 @@ fn expressions_evaluate_as_in_jinja() {
     for (source, message) in [
         ("{% set x = l %}", "not to a sequence"),
         ("a\n {{ 1 // 0 }}", "line 2"),
-        ("{{ 'a' - 1 }}", "needs numbers"),
+        ("{{ 'a' - 1 }}", "requires numbers"),
         ("{{ 10 ** 1000 }}", "too large"),
         ("{{ 1 in 5 }}", "`in` needs"),
         ("{{ range(n) }}{{ range(0, 1000) }}", "more than 100"),

@@ -42,7 +42,7 @@ async fn clock_steps_do_not_change_retry_delays() {
 }
 
 #[tokio::test]
-async fn correcting_a_clock_years_behind_delays_nothing() {
+async fn correcting_a_clock_years_behind_delays_no_delivery() {
     let mut world = world();
     let (receiver, reply) = switch(Reply::status(500)).await;
     let destination = world

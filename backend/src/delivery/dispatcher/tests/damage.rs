@@ -1,4 +1,4 @@
-//! Tests that corrupted records affect nothing else.
+//! Tests that corrupted records do not affect other records.
 
 use super::*;
 use crate::{

@@ -38,7 +38,7 @@ async fn store_opened(world: &mut World, at: usize) {
     world.store.apply(Lane::Admin, changes).await.unwrap();
 }
 
-/// Creates a destination that rejects everything, with `count` dead letters.
+/// Creates a destination that rejects all messages, with `count` dead letters.
 async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
     let (receiver, _) = switch(Reply::status(500)).await;
     let settings = DeliverySettings {

@@ -357,7 +357,7 @@ async fn closing_is_sent_as_soon_as_the_preceding_message_ends() {
         let behind = async |at: usize| world.delivery(ids[at]).await.behind;
         assert_eq!(behind(1).await, Some(ids[0]));
         assert_eq!(behind(2).await, Some(ids[1]));
-        // Nothing is written or due until the preceding message ends.
+        // No delivery is written or due until the preceding message ends.
         let head = world.store().engine().log_head().await.unwrap();
         world.live(25 * MINUTE).await;
         assert_eq!(world.store().engine().log_head().await.unwrap(), head);

@@ -1,5 +1,5 @@
-//! Tests of how failures are attributed to a message, its destination or the receiver, and what
-//! that means for others.
+//! Tests of attributing failures to a message, its destination or the receiver, and of the
+//! consequences for other messages.
 
 use std::{
     collections::HashSet,

@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 enum Mood {
     Good,
-    /// Fails that many times per message, then accepts it.
+    /// Fails the given number of times per message, then accepts it.
     Late(usize),
     Refusing,
     Dead,

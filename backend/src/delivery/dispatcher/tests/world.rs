@@ -136,7 +136,7 @@ impl World {
         running.task.join_next().await.unwrap().unwrap();
     }
 
-    /// Waits until there is nothing to do before the clock moves. Returns when there will be.
+    /// Waits until there is no work before the clock moves. Returns the time of the next work.
     pub(super) async fn settled(&mut self) -> i64 {
         let head = self.store.engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);

@@ -184,7 +184,7 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     (".", "", Unknown, Again),
     (".", "...", Unknown, Again),
     (".", "queued", Unknown, Again),
-    // The mail is delivered regardless of what follows.
+    // The mail is delivered regardless of later failures.
     ("QUIT", "...", Delivered, Again),
     ("QUIT", "", Delivered, Again),
     ("QUIT", "500 what?", Delivered, Again),
@@ -507,7 +507,7 @@ async fn rejected_recipient_does_not_fail_the_destination() {
 }
 
 #[tokio::test]
-async fn late_reply_to_data_has_its_own_timeout() {
+async fn late_reply_to_data_has_a_separate_timeout() {
     let receiver = Receiving::late(b"250 taken\r\n", Duration::from_millis(900)).await;
     let mut world = World::new();
     world.config.smtp = Some(SmtpConfig {

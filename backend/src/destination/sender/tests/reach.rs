@@ -1,4 +1,4 @@
-//! Webhook options: authentication, different closing requests, custom values, expected responses,
+//! Webhook options: authentication, separate closing requests, custom values, expected responses,
 //! and compression.
 
 use std::{

@@ -177,7 +177,7 @@ async fn impact_counts_messages_per_rule_destination_and_event() {
         .map(|it| &*it.dimensions["host"])
         .collect();
     assert_eq!(hosts[..1], ["b"]);
-    // Nothing is stored.
+    // The preview stores no changes.
     assert_eq!(
         samples::all::<Delivery>(&world.store).await.len(),
         narrow.messages_before

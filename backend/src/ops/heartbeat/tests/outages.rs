@@ -165,7 +165,7 @@ async fn beats_at_other_nodes_count_across_leader_changes() {
             other.flush.run_once().await.unwrap();
             assert!(leader.alarm("backup", &[]).await.is_none(), "{round}");
         }
-        // The leader is lost; the other node takes over ten seconds later, and accepts events
+        // The leader is lost. The other node takes over ten seconds later, and accepts events
         // throughout.
         leader.clock.advance(Duration::from_secs(10));
         std::mem::swap(&mut leader, &mut other);

@@ -44,7 +44,7 @@ async fn preview_lists_expectations_gaps_and_past_alarms() {
     world.clock.advance(Duration::from_secs(8 * 86_400));
     let found = previews.preview(draft.clone()).await.unwrap();
     assert_eq!((found.expectation_count, found.occurrence_count), (0, 0));
-    // Nothing is stored; a draft that matches no events gets a warning.
+    // The preview stores no changes. A draft that matches no events gets a warning.
     assert!(world.heartbeats().get("preview").await.is_err());
     let calls = v1::Heartbeat {
         filter: String::new(),

@@ -138,7 +138,7 @@ async fn cron_expressions_exclude_other_intervals() {
 async fn beat_is_due_within_each_window() {
     let mut world = World::of_windows().await;
     world.pass(1).await;
-    // Nothing is late before the first window is over.
+    // No beat is late before the end of the first window.
     assert_eq!(
         time::millis(&world.only().await.due_time.unwrap()) - world.clock.now_ms(),
         2 * 3_600_000 + 9_000

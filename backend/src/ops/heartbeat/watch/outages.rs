@@ -15,8 +15,9 @@ use crate::{
 impl Time {
     /// Computes the service time after a process start or a change of leader from the stored state.
     ///
-    /// The time since it was stored counts as an outage. If the previous process stored nothing,
-    /// part of that time is still added: frequent restarts must not stop the service time.
+    /// The time since the service time was stored counts as an outage. If the previous process
+    /// stored nothing, part of that time is still added, because frequent restarts must not stop
+    /// the service time.
     pub(super) fn after_start(stored: Option<Expectation>, wall_ms: i64, passed: Duration) -> Self {
         let last_ms = stored.as_ref().and_then(|it| it.last_ms);
         let down_ms = last_ms.map_or(i64::MAX, |it| wall_ms.saturating_sub(it).max(0));

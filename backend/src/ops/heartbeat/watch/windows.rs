@@ -1,8 +1,8 @@
-//! Calendar windows in which beats are expected: when they begin and end.
+//! Calendar windows in which beats are expected: their beginning and end.
 //!
-//! The clock determines when a window begins; from then on, it is measured in service time. For a
-//! day after a clock step, windows are extended by the step at both ends, so that a beat counts
-//! whether the time before or after the step was right.
+//! The clock determines when a window begins; from then on, the window is measured in service time.
+//! For a day after a clock step, windows are extended by the step at both ends, so that a beat
+//! counts regardless of which time was right.
 
 use super::{HeartbeatWatch, Time};
 use crate::{
@@ -72,7 +72,7 @@ impl HeartbeatWatch {
         let stored = stored_window(&self.deciding.store, loaded.heartbeat.id).await?;
         let before = stored.as_ref().and_then(|it| it.value.window);
         let wall_ms = time.steps.wall_ms;
-        // The first window is the first one that begins from now on.
+        // The first window is the next one that begins.
         let mut window = before.unwrap_or(ExpectedWindow {
             start_ms: wall_ms,
             length_ms: 0,
@@ -180,8 +180,8 @@ impl HeartbeatWatch {
     }
 }
 
-/// Returns the next window to check after `after_ms`: the first that began since the end of the
-/// last outage, or otherwise the latest one before.
+/// Returns the next window to check after `after_ms`: the first window that began since the end of
+/// the last outage, or else the latest one before that.
 fn next_window(loaded: &LoadedHeartbeat, after_ms: i64, time: &Time) -> Option<Span> {
     let now_ms = time.steps.wall_ms;
     let after_ms = after_ms.max(now_ms.saturating_sub(BACK_MAX_MS));

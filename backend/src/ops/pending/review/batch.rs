@@ -42,7 +42,8 @@ use futures_util::{
 pub(super) struct Batch<'a> {
     deciding: &'a DecisionContext,
     intake: &'a Intake,
-    /// Inhibitions for which everything open has been marked, although this is not recorded yet.
+    /// Inhibitions for which all open occurrences have been marked, although this is not recorded
+    /// yet.
     marked: BTreeSet<(RecordId, u64)>,
 }
 
@@ -86,10 +87,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Re-evaluates the occurrences of these keys. A failure of one part does not stop the others;
-    /// what failed remains due.
-    ///
-    /// # Errors
-    /// Returns the first error.
+    /// failed parts remain due.
     pub(super) async fn review(
         &self,
         keys: Vec<Vec<u8>>,
@@ -104,9 +102,6 @@ impl<'a> Batch<'a> {
     }
 
     /// Runs the due escalation steps of the responses that these occurrences carry.
-    ///
-    /// # Errors
-    /// Returns the first error.
     pub(super) async fn escalate(&self, keys: Vec<Vec<u8>>) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &Stored<Occurrence>| {
@@ -184,7 +179,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Sends the due group messages that some of the occurrences wait for, and keeps only
-    /// occurrences that need further evaluation.
+    /// occurrences that require further evaluation.
     async fn send_group_messages(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
@@ -232,8 +227,8 @@ impl<'a> Batch<'a> {
         result
     }
 
-    /// Sends the messages of groups of one rule, within a time limit. Returns the occurrences
-    /// settled by them, and the first error.
+    /// Sends the messages of groups of one rule, within a time limit. Returns the occurrences that
+    /// no longer wait, and the first error.
     async fn send_in_time(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match tokio::time::timeout(NOTIFY_TIME_MAX, self.send_together(due)).await {
             Ok(done) => done,
@@ -246,7 +241,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Sends the messages of groups of one rule together, or one by one if that fails. Returns the
-    /// occurrences settled by them, and the first error.
+    /// occurrences that no longer wait, and the first error.
     async fn send_together(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match self.send_some(due).await {
             Ok(settled) => return (settled, Ok(())),
@@ -281,9 +276,6 @@ impl<'a> Batch<'a> {
     }
 
     /// Re-evaluates occurrences, many per commit, or one by one if that fails.
-    ///
-    /// # Errors
-    /// Returns the first error; the other occurrences were evaluated.
     async fn decide_all(
         &self,
         found: Vec<Stored<Occurrence>>,
@@ -367,7 +359,8 @@ impl<'a> Batch<'a> {
         let in_force: BTreeSet<_> = in_force.map(|it| it.silence.id).collect();
         let is_ended = |it: &HeldBy| it.kind == HoldKind::Silence && !in_force.contains(&it.id);
         for stored in found {
-            // Its silence ended during this pass; the next one counts what that releases.
+            // Its silence ended during this pass. The next pass counts the notifications that this
+            // releases.
             let mut held_by = stored.value.pending.iter().flat_map(|it| &it.held_by);
             if !together.frees_silenced && held_by.any(is_ended) {
                 continue;
@@ -397,7 +390,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Returns the deliveries of responses that failed for good or wait for a paused destination.
+/// Returns the deliveries of responses that failed permanently or that wait for a paused
+/// destination.
 async fn failed_deliveries(
     store: &Store,
     occurrences: impl Iterator<Item = &Occurrence>,

@@ -15,14 +15,14 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub(super) struct JointRelease {
     pub(super) groups: BTreeMap<RecordId, GroupKey>,
-    /// Whether notifications held by ended silences are counted in it. Otherwise they stay held,
-    /// as releasing them one by one would miss that they end together.
+    /// Whether notifications held by ended silences are counted in the group. Otherwise they stay
+    /// held, because releasing them one by one would miss that they end together.
     pub(super) frees_silenced: bool,
 }
 
 impl JointRelease {
-    /// Finds the rules without groups for which enough notifications are released at once to
-    /// combine them. Counts only notifications of the range that nothing else holds.
+    /// Finds the rules without groups for which enough notifications are released together to
+    /// combine them. Counts only notifications of the range that have no other hold.
     pub(super) async fn find(
         deciding: &DecisionContext,
         index: Index,

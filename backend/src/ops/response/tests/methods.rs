@@ -137,7 +137,7 @@ async fn contact_whose_only_method_waits_counts_as_notified() {
     world.methods("ana", &[method("call", 150)]).await;
     world.event("db-1", |_| {}).await;
     world.minutes(1).await;
-    // The second step names no one else, so the third runs at once.
+    // The second step has no further receivers, so the third one runs immediately.
     assert_eq!(world.notified().await, ["chat", "ben"]);
     world.minutes(1).await;
     assert_eq!(world.response().await.round, 2);
@@ -264,7 +264,7 @@ async fn identities_survive_edits_and_are_checked() {
             .collect::<Vec<_>>()
     };
     assert_eq!(ids(&stored), ["push", "call"]);
-    // The document without identities is what is stored.
+    // The document without identities is stored unchanged.
     let mut draft = stored.clone();
     draft.etag.clear();
     for method in &mut draft.methods {

@@ -144,7 +144,7 @@ async fn report_never_triggers_the_policy_that_failed() {
         } else {
             world(&[&[contact("ana")]], |_| {}).await
         };
-        // Both rules match everything; the other one follows a policy of its own.
+        // Both rules match all events; the second rule uses a separate policy.
         edit(&world, |it| it.trigger_names = vec![name("everything")]).await;
         let mut other = policy(&[&[contact("ben")]]);
         other.name = "managers".into();

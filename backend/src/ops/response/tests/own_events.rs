@@ -1,4 +1,4 @@
-//! Events of the service's own are stored with what causes them.
+//! The service's own events are stored with the changes that cause them.
 
 use super::*;
 use crate::{
@@ -35,7 +35,7 @@ async fn no_response_report_and_its_closing_survive_a_kill() {
     let said = samples::said(&world.store, "escalation").await;
     assert_eq!((said.count, said.status), (1, Status::Open));
     assert!(samples::all::<OwnEvent>(&world.store).await.is_empty());
-    // Its acknowledgement does not reach any intake either.
+    // The acknowledgement of the event does not reach any intake either.
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
     let item = StatusItem {

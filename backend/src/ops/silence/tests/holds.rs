@@ -180,7 +180,7 @@ async fn silence_ended_during_downtime_sends_at_start() {
     world.restart(2 * 3_600).await;
     world.review().await;
     assert_eq!(world.sent().await, [about("a", false)]);
-    // Before its end, a restart sends nothing.
+    // Before the end of the silence, a restart sends no messages.
     world.silence("again", "host=d", 60).await;
     world.event("d", |_| {}).await;
     world.restart(60).await;

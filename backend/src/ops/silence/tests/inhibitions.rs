@@ -97,7 +97,7 @@ async fn effect_is_held_until_its_cause_closes_and_lingers() {
     world.wait(1).await;
     world.event("a", close).await;
     assert_eq!(sent(&world).await[4..], ["disk-full a clear"]);
-    // Nothing due is left.
+    // No due work is left.
     world.wait(60).await;
     let all = samples::all::<Occurrence>(&world.store).await;
     assert!(

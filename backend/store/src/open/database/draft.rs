@@ -1,4 +1,5 @@
-//! A store in a database that is being restored, which cannot be opened before that is finished.
+//! A store in a database that is being restored. It cannot be opened before the restore is
+//! finished.
 
 use std::{fs, sync::Arc};
 
@@ -16,8 +17,8 @@ use crate::{
     seal::Sealer,
 };
 
-/// Key of the marker of a store being restored. It exists from before the first record until after
-/// the last.
+/// Key of the marker of a store being restored. It exists from before the first record is written
+/// until after the last one.
 const MARKER: &[u8] = b"restoring";
 
 #[derive(Debug)]
@@ -28,8 +29,8 @@ pub(crate) struct DatabaseDraft {
 }
 
 impl DatabaseDraft {
-    /// Begins in a schema without a store, with the content of the key file and the first position
-    /// of the change log. The remains of an interrupted restore are removed.
+    /// Begins a restore in a schema without a store, with the content of the key file and the first
+    /// position of the change log. The remains of an interrupted restore are removed.
     pub(crate) async fn begin(
         database: &DatabaseConfig,
         key: &[u8],

@@ -9,8 +9,8 @@ use crate::{
     seal::Sealer,
 };
 
-/// Implements a definition: keyed by name, proven, and fully audited. Its references have index
-/// entries that lead back to it.
+/// Implements a definition: keyed by name, authenticated, and fully audited. Its references have
+/// index entries that lead back to it.
 macro_rules! defined {
     ($($number:literal $word:ident $kind:ident($type:ident) {
         tags $tags:expr;

@@ -89,9 +89,6 @@ impl Record for AuditEntry {
 }
 
 /// Renews the proof of an encoded audit entry with the newest key.
-///
-/// # Errors
-/// Returns [`EngineError::Corrupt`] if the bytes are not an entry.
 pub(crate) fn renew_proof(bytes: &[u8], sealer: &Sealer) -> Result<Vec<u8>, EngineError> {
     let entry = strip_version(bytes, Kind::Audit)?;
     let proven = read(entry, Secrets::LeftOut, Kind::Audit, |from| {

@@ -13,7 +13,7 @@ use crate::domain::{CertificateName, Dialect, EventId, Name, RecordId, SortField
 
 #[derive(Debug)]
 pub(crate) struct Plain;
-/// `None` is omitted, and zero or empty is read as `None`.
+/// `None` is omitted. Zero and empty values are read as `None`.
 #[derive(Debug)]
 pub(crate) struct Blank;
 /// All numbers of a list in one field.

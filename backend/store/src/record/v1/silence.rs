@@ -15,7 +15,7 @@ record! {
         18 has_covered = it.progress.has_covered,
         19 idle_since_ms = it.progress.idle_since_ms,
         20 revision, 21 create_ms, 22 update_ms, 23 calendar,
-        // 24 and 25 belonged to silences that started with an event.
+        // Numbers 24 and 25 belonged to silences that started with an event.
     } with {
         progress: Progress { stage, counted_revision, has_covered, idle_since_ms },
     }

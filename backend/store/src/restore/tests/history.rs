@@ -1,4 +1,4 @@
-//! A store in which everything was created, edited, rotated, renamed and deleted is restored from a
+//! A store with records that were created, edited, rotated, renamed and deleted is restored from a
 //! backup byte by byte.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -160,7 +160,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     let folder = setup.folder.path().join("old");
     old.engine().close().await.unwrap();
     drop(old);
-    // Seals and proves everything again, twice, and removes the older keys.
+    // Seals and authenticates all records again, twice, and removes the older keys.
     let location = Location::folder(&folder);
     rotate_key(&location, false).await.unwrap();
     rotate_key(&location, true).await.unwrap();

@@ -1,4 +1,4 @@
-//! The effect of documents on notifications, replayed over the last days.
+//! The effect of documents on notifications, replayed over the past days.
 
 use serde_json::{Value, json};
 

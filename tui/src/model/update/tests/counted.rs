@@ -1,5 +1,5 @@
-//! Tests of how often open events are counted: if there are many, counting is expensive for the
-//! service.
+//! Tests of the frequency with which open events are counted. If there are many, counting is
+//! expensive for the service.
 
 use super::*;
 

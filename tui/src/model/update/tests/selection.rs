@@ -1,4 +1,5 @@
-//! A property of lists: a selected row stays selected as long as it exists, whatever else changes.
+//! A property of lists: a selected row stays selected as long as it exists, regardless of other
+//! changes.
 
 use super::*;
 use crate::model::{overlay::PaletteTarget, sort};

@@ -1,5 +1,5 @@
 //! Invariants of notifications around silences: no closing message without an opening one, none
-//! missing, nothing but closing messages during a silence, and the final state at its end.
+//! missing, only closing messages during a silence, and the final state at its end.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ enum Act {
     Acknowledge(bool),
     Status(Status),
     Wait(i64),
-    /// Starts or ends a silence that covers everything.
+    /// Starts or ends a silence that covers all events.
     Silence(bool),
 }
 

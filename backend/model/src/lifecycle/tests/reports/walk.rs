@@ -36,7 +36,7 @@ impl Chance {
     }
 }
 
-/// An alert as known to a Prometheus or an Alertmanager; times in seconds of its clock.
+/// An alert as seen by a Prometheus or an Alertmanager, with times in seconds of its clock.
 #[derive(Clone, Copy, Default)]
 struct LastReport {
     began: Option<i64>,
@@ -63,7 +63,7 @@ impl Prometheus {
         }
     }
 
-    /// Evaluates the alert; returns what it sends.
+    /// Evaluates the alert, and returns the message to send.
     fn report(&mut self, now: i64, is_true: bool) -> Option<LastReport> {
         if now < self.down_until || now % 15 != self.phase {
             return None;
@@ -92,7 +92,7 @@ impl Prometheus {
     }
 }
 
-/// An Alertmanager, which merges what it receives and reports changes every 30 s.
+/// An Alertmanager, which merges the alerts that it receives and reports changes every 30 s.
 struct Alertmanager {
     name: &'static str,
     phase: i64,
@@ -100,7 +100,7 @@ struct Alertmanager {
     known: [Option<(i64, i64)>; 2],
     /// The beginning of the alert, if it reported one.
     began: Option<i64>,
-    /// Its reports in flight, by time of arrival.
+    /// Reports of this sender in flight, by time of arrival.
     sent: Vec<(i64, Said)>,
 }
 
