@@ -165,7 +165,7 @@ async fn key_acts_on_the_shown_event_and_names_it() {
     send("db-90").await;
     follows_to(&console, "db-90");
     tokio::time::sleep(Duration::from_millis(600)).await;
-    console.press("g");
+    console.press("gg");
     send("db-91").await;
     console.shows(&["db-91"]);
     tokio::time::sleep(Duration::from_millis(600)).await;

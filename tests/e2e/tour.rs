@@ -100,7 +100,7 @@ async fn a_trigger_is_made_of_a_real_event(guide: &mut Guide) {
     );
 
     guide.happens("SEVERITY_ERROR", "disk is full").await;
-    guide.sees(&["1/1", "disk is full"]).press("g");
+    guide.sees(&["1/1", "disk is full"]).press("gg");
     guide.page(
         "An event",
         "An event appears as soon as the service has accepted it.",

@@ -107,7 +107,8 @@ pub(crate) const PALETTE_EVENTS: usize = 200;
 pub(crate) const EVENT_ID_BYTES: usize = 28;
 pub(crate) const KEYS_PER_ACTION: usize = 8;
 pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
-pub(crate) const SEQUENCE_MS: i64 = 3_000;
+/// Time after which an incomplete key sequence is dropped; its continuations are read meanwhile.
+pub(crate) const SEQUENCE_MS: i64 = 15_000;
 /// Rows and lines printed at first in plain mode.
 pub(crate) const PRINTED_ROWS: usize = 20;
 pub(crate) const PRINTED_LINES: usize = 80;

@@ -62,6 +62,7 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         _ => document::draw(model, pen, body),
     }
     frame::notice(model, pen, area);
+    frame::draw_continuations(model, pen, area);
     match &model.overlay {
         Some(Overlay::Confirm(confirm)) => dialog::confirm(confirm, pen, area),
         Some(Overlay::Clash(clash)) => dialog::clash(clash, pen, area),

@@ -21,7 +21,7 @@ pub(crate) fn measure(report: &mut Report) {
     for number in 0..EVENTS {
         let event = 5_000_000 + number;
         // The cursor and the visible rows stay in place; this key shows the newest.
-        pty.type_keys("g");
+        pty.type_keys("gg");
         stage::pause(number);
         std::thread::sleep(Duration::from_millis(20));
         let words = format!("something {event:07} ");

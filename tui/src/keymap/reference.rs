@@ -16,8 +16,8 @@ Change any key in `bellwether.toml`, by the name of its action:
 
 ```toml
 [keys]
-top = \"g g\"                      # a sequence of two keys
-bottom = [\"G\", \"g e\"]           # several
+top = \"ctrl-x t\"                 # a sequence of two keys
+bottom = [\"G\", \"ctrl-x e\"]      # several
 copy = []                        # none
 
 [keys.events]                    # only in the list of events

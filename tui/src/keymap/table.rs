@@ -272,47 +272,47 @@ actions! {
         "page before": "Go back one page";
     Forward ["]"] in ANYWHERE, Requirement::None, 0
         "forward": "Go forward to the next page";
-    GoOverview ["1"] in ANYWHERE, Requirement::None, 0
+    GoOverview ["1", "gw"] in ANYWHERE, Requirement::None, 0
         "overview": "Go to Overview";
-    GoEvents ["2"] in ANYWHERE, Requirement::None, 0
+    GoEvents ["2", "ge"] in ANYWHERE, Requirement::None, 0
         "events": "Go to Events";
-    Go(Trigger) ["3"] in ANYWHERE, Requirement::None, 0
+    Go(Trigger) ["3", "gt"] in ANYWHERE, Requirement::None, 0
         "triggers": "Go to Triggers";
-    Go(Destination) ["4"] in ANYWHERE, Requirement::None, 0
+    Go(Destination) ["4", "gd"] in ANYWHERE, Requirement::None, 0
         "destinations": "Go to Destinations";
-    Go(Rule) ["5"] in ANYWHERE, Requirement::None, 0
+    Go(Rule) ["5", "gr"] in ANYWHERE, Requirement::None, 0
         "rules": "Go to Rules";
-    GoDeliveries ["6"] in ANYWHERE, Requirement::None, 0
+    GoDeliveries ["6", "gm"] in ANYWHERE, Requirement::None, 0
         "deliveries": "Go to Deliveries";
-    Go(Client) ["7"] in ANYWHERE, Requirement::None, 0
+    Go(Client) ["7", "gc"] in ANYWHERE, Requirement::None, 0
         "clients": "Go to Clients";
-    GoReference ["9"] in ANYWHERE, Requirement::None, 0
+    GoReference ["9", "gf"] in ANYWHERE, Requirement::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
-    Go(Silence) ["0"] in ANYWHERE, Requirement::None, 0
+    Go(Silence) ["0", "gs"] in ANYWHERE, Requirement::None, 0
         "silences": "Go to Silences";
-    Go(Calendar) ["<A-0>"] in ANYWHERE, Requirement::None, 0
+    Go(Calendar) ["ga", "<A-0>"] in ANYWHERE, Requirement::None, 0
         "calendars": "Go to Calendars";
-    Go(Inhibition) ["<A-9>"] in ANYWHERE, Requirement::None, 0
+    Go(Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
         "inhibitions": "Go to Inhibitions";
-    Go(Mapping) ["<A-8>"] in ANYWHERE, Requirement::None, 0
+    Go(Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
         "mappings": "Go to Mappings: events from the webhooks of any service";
-    Go(Group) ["<A-7>"] in ANYWHERE, Requirement::None, 0
+    Go(Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
         "groups": "Go to Groups: events that share one message";
-    Go(Pending) ["<A-6>"] in ANYWHERE, Requirement::None, 0
+    Go(Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
         "pending": "Go to Pending: held notifications";
-    Go(View) ["<A-5>"] in ANYWHERE, Requirement::None, 0
+    Go(View) ["gv", "<A-5>"] in ANYWHERE, Requirement::None, 0
         "views": "Go to Views: stored lists of events";
-    Go(Heartbeat) ["<A-h>"] in ANYWHERE, Requirement::None, 0
+    Go(Heartbeat) ["gh", "<A-h>"] in ANYWHERE, Requirement::None, 0
         "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
-    GoOnCall ["<A-w>"] in ANYWHERE, Requirement::None, 0
+    GoOnCall ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
         "on call": "Go to On call: who is on call, and pending responses";
-    Go(Response) ["<A-1>"] in ANYWHERE, Requirement::None, 0
+    Go(Response) ["gR", "<A-1>"] in ANYWHERE, Requirement::None, 0
         "responses": "Go to Responses: who is paged, and the next step";
-    Go(Schedule) ["<A-4>"] in ANYWHERE, Requirement::None, 0
+    Go(Schedule) ["gS", "<A-4>"] in ANYWHERE, Requirement::None, 0
         "schedules": "Go to Schedules: who is on call when";
-    Go(Policy) ["<A-3>"] in ANYWHERE, Requirement::None, 0
+    Go(Policy) ["gP", "<A-3>"] in ANYWHERE, Requirement::None, 0
         "policies": "Go to Escalation policies: who is notified next";
-    Go(Contact) ["<A-2>"] in ANYWHERE, Requirement::None, 0
+    Go(Contact) ["gC", "<A-2>"] in ANYWHERE, Requirement::None, 0
         "contacts": "Go to Contacts: people, and how they are notified";
     GoCriticals ["!"] in ANYWHERE, Requirement::None, 0
         "criticals": "Go to the open critical events";
@@ -320,7 +320,7 @@ actions! {
         "up": "Up";
     Down ["j", "<Down>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "down": "Down";
-    Top ["g", "<Home>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+    Top ["gg", "<Home>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "top": "To the top";
     Bottom ["G", "<End>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "bottom": "To the bottom; loads more";

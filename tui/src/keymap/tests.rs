@@ -72,12 +72,12 @@ fn default_keys_round_trip_through_configuration() {
 #[test]
 fn configured_keys_and_sequences_replace_the_defaults() {
     let settings = [
-        setting(None, "top", &["g g", "ctrl-x s", "<"]),
+        setting(None, "top", &["g z", "ctrl-x s", "<"]),
         setting(None, "copy", &[]),
         setting(Some("events"), "close_event", &["ctrl-x c"]),
     ];
     let keymap = Keymap::new(&settings).unwrap();
-    for keys in ["gg", "<C-x>s", "<lt>"] {
+    for keys in ["gz", "<C-x>s", "<lt>"] {
         assert_eq!(
             action(&keymap, keys, ActionPlace::Events),
             Some(Action::Top)
@@ -129,7 +129,11 @@ fn invalid_keys_are_reported_with_a_suggestion() {
         (setting(None, "copy", &["g esc"]), "cancels a key sequence"),
         (setting(None, "copy", &["ctrl-i"]), "send `ctrl-i` as `tab`"),
         (setting(None, "copy", &["q"]), "`q` is also `quit`"),
-        (setting(None, "copy", &["g c"]), "because `g` is `top`"),
+        (
+            setting(None, "copy", &["g c"]),
+            "`g c` is also `go_clients`",
+        ),
+        (setting(None, "copy", &["j c"]), "because `j` is `down`"),
         (setting(None, "copy", &["ctrl-c"]), "always quits"),
         (setting(None, "form_save", &["s"]), "types or edits text"),
         (setting(None, "quit", &[]), "it needs a key"),
@@ -176,12 +180,12 @@ fn documented_key_table_is_up_to_date() {
 #[test]
 fn key_table_shows_configured_keys() {
     let settings = [
-        setting(None, "top", &["g g"]),
+        setting(None, "top", &["g z"]),
         setting(Some("events"), "mark", &["m"]),
     ];
     let message = Keymap::new(&settings).unwrap().reference();
     assert!(
-        message.contains("| `g g` | To the top | `top` |"),
+        message.contains("| `g z` | To the top | `top` |"),
         "{message}"
     );
     assert!(

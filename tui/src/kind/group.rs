@@ -27,7 +27,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Text(state(it).1.to_owned())),
+        .by(|it| Key::Number(rank(it))),
         Column::new("Rule", 14, 1, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
@@ -75,6 +75,15 @@ fn state(group: &Object) -> (Token, &'static str) {
         "OPEN" => (Token::Warning, "open"),
         "OVER" => (Token::Dim, "over"),
         _ => (Token::Dim, "unknown"),
+    }
+}
+
+/// Returns the sort key of the state: open groups without an acknowledgement first.
+fn rank(group: &Object) -> i64 {
+    match state(group).1 {
+        "open" => 0,
+        "acked" => 1,
+        _ => 2,
     }
 }
 

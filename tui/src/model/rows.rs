@@ -399,7 +399,7 @@ impl Model {
             route: self.page.route.clone(),
             revisions: self.store.revisions(&self.page.route),
             filter: typed.map_or_else(|| list.filter.clone(), |field| field.text().to_owned()),
-            sort: list.sort.filter(|sort| self.can_sort(*sort)),
+            sort: self.list_sort(list),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The sort order of lists. Events are sorted by the service, other lists by the console.
 
-use super::{Model, store::Store};
+use super::{Model, list::List, store::Store};
 use crate::{
     data::{EventKey, EventOrder},
     kind::Head,
@@ -83,9 +83,26 @@ fn is_whole(store: &Store, route: &Route) -> bool {
 
 impl Model {
     pub(crate) fn current_sort(&self) -> Option<Sort> {
+        let chosen = self.list_sort(&self.page.list);
+        chosen.or_else(|| match self.page.route {
+            Route::List(_) => None,
+            _ => self.first_sort(),
+        })
+    }
+
+    fn first_sort(&self) -> Option<Sort> {
         let columns = columns(&self.store, &self.page.route);
-        let chosen = self.page.list.sort.filter(|sort| self.can_sort(*sort));
-        chosen.or_else(|| columns.first().copied().map(Sort::by_column))
+        columns.first().copied().map(Sort::by_column)
+    }
+
+    /// Returns the order in which the console sorts a list; `None` for the service's order.
+    pub(super) fn list_sort(&self, list: &List) -> Option<Sort> {
+        let chosen = list.sort.filter(|sort| self.can_sort(*sort));
+        let first = || self.first_sort().filter(|sort| self.can_sort(*sort));
+        match self.page.route {
+            Route::List(_) => chosen.or_else(first),
+            _ => chosen,
+        }
     }
 
     pub(super) fn can_sort(&self, sort: Sort) -> bool {

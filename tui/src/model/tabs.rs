@@ -31,11 +31,12 @@ impl Tab {
 }
 
 pub(crate) const START: usize = 0;
-const SHORT: [(&str, &str); 6] = [
+const SHORT: [(&str, &str); 7] = [
     ("Overview", "Over"),
     ("Triggers", "Trig"),
     ("Destinations", "Dest"),
     ("Deliveries", "Deliv"),
+    ("On call", "Call"),
     ("Reference", "Ref"),
     ("Silences", "Quiet"),
 ];
@@ -66,6 +67,8 @@ fn all(model: &Model) -> Vec<Tab> {
         (dead, _) => (count("✗", dead.into()), true),
     };
     let quiet = i64::try_from(quiet).unwrap_or(0);
+    let unanswered = i64::try_from(model.store.unanswered).unwrap_or(0);
+    let unanswered = count("", unanswered);
     let rows = [
         ('1', Route::Overview, (None, false)),
         ('2', Route::Events, (count("", open.into()), false)),
@@ -78,6 +81,7 @@ fn all(model: &Model) -> Vec<Tab> {
         ('5', Route::List(Kind::Rule), (None, false)),
         ('6', Route::Deliveries, deliveries),
         ('7', Route::List(Kind::Client), (None, false)),
+        ('8', Route::OnCall, (unanswered, true)),
         ('9', Route::Reference, (None, false)),
         ('0', Route::List(Kind::Silence), (count("", quiet), false)),
     ];
@@ -105,7 +109,11 @@ pub(crate) fn current_route(model: &Model) -> Route {
         }
         route => route,
     };
-    route.above().unwrap_or_else(|| route.clone())
+    let route = route.above().unwrap_or_else(|| route.clone());
+    if Route::ON_CALL.iter().any(|(_, tab)| *tab == route) {
+        return Route::OnCall;
+    }
+    route
 }
 
 pub(crate) fn visible_tabs(model: &Model) -> Vec<Tab> {
@@ -120,12 +128,15 @@ pub(crate) fn visible_tabs(model: &Model) -> Vec<Tab> {
             tab.gap = 1;
         }
     }
-    if !fits(&tabs) {
-        for tab in tabs.iter_mut().filter(|tab| tab.route != own) {
-            let short = SHORT.iter().find(|(title, _)| tab.title.ends_with(title));
-            if let Some((title, short)) = short {
-                tab.title = tab.title.replace(title, short);
-            }
+    for at in (0..tabs.len()).rev() {
+        if fits(&tabs) {
+            break;
+        }
+        let tab = &mut tabs[at];
+        let mut short = SHORT.iter();
+        let short = short.find(|(title, _)| tab.route != own && tab.title.ends_with(title));
+        if let Some((title, short)) = short {
+            tab.title = tab.title.replace(title, short);
         }
     }
     // The last tabs are the least important and are dropped first.

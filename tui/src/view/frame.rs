@@ -233,14 +233,8 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     }
     let places = model.page.route.places();
     if !model.begun.is_empty() {
-        let endings = model.keymap.continuations(&model.begun, &places);
         let begun = (keymap::format_keys(&model.begun), "…".to_owned(), true);
-        let endings = endings.into_iter().map(|(keys, entry)| {
-            let allowed = access::check_allowed(model, entry).is_ok();
-            (keys, entry.name.to_owned(), allowed)
-        });
-        let words = std::iter::once(begun).chain(endings).collect();
-        return (words, fixed_hints(&[("Esc", "cancel")]));
+        return (vec![begun], fixed_hints(&[("Esc", "cancel")]));
     }
     // A page to read always shows how to leave it.
     let is_read = !model.page.route.is_list() && !model.back.is_empty();
@@ -269,6 +263,44 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
             (key, entry.name.to_owned(), true)
         });
     (words.collect(), last.collect())
+}
+
+/// Lists the keys that complete a sequence, in columns above the footer.
+pub(super) fn draw_continuations(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let places = model.page.route.places();
+    let endings = model.keymap.continuations(&model.begun, &places);
+    if model.begun.is_empty() || endings.is_empty() {
+        return;
+    }
+    let words = |(keys, entry): &(String, &keymap::Entry)| (keys.clone(), entry.name);
+    let all: Vec<_> = endings.iter().map(words).collect();
+    let keys_width = all.iter().map(|(keys, _)| text::width(keys)).max();
+    let keys_width = keys_width.unwrap_or(0) + 1;
+    let names_width = all.iter().map(|(_, name)| text::width(name)).max();
+    let cell = keys_width + names_width.unwrap_or(0) + 2;
+    let columns = (usize::from(area.width).saturating_sub(4) / cell).max(1);
+    let count = all.len().div_ceil(columns);
+    let height = u16::try_from(count + 2).unwrap_or(u16::MAX);
+    let height = height.min(area.height.saturating_sub(2));
+    let place = Rect {
+        y: area.bottom() - 1 - height,
+        height,
+        ..area
+    };
+    let inside = pen.window(place, &keymap::format_keys(&model.begun));
+    for (at, ((keys, name), (_, entry))) in all.iter().zip(&endings).enumerate() {
+        let row = u16::try_from(at % count).unwrap_or(u16::MAX);
+        let column = u16::try_from(at / count * cell).unwrap_or(u16::MAX);
+        if row >= inside.height {
+            continue;
+        }
+        let (x, y) = (inside.x + column, inside.y + row);
+        let allowed = access::check_allowed(model, entry).is_ok();
+        let token = |token| if allowed { token } else { Token::Dim };
+        pen.put(x, y, keys_width, token(Token::Key), keys);
+        let x = x + u16::try_from(keys_width).unwrap_or(0);
+        pen.put(x, y, cell - keys_width, token(Token::Text), name);
+    }
 }
 
 pub(super) fn notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {

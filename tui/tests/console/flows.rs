@@ -147,10 +147,10 @@ async fn new_events_appear_and_the_list_follows_on_row_one() {
     assert_shows(&selected(&screen), "fire in the rack");
     press(&mut console, "j").await;
     service.send(vec![event(91, "fire in the hall")]).await;
-    assert!(console.shows("▲ 1 new, g shows them").await);
+    assert!(console.shows("▲ 1 new, g g shows them").await);
     let screen = press(&mut console, "").await;
     assert_shows(&selected(&screen), "disk 39 is full");
-    assert!(!press(&mut console, "g").await.contains("▲ 1 new"));
+    assert!(!press(&mut console, "gg").await.contains("▲ 1 new"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -79,7 +79,7 @@ async fn note_is_added_to_all_matching_or_marked_events() {
     press(&mut console, "/<C-u>host=web-7*<Enter>").await;
     let screen = press(&mut console, "<Space><Space>walso here<Enter>").await;
     assert_shows(&screen, "✓ note added to 2 events · U undoes it");
-    press(&mut console, "g<Enter><Tab>").await;
+    press(&mut console, "gg<Enter><Tab>").await;
     assert_shows(&console.screen(), "also here");
     let screen = press(&mut console, "U").await;
     assert_shows(&screen, "✓ undone: note added to 2");

@@ -30,7 +30,7 @@ const DEEDS: usize = 120;
 const KEYS: &[&str] = &[
     "j",
     "k",
-    "g",
+    "gg",
     "G",
     "h",
     "l",

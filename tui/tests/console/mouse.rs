@@ -69,7 +69,7 @@ async fn tabs_links_and_the_map_are_clickable() {
 async fn wheel_scrolls_and_the_mouse_never_confirms() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
-    press(&mut console, "2g").await;
+    press(&mut console, "2gg").await;
     console.scroll(true);
     let screen = console.screen();
     assert!(screen.contains(" 4/40"), "{screen}");

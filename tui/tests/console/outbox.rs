@@ -56,7 +56,7 @@ async fn marked_deliveries_are_counted_before_resending() {
     let screen = press(&mut console, "y").await;
     assert_shows(&screen, "✓ 2 deliveries being resent");
     assert_eq!(retried(&service).await, 2);
-    let screen = press(&mut console, "g<Space><Space>c").await;
+    let screen = press(&mut console, "gg<Space><Space>c").await;
     assert_shows(&screen, "no delivery to cancel: 2 ended before");
 }
 

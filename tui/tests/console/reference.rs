@@ -12,7 +12,7 @@ async fn every_topic_opens_and_scrolls_to_its_end() {
         // Every topic and every heading in the list is a link.
         let mut links = 1;
         for topic in TOPICS {
-            let keys = format!("9g{}<Enter>", "<Tab>".repeat(links));
+            let keys = format!("9gg{}<Enter>", "<Tab>".repeat(links));
             let screen = press(&mut console, &keys).await;
             assert!(screen.contains(topic.title()), "{screen}");
             let screen = press(&mut console, "G").await;

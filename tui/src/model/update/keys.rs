@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::{forms, navigate, overlays};
 use crate::{
-    keymap,
+    keymap::{self, KeyMeaning},
     model::{Model, field::TextField, matching::Matching, message::Effect},
     route::Route,
     theme::Token,
@@ -14,6 +14,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     if key.kind == KeyEventKind::Release {
         return;
     }
+    let key = without_alt_gr(model, key);
     let placed = keymap::to_latin_position(key);
     if placed.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
         model.cancel_sequence();
@@ -31,6 +32,27 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         handle_text_key(model, key, effects);
     } else {
         model.step(key);
+    }
+}
+
+/// Returns the character of a key with AltGr, which some terminals report as Alt or Ctrl-Alt with
+/// the character. Letters and digits are keys with Alt, and so is every bound key.
+fn without_alt_gr(model: &Model, key: KeyEvent) -> KeyEvent {
+    let KeyCode::Char(char) = key.code else {
+        return key;
+    };
+    let is_held = key.modifiers.contains(KeyModifiers::ALT);
+    if !is_held || char.is_ascii_alphanumeric() || char == ' ' {
+        return key;
+    }
+    let places = model.page.route.places();
+    let meaning = model.keymap.step(&[keymap::normalize(key)], &places);
+    match meaning {
+        KeyMeaning::Nothing => KeyEvent {
+            modifiers: key.modifiers - KeyModifiers::ALT - KeyModifiers::CONTROL,
+            ..key
+        },
+        KeyMeaning::Act(_) | KeyMeaning::Wait => key,
     }
 }
 

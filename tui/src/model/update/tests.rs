@@ -381,7 +381,7 @@ fn rule_rows_map_to_their_index_when_filtered_and_sorted() {
     assert_eq!(ids(&model), ["r0", "r2", "r4"]);
     press(&mut model, ":sort 24 h<Enter>");
     assert_eq!(ids(&model), ["r4", "r2", "r0"]);
-    press(&mut model, "g");
+    press(&mut model, "gg");
     assert_eq!(model.selected().as_deref(), Some("r4"));
     press(&mut model, "<Esc>");
     assert_eq!(ids(&model), ["r5", "r4", "r3", "r2", "r1", "r0"]);
@@ -434,14 +434,16 @@ fn partial_key_sequence_times_out_or_is_cancelled_by_esc() {
     press(&mut model, "<C-x>");
     assert_eq!(model.page.route, Route::Overview);
     assert_eq!(
-        model.wake_at_ms().map(|at| at - model.now_ms <= 3_000),
+        model
+            .wake_at_ms()
+            .map(|at| at - model.now_ms <= limits::SEQUENCE_MS),
         Some(true)
     );
     press(&mut model, "r");
     assert_eq!(model.page.route, Route::List(Kind::Rule));
 
     press(&mut model, "1<C-x><Esc>r<C-x>");
-    model.now_ms += 3_000;
+    model.now_ms += limits::SEQUENCE_MS;
     update(&mut model, Msg::Tick);
     assert!(model.touched && model.begun.is_empty());
     press(&mut model, "r<C-x>x");

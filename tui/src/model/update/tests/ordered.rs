@@ -72,3 +72,49 @@ fn events_are_grouped_by_field_and_a_group_opens_its_events() {
     press(&mut model, ":group dimensions.rack<Enter>");
     assert_eq!(model.page.route.object(), "dimensions.rack");
 }
+
+#[test]
+fn pending_notifications_are_sorted_by_the_column_that_says_so() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "gp");
+    let due = |name: &str, time: Option<&str>| {
+        let json = json!({"name": name, "dueTime": time, "severity": "SEVERITY_ERROR"});
+        Object {
+            kind: Kind::Pending,
+            json,
+        }
+    };
+    let rows = vec![
+        due("third", Some("2026-11-28T01:16:33Z")),
+        due("first", Some("2026-11-28T01:13:44Z")),
+        due("last", None),
+        due("second", Some("2026-11-28T01:15:32.9Z")),
+    ];
+    let now_ms = model.now_ms;
+    let pending = model.store.resources_mut(Kind::Pending);
+    pending.set(Ok(rows), now_ms);
+    settle(&mut model);
+    let order = |model: &Model| {
+        let rows = model.rows();
+        let ids = (0..rows.len()).map(|index| rows.id(index).to_owned());
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(model.current_sort().map(|it| it.column), Some("Due"));
+    assert_eq!(order(&model), "first second third last");
+    press(&mut model, "S");
+    assert_eq!(model.current_sort().map(|it| it.column), Some("Severity"));
+}
+
+#[test]
+fn alt_gr_types_its_character() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "4/a<A-@><A-[>ę");
+    let typed = |model: &Model| {
+        let field = model.page.list.typing.as_ref();
+        field.map(|field| field.text().to_owned())
+    };
+    assert_eq!(typed(&model).as_deref(), Some("a@[ę"));
+    // A letter with Alt is a key, and types nothing.
+    press(&mut model, "<A-x>");
+    assert_eq!(typed(&model).as_deref(), Some("a@[ę"));
+}
