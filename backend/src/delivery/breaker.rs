@@ -8,9 +8,7 @@ use crate::{
     domain::{RecordId, Severity},
 };
 
-/// Consecutive failures that open a breaker.
 const FAILURES_MAX: u32 = 5;
-/// Initial open time of a breaker.
 const OPEN_TIME: Duration = Duration::from_secs(10);
 const OPEN_TIME_MAX: Duration = Duration::from_secs(300);
 /// Maximum time between two attempts to a failing destination while a severe message waits.

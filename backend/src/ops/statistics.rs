@@ -18,7 +18,6 @@ use crate::{
 };
 
 const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
-/// Possible lengths of a column, in minutes.
 const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
 
 /// Columns of time, oldest first; the last one is still in progress.
@@ -26,7 +25,6 @@ const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
 pub struct Columns {
     /// First minute, counted from the epoch.
     start: u32,
-    /// Length of a column in minutes.
     step: u32,
     count: usize,
 }

@@ -38,7 +38,6 @@ pub trait Medium: Debug + Send + Sync + 'static {
         DiskShare::AboveFloor
     }
 
-    /// Whether the system rejects every write.
     fn is_read_only(&self) -> bool {
         false
     }
