@@ -60,8 +60,8 @@ impl Breaker {
         }
     }
 
-    /// Returns the time of the next probe with a severe message, in milliseconds since 1970; `None` unless the
-    /// destination is failing.
+    /// Returns the time of the next probe with a severe message, in milliseconds since 1970; `None`
+    /// unless the destination is failing.
     pub(crate) fn severe_probe_ms(&self) -> Option<i64> {
         let at_ms = self.failed_ms.saturating_add(millis(SEVERE_PROBE_TIME));
         let at_ms = if self.is_open() {

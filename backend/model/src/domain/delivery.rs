@@ -31,8 +31,8 @@ pub struct Delivery {
     /// Number of attempts that the receiver deferred, for example because of a rate limit; not
     /// counted against the maximum number of attempts.
     pub deferrals: u32,
-    /// Whether the last attempt failed because of the receiver or the destination, so that the next one
-    /// is due as soon as another message is accepted.
+    /// Whether the last attempt failed because of the receiver or the destination, so that the next
+    /// one is due as soon as another message is accepted.
     pub awaits_receiver: bool,
     /// Whether further attempts send the reduced form because the receiver rejected the full one.
     pub is_reduced: bool,
