@@ -95,7 +95,7 @@ stops:
 storm EVENTS="30000":
     BELLWETHER_TEST_STORM={{EVENTS}} cargo test --package bellwether-tests --test e2e -- --nocapture storm
 
-# Render TEMPLATES random templates from the grammar, optimized, and check the processor time of each.
+# Render TEMPLATES random templates from the grammar, optimized, and check the CPU time of each.
 templates TEMPLATES="1000000":
     BELLWETHER_TEST_TEMPLATES={{TEMPLATES}} cargo test --config profile.dev.opt-level=1 --target-dir target/fuzzed --package bellwether-backend-model --lib -- --nocapture generated_templates
 

@@ -83,7 +83,6 @@ pub struct PingConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreLosses {
     pub count: u64,
-    /// Evidence of the last loss.
     pub why: String,
 }
 
@@ -215,7 +214,6 @@ pub struct EgressConfig {
 /// An HTTP proxy that forwards requests to `http` URLs and tunnels to `https` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyConfig {
-    /// Host name or address.
     pub host: String,
     pub port: u16,
     /// Value of `proxy-authorization`; empty sends none.
@@ -255,7 +253,6 @@ impl ProxyConfig {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmtpConfig {
-    /// Host name or address.
     pub host: String,
     pub port: u16,
     pub security: SmtpSecurity,
@@ -280,7 +277,6 @@ pub enum SmtpLogin {
         client_secret: Secret,
         /// Refresh token; if empty, the client credentials grant is used.
         refresh_token: Secret,
-        /// Requested scope; may be empty.
         scope: String,
     },
 }
@@ -309,7 +305,6 @@ pub enum SmtpSecurity {
     None,
     /// STARTTLS, which the server must offer.
     StartTls,
-    /// TLS from the start.
     Tls,
 }
 

@@ -28,11 +28,9 @@ pub const CONTACT_AFTER_MAX: Duration = Duration::from_secs(3_600);
 pub const CONTACT_CALENDAR_AHEAD: Duration = Duration::from_secs(400 * 86_400);
 /// Length of the user name of a contact, in characters.
 pub const CONTACT_SUBJECT_CHARACTERS_MAX: usize = 200;
-/// Variables per contact method.
 pub const CONTACT_VARIABLES_MAX: usize = 20;
 pub const CONTACT_VALUE_CHARACTERS_MAX: usize = 500;
 pub const SCHEDULE_LAYERS_MAX: usize = 10;
-/// Slots per layer.
 pub const SCHEDULE_SLOTS_MAX: usize = 100;
 /// Contacts per slot or override.
 pub const SCHEDULE_CONTACTS_MAX: usize = 10;
@@ -43,7 +41,6 @@ pub const OVERRIDE_LENGTH_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Time for which an override is kept after its end.
 pub const OVERRIDE_RETENTION: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub const OVERRIDE_REASON_CHARACTERS_MAX: usize = 250;
-/// Shifts in one response.
 pub const SHIFTS_MAX: usize = 1_000;
 /// Longest time span of a request for shifts.
 pub const SHIFTS_TIME_MAX: Duration = Duration::from_secs(400 * 24 * 3_600);
@@ -56,13 +53,10 @@ pub const ON_CALL_NEWS_AGE: Duration = Duration::from_secs(900);
 /// Time ahead within which a gap in a schedule is reported.
 pub const ON_CALL_AHEAD: Duration = Duration::from_secs(24 * 3_600);
 pub const ESCALATION_STEPS_MAX: usize = 20;
-/// Targets per step.
 pub const ESCALATION_TARGETS_MAX: usize = 20;
 pub const ESCALATION_ROUNDS_MAX: u32 = 10;
 pub const ESCALATION_NOTICES_MAX: usize = 1_000;
-/// Longest delay before the next step.
 pub const ESCALATION_WAIT_MAX: Duration = Duration::from_secs(24 * 3_600);
-/// Default delay before the next step.
 pub const ESCALATION_WAIT_DEFAULT: Duration = Duration::from_secs(300);
 /// Shortest duration of a temporary acknowledgement.
 pub const ACKNOWLEDGEMENT_MIN: Duration = Duration::from_secs(60);
@@ -115,7 +109,6 @@ pub const HEARTBEAT_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 pub const SERVICE_TIME_INTERVAL: Duration = Duration::from_secs(5);
 /// Size of a response in bytes: a full page of the largest events.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Timeout of a unary request.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 pub const PAGE_SIZE_MAX: usize = 1_000;
 pub const PAGE_SIZE_DEFAULT: usize = 50;
@@ -232,7 +225,6 @@ pub const TAGS_MAX: usize = 20;
 pub const TAG_CHARACTERS_MAX: usize = 100;
 /// Longest delay of a rule between the first match and its notification.
 pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
-/// Fields by which a rule groups.
 pub const GROUP_BY_MAX: usize = 10;
 /// Default time that the first message of a group waits for more members.
 pub const GROUP_WAIT_DEFAULT: Duration = Duration::from_secs(30);
@@ -250,7 +242,6 @@ pub const TENANT_CHARACTERS_MAX: usize = 200;
 pub const TOGETHER_FROM_MAX: u32 = 1_000_000;
 /// Single messages per window of a budget.
 pub const BUDGET_MESSAGES_MAX: u32 = 10_000;
-/// Shortest window of a budget.
 pub const BUDGET_PER_MIN: Duration = Duration::from_secs(10);
 pub const BUDGET_PER_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Default share of a budget that is reserved for critical messages, in percent.
@@ -280,7 +271,6 @@ pub const INHIBITIONS_MAX: usize = 500;
 pub const VIEWS_MAX: usize = 500;
 pub const VIEW_COLUMNS_MAX: usize = 20;
 pub const VIEW_COLUMN_CHARACTERS_MAX: usize = 40;
-/// Pairs of fields per inhibition.
 pub const INHIBITION_EQUAL_MAX: usize = 8;
 /// Default time for which an inhibition continues after its source closed.
 pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
@@ -382,7 +372,6 @@ pub const UNAUTHENTICATED_OF_ADDRESS_MAX: usize = 512;
 /// closed.
 pub const UNAUTHENTICATED_CALLS_MAX: usize = 4_096;
 pub const UNAUTHENTICATED_CALLS_OF_ADDRESS_MAX: usize = 2_048;
-/// Idle timeout of an unauthenticated connection.
 pub const UNAUTHENTICATED_QUIET_MAX: Duration = Duration::from_secs(30);
 /// Maximum size in bytes of an unauthenticated request.
 pub const UNAUTHENTICATED_REQUEST_BYTES_MAX: usize = 4 * 1024;

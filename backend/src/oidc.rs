@@ -20,7 +20,6 @@ use crate::{
 use browser::Browsers;
 use keyring::Keyring;
 
-/// A user with a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     /// `oidc:` and the name in the token.

@@ -28,11 +28,9 @@ pub struct ClusterNode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
     Delivery,
-    /// Evaluating held notifications.
     Review,
     /// Closing and deleting the events that the process owns.
     Ageing,
-    /// Periodic deletion and folding.
     Sweep,
 }
 

@@ -27,18 +27,15 @@ pub const STORE_RUNS_UNITED: usize = 8;
 pub const STORE_REOPEN_TIME_MAX: Duration = Duration::from_secs(2);
 pub const STORE_LOG_COMMITS_MAX: u64 = 100_000;
 pub const STORE_LOG_CHANGES_MAX: u64 = 1_000_000;
-/// Timeout for connecting to one database host.
 pub const STORE_CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
 /// Timeout for opening a database session, over all hosts.
 pub const STORE_OPEN_TIME_MAX: Duration = Duration::from_secs(8);
 /// Time without a TCP acknowledgement from the database after which a connection is dropped.
 pub const STORE_SILENCE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Lock timeout of a commit.
 pub const STORE_LOCK_TIME_MAX: Duration = Duration::from_secs(5);
 /// Time for which a started commit may be idle. A process that stalls inside a commit blocks other
 /// processes this long for each of its three writers.
 pub const STORE_STANDSTILL_MAX: Duration = Duration::from_secs(2);
-/// Timeout of a database read.
 pub const STORE_READ_TIME_MAX: Duration = Duration::from_secs(30);
 /// Timeout of a database commit, after which the connection is dropped.
 pub const STORE_COMMIT_TIME_MAX: Duration = Duration::from_secs(30);

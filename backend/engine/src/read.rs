@@ -14,9 +14,7 @@ pub type IndexEntry = (Vec<u8>, Vec<u8>);
 /// An index entry and its record, read at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedRecord {
-    /// The entry's key.
     pub entry: Vec<u8>,
-    /// The record's key.
     pub key: Vec<u8>,
     pub row: Row,
 }

@@ -148,7 +148,6 @@ type WorkerThread = JoinHandle<Result<(), EngineError>>;
 #[derive(Debug)]
 struct Shared {
     layers: Published,
-    /// Number of times the tree was reopened.
     openings: watch::Sender<u64>,
     queue: Queue,
     commands: MoverCommands,

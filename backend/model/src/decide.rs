@@ -29,10 +29,10 @@
 //!   [`StepKind::NotifyGroup`].
 //!   Once reported with a group, it is always reported with it, including its close. An occurrence
 //!   that only matches once closed is sent on its own.
-//! - An event that opens too often within a rule's window is flapping for that rule until it neither
-//!   opens nor closes for a while. Notified receivers get no closing and opening messages in that
-//!   time: the next occurrences inherit the due closing message in the same thread, and one message
-//!   reports the state once it settles. Other changes are reported immediately.
+//! - An event that opens too often within a rule's window is flapping for that rule until it
+//!   neither opens nor closes for a while. Notified receivers get no closing and opening messages
+//!   in that time: the next occurrences inherit the due closing message in the same thread, and one
+//!   message reports the state once it settles. Other changes are reported immediately.
 //! - The decisions of a shadow rule are recorded as if sent, but never make a closing message due.
 //!   Once the rule sends, such records are ignored; a rule that becomes a shadow rule still sends
 //!   the closing messages that are due.

@@ -8,9 +8,7 @@ use crate::{
     domain::{RecordId, Severity},
 };
 
-/// Consecutive failures that open a breaker.
 const FAILURES_MAX: u32 = 5;
-/// Initial open time of a breaker.
 const OPEN_TIME: Duration = Duration::from_secs(10);
 const OPEN_TIME_MAX: Duration = Duration::from_secs(300);
 /// Maximum time between two attempts to a failing destination while a severe message waits.
@@ -62,8 +60,8 @@ impl Breaker {
         }
     }
 
-    /// Returns the time of the next probe with a severe message, in milliseconds since 1970; `None` unless the
-    /// destination is failing.
+    /// Returns the time of the next probe with a severe message, in milliseconds since 1970; `None`
+    /// unless the destination is failing.
     pub(crate) fn severe_probe_ms(&self) -> Option<i64> {
         let at_ms = self.failed_ms.saturating_add(millis(SEVERE_PROBE_TIME));
         let at_ms = if self.is_open() {

@@ -66,7 +66,6 @@ pub struct Dispatcher {
     notices: Notices,
     digest_cascade: DigestCascade,
     attempts: JoinSet<Report>,
-    /// The delivery of each attempt in flight.
     tasks: HashMap<Id, RecordId>,
     status: watch::Sender<DispatcherStatus>,
     holds: Holds,
@@ -429,7 +428,6 @@ impl Dispatcher {
         }
     }
 
-    /// Records outcomes without leasing deliveries.
     async fn record(&mut self) -> Result<(), Error> {
         Ok(self.commit(false).await?)
     }

@@ -371,7 +371,7 @@ impl Follower {
                         .check_rejected(destination, to.notices)
                         .await?;
                 }
-                None if to.ownership.has_name(key) => {
+                None if to.ownership.owns_name(key) => {
                     self.resync().close_for_deleted(key, to.notices).await?;
                 }
                 None => {}

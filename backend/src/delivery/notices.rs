@@ -84,7 +84,6 @@ impl Notices {
         self.dead_letters.resume(destination, name, now_ms);
     }
 
-    /// Closes the reports about a deleted destination.
     pub(crate) fn forget(&mut self, destination: RecordId) {
         self.dead_letters.forget(destination);
     }

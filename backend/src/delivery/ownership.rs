@@ -117,7 +117,7 @@ impl Ownership {
     }
 
     /// Whether this process reports about a deleted destination, of which only the name is known.
-    pub(crate) fn has_name(&self, name: &[u8]) -> bool {
+    pub(crate) fn owns_name(&self, name: &[u8]) -> bool {
         self.adopted.borrow().slot(slot_of(name)).is_some()
     }
 

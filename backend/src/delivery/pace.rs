@@ -1,5 +1,5 @@
-//! The pace at which a receiver that limits its rate accepts messages. It is learned from refusals: one
-//! message at a time until one is accepted, then at the interval that worked.
+//! The pace at which a receiver that limits its rate accepts messages. It is learned from refusals:
+//! one message at a time until one is accepted, then at the interval that worked.
 
 use std::time::Duration;
 
@@ -64,7 +64,8 @@ struct Limit {
 }
 
 impl Pace {
-    /// Returns the number of attempts that may start with `in_flight` in progress, and the earliest time.
+    /// Returns the number of attempts that may start with `in_flight` in progress, and the earliest
+    /// time.
     pub(crate) fn allowance(&self, in_flight: usize) -> (usize, i64) {
         match &self.limit {
             None => (usize::MAX, i64::MIN),

@@ -25,7 +25,6 @@ use crate::{
 pub(crate) struct Queues {
     config: DeliveryConfig,
     all: BTreeMap<RecordId, DestinationQueue>,
-    /// The destination that was served last.
     turn: RecordId,
     set_aside: HashSet<RecordId>,
 }

@@ -56,7 +56,6 @@ impl Rank {
     }
 }
 
-/// A delivery of a backlog.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitReason {
     pub(crate) id: RecordId,

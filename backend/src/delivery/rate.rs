@@ -12,7 +12,6 @@ const AHEAD_US: i64 = 250_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rate {
-    /// Start and count of each slot.
     slots: VecDeque<(i64, u32)>,
     /// Microseconds from one start to the next, according to the last limit.
     interval_us: i64,

@@ -25,8 +25,8 @@ pub(super) async fn thread(
     destination::thread(kind, &attempt.transcript.response?.body)
 }
 
-/// Returns the content of the first message of a thread, if mail programs show further messages with
-/// its subject as one conversation.
+/// Returns the content of the first message of a thread, if mail programs show further messages
+/// with its subject as one conversation.
 pub(super) async fn opening_content(
     store: &Store,
     opening: Option<RecordId>,

@@ -111,8 +111,8 @@ impl SignIns {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Self::start`] and [`Self::authenticate`], and [`Error::Unauthenticated`]
-    /// if the provider rejects the code.
+    /// Returns the errors of [`Self::start`] and [`Self::authenticate`], and
+    /// [`Error::Unauthenticated`] if the provider rejects the code.
     pub async fn finish(
         &self,
         address: Option<IpAddr>,

@@ -24,15 +24,12 @@ use crate::{
     store::{Changes, Kind, Store},
 };
 
-/// Default length of an expansion.
 const AHEAD_MS: i64 = 31 * 24 * 3_600_000;
 
 #[derive(Debug)]
 pub struct Expansion {
     pub prepared: PreparedCalendar,
-    /// The spans in chronological order.
     pub spans: Vec<Span>,
-    /// Whether there may be more spans.
     pub stopped_early: bool,
 }
 

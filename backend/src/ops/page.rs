@@ -22,7 +22,6 @@ pub struct PageRequest {
 }
 
 impl PageRequest {
-    /// Returns the number of records to return.
     pub fn limit(&self) -> Result<usize, Error> {
         match usize::try_from(self.size) {
             Ok(0) => Ok(PAGE_SIZE_DEFAULT),

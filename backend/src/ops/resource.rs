@@ -89,7 +89,6 @@ macro_rules! resource {
 
 pub(super) use resource;
 
-/// Reads a resource by name.
 pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, Error> {
     let found = match Name::parse(name) {
         Ok(name) => store.get(name.as_str().into()).await?,
@@ -339,7 +338,6 @@ impl<T: Drafted> Resources<T> {
         Ok(T::view(self, self.find(name).await?).await?.0)
     }
 
-    /// Lists resources by name.
     pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
         list::list(&self.store, filter, page, &|_| true, view).await

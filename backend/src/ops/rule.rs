@@ -63,8 +63,8 @@ impl Drafted for Rule {
         let snippets = settings::in_force(&all.store).await?.templates;
         violations.extend(message::check_message(language, &draft.message, &snippets));
         let repeat_interval_seconds = check_repeat_interval(draft.repeat_interval, &mut violations);
-        let delay_ms = check_delay(draft, &mut violations);
-        let auto_pause_ms = check_auto_pause(draft, &mut violations);
+        let delay_ms = read_delay_ms(draft, &mut violations);
+        let auto_pause_ms = read_auto_pause_ms(draft, &mut violations);
         let group = draft
             .group
             .as_ref()
@@ -286,7 +286,7 @@ fn limits(draft: &v1::Flapping, violations: &mut Violations) -> FlappingLimits {
     }
 }
 
-fn check_auto_pause(draft: &v1::Rule, violations: &mut Violations) -> i64 {
+fn read_auto_pause_ms(draft: &v1::Rule, violations: &mut Violations) -> i64 {
     let pause_ms = draft.auto_pause.as_ref().map_or(0, time::length_ms);
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let (least, most) = (RULE_AUTO_PAUSE_MIN, RULE_AUTO_PAUSE_MAX);
@@ -301,7 +301,7 @@ fn check_auto_pause(draft: &v1::Rule, violations: &mut Violations) -> i64 {
     pause_ms
 }
 
-fn check_delay(draft: &v1::Rule, violations: &mut Violations) -> i64 {
+fn read_delay_ms(draft: &v1::Rule, violations: &mut Violations) -> i64 {
     let delay_max_ms = i64::try_from(RULE_DELAY_MAX.as_millis()).unwrap_or(i64::MAX);
     let delay_ms = draft.delay.as_ref().map_or(0, time::length_ms);
     if !(0..=delay_max_ms).contains(&delay_ms) {

@@ -56,11 +56,9 @@ pub struct SilenceDraft {
     /// Time before the end of the silence at which to warn, in milliseconds.
     pub warn_before_ms: Option<i64>,
     pub from_event: Option<EventId>,
-    /// The caller.
     pub editor: Name,
     /// The etag that must be current in an update. An empty etag disables the check.
     pub etag: String,
-    /// Violations found while parsing the draft.
     pub violations: Vec<Violation>,
 }
 

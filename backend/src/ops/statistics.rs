@@ -20,7 +20,6 @@ use crate::{
 /// Columns of the last hour that measure a rate if there are deliveries in them.
 const RECENT_COLUMNS: usize = 10;
 const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
-/// Possible lengths of a column, in minutes.
 const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
 
 /// Columns of time, oldest first; the last one is still in progress.
@@ -28,7 +27,6 @@ const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
 pub struct Columns {
     /// First minute, counted from the epoch.
     start: u32,
-    /// Length of a column in minutes.
     step: u32,
     count: usize,
 }

@@ -28,7 +28,6 @@ use crate::{
 const BATCH: usize = 500;
 /// Own events read for a report.
 const OWN_EVENTS_MAX: usize = 2_000;
-/// Responses named in a report.
 const NAMED_MAX: usize = 5;
 /// Characters of a name or host in a report.
 const NAME_CHARACTERS: usize = 100;

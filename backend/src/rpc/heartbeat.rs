@@ -20,7 +20,6 @@ use crate::ops::{
 /// Shorter than any key, and longer than any signal name.
 const KEY_CHARACTERS_MIN: usize = 20;
 
-/// The heartbeat service, which also accepts beats.
 #[derive(Debug)]
 pub struct HeartbeatApi {
     heartbeats: Heartbeats,

@@ -31,7 +31,6 @@ use crate::{
 
 const REFUSED_SHOWN: usize = 10;
 
-/// The mapping service, which also receives webhooks.
 #[derive(Debug)]
 pub struct IntakeMappingApi {
     mappings: Mappings,

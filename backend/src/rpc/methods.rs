@@ -21,11 +21,8 @@ pub enum Permission {
     Key,
     /// The role `ingest` or `admin`.
     Ingest,
-    /// The role `viewer` or above.
     Viewer,
-    /// The role `operator` or above.
     Operator,
-    /// The role `editor` or above.
     Editor,
     Admin,
 }

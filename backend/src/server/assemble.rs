@@ -474,7 +474,8 @@ impl Modules {
     ) -> Result<(Routes, HealthReporter), Error> {
         let installation = Installation {
             settings: self.deciding.ruleset.settings(),
-            // Previews are displayed rather than sent, so their links must not contain valid signatures.
+            // Previews are displayed rather than sent, so their links must not contain valid
+            // signatures.
             links: links(config, &self.store, &self.clock, &self.audit).with_masked_signatures(),
             renderers: self.sender.renderers(),
         };

@@ -74,7 +74,7 @@ impl Ground {
         })
     }
 
-    /// Makes one to four consecutive disk operations fail after `operations` successful ones. A
+    /// Causes one to four consecutive disk operations to fail after `operations` successful ones. A
     /// single failure is retried. `None` lets all operations succeed.
     pub(super) fn fail_after(&self, operations: Option<u64>) {
         if let Self::Disk(disk, _) = self {

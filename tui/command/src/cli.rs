@@ -38,8 +38,8 @@ pub(crate) struct Cli {
     #[arg(long, conflicts_with = "snapshot")]
     pub(crate) wall: bool,
 
-    /// Draw one frame of a screen as text and exit: overview, events, triggers, destinations, rules,
-    /// deliveries, clients or reference.
+    /// Draw one frame of a screen as text and exit: overview, events, triggers, destinations,
+    /// rules, deliveries, clients or reference.
     #[arg(long, value_name = "SCREEN")]
     pub(crate) snapshot: Option<String>,
 
@@ -317,7 +317,8 @@ pub(crate) enum SecretsCommand {
     /// Rotate the encryption key: encrypt and authenticate the whole store with a new key.
     /// Stop the service first.
     Rotate {
-        /// Remove the older keys from the file; backups made with the older keys require a copy of it.
+        /// Remove the older keys from the file; backups made with the older keys require a copy of
+        /// it.
         #[arg(long)]
         forget: bool,
     },
@@ -378,8 +379,9 @@ pub(crate) struct RestoreArguments {
     /// Accept a backup of an earlier version, which is not authenticated.
     #[arg(long)]
     pub(crate) accept_unproven: bool,
-    /// Start quiet: no messages are sent until `bellwether quiet off`. Deliveries that are due, which may have
-    /// been sent after the backup, are held until they are resent. For drills and copies.
+    /// Start quiet: no messages are sent until `bellwether quiet off`. Deliveries that are due,
+    /// which may have been sent after the backup, are held until they are resent. For drills and
+    /// copies.
     #[arg(long)]
     pub(crate) hold_deliveries: bool,
 }
@@ -502,7 +504,8 @@ pub(crate) enum ClientCommand {
     Rotate {
         /// The name of the client.
         name: String,
-        /// Seconds for which the previous key stays valid; 0 revokes it immediately [default: 86400].
+        /// Seconds for which the previous key stays valid; 0 revokes it immediately [default:
+        /// 86400].
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<u32>,
     },

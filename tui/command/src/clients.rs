@@ -155,11 +155,11 @@ impl From<ClientChange> for UpdateClientRequest {
     }
 }
 
-type Service = ClientServiceClient<Connection>;
+type ClientService = ClientServiceClient<Connection>;
 
 pub(crate) type Connection = InterceptedService<Channel, Bearer>;
 
-async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure> {
+async fn connect(address: &str, settings: &Settings) -> Result<ClientService, Failure> {
     let connection = open(address, settings, |endpoint| endpoint.timeout(PATIENCE)).await?;
     Ok(ClientServiceClient::new(connection))
 }
@@ -206,7 +206,7 @@ pub(crate) async fn connect_with_key(
     Ok(InterceptedService::new(channel, Bearer(bearer)))
 }
 
-async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
+async fn list(service: &mut ClientService) -> Result<Vec<wire::Client>, Failure> {
     let mut clients = Vec::new();
     let mut page_token = String::new();
     loop {

@@ -95,7 +95,6 @@ impl Addresses {
     }
 }
 
-/// The note in the runtime folder.
 #[derive(Debug, Serialize, Deserialize)]
 struct SharedNote {
     data_dir: PathBuf,

@@ -20,7 +20,6 @@ pub use self::{
     imported::{Imported, secret_name},
 };
 
-/// A JSON file of an export.
 #[derive(Debug, Clone)]
 pub struct File {
     /// Path within the export, for messages.
@@ -28,7 +27,6 @@ pub struct File {
     /// The kind of its content, in lower case: the parent folder's name; for a file at the top, its
     /// name without extension.
     pub word: String,
-    /// The parsed JSON.
     pub content: Value,
 }
 
@@ -40,7 +38,6 @@ pub fn alertmanager(config: Value, with_secrets: bool) -> Result<Imported, Impor
     Ok(imported)
 }
 
-/// Converts a configuration export of Opsgenie.
 pub fn opsgenie(files: Vec<File>) -> Result<Imported, ImportError> {
     let mut imported = Imported::new("opsgenie", false);
     opsgenie::import(files, &mut imported)?;

@@ -22,7 +22,6 @@ use crate::{
     },
 };
 
-/// The default schema of the tables.
 pub const SCHEMA: &str = "bellwether";
 /// PostgreSQL's limit on the length of an identifier.
 const NAME_BYTES_MAX: usize = 63;

@@ -25,9 +25,7 @@ use crate::{
 
 /// Steps per read.
 const STEPS: i64 = 1_000;
-/// Delay before reconnecting.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Interval at which the log is trimmed.
 const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// Maximum number of steps removed per trim.
 const TRIMMED: i64 = 5_000;

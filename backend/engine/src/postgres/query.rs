@@ -70,9 +70,7 @@ pub(super) enum Query {
     Renew,
     Nodes,
     Leave,
-    /// Deletes the writers of long-dead nodes.
     ForgetWriters,
-    /// Deletes long-dead nodes.
     ForgetNodes,
     /// Renews a node's claim to be working on its slots.
     Works,
@@ -83,10 +81,8 @@ pub(super) enum Query {
     OwnSlots,
     /// Checks the slots of a writer and locks them until the commit.
     LockSlots,
-    /// Takes over slots without a working owner.
     ClaimSlots,
     HandOver,
-    /// Gives up leadership.
     Release,
 }
 

@@ -27,7 +27,6 @@ use crate::{
     limits::{STORE_READ_TIME_MAX, STORE_REOPEN_TIME_MAX},
 };
 
-/// Delay before a read is retried.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]

@@ -51,7 +51,6 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Connects to the primary server.
     pub(super) async fn open(address: &Address, role: Role) -> Result<Self, EngineError> {
         let attempt = async {
             let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;

@@ -17,7 +17,6 @@ pub(super) struct EncodedSet {
     pub(super) changes: Vec<Change>,
     pub(super) rests_on: Option<LogPosition>,
     pub(super) claims: Vec<Claim>,
-    /// Approximate memory size in bytes.
     pub(super) bytes: usize,
     /// Whether a record would get entries that its columns cannot hold.
     pub(super) is_unfit: bool,

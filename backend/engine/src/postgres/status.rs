@@ -40,7 +40,6 @@ pub struct Status {
 #[derive(Debug, Clone)]
 pub struct StoreStatus {
     pub head: LogPosition,
-    /// Estimated number of rows.
     pub rows: u64,
     pub bytes: u64,
     pub nodes: Vec<ClusterNode>,

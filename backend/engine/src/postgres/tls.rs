@@ -26,9 +26,7 @@ pub(super) struct Tls(Arc<ClientConfig>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verify {
-    /// By authority and host name.
     Full,
-    /// By authority only.
     Authority,
 }
 

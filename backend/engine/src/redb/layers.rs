@@ -20,7 +20,6 @@ pub(super) struct Layers {
 #[derive(Debug, Clone)]
 pub(super) struct MovingLayer {
     pub(super) memory: Memtable,
-    /// The last commit in the layers.
     pub(super) through: u64,
 }
 

@@ -17,10 +17,11 @@ use crate::{change::DiskShare, condition::FreeSpace};
 ///
 /// The engine relies on exactly two properties of every disk:
 /// - Overwriting a sector of 512 bytes leaves it old or new, and its neighbours unchanged, even on
-///   a power failure. Only the header of the tree and the marks of the log are overwritten in place.
-/// - A successful sync has written all changes since the last sync of the file. After a failed sync,
-///   the content of the pages is unknown: they are written again, elsewhere or after reopening the
-///   file, before the next sync is trusted.
+///   a power failure. Only the header of the tree and the marks of the log are overwritten in
+///   place.
+/// - A successful sync has written all changes since the last sync of the file. After a failed
+///   sync, the content of the pages is unknown: they are written again, elsewhere or after
+///   reopening the file, before the next sync is trusted.
 pub trait Medium: Debug + Send + Sync + 'static {
     /// Opens the file. It may be reopened once the previous handle is closed.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
@@ -38,7 +39,6 @@ pub trait Medium: Debug + Send + Sync + 'static {
         DiskShare::AboveFloor
     }
 
-    /// Whether the system rejects every write.
     fn is_read_only(&self) -> bool {
         false
     }

@@ -17,7 +17,6 @@ const SPARE_REST: Duration = Duration::from_secs(30);
 pub(super) enum MoverCommand {
     Reopen,
     Move,
-    /// Do background work.
     Spare,
     /// Close the file; the last command.
     Close,

@@ -77,7 +77,6 @@ impl Run {
         })
     }
 
-    /// Adds the run to the list.
     pub(super) fn name(&self, transaction: &WriteTransaction) -> Result<(), Failure> {
         let name = filter_name_of(self.id);
         let mut filter = transaction.open_table(filter_table(&name))?;
@@ -167,7 +166,6 @@ pub(super) fn delete(transaction: &WriteTransaction, id: u64) -> Result<(), Fail
     Ok(())
 }
 
-/// Writes sorted entries as the newest run.
 pub(super) fn write<'a>(
     transaction: &WriteTransaction,
     id: u64,

@@ -17,7 +17,6 @@ use crate::{
 pub(super) struct EncodedSet {
     /// Expectations of changes, by key, except those that need new records.
     pub(super) expected: Vec<ExpectedRow>,
-    /// Entries to remove, by key.
     pub(super) removed: Vec<RemovedRow>,
     /// Rows that must not exist, by key.
     pub(super) fresh: Vec<NewRow>,

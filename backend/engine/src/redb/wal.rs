@@ -41,12 +41,10 @@ const MARK: u64 = 0;
 pub(super) struct Wal {
     files: [LogFile; 2],
     active: usize,
-    /// The offset of its next frame.
     offset: u64,
     /// Maximum size of a file, unless a single frame requires more.
     bytes_max: u64,
     life: u64,
-    /// The current or last frame.
     frame: Vec<u8>,
 }
 

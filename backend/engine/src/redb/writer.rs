@@ -37,7 +37,6 @@ pub(super) struct Writer {
     medium: Arc<dyn Medium>,
     wal: Wal,
     head: Head,
-    /// Memory size that triggers a move.
     memory_bytes: usize,
     /// The oldest step of the change log, or an older position.
     oldest: u64,

@@ -16,7 +16,6 @@ use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     pub rule: &'a Rule,
-    /// The occurrence after the change.
     pub occurrence: &'a Occurrence,
     /// The record of what the rule notified before.
     pub notified: Option<&'a Notified>,

@@ -45,7 +45,6 @@ pub struct GroupMessage<'a> {
 #[derive(Debug)]
 pub struct GroupMembers {
     pub waiting: Vec<Occurrence>,
-    /// The most severe other members.
     pub others: Vec<Occurrence>,
     /// The member that carries the response, if it is not waiting.
     pub responder: Option<Occurrence>,

@@ -24,7 +24,6 @@ use crate::{
 #[derive(Default)]
 struct DirectCauses<'a> {
     found: Vec<(&'a LoadedInhibition, Arc<Occurrence>)>,
-    /// The keys that may have more causes.
     more: Vec<CauseKey>,
 }
 

@@ -243,8 +243,8 @@ impl Writer<'_> {
         last.map_or(entry.send_updates, |it| it.send_updates)
     }
 
-    /// Returns the change to report to the earlier receivers of a rule, including held ones of earlier
-    /// steps.
+    /// Returns the change to report to the earlier receivers of a rule, including held ones of
+    /// earlier steps.
     fn pending_change(&self, entry: &Notified, rule: Option<&Rule>) -> Option<PendingChange> {
         let transition = self.step.transition;
         match self.occurrence.status {

@@ -65,7 +65,6 @@ impl Page {
 pub struct UsableMethod<'a> {
     pub contact: &'a Contact,
     pub method: &'a ContactMethod,
-    /// The index of the method.
     pub position: usize,
 }
 

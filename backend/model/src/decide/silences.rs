@@ -113,7 +113,6 @@ impl LoadedSilence {
 #[derive(Debug, Default)]
 pub struct Silences {
     all: Vec<Arc<LoadedSilence>>,
-    /// Silences with a query, by index.
     by_query: Option<TriggerSet<usize>>,
     without_query: Vec<usize>,
 }

@@ -48,7 +48,6 @@ pub struct Snapshot {
     rules: Vec<Arc<Rule>>,
     rule_by_id: HashMap<RecordId, usize>,
     destination_by_id: HashMap<RecordId, Arc<Destination>>,
-    /// The triggers used by enabled rules.
     used: TriggerSet<Name>,
     enabled_by_trigger: HashMap<Name, Vec<usize>>,
     newest_edit_ms: i64,

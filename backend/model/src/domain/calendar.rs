@@ -8,7 +8,6 @@ use crate::domain::{Name, RecordId};
 pub use recurrence::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule};
 pub use window::{Excluded, Length, Window, WindowText, parse_date_time};
 
-/// A definition of spans of local time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
     pub id: RecordId,

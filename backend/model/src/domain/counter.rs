@@ -44,7 +44,6 @@ pub fn minute(at_ms: i64) -> u32 {
     u32::try_from(minute).unwrap_or(u32::MAX)
 }
 
-/// The key of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counter {
     pub subject: Subject,
@@ -71,11 +70,9 @@ pub enum Tally {
 /// Maximum number of counts in a counter.
 pub const SLOTS: usize = 6;
 
-/// The counts of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers(pub [i64; SLOTS]);
 
-/// A count within a counter.
 pub trait Slot {
     fn slot(self) -> usize;
 }

@@ -31,8 +31,8 @@ pub struct Delivery {
     /// Number of attempts that the receiver deferred, for example because of a rate limit; not
     /// counted against the maximum number of attempts.
     pub deferrals: u32,
-    /// Whether the last attempt failed because of the receiver or the destination, so that the next one
-    /// is due as soon as another message is accepted.
+    /// Whether the last attempt failed because of the receiver or the destination, so that the next
+    /// one is due as soon as another message is accepted.
     pub awaits_receiver: bool,
     /// Whether further attempts send the reduced form because the receiver rejected the full one.
     pub is_reduced: bool,
@@ -188,7 +188,6 @@ impl Recipients {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// Waits for its first attempt.
     Pending {
         due_ms: i64,
     },
@@ -196,7 +195,6 @@ pub enum DeliveryState {
     Leased {
         until_ms: i64,
     },
-    /// Waits for its next attempt.
     Retry {
         due_ms: i64,
     },
@@ -322,7 +320,6 @@ impl Content {
 pub struct RuleContent {
     pub name: String,
     pub description: String,
-    /// The template of the message.
     pub message: String,
     pub template_language: TemplateLanguage,
     pub enabled: bool,
@@ -341,7 +338,6 @@ pub struct Attempt {
     pub duration: Option<Duration>,
     /// The outcome; `None` while the attempt is in progress.
     pub outcome: Option<Outcome>,
-    /// The outcome as a sentence.
     pub explanation: String,
     /// Whether the reduced form of the message was sent.
     pub is_reduced: bool,

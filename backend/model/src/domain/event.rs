@@ -34,7 +34,6 @@ pub enum Severity {
     Info = 2,
     /// A potential problem.
     Warning = 3,
-    /// A failure.
     Error = 4,
     /// A failure of an important component.
     Critical = 5,
@@ -56,7 +55,6 @@ impl Severity {
             .find(|severity| *severity as i32 == number)
     }
 
-    /// Returns the name, such as `critical`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -101,7 +99,6 @@ impl Status {
             .find(|status| *status as i32 == number)
     }
 
-    /// Returns the name, such as `open`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -132,7 +129,6 @@ pub struct OccurrenceId {
 }
 
 impl OccurrenceId {
-    /// Parses `<event id>:<number>`.
     pub fn parse(text: &str) -> Option<Self> {
         let (event, number) = text.rsplit_once(':')?;
         let number = number.parse().ok().filter(|number| *number > 0)?;

@@ -122,11 +122,8 @@ pub struct GroupContent {
     pub joined_count: u32,
     /// Number of occurrences closed since the previous message.
     pub closed_count: u32,
-    /// Whether it is the first message.
     pub is_first: bool,
-    /// Whether all members are closed.
     pub is_over: bool,
-    /// Whether all open members are acknowledged.
     pub acknowledged: bool,
     /// The most severe members, each with its change since the previous message.
     pub members: Vec<(Option<MemberChange>, Occurrence)>,

@@ -170,9 +170,7 @@ pub struct HoldChange {
 /// The outcome of a hold. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldOutcome {
-    /// The notification is held.
     Waits = 1,
-    /// The notification was sent.
     Released = 2,
     /// An operator released the notification despite the hold.
     ReleasedByHand = 3,

@@ -44,7 +44,6 @@ pub enum NoiseTally {
     Delivery,
     Digested,
     DryRun,
-    /// Occurrences with a notification.
     Occurrence,
     Acknowledged,
     /// Occurrences closed soon by their sender.

@@ -11,7 +11,6 @@ use crate::domain::{
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// The key in the store.
     pub key: RecordId,
     pub event: EventId,
     /// The number of the occurrence within its event, counted from 1.
@@ -38,7 +37,6 @@ pub struct Occurrence {
     /// timestamp.
     pub received_ms: Option<i64>,
     pub close: Option<Close>,
-    /// Number of events received.
     pub count: u64,
     /// Number of events received in earlier occurrences of the same event.
     pub prior_count: u64,
@@ -46,7 +44,6 @@ pub struct Occurrence {
     pub annotations: Vec<Annotation>,
     /// The newest 100 changes, oldest first.
     pub history: Vec<HistoryEntry>,
-    /// The rules that notified about the occurrence.
     pub notified: Vec<Notified>,
     /// The rules that caused the event if an `event` destination created it, oldest first.
     pub chain: Vec<RecordId>,
@@ -286,7 +283,6 @@ pub enum Field {
 }
 
 impl Field {
-    /// Returns the name in the JSON interface.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Severity => "severity",

@@ -113,7 +113,6 @@ pub struct PagedReceiver {
     /// The schedule through which the contact was on call.
     pub schedule: Option<Name>,
     pub destination: (RecordId, Name),
-    /// The newest delivery.
     pub delivery: RecordId,
     /// Time at which the newest delivery was decided, in milliseconds since 1970.
     pub at_ms: i64,

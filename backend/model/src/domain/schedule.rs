@@ -25,10 +25,8 @@ pub struct Schedule {
     pub update_ms: i64,
 }
 
-/// A rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// The display name.
     pub name: String,
     /// The turns of the rotation; never empty.
     pub slots: Vec<Slot>,

@@ -4,13 +4,11 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use crate::domain::{Name, RecordId};
 
-/// The stored settings of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub id: RecordId,
     /// Always [`Settings::NAME`].
     pub name: Name,
-    /// The values.
     pub values: SharedSettings,
     /// The keys of the settings in the settings file of a single-node installation, which cannot be
     /// changed through the API.
@@ -23,7 +21,6 @@ pub struct Settings {
 impl Settings {
     pub const NAME: &str = "service";
 
-    /// Returns the initial settings, with default values.
     pub fn first(id: RecordId, name: Name, now_ms: i64) -> Self {
         Self {
             id,
@@ -100,7 +97,6 @@ impl SettingText for Duration {
 /// A setting that differs between two places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingDifference {
-    /// The key in settings files.
     pub key: &'static str,
     /// The value in the first place, in the form used in settings files.
     pub here: String,

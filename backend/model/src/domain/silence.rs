@@ -62,7 +62,6 @@ pub struct Progress {
 /// The stage of a silence as reported by its event. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Stage {
-    /// No stage has been reported.
     #[default]
     Unsaid = 0,
     InForce = 1,

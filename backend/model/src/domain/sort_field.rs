@@ -10,7 +10,6 @@ pub enum SortField {
 }
 
 impl SortField {
-    /// All fields, the default first.
     pub const ALL: [Self; 3] = [Self::LastSeen, Self::StartTime, Self::Severity];
 
     pub fn as_str(self) -> &'static str {

@@ -2,7 +2,6 @@
 
 use crate::domain::{Name, Query, RecordId};
 
-/// A named query on events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trigger {
     pub id: RecordId,

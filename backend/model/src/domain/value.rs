@@ -15,7 +15,6 @@ pub enum Value {
     Object(BTreeMap<String, Value>),
 }
 
-/// The fields of a JSON object.
 pub type Fields = BTreeMap<String, Value>;
 
 /// Returns the size of an object as compact JSON, in bytes.

@@ -73,11 +73,9 @@ fn steps(node: &Node, document: &Document) -> usize {
     }
 }
 
-/// A JSON document for matching.
 #[derive(Debug)]
 pub struct Document {
     held: Occurrence,
-    /// The cost of scanning each member.
     weights: BTreeMap<String, usize>,
 }
 

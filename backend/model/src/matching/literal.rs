@@ -11,7 +11,6 @@ use super::{
 };
 use crate::domain::{Clause, Literal, Severity, Status};
 
-/// A literal prepared for comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
     /// A string, with the number that it parses as, for fields that may contain either.

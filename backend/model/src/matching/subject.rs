@@ -13,7 +13,6 @@ const CHECK_EVERY: usize = 512 * 1024;
 /// Cost of comparing a value in addition to its length, in bytes.
 const COMPARE_BYTES: usize = 64;
 
-/// An occurrence to match queries against.
 #[derive(Debug)]
 pub struct Subject<'a> {
     pub(super) occurrence: &'a Occurrence,

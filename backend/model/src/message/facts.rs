@@ -46,17 +46,14 @@ pub struct Facts<'a> {
     pub message: Option<String>,
     /// The warnings so far, as human-readable sentences.
     pub warnings: Vec<String>,
-    /// The first template that exceeded a limit.
     pub exceeded: Option<ExceededLimit>,
     /// The remaining budget of all templates of the message.
     budget: Budget,
     /// Whether the rule's message is in the markup of the destination, with its values escaped.
     pub is_markup: bool,
-    /// The language of the destination's templates.
     pub language: TemplateLanguage,
     /// The destination's custom variables.
     values: BTreeMap<String, String>,
-    /// The template variables, created on first use.
     variables: Option<Variables>,
 }
 

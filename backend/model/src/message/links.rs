@@ -6,7 +6,6 @@ use bellwether_proto::text::percent_encoded;
 
 use crate::domain::{Content, GroupId, Name, PagedContact, Secret, secret::MASK};
 
-/// The configuration of links in messages.
 #[derive(Debug, Clone, Default)]
 pub struct Links {
     /// The base URL, used for `url` and as the start of `link`. If empty, both are empty.

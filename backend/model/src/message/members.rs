@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::cut;
 use crate::domain::{GroupContent, GroupId, MemberChange, Occurrence, hold::SharedValue};
 
-/// Maximum number of members in a default text and in the variable `group.events`; `group.all_events`
-/// has all that are stored.
+/// Maximum number of members in a default text and in the variable `group.events`;
+/// `group.all_events` has all that are stored.
 const LISTED_MAX: usize = 20;
 
 /// Maximum length of the shared values in a headline, in characters.

@@ -40,10 +40,8 @@ impl RenderError {
 /// well.
 #[derive(Debug)]
 pub struct Budget {
-    /// The remaining steps of all templates.
     left: usize,
     total: usize,
-    /// The remaining steps of the current template.
     steps: usize,
     steps_max: usize,
     bytes_max: usize,

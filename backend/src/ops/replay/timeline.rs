@@ -35,7 +35,6 @@ impl Opening {
 
 #[derive(Debug, Default)]
 pub struct Timeline {
-    /// The steps in time order.
     pub(super) steps: Vec<ReplayStep>,
     pub occurrences: HashMap<Opening, Occurrence>,
     /// Start of the complete part of the timeline, in milliseconds since the epoch.

@@ -47,7 +47,6 @@ pub struct ShownShift {
 #[derive(Debug, Default)]
 pub struct ShownShifts {
     pub shifts: Vec<ShownShift>,
-    /// Whether there may be more shifts.
     pub stopped_early: bool,
 }
 

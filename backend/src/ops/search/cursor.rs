@@ -14,7 +14,6 @@ pub(super) struct Cursor {
     pub(super) at: Position,
 }
 
-/// The position after which a page continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Position {
     /// A position in the requested order; empty at the beginning.

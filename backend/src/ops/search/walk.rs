@@ -22,7 +22,6 @@ const READ_FIRST: usize = 32;
 const READ_MAX: usize = 1_024;
 const BATCH_FIRST: usize = 64;
 const BATCH_MAX: usize = 256;
-/// Maximum number of occurrences sorted in memory.
 const SORTED_MAX: usize = 20_000;
 /// Offset of the tie-breaker in an entry by state: after status, severity and last-seen time.
 const TIE_AT: usize = 10;

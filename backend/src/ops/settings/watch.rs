@@ -15,7 +15,6 @@ use crate::{
     store::Store,
 };
 
-/// Minimum time between two checks.
 const PAUSE: Duration = Duration::from_millis(250);
 /// Time until the next check after a failure.
 const RETRY: Duration = Duration::from_secs(5);

@@ -136,7 +136,8 @@ struct Identified {
 
 record! { Identified { 1 id } }
 
-/// The shift that the times of a record include, which is a field of every kind that has such times.
+/// The shift that the times of a record include, which is a field of every kind that has such
+/// times.
 struct Shifted {
     shift_ms: i64,
 }

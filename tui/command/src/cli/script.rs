@@ -120,8 +120,8 @@ pub(crate) enum Script {
     /// Report how many notifications were noise.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
-    /// Show the status of the service. Exit code 1: events are refused, the service is quiet, a destination is failing,
-    /// or there are dead letters.
+    /// Show the status of the service. Exit code 1: events are refused, the service is quiet, a
+    /// destination is failing, or there are dead letters.
     Status(StatusArguments),
     /// Send no messages until switched off, for example on a copy of a service.
     Quiet(QuietArguments),
@@ -205,7 +205,8 @@ pub(crate) struct Source {
 pub(crate) struct DiffArguments {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Save the changes as a plan for `apply --plan`, without the secrets of `fromEnv` and `fromFile`.
+    /// Save the changes as a plan for `apply --plan`, without the secrets of `fromEnv` and
+    /// `fromFile`.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
@@ -290,8 +291,8 @@ pub(crate) enum ImportSource {
     },
     /// Convert users, teams, schedules and escalations of Opsgenie.
     Opsgenie {
-        /// The folder with the Opsgenie configuration export; contains the folders `users`, `teams`,
-        /// `schedules` and `escalations`.
+        /// The folder with the Opsgenie configuration export; contains the folders `users`,
+        /// `teams`, `schedules` and `escalations`.
         folder: PathBuf,
         /// Set the format.
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]

@@ -10,13 +10,11 @@ use crate::limits::{CALENDAR_DATES_MAX, CALENDAR_LENGTH_DAYS_MAX};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// The first start.
     pub start: DateTime,
     pub length: Length,
     /// The recurrence; `None` if the window starts once.
     pub recurrence: Option<Recurrence>,
     pub without: Vec<Excluded>,
-    /// Additional starts.
     pub with: Vec<DateTime>,
 }
 
@@ -52,7 +50,6 @@ const YEARS: std::ops::RangeInclusive<i16> = 1970..=9000;
 const MOMENT_FORM: &str = "a local date and time without a zone, such as 2027-03-28T02:30:00";
 
 impl Window {
-    /// Parses a window.
     pub fn read(text: &WindowText) -> Result<Self, Vec<(String, String)>> {
         let mut violations = Vec::new();
         let start = parse_date_time(&text.dtstart)

@@ -197,7 +197,8 @@ impl Each<'_> {
     }
 }
 
-/// Returns the path of the members by which a filter compares items, or several separated by commas.
+/// Returns the path of the members by which a filter compares items, or several separated by
+/// commas.
 fn compared_member<'a>(
     name: &str,
     placed: &'a [Value],

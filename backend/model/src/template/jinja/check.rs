@@ -36,7 +36,6 @@ const LISTING: [&str; 17] = [
 
 type CheckError = (Span, String);
 
-/// Refuses unsupported constructs.
 pub(super) fn check(source: &str, template: &Stmt<'_>) -> Result<(), TemplateError> {
     check_statement(template).map_err(|(span, message)| scan::error_at(source, span, message))
 }

@@ -24,7 +24,6 @@ use crate::template::RenderError;
 /// The positional and named arguments of a call.
 type Arguments = (Vec<Value>, Vec<(String, Value)>);
 
-/// The names set by a tag.
 #[derive(Default)]
 struct Scope<'t> {
     names: BTreeMap<&'t str, Value>,

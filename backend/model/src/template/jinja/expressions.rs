@@ -1,5 +1,5 @@
-//! Regular expressions, for the filter `regex_replace` and the test `matching`, charged by the bytes
-//! each search reads.
+//! Regular expressions, for the filter `regex_replace` and the test `matching`, charged by the
+//! bytes each search reads.
 
 use std::collections::BTreeMap;
 

@@ -145,12 +145,12 @@ impl<'a> Batch<'a> {
 
     async fn review_held_by(&self, cause: &Occurrence) -> Result<(), Error> {
         let inhibited = SilenceStanding::Inhibited;
-        let freed = self.review_standing(inhibited, cause).await;
+        let freed = self.review_held_with_standing(inhibited, cause).await;
         let responses = SilenceStanding::ResponseInhibited;
-        freed.and(self.review_standing(responses, cause).await)
+        freed.and(self.review_held_with_standing(responses, cause).await)
     }
 
-    async fn review_standing(
+    async fn review_held_with_standing(
         &self,
         standing: SilenceStanding,
         cause: &Occurrence,
