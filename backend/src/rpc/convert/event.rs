@@ -210,6 +210,7 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
         nodes: nodes.map(|it| node(it, log_head)).collect(),
         store: Some(store_health(&overview.condition)),
         quiet_since_time: overview.quiet_since_ms.map(super::time::timestamp),
+        dead_count: Some(to_i32(overview.dead)),
     }
 }
 

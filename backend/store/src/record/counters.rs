@@ -336,8 +336,9 @@ impl Store {
 
     /// Counts dead deliveries again, once: earlier versions included those that were sent again.
     async fn recount_dead(&self, now_ms: i64) -> Result<(), EngineError> {
-        let done = self.engine().get(Kind::Counter, &[RESENT_SINCE.into()]);
-        if done.await?.iter().any(Option::is_some) {
+        let mark = [RESENT_SINCE.into()];
+        let done = self.engine().get(Kind::Counter, &mark).await?;
+        if done.iter().any(Option::is_some) {
             return Ok(());
         }
         let mut counts = Counts::default();

@@ -13,10 +13,10 @@ impl World {
     async fn wait_reason(&self, id: RecordId) -> WaitReason {
         let (delivery, _) = self.deliveries.get(id).await.unwrap();
         let alone = self.deliveries.wait_reason(&delivery).await.unwrap();
-        let page = PageRequest::default();
-        let list = self.deliveries.list(&Filter::default(), &page);
+        let (filter, page) = (Filter::default(), PageRequest::default());
+        let (list, _) = self.deliveries.list(&filter, &page).await.unwrap();
         let mut reasons = self.deliveries.wait_reasons();
-        for listed in list.await.unwrap().0 {
+        for listed in list {
             let reason = reasons.reason(&listed).await.unwrap();
             assert!(listed.id != id || reason == alone, "{reason:?} {alone:?}");
         }
