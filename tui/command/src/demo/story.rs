@@ -120,7 +120,7 @@ fn routine(number: u64) -> Value {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let host = host(mixed % HOSTS);
     let (name, summary) = NAMES[usize::try_from(mixed >> 8).unwrap_or(0) % NAMES.len()];
-    if mixed % 5 == 0 {
+    if mixed.is_multiple_of(5) {
         return closed(name, &host);
     }
     let severity = match mixed % 23 {
