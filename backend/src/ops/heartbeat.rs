@@ -406,7 +406,7 @@ impl Expectations {
     }
 
     /// Adds the first expectations to a heartbeat.
-    pub async fn with_expectations(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
+    pub async fn with_details(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
         let (expectations, _) = self.list(&view.name, &PageRequest::default()).await?;
         Ok(v1::Heartbeat {
             expectations,

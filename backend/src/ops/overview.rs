@@ -94,8 +94,6 @@ fn node_overviews(seen: Vec<ClusterNode>) -> Vec<NodeOverview> {
 pub struct DestinationOverview {
     pub name: String,
     pub health_summary: destination::HealthSummary,
-    /// Deliveries that failed permanently in the last 24 hours.
-    pub dead: i64,
     /// Successful deliveries in the last 24 hours.
     pub delivered: i64,
     /// Whether the destination is failing and the event about the failure is sent only to failing
