@@ -97,10 +97,11 @@ impl FieldKind {
     /// Returns the placeholder for an unset field in the text for the editor.
     pub(super) fn blank(&self) -> Option<Value> {
         match self {
-            Self::Text | Self::Lines | Self::Length => Some(json!("")),
+            Self::Text | Self::Lines => Some(json!("")),
             Self::Words | Self::Names(_) | Self::LineFormat(_) => Some(json!([])),
             Self::Toggle => Some(json!(false)),
             Self::Time
+            | Self::Length
             | Self::Secret
             | Self::Number(..)
             | Self::Choice(_)

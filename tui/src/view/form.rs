@@ -25,7 +25,7 @@ const LINES_TYPED: (usize, usize) = (4, 14);
 const REMARK_LINES: usize = 3;
 
 pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
-    let most = if area.height > 20 { 3 } else { 2 };
+    let most = if area.height > 24 { 3 } else { 2 };
     let lines = foot(model, form, usize::from(area.width).saturating_sub(2), most);
     let foot_rows = if area.height > 10 {
         most.min(lines.len().max(2))

@@ -111,9 +111,6 @@ const KEYS: &[&str] = &[
     "<A-s>",
     "<A-n>",
     "<A-b>",
-    "<A-r>",
-    "<A-d>",
-    "<A-Down>",
     "<F1>",
 ];
 const WORDS: &[&str] = &[
