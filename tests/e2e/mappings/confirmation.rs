@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
     net::{TcpListener, TcpStream},
-    task::JoinHandle,
+    task::JoinSet,
 };
 
 const HOST: &str = "sns.us-east-1.amazonaws.com";
@@ -28,10 +28,11 @@ impl Rules for Sns {
 }
 
 /// Starts a proxy that connects `CONNECT` requests for the host of SNS to `target`.
-async fn proxy(target: String) -> (String, JoinHandle<()>) {
+async fn proxy(target: String) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let running = tokio::spawn(async move {
+    let mut running = JoinSet::new();
+    running.spawn(async move {
         while let Ok((mut client, _)) = listener.accept().await {
             let mut head = Vec::new();
             while !head.ends_with(b"\r\n\r\n") {

@@ -86,7 +86,7 @@ fn mask_value(value: &Value) -> Value {
 }
 
 fn is_secret_name(name: &str) -> bool {
-    let letters = name.chars().filter(|it| it.is_ascii_alphanumeric());
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
     let name = letters.collect::<String>().to_ascii_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
