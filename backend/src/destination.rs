@@ -75,6 +75,10 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     }
 
     /// Returns what a test opens or leaves at the receiver; empty for nothing.
+    #[expect(
+        clippy::unnecessary_literal_bound,
+        reason = "the effect of a webhook is one of its settings"
+    )]
     fn lasting_effect(&self) -> &str {
         ""
     }

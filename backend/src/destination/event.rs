@@ -16,7 +16,7 @@ use crate::{
 impl DestinationType for EventTemplates {
     type Message = IncomingEvent;
 
-    fn lasting_effect(&self) -> &str {
+    fn lasting_effect(&self) -> &'static str {
         "an event of this service, which notifies like any other"
     }
 

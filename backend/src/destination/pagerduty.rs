@@ -19,7 +19,7 @@ impl DestinationType for PagerDuty {
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
 
-    fn lasting_effect(&self) -> &str {
+    fn lasting_effect(&self) -> &'static str {
         "an incident in PagerDuty"
     }
 

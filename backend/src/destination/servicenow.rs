@@ -18,7 +18,7 @@ impl DestinationType for ServiceNow {
     /// An `em_event` record.
     type Message = Value;
 
-    fn lasting_effect(&self) -> &str {
+    fn lasting_effect(&self) -> &'static str {
         "an event in ServiceNow, which can open an alert"
     }
 

@@ -1,7 +1,7 @@
 //! The reasons for which deliveries wait, and the times of their next attempts.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -253,18 +253,18 @@ impl WaitReasons<'_> {
 
     async fn backlog(&mut self, destination: RecordId) -> Result<&Backlog, Error> {
         let all = self.deliveries;
-        if !self.backlogs.contains_key(&destination) {
-            let range = Range::with_prefix(&destination.to_bytes());
-            let engine = all.store.engine();
-            let (index, direction) = (Index::DeliveryByDue, Direction::Ascending);
-            let due = engine.entries(index, range, direction, COUNTED_MAX);
-            let due = due.await?.into_iter().map(|(key, _)| key).collect();
-            let reader = StatisticsReader::new(all.store.clone(), Arc::clone(&all.clock));
-            let throughput = reader.throughput(destination).await?;
-            self.backlogs
-                .insert(destination, Backlog { due, throughput });
-        }
-        Ok(&self.backlogs[&destination])
+        let place = match self.backlogs.entry(destination) {
+            Entry::Occupied(known) => return Ok(known.into_mut()),
+            Entry::Vacant(place) => place,
+        };
+        let range = Range::with_prefix(&destination.to_bytes());
+        let engine = all.store.engine();
+        let (index, direction) = (Index::DeliveryByDue, Direction::Ascending);
+        let due = engine.entries(index, range, direction, COUNTED_MAX);
+        let due = due.await?.into_iter().map(|(key, _)| key).collect();
+        let reader = StatisticsReader::new(all.store.clone(), Arc::clone(&all.clock));
+        let throughput = reader.throughput(destination).await?;
+        Ok(place.insert(Backlog { due, throughput }))
     }
 
     fn is_remote(&self, delivery: &Delivery) -> bool {

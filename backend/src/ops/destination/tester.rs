@@ -218,7 +218,7 @@ impl TestRunner {
         let now_ms = self.clock.now_ms();
         let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
         let lasting_effect = destination::lasting_effect(&kind).to_owned();
-        let opening = self.send(planned, (&kind, settings)).await?;
+        let opening = Box::pin(self.send(planned, (&kind, settings))).await?;
         let is_refused = matches!(
             opening.attempt.outcome,
             Some(Outcome::Rejected | Outcome::Unreachable | Outcome::Blocked)
@@ -227,7 +227,7 @@ impl TestRunner {
             None
         } else {
             let closing = closing_delivery(&opening.delivery, self.clock.now_ms());
-            Some(self.send(closing, (&kind, settings)).await?)
+            Some(Box::pin(self.send(closing, (&kind, settings))).await?)
         };
         Ok(CompletedTest {
             opening,

@@ -46,7 +46,7 @@ pub struct Preview {
 
 #[derive(Debug, Clone)]
 pub struct Previews {
-    pub previews: Vec<Preview>,
+    pub rendered: Vec<Preview>,
     /// Human-readable problems of the rule's message, and warnings about its triggers.
     pub warnings: Vec<String>,
     /// Everyone whom the draft would reach.
@@ -188,7 +188,7 @@ impl Rules {
             previews.push(into_preview(rendered, receiver, &mut left_bytes));
         }
         Ok(Previews {
-            previews,
+            rendered: previews,
             warnings,
             reaches,
         })

@@ -86,8 +86,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
         rendered: None,
         contact_name: content
             .contact
-            .map(|it| it.name.to_string())
-            .unwrap_or_default(),
+            .map_or_else(String::new, |it| it.name.to_string()),
         is_digest: Some(digest_id.is_some()),
         folded_into: folded_into.unwrap_or_default(),
         folded_count,

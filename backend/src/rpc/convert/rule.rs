@@ -10,7 +10,7 @@ pub fn preview_response(previews: Previews, rule: &str) -> v1::PreviewRuleRespon
     let reaches = previews.reaches.iter().map(|it| it.to_wire(rule));
     v1::PreviewRuleResponse {
         reaches: reaches.collect(),
-        previews: previews.previews.into_iter().map(Into::into).collect(),
+        previews: previews.rendered.into_iter().map(Into::into).collect(),
         warnings: previews.warnings,
     }
 }

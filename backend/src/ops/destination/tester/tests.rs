@@ -346,7 +346,7 @@ fn pagerduty() -> DestinationKind {
 }
 
 #[tokio::test]
-async fn test_that_opens_an_incident_closes_it() {
+async fn incident_opened_by_a_test_is_closed() {
     let accepted = json!({"status": "success", "message": "ok", "dedup_key": "k"});
     let receiver = Receiver::start(move |_| Reply::Answer(202, Vec::new(), accepted.to_string()));
     let receiver = receiver.await;
