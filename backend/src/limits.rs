@@ -15,6 +15,9 @@ pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
 /// Maximum count of deliveries per state without a filter.
 pub const DELIVERIES_COUNTED_MAX: usize = 1_000_000;
+/// Maximum number of ways in which a rule reaches destinations, and of rules that reach one, in a
+/// response.
+pub const REACH_MAX: usize = 1_000;
 pub const CONTACTS_MAX: usize = 1_000;
 pub const SCHEDULES_MAX: usize = 1_000;
 pub const POLICIES_MAX: usize = 1_000;

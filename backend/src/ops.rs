@@ -39,6 +39,7 @@ pub mod overview;
 pub mod page;
 pub(crate) mod page_cancel;
 pub mod pending;
+pub mod reach;
 pub mod receipt;
 pub mod recent;
 pub mod recent_messages;

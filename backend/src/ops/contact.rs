@@ -17,8 +17,9 @@ use crate::{
     ops::{
         ended_uses::users_in_force,
         etag::etag,
+        reach,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resource as _, Resources, resource},
+        resource::{Drafted, Origin, Resources, resource},
         validate::{Violations, check_length},
         wire::{
             FromDomain,
@@ -95,8 +96,19 @@ impl Drafted for Contact {
         let mut changes = all.store.changes();
         let used = (Kind::Contact, &contact.name);
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
-        users.refuse(Self::WORD, &contact.name)?;
+        reach::refuse_used((&all.store, &users), used, all.clock.now_ms()).await?;
         Ok(changes)
+    }
+
+    async fn view(all: &Contacts, contact: Self) -> Result<(v1::Contact, usize), Error> {
+        let named = (Kind::Contact, &contact.name);
+        let rules = reach::rules_reaching(&all.store, named, all.clock.now_ms()).await?;
+        let (reached_by, bytes) = reach::to_wire(&rules);
+        let view = v1::Contact {
+            reached_by,
+            ..v1::Contact::from_domain(contact)
+        };
+        Ok((view, bytes))
     }
 }
 
@@ -171,6 +183,7 @@ fn check_variables(path: &str, draft: &v1::ContactMethod, violations: &mut Viola
 }
 
 impl FromDomain<Contact> for v1::Contact {
+    /// Leaves out the rules that reach the contact.
     fn from_domain(contact: Contact) -> Self {
         let text = |name: Option<_>| name.as_ref().map(ToString::to_string).unwrap_or_default();
         let method = |it: ContactMethod| v1::ContactMethod {
@@ -192,6 +205,7 @@ impl FromDomain<Contact> for v1::Contact {
             create_time: Some(timestamp(contact.create_ms)),
             update_time: Some(timestamp(contact.update_ms)),
             etag: etag(contact.id, contact.revision),
+            reached_by: Vec::new(),
         }
     }
 }

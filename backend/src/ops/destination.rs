@@ -24,8 +24,9 @@ use crate::{
     message::check_message,
     ops::{
         etag::etag,
+        reach,
         references::{References, UsedResource, bytes_of, remove_from_rules, rules_using},
-        resource::{Drafted, Origin, Resource as _, Resources, resource},
+        resource::{Drafted, Origin, Resources, resource},
         settings,
         tag_scope::TagScope,
         validate::{Violations, convert_language},
@@ -97,9 +98,11 @@ impl Drafted for Destination {
     ) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
         let references = References::find(&all.store, Kind::Destination, &destination.name).await?;
-        references.refuse(Self::WORD, &destination.name)?;
+        let now_ms = all.clock.now_ms();
+        let named = (Kind::Destination, &destination.name);
+        reach::refuse_used((&all.store, &references), named, now_ms).await?;
         let used = UsedResource::Destination(&destination.name);
-        remove_from_rules(&all.store, used, force, all.clock.now_ms(), &mut changes).await?;
+        remove_from_rules(&all.store, used, force, now_ms, &mut changes).await?;
         let health = destination.id.to_bytes().into();
         if let Some(health) = all.store.get::<Health>(health).await? {
             changes.delete(&health);
@@ -125,11 +128,15 @@ impl Drafted for Destination {
         let summary = HealthSummary::compute(&all.store, &all.clock, id, stored).await?;
         let rule_names =
             rules_using(&all.store, UsedResource::Destination(&destination.name)).await?;
-        let bytes = bytes_of(&rule_names);
+        let named = (Kind::Destination, &destination.name);
+        let reached_by = reach::rules_reaching(&all.store, named, all.clock.now_ms()).await?;
+        let (reached_by, reach_bytes) = reach::to_wire(&reached_by);
+        let bytes = bytes_of(&rule_names) + reach_bytes;
         let view = v1::Destination {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(to_i32(all.recent.count_by_destination(id).await?)),
             health: Some(health(Some(&summary))),
+            reached_by,
             ..v1::Destination::from_domain(destination)
         };
         Ok((view, bytes))
@@ -152,6 +159,7 @@ impl FromDomain<Destination> for v1::Destination {
             rule_names: Vec::new(),
             recent_notification_count: Some(0),
             health: Some(health(None)),
+            reached_by: Vec::new(),
             create_time: Some(timestamp(destination.create_ms)),
             update_time: Some(timestamp(destination.update_ms)),
             etag: etag(destination.id, destination.revision),

@@ -131,6 +131,18 @@ impl References {
     /// # Errors
     /// Returns [`Error::Refused`] with the names of the users if there are any.
     pub(super) fn refuse(&self, what: &str, name: &Name) -> Result<(), Error> {
+        self.refuse_reached((what, name), &[])
+    }
+
+    /// Refuses to delete a resource that is in use, and names the rules that reach it.
+    ///
+    /// # Errors
+    /// Returns [`Error::Refused`] with the names of the users if there are any.
+    pub(super) fn refuse_reached(
+        &self,
+        (what, name): (&str, &Name),
+        rules: &[Name],
+    ) -> Result<(), Error> {
         let named = self.all().take(NAMED_MAX);
         let named: Vec<_> = named
             .map(|(word, name)| format!("{word} `{name}`"))
@@ -142,10 +154,15 @@ impl References {
         if named.is_empty() {
             return Ok(());
         }
+        let reached_by = match rules {
+            [] => String::new(),
+            [_] => format!(". The {} notifies it", list_rules(rules)),
+            _ => format!(". The {} notify it", list_rules(rules)),
+        };
         Err(Error::Refused {
             reason: Reason::InUse,
             message: format!(
-                "{what} `{name}` is used by {}{more}; remove it there first",
+                "{what} `{name}` is used by {}{more}; remove it there first{reached_by}",
                 named.join(", ")
             ),
         })
@@ -237,22 +254,24 @@ pub(super) async fn release_rule(
 }
 
 fn in_use_error(used: UsedResource<'_>, rules: &[Stored<Rule>]) -> Error {
-    let named: Vec<_> = rules
-        .iter()
-        .take(NAMED_MAX)
-        .map(|rule| format!("`{}`", rule.value.name))
-        .collect();
+    let names: Vec<_> = rules.iter().map(|it| it.value.name.clone()).collect();
+    Error::Refused {
+        reason: Reason::InUse,
+        message: format!(
+            "{} is used by the {}; remove it there first, or delete with `force`",
+            used.describe(),
+            list_rules(&names)
+        ),
+    }
+}
+
+fn list_rules(rules: &[Name]) -> String {
+    let named = rules.iter().take(NAMED_MAX).map(|it| format!("`{it}`"));
+    let named: Vec<_> = named.collect();
     let more = match rules.len() - named.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let rules = if rules.len() == 1 { "rule" } else { "rules" };
-    Error::Refused {
-        reason: Reason::InUse,
-        message: format!(
-            "{} is used by the {rules} {}{more}; remove it there first, or delete with `force`",
-            used.describe(),
-            named.join(", ")
-        ),
-    }
+    let word = if rules.len() == 1 { "rule" } else { "rules" };
+    format!("{word} {}{more}", named.join(", "))
 }

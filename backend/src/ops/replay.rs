@@ -17,8 +17,9 @@ pub use self::timeline::{Opening, Timeline};
 use crate::{
     clock::{Clock, ManualClock},
     domain::{
-        Calendar, Client, Delivery, DeliveryState, Destination, Inhibition, Occurrence, Progress,
-        Rule, Settings, SharedSettings, Silence, Trigger,
+        Calendar, Client, Contact, Delivery, DeliveryState, Destination, EscalationPolicy,
+        Inhibition, Occurrence, Progress, Rule, Schedule, Settings, SharedSettings, Silence,
+        Trigger,
     },
     error::Error,
     limits::{REPLAY_ROWS_MAX, REPLAY_STEP},
@@ -112,6 +113,9 @@ impl ReplayService {
         copy::<Trigger>(definitions, &store, |_| {}).await?;
         copy::<Destination>(definitions, &store, |_| {}).await?;
         copy::<Client>(definitions, &store, |_| {}).await?;
+        copy::<Contact>(definitions, &store, |_| {}).await?;
+        copy::<Schedule>(definitions, &store, |_| {}).await?;
+        copy::<EscalationPolicy>(definitions, &store, |_| {}).await?;
         copy::<Rule>(definitions, &store, |_| {}).await?;
         copy::<Inhibition>(definitions, &store, |it| it.counted_revision = 0).await?;
         copy::<Silence>(definitions, &store, |it| it.progress = Progress::default()).await?;

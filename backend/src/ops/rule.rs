@@ -22,7 +22,7 @@ use crate::{
     message,
     ops::{
         etag::etag,
-        references,
+        reach, references,
         refers::ReferenceChecker,
         resource::{Drafted, Origin, Resource, Resources, resource},
         settings,
@@ -125,13 +125,19 @@ impl Drafted for Rule {
         let recent = all.recent.count_by_rule(rule.id).await?;
         let shadows = all.recent.count_shadow_messages(rule.id).await?;
         let last_ms = all.recent.last_by_rule(rule.id).await?;
+        let receivers = (&*rule.destination_names, rule.escalation_policy.as_ref());
+        let ways = reach::reached_by(&all.store, receivers, all.clock.now_ms()).await?;
+        let ways = ways.iter().map(|it| it.to_wire(rule.name.as_str()));
+        let reaches: Vec<_> = ways.collect();
+        let bytes = reaches.iter().map(reach::bytes_of).sum();
         let view = v1::Rule {
+            reaches,
             recent_notification_count: Some(to_i32(recent)),
             recent_shadow_count: Some(to_i32(shadows)),
             last_notification_time: last_ms.map(timestamp),
             ..v1::Rule::from_domain(rule)
         };
-        Ok((view, 0))
+        Ok((view, bytes))
     }
 }
 
@@ -178,6 +184,7 @@ impl FromDomain<Rule> for v1::Rule {
             create_time: Some(timestamp(rule.create_ms)),
             update_time: Some(timestamp(rule.update_ms)),
             etag: etag(rule.id, rule.revision),
+            reaches: Vec::new(),
         }
     }
 }

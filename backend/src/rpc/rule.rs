@@ -3,7 +3,10 @@
 use bellwether_proto::v1::{self, rule_service_server::RuleService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{convert::list::to_i32, serve::serve};
+use super::{
+    convert::{list::to_i32, rule::preview_response},
+    serve::serve,
+};
 use crate::ops::{
     notify_open::{NotifyOpen, StoredDefinition},
     rule::{Installation, Rules},
@@ -50,7 +53,9 @@ impl RuleService for RuleApi {
         &self,
         request: Request<v1::PreviewRuleRequest>,
     ) -> Result<Response<v1::PreviewRuleResponse>, Status> {
-        let preview = self.rules.preview(request.into_inner(), &self.installation);
-        Ok(Response::new(preview.await?.into()))
+        let draft = request.into_inner();
+        let name = draft.name.clone();
+        let previews = self.rules.preview(draft, &self.installation).await?;
+        Ok(Response::new(preview_response(previews, &name)))
     }
 }

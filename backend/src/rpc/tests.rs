@@ -6,6 +6,7 @@ mod events;
 mod explain;
 mod filters;
 mod lists;
+mod reach;
 mod rules;
 mod secrets;
 mod triggers;

@@ -22,7 +22,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     naming: None,
     message: "Contact",
     nested: true,
-    output: &["createTime", "updateTime", "etag"],
+    output: &["reachedBy", "createTime", "updateTime", "etag"],
     role: Role::Editor,
     columns: &[
         shared::NAME,

@@ -18,6 +18,8 @@ pub(super) const OUTPUT: &[&str] = &[
     "recentShadowCount",
     "lastNotificationTime",
     "health",
+    "reaches",
+    "reachedBy",
     "createTime",
     "updateTime",
     "etag",

@@ -6,7 +6,7 @@ use crate::{
     clock::millis,
     domain::{
         CloseReason, EventId, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
-        Severity, Status, is_own, silence::SILENCE_KIND,
+        Severity, Status, is_own, response::ESCALATION_KIND, silence::SILENCE_KIND,
     },
     error::Error,
     lifecycle::{Assignment, StateChange},
@@ -125,10 +125,11 @@ impl Timeline {
     }
 }
 
-/// Returns whether a replay creates an occurrence itself: the service's own events about silences
-/// and loops.
+/// Returns whether a replay creates an occurrence itself: the service's own events about silences,
+/// loops and responses without an answer.
 fn is_recreated(occurrence: &Occurrence) -> bool {
-    is_own(&occurrence.dimensions) && [SILENCE_KIND, LOOP_KIND].contains(&&*occurrence.kind)
+    is_own(&occurrence.dimensions)
+        && [SILENCE_KIND, LOOP_KIND, ESCALATION_KIND].contains(&&*occurrence.kind)
 }
 
 fn opened_ms(occurrence: &Occurrence) -> i64 {

@@ -1,6 +1,6 @@
 //! Previews of the messages that a draft of a rule would send.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use bellwether_proto::v1;
 use serde_json::Value;
@@ -8,15 +8,17 @@ use tokio::sync::watch;
 
 use super::{Rules, check_grouping, check_repeat_interval};
 use crate::{
+    clock::Clock,
     destination::{self, Purpose, Rendered, Renderers},
     domain::{
-        Content, Destination, EventId, NO_EVENT_ID, Name, Occurrence, RecordId, Rule,
-        SharedSettings, Trigger, delivery::RuleContent,
+        Contact, Content, Destination, EscalationPolicy, EventId, NO_EVENT_ID, Name, Occurrence,
+        PagedContact, RecordId, Rule, SharedSettings, Trigger, delivery::RuleContent,
     },
     error::Error,
     message::{self, Context, ExceededLimit, Links},
     ops::{
         find,
+        reach::{self, Reached},
         refers::ReferenceChecker,
         settings,
         validate::{Violations, convert_language},
@@ -24,12 +26,16 @@ use crate::{
     store::Stored,
 };
 
+/// Maximum number of receivers of an escalation policy for which the message is rendered.
+const POLICY_PREVIEWS_MAX: usize = 100;
 /// Maximum bytes of messages in a response; further messages are described but not shown.
 const SHOWN_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 #[derive(Debug, Clone)]
 pub struct Preview {
     pub destination_name: Name,
+    /// The contact notified by an escalation policy; `None` for a destination itself.
+    pub contact_name: Option<Name>,
     /// The message, without secrets; `None` if it does not fit into the response.
     pub rendered: Option<Value>,
     pub size_bytes: usize,
@@ -40,9 +46,11 @@ pub struct Preview {
 
 #[derive(Debug, Clone)]
 pub struct Previews {
-    pub previews: Vec<Preview>,
+    pub rendered: Vec<Preview>,
     /// Human-readable problems of the rule's message, and warnings about its triggers.
     pub warnings: Vec<String>,
+    /// Everyone whom the draft would reach.
+    pub reaches: Vec<Reached>,
 }
 
 #[derive(Debug, Clone)]
@@ -95,6 +103,12 @@ impl Rules {
         let destinations = refers
             .resolve_all::<Destination>("destinationNames", &draft.destination_names)
             .await?;
+        let policy = refers
+            .resolve_optional::<EscalationPolicy>(
+                "escalationPolicyName",
+                &draft.escalation_policy_name,
+            )
+            .await?;
         let event = (!draft.event_id.is_empty()).then(|| EventId::parse(&draft.event_id));
         if event == Some(None) {
             violations.add("eventId", NO_EVENT_ID);
@@ -122,17 +136,21 @@ impl Rules {
             trigger_names: triggers.iter().map(|t| t.value.name.clone()).collect(),
             destination_names: destinations.iter().map(|d| d.value.name.clone()).collect(),
         };
+        let policy = policy.map(|it| it.value.name);
+        let receivers = (&*rule.destination_names, policy.as_ref());
+        let reaches = reach::reached_by(&self.store, receivers, self.clock.now_ms()).await?;
+        let receivers = self.receivers(destinations, &reaches).await?;
         let trigger = triggers.into_iter().next().map(|stored| stored.value);
         let group = group.map(|it| message::sample::group(&it, &occurrence));
         let mut left_bytes = SHOWN_BYTES_MAX;
-        let mut previews = Vec::with_capacity(destinations.len());
-        for (
-            at,
-            Stored {
-                value: destination, ..
-            },
-        ) in destinations.into_iter().enumerate()
+        let mut previews = Vec::with_capacity(receivers.len());
+        for Receiver {
+            field,
+            destination,
+            contact,
+        } in receivers
         {
+            let contact_name = contact.as_ref().map(|it| it.name.clone());
             let content = Content {
                 clear: false,
                 occurrence: occurrence.clone(),
@@ -143,7 +161,7 @@ impl Rules {
                 group: group.clone(),
                 thread: None,
                 digest: None,
-                contact: None,
+                contact,
                 previous: None,
             };
             let (name, ours) = (destination.name, installation.clone());
@@ -166,13 +184,53 @@ impl Rules {
                 return Err(if of_rule {
                     Error::invalid("message", message)
                 } else {
-                    let place = format!("destinationNames[{at}]");
-                    Error::invalid(place, format!("`{name}`: {message}"))
+                    Error::invalid(field, format!("`{name}`: {message}"))
                 });
             }
-            previews.push(into_preview(rendered, name, &mut left_bytes));
+            let receiver = (name, contact_name);
+            previews.push(into_preview(rendered, receiver, &mut left_bytes));
         }
-        Ok(Previews { previews, warnings })
+        Ok(Previews {
+            rendered: previews,
+            warnings,
+            reaches,
+        })
+    }
+
+    /// Returns the destinations of the draft, and those that its policy reaches, each once per
+    /// contact and method; at most [`POLICY_PREVIEWS_MAX`] of the latter.
+    async fn receivers(
+        &self,
+        destinations: Vec<Stored<Destination>>,
+        reaches: &[Reached],
+    ) -> Result<Vec<Receiver>, Error> {
+        let direct = destinations.into_iter().enumerate();
+        let direct = direct.map(|(at, stored)| Receiver {
+            field: format!("destinationNames[{at}]"),
+            destination: stored.value,
+            contact: None,
+        });
+        let mut all: Vec<_> = direct.collect();
+        let mut seen = HashSet::new();
+        let paged = reaches.iter().filter(|it| it.policy.is_some());
+        let paged = paged.filter(|it| seen.insert((&it.destination, &it.contact, &it.method)));
+        for way in paged.take(POLICY_PREVIEWS_MAX) {
+            let destination = way.destination.as_str().into();
+            let destination = self.store.get::<Destination>(destination).await?;
+            let contact = match &way.contact {
+                Some(name) => self.store.get::<Contact>(name.as_str().into()).await?,
+                None => None,
+            };
+            let contact = contact.and_then(|it| paged_contact(it.value, &way.method, &self.clock));
+            if contact.is_some() == way.contact.is_some() {
+                all.extend(destination.map(|it| Receiver {
+                    field: "escalationPolicyName".into(),
+                    destination: it.value,
+                    contact,
+                }));
+            }
+        }
+        Ok(all)
     }
 
     async fn occurrence(&self, event: Option<EventId>) -> Result<Occurrence, Error> {
@@ -185,8 +243,32 @@ impl Rules {
     }
 }
 
+/// A receiver to render the message for.
+struct Receiver {
+    /// The field of the draft that leads to it.
+    field: String,
+    destination: Destination,
+    contact: Option<PagedContact>,
+}
+
+fn paged_contact(contact: Contact, method: &str, clock: &Arc<dyn Clock>) -> Option<PagedContact> {
+    let mut methods = contact.methods.into_iter();
+    let method = methods.find(|it| it.id == method)?;
+    Some(PagedContact {
+        name: contact.name,
+        variables: method.variables,
+        // There is no response to acknowledge.
+        response: RecordId::from_parts(clock.now_ms().unsigned_abs(), rand::random()),
+        method: method.id,
+    })
+}
+
 /// Returns the preview of a message, without its text if the response has no room for it.
-fn into_preview(mut message: Rendered, destination_name: Name, left_bytes: &mut usize) -> Preview {
+fn into_preview(
+    mut message: Rendered,
+    (destination_name, contact_name): (Name, Option<Name>),
+    left_bytes: &mut usize,
+) -> Preview {
     let size_bytes = message.size_bytes;
     let fits = size_bytes <= *left_bytes;
     if fits {
@@ -197,6 +279,7 @@ fn into_preview(mut message: Rendered, destination_name: Name, left_bytes: &mut 
     }
     Preview {
         destination_name,
+        contact_name,
         rendered: fits.then_some(message.shown),
         size_bytes,
         limit_bytes: message.limit_bytes,

@@ -11,6 +11,7 @@ use crate::{
     lifecycle::StateChange,
     ops::{
         edit::OccurrenceTarget,
+        escalation_policy::EscalationPolicies,
         samples::{self, DISK_TRIGGER, HurriedClock, name, rule, world::World},
         set_status::{StatusItem, set_status},
         trigger::event_type,
@@ -257,4 +258,37 @@ async fn excessive_previews_are_refused_or_stopped_early() {
     assert!((1..150).contains(&hurried.messages_before), "{hurried:?}");
     assert_eq!(hurried.newly_notified_count, 0);
     assert!(hurried.end_ms < world.clock.now_ms());
+}
+
+#[tokio::test]
+async fn rule_that_pages_by_a_policy_still_notifies() {
+    let paging = rule("page", &[DISK_TRIGGER], &["hook"]);
+    let world = World::under(std::slice::from_ref(&paging)).await;
+    let clock = || Arc::clone(&world.clock) as Arc<dyn crate::clock::Clock>;
+    let policy = v1::EscalationPolicy {
+        name: "db".into(),
+        steps: vec![v1::EscalationStep {
+            targets: vec![v1::EscalationTarget {
+                target: Some(v1::escalation_target::Target::DestinationName(
+                    "hook".into(),
+                )),
+            }],
+            wait: None,
+        }],
+        ..v1::EscalationPolicy::default()
+    };
+    let policies = EscalationPolicies::new(world.store.clone(), clock());
+    policies.create(&policy, false).await.unwrap();
+    lived_through(&world).await;
+
+    let to_policy = page(|it| {
+        it.destination_names.clear();
+        it.escalation_policy_name = "db".into();
+    });
+    let impact = impact(&world, vec![to_policy]).await;
+
+    assert!(impact.messages_before > 0);
+    assert_eq!(impact.no_longer_notified_count, 0);
+    let hook = impact.destinations.iter().find(|it| it.name == "hook");
+    assert!(hook.unwrap().messages > 0, "{:?}", impact.destinations);
 }
