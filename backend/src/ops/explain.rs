@@ -44,8 +44,6 @@ use crate::{
 const POINTS_MAX: usize = 32;
 /// Maximum number of evaluations: definitions times decisions.
 const EVALUATIONS_MAX: usize = 50_000;
-/// Maximum number of deliveries per explanation for which the deliveries ahead are counted.
-const WAITS_SCANNED_MAX: usize = 20;
 /// Rules explained before yielding to other tasks.
 const RULES_AT_ONCE: usize = 50;
 /// Maximum time for which an edit may have been in progress before a decision that missed it.
@@ -275,13 +273,12 @@ pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Resul
     let mut reasons = all.wait_reasons();
     let sent = rules.iter_mut().flat_map(|rule| &mut rule.deliveries);
     let is_waiting = |it: &&mut SentDelivery| it.final_state().due_ms().is_some();
-    for (at, sent) in sent.filter(is_waiting).enumerate() {
-        let looking = at < WAITS_SCANNED_MAX;
+    for sent in sent.filter(is_waiting) {
         sent.waiting = match &sent.digest {
-            None => reasons.reason(&sent.delivery, looking).await?,
+            None => reasons.reason(&sent.delivery).await?,
             Some(digest) => {
                 let (digest, _) = all.get(digest.id).await?;
-                reasons.reason(&digest, looking).await?
+                reasons.reason(&digest).await?
             }
         };
     }

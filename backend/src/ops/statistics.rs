@@ -17,6 +17,8 @@ use crate::{
     store::{EngineError, Store},
 };
 
+/// Columns of the last hour that measure a rate if there are deliveries in them.
+const RECENT_COLUMNS: usize = 10;
 const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
 /// Possible lengths of a column, in minutes.
 const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
@@ -124,6 +126,34 @@ impl DeliveryCounts {
     }
 }
 
+/// A measured rate of deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throughput {
+    delivered: i64,
+    span_ms: i64,
+}
+
+impl Throughput {
+    fn measure(columns: &Columns, counts: &[Numbers], now_ms: i64) -> Option<Self> {
+        let delivered: Vec<_> = counts.iter().map(|it| it.get(Tally::Delivered)).collect();
+        let busy = |from: usize| (from..delivered.len()).find(|at| delivered[*at] > 0);
+        // An idle time before recent deliveries does not lower the rate.
+        let recent = delivered.len().saturating_sub(RECENT_COLUMNS);
+        let first = busy(recent).or_else(|| busy(0))?;
+        let start_ms = columns.start_ms() + columns.step_ms() * i64::try_from(first).ok()?;
+        Some(Self {
+            delivered: delivered[first..].iter().sum(),
+            span_ms: now_ms.saturating_sub(start_ms).max(1),
+        })
+    }
+
+    /// Returns the time that a number of deliveries takes, in milliseconds.
+    pub fn duration_ms(self, count: usize) -> i64 {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        count.saturating_mul(self.span_ms) / self.delivered
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Statistics {
     /// Time at which counting began, in milliseconds since the epoch.
@@ -181,10 +211,21 @@ impl StatisticsReader {
         Ok(minutes.into_iter().map(sum).collect())
     }
 
-    pub async fn last_hour(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
-        let columns = Columns::covering(self.clock.now_ms(), HOUR_MINUTES);
-        self.delivery_counts(&columns, Subject::Destination(destination))
-            .await
+    /// Returns the rate of successful deliveries to a destination in the last hour, measured from
+    /// the first one on; `None` if there were none.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub async fn throughput(
+        &self,
+        destination: RecordId,
+    ) -> Result<Option<Throughput>, EngineError> {
+        let now_ms = self.clock.now_ms();
+        let columns = Columns::covering(now_ms, HOUR_MINUTES);
+        let counts = columns
+            .read(&self.store, Subject::Destination(destination))
+            .await?;
+        Ok(Throughput::measure(&columns, &counts, now_ms))
     }
 
     pub async fn last_day(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
@@ -266,6 +307,29 @@ mod tests {
             );
             assert_eq!(columns.column_index(columns.start.wrapping_sub(1)), None);
         }
+    }
+
+    #[test]
+    fn throughput_is_measured_from_the_first_recent_delivery() {
+        let columns = Columns {
+            start: 0,
+            step: 1,
+            count: 60,
+        };
+        let measured = |busy: &[(usize, i64)]| {
+            let mut counts = vec![Numbers::default(); 60];
+            for (at, delivered) in busy {
+                counts[*at].add(Tally::Delivered, *delivered);
+            }
+            let now_ms = 60 * MINUTE_MS;
+            Throughput::measure(&columns, &counts, now_ms).map(|it| it.duration_ms(10))
+        };
+        assert_eq!(measured(&[]), None);
+        // Ten a minute for two minutes, whatever was sent before.
+        assert_eq!(measured(&[(58, 10), (59, 10)]), Some(MINUTE_MS));
+        assert_eq!(measured(&[(3, 1), (58, 10), (59, 10)]), Some(MINUTE_MS));
+        // Only long ago: one in 30 minutes.
+        assert_eq!(measured(&[(30, 1)]), Some(300 * MINUTE_MS));
     }
 
     #[test]

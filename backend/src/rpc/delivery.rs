@@ -64,7 +64,7 @@ impl DeliveryCalls {
         delivery: Delivery,
         attempts: Vec<Attempt>,
     ) -> Result<v1::Delivery, Error> {
-        let waiting = self.deliveries.wait_reason(&delivery, true).await?;
+        let waiting = self.deliveries.wait_reason(&delivery).await?;
         Ok(convert::delivery(delivery, attempts, waiting))
     }
 }
@@ -90,7 +90,7 @@ impl DeliveryService for DeliveryCalls {
         let mut shown = Vec::with_capacity(deliveries.len());
         let mut reasons = self.deliveries.wait_reasons();
         for delivery in deliveries {
-            let waiting = reasons.reason(&delivery, false).await?;
+            let waiting = reasons.reason(&delivery).await?;
             shown.push(convert::delivery(delivery, Vec::new(), waiting));
         }
         Ok(Response::new(v1::ListDeliveriesResponse {

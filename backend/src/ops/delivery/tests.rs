@@ -3,6 +3,7 @@
 mod bulk;
 mod conditions;
 mod obligations;
+mod waiting;
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
 //! The reasons for which deliveries wait, and the times of their next attempts.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -15,19 +15,20 @@ use crate::{
         Delivery, DeliveryState, Folding, Health, HealthState, RecordId, destination::PAUSED_BY,
     },
     error::Error,
+    ops::statistics::{StatisticsReader, Throughput},
     store::{
-        Index,
+        Direction, Index,
         engine::{Range, ownership::OwnedSlots},
         record::{bytes::Key, slot},
     },
 };
 
-/// Maximum number of deliveries counted ahead of a waiting one.
+/// Maximum number of deliveries to a destination among which a waiting one is located.
 const COUNTED_MAX: usize = 10_000;
 
 const LIMITED: &str = "the receiver limits the rate of messages (429)";
 
-const REQUESTED: &str = "the receiver requested a retry at that time (`Retry-After`)";
+const REQUESTED: &str = "the receiver requested a pause (`Retry-After`)";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
@@ -98,9 +99,13 @@ pub struct WaitReason {
     pub code: WaitCode,
     /// Displayed reason; empty if the delivery only waits for its due time.
     pub reason: String,
-    /// Time of the next attempt as far as known, in milliseconds since the epoch; `None` if the
-    /// delivery has ended or a user must act first.
+    /// Time of the next attempt, in milliseconds since the epoch; an estimate if others are ahead
+    /// of it. `None` if the delivery has ended, a user must act first, or the rate of the
+    /// destination is unknown.
     pub next_ms: Option<i64>,
+    /// Number of due deliveries to the destination that became due earlier; `None` if the delivery
+    /// is not due.
+    pub ahead: Option<usize>,
 }
 
 /// Context for determining why deliveries wait, for lists, details and explanations alike.
@@ -108,6 +113,33 @@ pub struct WaitReason {
 pub struct WaitReasons<'a> {
     deliveries: &'a Deliveries,
     healths: HashMap<RecordId, Option<Health>>,
+    backlogs: HashMap<RecordId, Backlog>,
+}
+
+/// The waiting deliveries of a destination.
+#[derive(Debug)]
+struct Backlog {
+    /// Index keys in the order in which the deliveries become due; the first [`COUNTED_MAX`].
+    due: Vec<Vec<u8>>,
+    throughput: Option<Throughput>,
+}
+
+impl Backlog {
+    /// Returns the number of deliveries that become due earlier.
+    fn position(&self, delivery: &Delivery, due_ms: i64) -> usize {
+        let key = Key::new().id(delivery.destination);
+        let key = key.time_ms(due_ms).id(delivery.id).build();
+        self.due.partition_point(|it| *it < key)
+    }
+
+    /// Estimates when a delivery is attempted that is eligible from `start_ms` on.
+    fn next_ms(&self, ahead: usize, start_ms: i64) -> Option<i64> {
+        let wait_ms = match ahead {
+            0 => 0,
+            ahead => self.throughput?.duration_ms(ahead),
+        };
+        Some(start_ms.saturating_add(wait_ms))
+    }
 }
 
 impl Deliveries {
@@ -115,141 +147,124 @@ impl Deliveries {
         WaitReasons {
             deliveries: self,
             healths: HashMap::new(),
+            backlogs: HashMap::new(),
         }
     }
 
-    pub async fn wait_reason(
-        &self,
-        delivery: &Delivery,
-        looking: bool,
-    ) -> Result<WaitReason, Error> {
-        self.wait_reasons().reason(delivery, looking).await
-    }
-
-    async fn earlier_count(&self, delivery: &Delivery, due_ms: i64) -> Result<usize, Error> {
-        let of_it = Key::new().id(delivery.destination);
-        let range = Range {
-            start: delivery.destination.to_bytes().into(),
-            end: Some(of_it.time_ms(due_ms).id(delivery.id).build()),
-        };
-        let engine = self.store.engine();
-        Ok(engine
-            .count(Index::DeliveryByDue, range, COUNTED_MAX)
-            .await?)
+    pub async fn wait_reason(&self, delivery: &Delivery) -> Result<WaitReason, Error> {
+        self.wait_reasons().reason(delivery).await
     }
 }
 
 impl WaitReasons<'_> {
-    /// Returns why a delivery waits and when it is attempted next. With `looking`, includes the
-    /// deliveries ahead of it, which requires extra reads.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one reason after the other, in the order in which they apply"
-    )]
-    pub async fn reason(
-        &mut self,
-        delivery: &Delivery,
-        looking: bool,
-    ) -> Result<WaitReason, Error> {
+    /// Returns why a delivery waits, how many are ahead of it, and when it is attempted next.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub async fn reason(&mut self, delivery: &Delivery) -> Result<WaitReason, Error> {
         let all = self.deliveries;
-        let waiting = |code, reason: String, next_ms| {
-            Ok(WaitReason {
-                code,
-                reason,
-                next_ms,
-            })
-        };
-        let due = |next_ms| waiting(WaitCode::Unspecified, String::new(), next_ms);
         let due_ms = match delivery.state {
             DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
             // The end of the lease is not the time of an attempt.
-            DeliveryState::Leased { .. } => return due(None),
-            state => return due(state.due_ms()),
+            DeliveryState::Leased { .. } => return Ok(WaitReason::default()),
+            state => return Ok(due_at(state.due_ms())),
         };
-        if delivery.test {
-            return due(Some(due_ms));
-        }
         let now_ms = all.clock.now_ms();
-        if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
-            let (code, reason) = if delivery.content.digest.is_some() {
-                let reason =
-                    "a digest, collecting messages above the budget of its destination until then";
-                (WaitCode::Digest, reason)
-            } else {
-                let reason = "above the budget of its destination: sent at that time, in a digest \
-                              if there are more";
-                (WaitCode::Budget, reason)
-            };
-            return waiting(code, reason.into(), Some(due_ms));
+        if delivery.test {
+            return Ok(due_at(Some(due_ms)));
         }
-        let before = if looking {
-            sequencing::predecessors(&all.store, delivery).await?
-        } else {
-            sequencing::Predecessors::default()
-        };
+        if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
+            return Ok(above_budget(delivery, due_ms));
+        }
+        let before = sequencing::predecessors(&all.store, delivery).await?;
         let hold = all.holds.get(delivery.destination);
         if let (Some(until_ms), false) = (before.unblocked_ms(now_ms), hold == Some(Hold::Paused)) {
-            let reason = "behind an earlier message of its thread";
-            let next_ms = Some(until_ms.max(due_ms));
-            return waiting(WaitCode::Thread, reason.into(), next_ms);
+            return Ok(WaitReason {
+                code: WaitCode::Thread,
+                reason: "behind an earlier message of its thread".into(),
+                next_ms: Some(until_ms.max(due_ms)),
+                ahead: None,
+            });
         }
-        match hold {
-            None => {
-                let next_ms = Some(due_ms.max(now_ms));
-                if !self.is_remote(delivery) {
-                    return due(next_ms);
-                }
+        self.held_by(delivery, hold, due_ms).await
+    }
+
+    async fn held_by(
+        &mut self,
+        delivery: &Delivery,
+        hold: Option<Hold>,
+        due_ms: i64,
+    ) -> Result<WaitReason, Error> {
+        let now_ms = self.deliveries.clock.now_ms();
+        let (code, reason, start_ms) = match hold {
+            None if self.is_remote(delivery) => {
                 let reason = "the node that delivers to this destination knows the reason";
-                waiting(WaitCode::OtherNode, reason.into(), next_ms)
+                (WaitCode::OtherNode, reason.into(), now_ms)
             }
+            None => (WaitCode::Unspecified, String::new(), now_ms),
             Some(Hold::Paused) => {
-                waiting(WaitCode::Paused, self.paused_text(delivery).await?, None)
+                return Ok(WaitReason {
+                    code: WaitCode::Paused,
+                    reason: self.paused_text(delivery).await?,
+                    ..WaitReason::default()
+                });
             }
             Some(Hold::Breaker { probe_ms }) => {
-                let next_ms = probe_ms.max(due_ms).max(now_ms);
                 let reason = self.failing_text(delivery, now_ms).await?;
-                waiting(WaitCode::Failing, reason, Some(next_ms))
+                (WaitCode::Failing, reason, probe_ms)
             }
             Some(Hold::Requested { until_ms }) => {
-                let next_ms = Some(until_ms.max(due_ms).max(now_ms));
-                waiting(WaitCode::RetryAfter, REQUESTED.into(), next_ms)
+                (WaitCode::RetryAfter, REQUESTED.into(), until_ms)
             }
-            Some(Hold::Limited { until_ms }) => {
-                let next_ms = Some(until_ms.max(due_ms).max(now_ms));
-                waiting(WaitCode::ReceiverRate, LIMITED.into(), next_ms)
+            Some(Hold::Limited { until_ms }) => (WaitCode::ReceiverRate, LIMITED.into(), until_ms),
+            // A delivery that is due later is not blocked by these holds.
+            Some(Hold::Rate { .. } | Hold::Width { .. }) if due_ms > now_ms => {
+                return Ok(due_at(Some(due_ms)));
             }
-            // A delivery that is due later is not blocked by this hold.
-            Some(_) if due_ms > now_ms => due(Some(due_ms)),
             Some(Hold::Rate {
                 per_minute,
                 until_ms,
-            }) => {
-                if !looking {
-                    let reason = format!("rate {per_minute}/min");
-                    return waiting(WaitCode::Rate, reason, Some(until_ms));
-                }
-                let before = all.earlier_count(delivery, due_ms).await?;
-                let before_ms = i64::try_from(before)
-                    .unwrap_or(i64::MAX)
-                    .saturating_mul(MINUTE_MS);
-                waiting(
-                    WaitCode::Rate,
-                    format!(
-                        "rate {per_minute}/min: {} ahead of it",
-                        format_count(before)
-                    ),
-                    Some(until_ms.saturating_add(before_ms / i64::from(per_minute.max(1)))),
-                )
-            }
+            }) => (WaitCode::Rate, format!("rate {per_minute}/min"), until_ms),
             Some(Hold::Width { running }) => {
-                let mut reason = format!("{running} attempts are in progress");
-                if looking {
-                    let before = format_count(all.earlier_count(delivery, due_ms).await?);
-                    reason = format!("{reason}: {before} ahead of it");
-                }
-                waiting(WaitCode::Concurrency, reason, Some(now_ms))
+                let reason = match running {
+                    1 => "1 attempt is in progress".into(),
+                    running => format!("{running} attempts are in progress"),
+                };
+                (WaitCode::Concurrency, reason, now_ms)
             }
-        }
+        };
+        let backlog = self.backlog(delivery.destination).await?;
+        let ahead = backlog.position(delivery, due_ms);
+        let start_ms = start_ms.max(now_ms);
+        let next_ms = match hold {
+            Some(Hold::Rate { per_minute, .. }) => {
+                Some(start_ms.saturating_add(at_rate(ahead, per_minute)))
+            }
+            _ if due_ms > start_ms => Some(due_ms),
+            _ => backlog.next_ms(ahead, start_ms),
+        };
+        Ok(WaitReason {
+            code,
+            reason: with_position(reason, ahead),
+            next_ms,
+            ahead: (due_ms <= now_ms).then_some(ahead),
+        })
+    }
+
+    async fn backlog(&mut self, destination: RecordId) -> Result<&Backlog, Error> {
+        let all = self.deliveries;
+        let place = match self.backlogs.entry(destination) {
+            Entry::Occupied(known) => return Ok(known.into_mut()),
+            Entry::Vacant(place) => place,
+        };
+        let range = Range::with_prefix(&destination.to_bytes());
+        let engine = all.store.engine();
+        let (index, direction) = (Index::DeliveryByDue, Direction::Ascending);
+        let due = engine.entries(index, range, direction, COUNTED_MAX);
+        let due = due.await?.into_iter().map(|(key, _)| key).collect();
+        let reader = StatisticsReader::new(all.store.clone(), Arc::clone(&all.clock));
+        let throughput = reader.throughput(destination).await?;
+        Ok(place.insert(Backlog { due, throughput }))
     }
 
     fn is_remote(&self, delivery: &Delivery) -> bool {
@@ -289,7 +304,7 @@ impl WaitReasons<'_> {
             error => format!(" ({error})"),
         };
         Ok(format!(
-            "circuit breaker open: the destination has been failing{since}{error}; one message is tried at that time"
+            "circuit breaker open: the destination has been failing{since}{error}; one message is tried first"
         ))
     }
 }
@@ -303,7 +318,42 @@ fn format_duration(ms: i64) -> String {
     }
 }
 
-fn format_count(count: usize) -> String {
-    let more = if count == COUNTED_MAX { "+" } else { "" };
-    format!("{count}{more}")
+fn due_at(next_ms: Option<i64>) -> WaitReason {
+    WaitReason {
+        next_ms,
+        ..WaitReason::default()
+    }
+}
+
+fn above_budget(delivery: &Delivery, due_ms: i64) -> WaitReason {
+    let (code, reason) = if delivery.content.digest.is_some() {
+        let reason = "a digest, collecting messages above the budget of its destination until then";
+        (WaitCode::Digest, reason)
+    } else {
+        let reason = "above the budget of its destination: sent at that time, in a digest if there \
+                      are more";
+        (WaitCode::Budget, reason)
+    };
+    WaitReason {
+        code,
+        reason: reason.into(),
+        next_ms: Some(due_ms),
+        ahead: None,
+    }
+}
+
+/// Returns the time for a number of attempts at a rate limit, in milliseconds.
+fn at_rate(attempts: usize, per_minute: u32) -> i64 {
+    let attempts = i64::try_from(attempts).unwrap_or(i64::MAX);
+    attempts.saturating_mul(MINUTE_MS) / i64::from(per_minute.max(1))
+}
+
+fn with_position(reason: String, ahead: usize) -> String {
+    match ahead {
+        _ if reason.is_empty() => reason,
+        0 => reason,
+        1 => format!("{reason}: 1 delivery is ahead of it"),
+        COUNTED_MAX => format!("{reason}: {COUNTED_MAX} or more deliveries are ahead of it"),
+        ahead => format!("{reason}: {ahead} deliveries are ahead of it"),
+    }
 }

@@ -10,7 +10,7 @@ use crate::{
         destination::AttemptSummary,
     },
     limits::{BEHIND_FROM, SLOW_FROM},
-    ops::statistics::StatisticsReader,
+    ops::statistics::{StatisticsReader, Throughput},
     store::{Direction, EngineError, Index, Range, Store, record::bytes::id_at},
 };
 
@@ -41,8 +41,8 @@ pub struct HealthSummary {
     pub waiting: i64,
     /// Decision time of the oldest waiting delivery, in milliseconds since the epoch.
     pub oldest_ms: Option<i64>,
-    /// Estimated time to deliver the waiting messages at the rate of the last hour; `None` if
-    /// nothing was delivered then.
+    /// Estimated time to deliver the waiting messages at the measured rate; `None` if nothing was
+    /// delivered in the last hour.
     pub drain: Option<Duration>,
 }
 
@@ -59,10 +59,9 @@ impl HealthSummary {
         if waiting > 0 {
             oldest_ms = oldest_waiting(store, id).await?;
             let counting = StatisticsReader::new(store.clone(), Arc::clone(clock));
-            drain = drain_time(
-                waiting,
-                counting.last_hour(id).await?.total(Tally::Delivered),
-            );
+            let waiting = usize::try_from(waiting).unwrap_or_default();
+            let throughput = counting.throughput(id).await?;
+            drain = throughput.map(|it| drain_time(it, waiting));
         }
         let tried = health.as_ref().map_or(&[][..], |health| &health.tried);
         let health_summary = Self {
@@ -109,9 +108,8 @@ fn percentile(tried: &[AttemptSummary], share: usize) -> Option<Duration> {
     took.get(at).map(|ms| Duration::from_millis((*ms).into()))
 }
 
-fn drain_time(waiting: i64, an_hour: i64) -> Option<Duration> {
-    let seconds = waiting.saturating_mul(3600).checked_div(an_hour)?;
-    Some(Duration::from_secs(seconds.unsigned_abs()))
+fn drain_time(throughput: Throughput, waiting: usize) -> Duration {
+    Duration::from_millis(throughput.duration_ms(waiting).unsigned_abs())
 }
 
 async fn oldest_waiting(store: &Store, id: RecordId) -> Result<Option<i64>, EngineError> {
@@ -183,11 +181,5 @@ mod tests {
         assert_eq!(health.failing_since_ms, Some(3_000));
         end(&mut health, "+");
         assert_eq!(health.failing_since_ms, None);
-    }
-
-    #[test]
-    fn drain_time_is_estimated_from_the_last_hour() {
-        assert_eq!(drain_time(100, 0), None);
-        assert_eq!(drain_time(100, 50), Some(Duration::from_secs(7200)));
     }
 }

@@ -51,7 +51,7 @@ pub(super) async fn current(
     for paged in paged {
         let mut receiver = notified(paged);
         if let Some(message) = messages.get(&paged.delivery) {
-            let wait = reasons.reason(message, true).await?;
+            let wait = reasons.reason(message).await?;
             receiver.delivery_id = message.id.to_string();
             receiver.delivery_state = message.state.number().into();
             if message.state != DeliveryState::Delivered {

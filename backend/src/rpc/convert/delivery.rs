@@ -68,6 +68,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
         next_attempt_time: waiting.next_ms.map(timestamp),
         wait_reason: waiting.reason,
         wait_code: waiting.code.into(),
+        ahead_count: waiting.ahead.map(to_i32),
         create_time: Some(timestamp(delivery.create_ms)),
         end_time: delivery.end_ms.map(timestamp),
         attempt_count: Some(delivery.attempts.try_into().unwrap_or(i32::MAX)),
@@ -85,8 +86,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
         rendered: None,
         contact_name: content
             .contact
-            .map(|it| it.name.to_string())
-            .unwrap_or_default(),
+            .map_or_else(String::new, |it| it.name.to_string()),
         is_digest: Some(digest_id.is_some()),
         folded_into: folded_into.unwrap_or_default(),
         folded_count,

@@ -337,11 +337,12 @@ impl World {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let deliveries = Deliveries::new(self.store.clone(), clock).with_holds(self.holds.clone());
         let delivery = self.delivery(id).await;
-        let waiting = deliveries.wait_reason(&delivery, true).await.unwrap();
+        let waiting = deliveries.wait_reason(&delivery).await.unwrap();
         let WaitReason {
             code,
             reason,
             next_ms,
+            ..
         } = waiting;
         assert_eq!(code == WaitCode::Unspecified, reason.is_empty(), "{reason}");
         (reason, next_ms.map(|next_ms| (next_ms - START_MS) / 1000))
