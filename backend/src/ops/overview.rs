@@ -10,7 +10,10 @@ use crate::{
     clock::Clock,
     config::NodeReport,
     decide::Snapshot,
-    domain::{Health, HealthState, RecordId, Severity, Status, counter::Tally},
+    domain::{
+        Health, HealthState, RecordId, Severity, Status,
+        counter::{Subject, Tally},
+    },
     error::Error,
     ops::{
         destination::{self, Verdict},
@@ -53,6 +56,8 @@ pub struct Overview {
     pub destinations: Vec<DestinationOverview>,
     pub counted_since_ms: Option<i64>,
     pub oldest_undelivered_ms: Option<i64>,
+    /// Dead deliveries that were not sent again, without tests.
+    pub dead: i64,
     pub triggers: usize,
     pub destinations_stored: usize,
     pub rules: usize,
@@ -89,8 +94,6 @@ fn node_overviews(seen: Vec<ClusterNode>) -> Vec<NodeOverview> {
 pub struct DestinationOverview {
     pub name: String,
     pub health_summary: destination::HealthSummary,
-    /// Deliveries that failed for good in the last 24 hours.
-    pub dead: i64,
     /// Successful deliveries in the last 24 hours.
     pub delivered: i64,
     /// Whether the destination is failing and the event about the failure goes to failing
@@ -120,6 +123,7 @@ pub async fn overview(
         destinations: destinations(store, clock, &counting, snapshot).await?,
         counted_since_ms: store.counters_since_ms().await?,
         oldest_undelivered_ms: oldest_undelivered_ms(store).await?,
+        dead: dead_count(store).await?,
         triggers: snapshot.trigger_count(),
         destinations_stored: snapshot.destinations().len(),
         rules: snapshot.rules().len(),
@@ -216,17 +220,22 @@ async fn destinations(
             destination::HealthSummary::compute(store, clock, found.id, health).await?;
         let is_troubled = !matches!(health_summary.verdict, Verdict::Untried | Verdict::Healthy);
         let day = counting.last_day(found.id).await?;
-        if is_troubled || !day.is_idle() {
+        let is_idle = day.is_idle() && health_summary.dead == 0;
+        if is_troubled || !is_idle {
             overviews.push(DestinationOverview {
                 name: found.name.to_string(),
                 health_summary,
-                dead: day.total(Tally::Dead),
                 delivered: day.total(Tally::Delivered),
                 is_silent,
             });
         }
     }
     Ok(overviews)
+}
+
+async fn dead_count(store: &Store) -> Result<i64, Error> {
+    let counts = store.current_counts(&[Subject::Deliveries]).await?;
+    Ok(counts.first().map_or(0, |it| it.get(Tally::Dead)))
 }
 
 /// Returns the creation time of the oldest unfinished delivery. Delivery keys are ordered by

@@ -189,7 +189,7 @@ impl Exposition {
             ),
             (
                 "destination_dead_letters",
-                "Stored dead letters",
+                "Stored dead letters that were not sent again",
                 by_name_of(&by_name, |it| it.dead),
             ),
             (

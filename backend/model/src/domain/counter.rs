@@ -60,7 +60,7 @@ pub enum Tally {
     Decided = 1,
     /// Deliveries accepted by the provider.
     Delivered = 2,
-    /// Deliveries that failed for good.
+    /// Deliveries that failed for good; in [`Period::Now`], without those that were sent again.
     Dead = 3,
     /// Deliveries cancelled by an operator or with their destination.
     Cancelled = 4,
@@ -149,8 +149,10 @@ impl Delivery {
         };
         // The outcome is counted for the digest.
         let is_folded = self.state == DeliveryState::Folded;
+        let is_resent = self.state == DeliveryState::Dead && self.retried_as.is_some();
+        let is_counted_now = !is_folded && !is_resent;
         let times = [
-            (!is_folded).then(|| (Period::Now, end.unwrap_or(Tally::Waiting))),
+            is_counted_now.then(|| (Period::Now, end.unwrap_or(Tally::Waiting))),
             Some((Period::minute_of(self.create_ms), Tally::Decided)),
             end.zip(self.end_ms)
                 .map(|(end, end_ms)| (Period::minute_of(end_ms), end)),

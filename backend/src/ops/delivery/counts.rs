@@ -5,7 +5,10 @@ use super::{
     list::{BATCH, Filter},
 };
 use crate::{
-    domain::{Delivery, DeliveryState},
+    domain::{
+        Delivery, DeliveryState,
+        counter::{Numbers, Subject, Tally},
+    },
     error::Error,
     limits::{DELIVERIES_COUNTED_MAX, PAGE_TIME_MAX},
     scan,
@@ -26,10 +29,13 @@ pub struct DeliveryTally {
     pub folded: usize,
     /// Deliveries recorded by shadow rules.
     pub shadowed: usize,
+    /// Tests of destinations, which no other count includes.
+    pub tests: usize,
     pub is_complete: bool,
 }
 
-/// States that the tally does not subdivide, so that they can be counted in the index.
+/// States whose deliveries other than tests need no reading, so that they can be counted in the
+/// index.
 const ALIKE: [DeliveryState; 7] = [
     DeliveryState::Pending { due_ms: 0 },
     DeliveryState::Leased { until_ms: 0 },
@@ -40,9 +46,16 @@ const ALIKE: [DeliveryState; 7] = [
     DeliveryState::Shadowed,
 ];
 
+/// Maximum number of readings until nothing changes between the counters and the index.
+const READS_MAX: usize = 3;
+
 impl DeliveryTally {
     fn add(&mut self, state: DeliveryState, is_resent: bool, count: usize) {
-        let sum = match state {
+        *self.sum(state, is_resent) += count;
+    }
+
+    fn sum(&mut self, state: DeliveryState, is_resent: bool) -> &mut usize {
+        match state {
             DeliveryState::Pending { .. }
             | DeliveryState::Leased { .. }
             | DeliveryState::Retry { .. } => &mut self.waiting,
@@ -52,8 +65,21 @@ impl DeliveryTally {
             DeliveryState::Cancelled => &mut self.cancelled,
             DeliveryState::Folded => &mut self.folded,
             DeliveryState::Shadowed => &mut self.shadowed,
-        };
-        *sum += count;
+        }
+    }
+
+    /// Moves the tests from the counts by state to their own: the counters do not include them.
+    fn separate_tests(&mut self, counted: &Numbers) {
+        let sums = [
+            (&mut self.waiting, Tally::Waiting),
+            (&mut self.delivered, Tally::Delivered),
+            (&mut self.cancelled, Tally::Cancelled),
+        ];
+        for (sum, tally) in sums {
+            let counted = usize::try_from(counted.get(tally)).unwrap_or_default();
+            self.tests += sum.saturating_sub(counted);
+            *sum = counted.min(*sum);
+        }
     }
 }
 
@@ -65,14 +91,7 @@ impl Deliveries {
         let mut is_cut = false;
         let mut filter = filter.clone();
         if filter == Filter::default() {
-            for state in ALIKE {
-                let range = Range::with_prefix(&[state.number()]);
-                let engine = self.store.engine();
-                let count = engine.count(Index::DeliveryByState, range, DELIVERIES_COUNTED_MAX);
-                let count = count.await?;
-                is_cut |= count == DELIVERIES_COUNTED_MAX;
-                tally.add(state, false, count);
-            }
+            (tally, is_cut) = self.count_in_index().await?;
             filter.states = vec![DeliveryState::Dead.number()];
         }
         let mut reach = filter.id_range(None);
@@ -84,7 +103,9 @@ impl Deliveries {
             let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
             let found = self.store.get_many::<Delivery>(keys).await?;
             for delivery in found.into_iter().flatten().map(|it| it.value) {
-                if filter.matches(&delivery) {
+                if filter.matches(&delivery) && delivery.test {
+                    tally.tests += 1;
+                } else if filter.matches(&delivery) {
                     tally.add(delivery.state, delivery.retried_as.is_some(), 1);
                 }
                 scan::yield_if_needed().await;
@@ -94,6 +115,34 @@ impl Deliveries {
             if is_end || self.clock.elapsed() >= end {
                 return Ok(tally);
             }
+        }
+    }
+
+    /// Counts all deliveries that are not dead, and returns whether there are more than are counted.
+    async fn count_in_index(&self) -> Result<(DeliveryTally, bool), Error> {
+        let engine = self.store.engine();
+        let counted = async || {
+            let counted = self.store.current_counts(&[Subject::Deliveries]).await?;
+            Ok::<_, Error>(counted.first().copied().unwrap_or_default())
+        };
+        let mut before = counted().await?;
+        let mut reads = 0;
+        loop {
+            reads += 1;
+            let (mut tally, mut is_cut) = (DeliveryTally::default(), false);
+            for state in ALIKE {
+                let range = Range::with_prefix(&[state.number()]);
+                let count = engine.count(Index::DeliveryByState, range, DELIVERIES_COUNTED_MAX);
+                let count = count.await?;
+                is_cut |= count == DELIVERIES_COUNTED_MAX;
+                tally.add(state, false, count);
+            }
+            let after = counted().await?;
+            if before == after || reads == READS_MAX {
+                tally.separate_tests(&after);
+                return Ok((tally, is_cut));
+            }
+            before = after;
         }
     }
 }

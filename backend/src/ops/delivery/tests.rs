@@ -2,6 +2,7 @@
 
 mod bulk;
 mod conditions;
+mod counts;
 mod obligations;
 mod waiting;
 

@@ -39,6 +39,8 @@ pub struct HealthSummary {
     /// 95th percentile of the duration of recent delivered attempts.
     pub p95: Option<Duration>,
     pub waiting: i64,
+    /// Dead deliveries that were not sent again, without tests.
+    pub dead: i64,
     /// Decision time of the oldest waiting delivery, in milliseconds since the epoch.
     pub oldest_ms: Option<i64>,
     /// Estimated time to deliver the waiting messages at the measured rate; `None` if nothing was
@@ -54,7 +56,8 @@ impl HealthSummary {
         health: Option<Health>,
     ) -> Result<Self, EngineError> {
         let now = store.current_counts(&[Subject::Destination(id)]).await?;
-        let waiting = now.first().map_or(0, |now| now.get(Tally::Waiting));
+        let count = |tally| now.first().map_or(0, |now| now.get(tally));
+        let waiting = count(Tally::Waiting);
         let (mut oldest_ms, mut drain) = (None, None);
         if waiting > 0 {
             oldest_ms = oldest_waiting(store, id).await?;
@@ -70,6 +73,7 @@ impl HealthSummary {
             p95: percentile(tried, 95),
             health: None,
             waiting,
+            dead: count(Tally::Dead),
             oldest_ms,
             drain,
         };

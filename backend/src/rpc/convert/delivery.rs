@@ -124,6 +124,7 @@ pub fn counts(tally: DeliveryTally) -> v1::DeliveryCounts {
         cancelled_count: Some(to_i32(tally.cancelled)),
         folded_count: Some(to_i32(tally.folded)),
         shadowed_count: Some(to_i32(tally.shadowed)),
+        test_count: Some(to_i32(tally.tests)),
         is_complete: Some(tally.is_complete),
     }
 }

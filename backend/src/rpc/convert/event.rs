@@ -210,6 +210,7 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
         nodes: nodes.map(|it| node(it, log_head)).collect(),
         store: Some(store_health(&overview.condition)),
         quiet_since_time: overview.quiet_since_ms.map(super::time::timestamp),
+        dead_count: Some(to_i32(overview.dead)),
     }
 }
 
@@ -269,7 +270,7 @@ fn destination_overview(overview: DestinationOverview) -> v1::DestinationOvervie
         destination_name: overview.name,
         waiting_count: Some(to_i32(overview.health_summary.waiting)),
         health: Some(health(Some(&overview.health_summary))),
-        dead_count: Some(to_i32(overview.dead)),
+        dead_count: Some(to_i32(overview.health_summary.dead)),
         delivered_count: Some(to_i32(overview.delivered)),
         failure_unheard: overview.is_silent,
     }

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     domain::{
-        Delivery, RecordId,
-        counter::{Counter, CounterTally, Numbers, Period, SLOTS, Slot, Subject},
+        Delivery, DeliveryState, RecordId,
+        counter::{Counter, CounterTally, Numbers, Period, SLOTS, Slot, Subject, Tally},
         noise::{NoiseBy, day},
     },
     engine::{Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, numbers},
@@ -24,6 +24,9 @@ use crate::{
 const SINCE: &[u8] = &[0];
 /// Key of the record with the time since which there are noise counters, if they began later.
 const NOISE_SINCE: &[u8] = &[0, 1];
+/// Key of the record with the time since which dead deliveries that were sent again are not counted
+/// as dead.
+const RESENT_SINCE: &[u8] = &[0, 2];
 const DAYS: u8 = 4;
 const DAY_MS: i64 = 24 * 3_600_000;
 const PAGE: usize = 1_000;
@@ -175,7 +178,7 @@ pub(crate) fn is_independent(key: &[u8]) -> bool {
 /// Returns [`EngineError::Corrupt`] if the record is malformed.
 pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)>, EngineError> {
     let found = numbers(value)?;
-    if [SINCE, NOISE_SINCE].contains(&key) {
+    if [SINCE, NOISE_SINCE, RESENT_SINCE].contains(&key) {
         return Ok(None);
     }
     let corrupt = || EngineError::Corrupt("a counter has an unknown key".into());
@@ -296,8 +299,11 @@ impl Store {
         let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;
         match self.start_times().await?.len() {
             0 => {}
-            1 => return self.count_since(NOISE_SINCE, vec![next_day_ms], []).await,
-            _ => return Ok(()),
+            1 => {
+                self.count_since(NOISE_SINCE, vec![next_day_ms], []).await?;
+                return self.recount_dead(now_ms).await;
+            }
+            _ => return self.recount_dead(now_ms).await,
         }
         let mut is_new = true;
         let mut counts = Counts::default();
@@ -326,7 +332,44 @@ impl Store {
         }
         let noise_ms = if is_new { now_ms } else { next_day_ms };
         let since = vec![now_ms.max(1), noise_ms.max(1)];
-        self.count_since(SINCE, since, counts.changes()).await
+        let resent = Action::Add(vec![now_ms.max(1)]);
+        let resent = change(RESENT_SINCE, Expect::Any, resent);
+        let changes = counts.changes().chain([resent]);
+        self.count_since(SINCE, since, changes).await
+    }
+
+    /// Counts dead deliveries again, once: earlier versions included those that were sent again.
+    async fn recount_dead(&self, now_ms: i64) -> Result<(), EngineError> {
+        let mark = [RESENT_SINCE.into()];
+        let done = self.engine().get(Kind::Counter, &mark).await?;
+        if done.iter().any(Option::is_some) {
+            return Ok(());
+        }
+        let mut counts = Counts::default();
+        let mut range = Range::with_prefix(&[DeliveryState::Dead.number()]);
+        loop {
+            let (index, direction) = (Index::DeliveryByState, Direction::Ascending);
+            let page = self.engine().entries(index, range.clone(), direction, PAGE);
+            let page = page.await?;
+            let Some((last, _)) = page.last() else {
+                break;
+            };
+            range.exclude_through(last);
+            let keys = page.into_iter().map(|(_, key)| key).collect();
+            let (found, _) = self.get_readable::<Delivery>(keys).await?;
+            for delivery in found.into_iter().flatten() {
+                counts.add_new(&delivery.value.counter_entries(), true);
+            }
+        }
+        let mut stored = self.counters(None, Period::Now);
+        while let Some(page) = stored.next().await? {
+            for it in page {
+                counts.add(it.counter, Tally::Dead, -it.numbers.get(Tally::Dead));
+            }
+        }
+        let changes = counts.changes();
+        self.count_since(RESENT_SINCE, vec![now_ms.max(1)], changes)
+            .await
     }
 
     async fn count_since(
@@ -372,10 +415,7 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        domain::{DeliveryState, counter::Tally},
-        samples, verify,
-    };
+    use crate::{samples, verify};
 
     const WAITING: DeliveryState = DeliveryState::Pending { due_ms: 5 };
 
@@ -569,5 +609,37 @@ mod tests {
         engine.apply(Lane::Bulk, changes.into()).await.unwrap();
         let descriptions = verify(&store, &|_| {}).await.descriptions;
         assert_eq!(descriptions.len(), 1, "{descriptions:?}");
+    }
+
+    #[tokio::test]
+    async fn resent_deliveries_of_earlier_versions_are_no_longer_counted_as_dead() {
+        let store = Store::in_memory();
+        store.begin_counting(60_000).await.unwrap();
+        for number in 1..4 {
+            insert(&store, &delivery(number, DeliveryState::Dead)).await;
+        }
+        let resent = Delivery {
+            retried_as: Some(delivery(3, WAITING).id),
+            ..delivery(4, DeliveryState::Dead)
+        };
+        insert(&store, &resent).await;
+        assert_eq!(now(&store).await[Tally::Dead as usize], 3);
+        // As an earlier version left it: counted, and without the mark.
+        let mut changes = store.changes();
+        let counter = Counter {
+            subject: Subject::Deliveries,
+            period: Period::Now,
+        };
+        changes.counts.add(counter, Tally::Dead, 1);
+        store.apply(Lane::Bulk, changes).await.unwrap();
+        let mark = Change::new(Kind::Counter, RESENT_SINCE, Expect::Any, Action::Delete);
+        let engine = store.engine();
+        engine.apply(Lane::Admin, vec![mark].into()).await.unwrap();
+        assert_eq!(now(&store).await[Tally::Dead as usize], 4);
+
+        for _ in 0..2 {
+            store.begin_counting(70_000).await.unwrap();
+            assert_eq!(now(&store).await[Tally::Dead as usize], 3);
+        }
     }
 }

@@ -59,9 +59,8 @@ fn problems(overview: &Value) -> Vec<String> {
             Some(true) => "; reported only to failing destinations",
             _ => "",
         };
-        (is_unwell || dead > 0).then(|| {
-            format!("{name}: {state}, {waiting} waiting, {dead} dead letters in 24 h{unreported}")
-        })
+        (is_unwell || dead > 0)
+            .then(|| format!("{name}: {state}, {waiting} waiting, {dead} dead letters{unreported}"))
     });
     refusal
         .into_iter()
