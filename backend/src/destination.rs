@@ -71,7 +71,16 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// Whether the receiver keeps state per thread, so that messages cannot be combined into a
     /// digest.
     fn keeps_state(&self) -> bool {
-        false
+        !self.lasting_effect().is_empty()
+    }
+
+    /// Returns what a test opens or leaves at the receiver; empty for nothing.
+    #[expect(
+        clippy::unnecessary_literal_bound,
+        reason = "the effect of a webhook is one of its settings"
+    )]
+    fn lasting_effect(&self) -> &str {
+        ""
     }
 
     /// Whether a message sent with the settings `first` can be replied to with these settings.
@@ -180,7 +189,15 @@ pub fn template_violations(
 
 /// Whether several messages to a destination may be combined into a digest.
 pub fn accepts_digests(kind: &DestinationKind) -> bool {
-    !with_type!(kind, settings => settings.keeps_state())
+    !keeps_state(kind)
+}
+
+pub fn keeps_state(kind: &DestinationKind) -> bool {
+    with_type!(kind, settings => settings.keeps_state())
+}
+
+pub fn lasting_effect(kind: &DestinationKind) -> &str {
+    with_type!(kind, settings => settings.lasting_effect())
 }
 
 pub fn has_threads(kind: &DestinationKind) -> bool {

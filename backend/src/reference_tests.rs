@@ -210,6 +210,7 @@ fn webhook() -> DestinationKind {
         values: std::collections::BTreeMap::default(),
         expect: None,
         compress: false,
+        test_effect: String::new(),
         url: "https://pager.example.com/in".into(),
         method: WebhookMethod::Post,
         headers: Vec::new(),

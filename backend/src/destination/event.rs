@@ -16,8 +16,8 @@ use crate::{
 impl DestinationType for EventTemplates {
     type Message = IncomingEvent;
 
-    fn keeps_state(&self) -> bool {
-        true
+    fn lasting_effect(&self) -> &'static str {
+        "an event of this service, which notifies like any other"
     }
 
     fn server(&self, _outlets: &AttemptResources) -> Option<String> {

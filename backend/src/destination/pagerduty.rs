@@ -19,8 +19,8 @@ impl DestinationType for PagerDuty {
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
 
-    fn keeps_state(&self) -> bool {
-        true
+    fn lasting_effect(&self) -> &'static str {
+        "an incident in PagerDuty"
     }
 
     fn server(&self, outlets: &AttemptResources) -> Option<String> {

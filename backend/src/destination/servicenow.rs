@@ -18,8 +18,8 @@ impl DestinationType for ServiceNow {
     /// An `em_event` record.
     type Message = Value;
 
-    fn keeps_state(&self) -> bool {
-        true
+    fn lasting_effect(&self) -> &'static str {
+        "an event in ServiceNow, which can open an alert"
     }
 
     fn server(&self, _outlets: &AttemptResources) -> Option<String> {

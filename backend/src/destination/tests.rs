@@ -83,6 +83,7 @@ fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
         values: std::collections::BTreeMap::default(),
         expect: None,
         compress: false,
+        test_effect: String::new(),
         url: "https://example.com/".into(),
         method: WebhookMethod::Post,
         headers: headers.into_iter().collect(),

@@ -66,6 +66,13 @@ impl DestinationType for Webhook {
         self.on_clear.is_some() || has_key && asks("is_over") && !asks("digest")
     }
 
+    fn lasting_effect(&self) -> &str {
+        match &*self.test_effect {
+            "" if self.keeps_state() => "an alert at the receiver",
+            effect => effect,
+        }
+    }
+
     fn server(&self, _outlets: &AttemptResources) -> Option<String> {
         let address = match &*self.url {
             "" => self.secret_url.reveal(),

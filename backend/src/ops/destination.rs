@@ -39,7 +39,7 @@ pub use crate::destination::{ExchangeTimes, is_credential, is_plain_header, is_s
 pub use failing::{FailingWatch, is_silent};
 pub use health::health;
 pub use health_summary::{HealthSummary, Verdict};
-pub use tester::{CompletedTest, RenderedTest, Test, TestSubject, TestTarget, Tester};
+pub use tester::{CompletedTest, RenderedTest, SentTest, Test, TestSubject, TestTarget, Tester};
 
 pub type Destinations = Resources<Destination>;
 
@@ -137,6 +137,7 @@ impl Drafted for Destination {
             recent_notification_count: Some(to_i32(all.recent.count_by_destination(id).await?)),
             health: Some(health(Some(&summary))),
             reached_by,
+            lasting_effect: destination::lasting_effect(&destination.kind).to_owned(),
             ..v1::Destination::from_domain(destination)
         };
         Ok((view, bytes))
@@ -160,6 +161,7 @@ impl FromDomain<Destination> for v1::Destination {
             recent_notification_count: Some(0),
             health: Some(health(None)),
             reached_by: Vec::new(),
+            lasting_effect: String::new(),
             create_time: Some(timestamp(destination.create_ms)),
             update_time: Some(timestamp(destination.update_ms)),
             etag: etag(destination.id, destination.revision),

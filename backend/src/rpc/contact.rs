@@ -56,7 +56,7 @@ impl ContactApi {
             }),
         };
         let result = match self.tester.test(test).await {
-            Ok((delivery, attempt, times)) => test_response(&delivery, attempt, times),
+            Ok(tested) => test_response(tested),
             Err(error) => v1::TestDestinationResponse {
                 outcome: v1::Outcome::Unreachable.into(),
                 explanation: Status::from(error).message().to_owned(),

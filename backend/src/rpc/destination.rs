@@ -180,10 +180,8 @@ impl DestinationService for DestinationApi {
         request: Request<v1::TestDestinationRequest>,
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
         let test = self.requested_test(request.into_inner()).await?;
-        let (delivery, attempt, times) = self.tester.test(test).await?;
-        Ok(Response::new(convert::test_response(
-            &delivery, attempt, times,
-        )))
+        let tested = self.tester.test(test).await?;
+        Ok(Response::new(convert::test_response(tested)))
     }
 
     async fn render_destination(

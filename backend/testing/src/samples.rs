@@ -136,6 +136,7 @@ pub fn destinations() -> Vec<Destination> {
         values: BTreeMap::new(),
         expect: None,
         compress: false,
+        test_effect: String::new(),
         url: "https://example.com/hook".into(),
         method: WebhookMethod::Put,
         headers: vec![

@@ -398,6 +398,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Toggle,
             "Compress bodies of 1 KiB and more with gzip.").only("webhook"),
         FieldSpec::new(
+            "type.webhook.testEffect",
+            "Test effect",
+            FieldKind::Text,
+            "What a test leaves at the receiver, such as a text message.").only("webhook"),
+        FieldSpec::new(
             "type.webhook.values",
             "Values",
             FieldKind::Maps,

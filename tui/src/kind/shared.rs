@@ -20,6 +20,7 @@ pub(super) const OUTPUT: &[&str] = &[
     "health",
     "reaches",
     "reachedBy",
+    "lastingEffect",
     "createTime",
     "updateTime",
     "etag",

@@ -178,6 +178,7 @@ fn webhook(url: String) -> Webhook {
         values: std::collections::BTreeMap::default(),
         expect: None,
         compress: false,
+        test_effect: String::new(),
         url,
         method: WebhookMethod::Put,
         headers: vec![

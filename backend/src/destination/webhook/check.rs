@@ -34,6 +34,9 @@ const SIGNING_KEY_BYTES: RangeInclusive<usize> = 24..=64;
 /// Maximum number of signing secrets, during a rotation.
 const SIGNING_SECRETS_MAX: usize = 2;
 
+/// Maximum number of characters of the effect of a test.
+const TEST_EFFECT_CHARACTERS_MAX: usize = 100;
+
 /// Headers set by the service or its HTTP client.
 const FORBIDDEN_HEADERS: [&str; 13] = [
     "connection",
@@ -84,6 +87,14 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     check_values(webhook, checks);
     if let Some(expect) = &webhook.expect {
         check_expect(expect, checks);
+    }
+    checks.check_one_line("testEffect", &webhook.test_effect);
+    let characters = webhook.test_effect.chars().count();
+    if characters > TEST_EFFECT_CHARACTERS_MAX {
+        checks.add(
+            "testEffect",
+            format!("has {characters} characters; the limit is {TEST_EFFECT_CHARACTERS_MAX}"),
+        );
     }
     if !webhook.signing_secret.is_empty() && !is_signing_secret(&webhook.signing_secret) {
         checks.add(

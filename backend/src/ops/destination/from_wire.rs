@@ -152,6 +152,7 @@ fn webhook(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webhook {
             .collect(),
         expect,
         compress: wire.compress,
+        test_effect: wire.test_effect,
     }
 }
 

@@ -11,11 +11,11 @@ use tokio::{sync::oneshot, task::JoinSet};
 use crate::{
     clock::Clock,
     config::DeliveryConfig,
-    destination::{ExchangeTimes, Rendered, SendRequest, Sender},
+    destination::{self, ExchangeTimes, Rendered, SendRequest, Sender},
     domain::{
-        Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
-        Health, HealthState, IncomingEvent, Occurrence, Outcome, PagedContact, RecordId,
-        SharedSettings, TemplateLanguage, delivery::Request,
+        Attempt, Close, CloseReason, Delivery, DeliverySettings, DeliveryState, Destination,
+        DestinationKind, EventId, Health, HealthState, IncomingEvent, Occurrence, Outcome,
+        PagedContact, RecordId, SharedSettings, Status, TemplateLanguage, delivery::Request,
     },
     error::Error,
     lifecycle::{Arrival, EventEffect, receive},
@@ -30,6 +30,9 @@ use crate::{
     },
     store::{Changes, Lane, Store, audit},
 };
+
+/// The dimension that sets the event of a test apart from a real one.
+const TEST_DIMENSION: &str = "test";
 
 #[derive(Debug)]
 pub struct Tester {
@@ -72,7 +75,23 @@ pub enum TestTarget {
     },
 }
 
-pub type CompletedTest = (Delivery, Attempt, Option<ExchangeTimes>);
+/// A message of a test, and the attempt to send it.
+#[derive(Debug, Clone)]
+pub struct SentTest {
+    pub delivery: Delivery,
+    pub attempt: Attempt,
+    pub times: Option<ExchangeTimes>,
+}
+
+#[derive(Debug, Clone)]
+pub struct CompletedTest {
+    pub opening: SentTest,
+    /// What the opening message opens or leaves at the receiver; empty for nothing.
+    pub lasting_effect: String,
+    /// The message that closes it again; `None` if the opening message was not accepted, or opens
+    /// nothing.
+    pub closing: Option<SentTest>,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedTest {
@@ -84,6 +103,8 @@ pub struct RenderedTest {
     pub size_bytes: usize,
     /// Size limit of the provider in bytes; `None` if unknown.
     pub limit_bytes: Option<usize>,
+    /// What the message would open or leave at the receiver; empty for nothing.
+    pub lasting_effect: String,
     /// The occurrence that an `event` destination would open.
     pub event: Option<Box<Occurrence>>,
 }
@@ -154,7 +175,7 @@ impl Tester {
         self.works.render(test).await
     }
 
-    /// Sends a message; returns its delivery, its attempt and the timings of the exchange.
+    /// Sends a message, and closes what it opened at the receiver.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if the destination or event does not exist, [`Error::Exhausted`]
@@ -182,8 +203,9 @@ impl Tester {
                     TestTarget::Stored(_) => None,
                 };
                 let tested = works.test(test).await;
-                if let (Some(kind), Ok((_, attempt, _))) = (draft, &tested) {
-                    drafts.store(kind, attempt.clone(), works.clock.now_ms());
+                if let (Some(kind), Ok(tested)) = (draft, &tested) {
+                    let attempt = tested.opening.attempt.clone();
+                    drafts.store(kind, attempt, works.clock.now_ms());
                 }
                 // The caller may have disconnected.
                 drop(answer.send(tested));
@@ -198,8 +220,33 @@ impl TestRunner {
     async fn test(&self, test: Test) -> Result<CompletedTest, Error> {
         let now_ms = self.clock.now_ms();
         let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
-        let longest = attempt::timeouts(&self.config, settings, &kind).longest;
-        let mut request = self.request(&planned, &kind, settings);
+        let lasting_effect = destination::lasting_effect(&kind).to_owned();
+        let opening = Box::pin(self.send(planned, (&kind, settings))).await?;
+        let is_refused = matches!(
+            opening.attempt.outcome,
+            Some(Outcome::Rejected | Outcome::Unreachable | Outcome::Blocked)
+        );
+        let closing = if is_refused || !destination::keeps_state(&kind) {
+            None
+        } else {
+            let closing = closing_delivery(&opening.delivery, self.clock.now_ms());
+            Some(Box::pin(self.send(closing, (&kind, settings))).await?)
+        };
+        Ok(CompletedTest {
+            opening,
+            lasting_effect,
+            closing,
+        })
+    }
+
+    async fn send(
+        &self,
+        planned: Delivery,
+        (kind, settings): (&DestinationKind, DeliverySettings),
+    ) -> Result<SentTest, Error> {
+        let now_ms = self.clock.now_ms();
+        let longest = attempt::timeouts(&self.config, settings, kind).longest;
+        let mut request = self.request(&planned, kind, settings);
         self.render_for_test(request).await?;
         let (begun, attempt) = attempt::begin_attempt(&planned, longest, now_ms);
         let mut changes = self.store.changes();
@@ -216,7 +263,11 @@ impl TestRunner {
             // The response contains the result either way.
             tracing::warn!(%error, delivery = %ended.id, "failed to record the result of a test");
         }
-        Ok((ended, attempt, times))
+        Ok(SentTest {
+            delivery: ended,
+            attempt,
+            times,
+        })
     }
 
     async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
@@ -235,6 +286,7 @@ impl TestRunner {
             warnings,
             size_bytes: rendered.size_bytes,
             limit_bytes: rendered.limit_bytes,
+            lasting_effect: destination::lasting_effect(&kind).to_owned(),
             event: event.map(|event| Box::new(unstored_occurrence(&event, now_ms))),
         })
     }
@@ -244,8 +296,12 @@ impl TestRunner {
         test: Test,
         now_ms: i64,
     ) -> Result<(Delivery, DestinationKind, DeliverySettings), Error> {
-        let (event, occurrence) = self.occurrence(test.about, now_ms).await?;
+        let (event, mut occurrence) = self.occurrence(test.about, now_ms).await?;
         let destination = self.destination(test.target, now_ms).await?;
+        let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
+        if destination::keeps_state(&destination.kind) {
+            set_apart(&mut occurrence, id);
+        }
         let mut content = sample::content(occurrence, destination.kind.clone(), test.message);
         content.template_language = destination.language;
         content.rule.template_language = test.message_language;
@@ -253,12 +309,7 @@ impl TestRunner {
         let planned = Delivery {
             event,
             test: true,
-            ..Delivery::new(
-                RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
-                (destination.id, destination.name),
-                content,
-                now_ms,
-            )
+            ..Delivery::new(id, (destination.id, destination.name), content, now_ms)
         };
         Ok((planned, destination.kind, destination.settings))
     }
@@ -428,6 +479,35 @@ impl TestRunner {
                 settings,
             }),
         }
+    }
+}
+
+/// Gives the occurrence of a test an identity of its own, so that closing it at the receiver does
+/// not close what a real event opened there.
+fn set_apart(occurrence: &mut Occurrence, test: RecordId) {
+    let dimensions = &mut occurrence.dimensions;
+    dimensions.insert(TEST_DIMENSION.into(), test.to_string());
+    occurrence.event = EventId::derive(&occurrence.name, dimensions);
+    occurrence.status = Status::Open;
+    occurrence.close = None;
+    occurrence.acknowledged = false;
+}
+
+/// Returns the message that closes what a test opened.
+fn closing_delivery(opening: &Delivery, now_ms: i64) -> Delivery {
+    let mut content = opening.content.clone();
+    content.clear = true;
+    content.occurrence.status = Status::Closed;
+    content.occurrence.close = Some(Close {
+        at_ms: now_ms,
+        reason: CloseReason::Operator,
+    });
+    let destination = (opening.destination, opening.destination_name.clone());
+    let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
+    Delivery {
+        event: opening.event,
+        test: true,
+        ..Delivery::new(id, destination, content, now_ms)
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
                 destination_clause: it.destination.as_ref().map(Into::into),
             }),
             compress: webhook.compress,
+            test_effect: webhook.test_effect,
             plain_headers: plain_headers(&webhook.headers),
             headers: webhook.headers.into_iter().map(header).collect(),
             payload: webhook.payload,

@@ -17,7 +17,7 @@ use crate::{
     limits::RULE_NAMES_MAX,
     ops::{
         delivery::{DeliveryTally, Filter, WaitReason},
-        destination::{ExchangeTimes, RenderedTest, TestSubject},
+        destination::{CompletedTest, RenderedTest, SentTest, TestSubject},
         intake::check::check,
         page::PageRequest,
     },
@@ -177,12 +177,23 @@ pub fn test_subject(
     }
 }
 
-pub fn test_response(
-    delivery: &Delivery,
-    attempt: Attempt,
-    times: Option<ExchangeTimes>,
-) -> v1::TestDestinationResponse {
+pub fn test_response(test: CompletedTest) -> v1::TestDestinationResponse {
     v1::TestDestinationResponse {
+        lasting_effect: test.lasting_effect,
+        closing: test.closing.map(|it| Box::new(sent_test(it))),
+        ..sent_test(test.opening)
+    }
+}
+
+fn sent_test(sent: SentTest) -> v1::TestDestinationResponse {
+    let SentTest {
+        delivery,
+        attempt,
+        times,
+    } = sent;
+    v1::TestDestinationResponse {
+        lasting_effect: String::new(),
+        closing: None,
         outcome: attempt
             .outcome
             .map_or(v1::Outcome::Unspecified, outcome)
@@ -212,6 +223,7 @@ pub fn render_response(
         warnings: rendered.warnings,
         size_bytes: Some(bytes(rendered.size_bytes)),
         limit_bytes: rendered.limit_bytes.map(bytes),
+        lasting_effect: rendered.lasting_effect,
         route,
     }
 }

@@ -55,6 +55,7 @@ fn webhook(token: &str, signing: &str) -> Destination {
             values: BTreeMap::new(),
             expect: None,
             compress: false,
+            test_effect: String::new(),
             url: "https://example.com".into(),
             method: WebhookMethod::Post,
             headers: vec![Header {

@@ -132,6 +132,7 @@ pub fn destination(of: &str) -> Destination {
             values: BTreeMap::new(),
             expect: None,
             compress: false,
+            test_effect: String::new(),
             url: "https://example.org/".into(),
             method: WebhookMethod::Post,
             headers: Vec::new(),

@@ -178,6 +178,8 @@ pub struct Webhook {
     pub expect: Option<Box<Expect>>,
     /// Whether large bodies are compressed.
     pub compress: bool,
+    /// What a test leaves at the receiver, in the author's words; empty if the settings show it.
+    pub test_effect: String,
 }
 
 impl Webhook {

@@ -156,7 +156,8 @@ async fn resuming_a_failing_destination_flushes_its_queue() {
         assert_eq!(receiver.count(), 5, "the breaker is open");
         set(&reply, 200);
         if is_tested_first {
-            let (_, attempt, _) = world.tester().test(of_sample("hook")).await.unwrap();
+            let tested = world.tester().test(of_sample("hook")).await.unwrap();
+            let attempt = tested.opening.attempt;
             assert_eq!(attempt.outcome, Some(Outcome::Delivered));
             world.settled().await;
             assert_eq!(receiver.count(), 6, "a test sends no waiting message");

@@ -220,6 +220,7 @@ impl World {
                 values: BTreeMap::default(),
                 expect: None,
                 compress: false,
+                test_effect: String::new(),
                 url,
                 method: WebhookMethod::Post,
                 headers: Vec::new(),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::{net::TcpListener, sync::watch};
 
-use super::{Test, TestSubject, TestTarget, Tester};
+use super::{CompletedTest, SentTest, Test, TestSubject, TestTarget, Tester};
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
@@ -16,7 +16,7 @@ use crate::{
     domain::{
         Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
         IncomingEvent, Outcome, Secret, Severity, TemplateLanguage,
-        destination::{Header, HeaderValue, Slack, Webhook, WebhookMethod},
+        destination::{Header, HeaderValue, PagerDuty, Slack, Webhook, WebhookMethod},
     },
     error::Error,
     message::Links,
@@ -65,20 +65,30 @@ impl World {
             about,
             contact: None,
         };
-        let (delivery, attempt, _) = self.tester().test(test).await?;
+        let CompletedTest {
+            opening, closing, ..
+        } = self.tester().test(test).await?;
+        let SentTest {
+            delivery, attempt, ..
+        } = opening;
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
         let (stored, attempts) = deliveries.get(delivery.id).await?;
         assert_eq!(stored.state, delivery.state);
         assert_eq!(attempts, std::slice::from_ref(&attempt));
         let shown = format!("{attempt:?}");
         assert!(!shown.contains(CANARY), "a secret shows in {shown}");
-        Ok(Tested { delivery, attempt })
+        Ok(Tested {
+            delivery,
+            attempt,
+            closing,
+        })
     }
 }
 
 struct Tested {
     delivery: Delivery,
     attempt: crate::domain::Attempt,
+    closing: Option<SentTest>,
 }
 
 fn webhook(url: String) -> DestinationKind {
@@ -89,6 +99,7 @@ fn webhook(url: String) -> DestinationKind {
         values: std::collections::BTreeMap::default(),
         expect: None,
         compress: false,
+        test_effect: String::new(),
         url,
         method: WebhookMethod::Post,
         headers: vec![Header {
@@ -143,7 +154,12 @@ async fn every_response_maps_to_outcome_and_explanation() {
         let tested = world
             .test(draft(webhook(receiver.url("/"))), TestSubject::Sample)
             .await;
-        let Tested { delivery, attempt } = tested.unwrap();
+        let Tested {
+            delivery,
+            attempt,
+            closing,
+        } = tested.unwrap();
+        assert!(closing.is_none(), "{shown}");
         assert_eq!(attempt.outcome, Some(outcome), "{shown}");
         assert!(
             attempt.explanation.contains(said),
@@ -309,4 +325,68 @@ async fn abandoned_test_is_still_recorded() {
     });
     let [attempt] = ended.await.expect("it ends").try_into().unwrap();
     assert_eq!(attempt.outcome, Some(Outcome::Unknown));
+}
+
+/// Returns the action and the key of each request to PagerDuty.
+fn pagerduty_requests(receiver: &Receiver) -> Vec<(String, String)> {
+    let text = |it: &serde_json::Value| it.as_str().unwrap().to_owned();
+    let request = |body: &str| {
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        (text(&body["event_action"]), text(&body["dedup_key"]))
+    };
+    let received = receiver.received();
+    received.iter().map(|it| request(&it.body)).collect()
+}
+
+fn pagerduty() -> DestinationKind {
+    DestinationKind::PagerDuty(PagerDuty {
+        routing_key: Secret::new(CANARY),
+        ..PagerDuty::default()
+    })
+}
+
+#[tokio::test]
+async fn incident_opened_by_a_test_is_closed() {
+    let accepted = json!({"status": "success", "message": "ok", "dedup_key": "k"});
+    let receiver = Receiver::start(move |_| Reply::Answer(202, Vec::new(), accepted.to_string()));
+    let receiver = receiver.await;
+    let mut world = World::new();
+    world.config.providers.pagerduty = receiver.url("");
+    let subject = samples::event("db-7");
+    let real = subject.id();
+    let about = TestSubject::Incoming(Box::new(subject));
+    let tested = world.test(draft(pagerduty()), about).await.unwrap();
+    let closing = tested.closing.unwrap();
+    assert_eq!(closing.attempt.outcome, Some(Outcome::Delivered));
+    assert!(closing.delivery.test && closing.delivery.id != tested.delivery.id);
+    let requests = pagerduty_requests(&receiver);
+    let actions: Vec<_> = requests.iter().map(|it| it.0.as_str()).collect();
+    assert_eq!(actions, ["trigger", "resolve"]);
+    assert_eq!(requests[0].1, requests[1].1);
+    assert!(!requests[0].1.contains(&real.to_string()), "{requests:?}");
+    assert_eq!(samples::all::<Delivery>(&world.store).await.len(), 2);
+}
+
+#[tokio::test]
+async fn rejected_test_closes_nothing() {
+    let receiver = Receiver::start(|_| Reply::status(400)).await;
+    let mut world = World::new();
+    world.config.providers.pagerduty = receiver.url("");
+    let tested = world.test(draft(pagerduty()), TestSubject::Sample).await;
+    let tested = tested.unwrap();
+    assert_eq!(tested.attempt.outcome, Some(Outcome::Rejected));
+    assert!(tested.closing.is_none());
+    assert_eq!(receiver.count(), 1);
+}
+
+#[tokio::test]
+async fn rendering_declares_the_lasting_effect() {
+    let world = World::new();
+    for (kind, is_lasting) in [
+        (pagerduty(), true),
+        (webhook("https://example.com/".into()), false),
+    ] {
+        let rendered = world.tester().render(sample_test(kind)).await.unwrap();
+        assert_eq!(!rendered.lasting_effect.is_empty(), is_lasting);
+    }
 }

@@ -18,9 +18,10 @@ pub(super) struct WebhookExtras {
     pub(super) values: BTreeMap<String, ValueMap>,
     pub(super) expect: Option<Box<Expect>>,
     pub(super) compress: bool,
+    pub(super) test_effect: String,
 }
 
-record! { WebhookExtras { 1 auth, 2 on_clear, 3 values, 4 expect, 5 compress } }
+record! { WebhookExtras { 1 auth, 2 on_clear, 3 values, 4 expect, 5 compress, 6 test_effect } }
 
 record! { OnClear { 1 url, 2 method, 3 payload } }
 
