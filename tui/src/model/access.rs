@@ -90,6 +90,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Open if matches!(model.page.route, Route::List(kind) if !kind.has_page()) => {
                 false
             }
+            Action::Open if model.page.route == Route::OnCall => model.link_at_cursor().is_some(),
             Action::Columns => model.page.list.count > 0,
             Action::CopyAs => model.page.route != Route::Reference,
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {

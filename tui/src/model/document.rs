@@ -203,13 +203,20 @@ impl RenderContext for Model {
         let (token, word) = response::state(response);
         let who = response::responder(response);
         let words = match word {
-            // The column is narrow, so the schedule is omitted.
-            "paging" | "responded" if !who.is_empty() => {
-                who.split(" (").next().unwrap_or_default().to_owned()
-            }
+            "paging" | "responded" if !who.is_empty() => who,
             word => word.to_owned(),
         };
         Some(Cell::new(token, words))
+    }
+
+    fn response_cells(&self, response: &Object) -> [Cell; 2] {
+        let (token, now) = self.response_now(response);
+        let next = self.response_next(response);
+        [Cell::new(token, now), Cell::new(Token::Text, next)]
+    }
+
+    fn host(&self, object: &Object) -> String {
+        self.store.host(object, &self.host_field)
     }
 
     fn object(&self, kind: Kind, name: &str) -> Option<&Object> {

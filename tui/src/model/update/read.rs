@@ -31,8 +31,10 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Route::List(kind) => {
             resources(model, &[kind], effects);
-            if kind == Kind::Destination {
-                last_hour(model, effects);
+            match kind {
+                Kind::Destination => last_hour(model, effects),
+                Kind::Response => resources(model, &[Kind::Policy], effects),
+                _ => {}
             }
         }
         Route::Object(kind, name) => {
@@ -59,7 +61,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 /// The kinds that links and forms refer to.
 pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destination];
 
-const ON_CALL: [Kind; 2] = [Kind::Response, Kind::Schedule];
+const ON_CALL: [Kind; 3] = [Kind::Response, Kind::Schedule, Kind::Policy];
 
 /// Reads all resources of these kinds, unless they are already being read.
 pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
