@@ -81,7 +81,10 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                 matches!(model.page.inquiry(), Some(Inquiry::Mapping { .. }))
             }
             Action::NoiseBy => matches!(model.page.inquiry(), Some(Inquiry::Noise(_))),
-            Action::LongerTry => matches!(model.page.inquiry(), Some(Inquiry::Trigger { .. })),
+            Action::LongerTry => matches!(
+                model.page.inquiry(),
+                Some(Inquiry::Trigger { .. } | Inquiry::Handover { .. })
+            ),
             Action::AcknowledgeResponse | Action::AcknowledgeFor | Action::Escalate => {
                 model.target_name(Kind::Response).is_some()
             }

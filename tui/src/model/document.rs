@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod event;
 mod explain;
+mod handover;
 mod incident;
 mod insight;
 mod obligation;

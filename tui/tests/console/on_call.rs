@@ -211,6 +211,55 @@ async fn more_than_twenty_responses_are_grouped_by_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn handover_lists_what_the_next_shift_needs_and_is_copied_as_text() {
+    let real = paging().await;
+    let hour = jiff::SignedDuration::from_hours(1);
+    let end = jiff::Timestamp::now().checked_add(hour).unwrap();
+    let silence = json!({
+        "name": "db-3-0301",
+        "reason": "disk swap",
+        "filter": "host=db-3",
+        "span": {"endTime": end.to_string()},
+    });
+    create(&real, "Silence", "silence", &silence).await;
+    let mut console = real.console().await;
+    press(&mut console, "2").await;
+    until(&mut console, "db-1").await;
+    press(&mut console, "wordered a new disk<Enter>i").await;
+    press(&mut console, "<A-w>h").await;
+    until(&mut console, "ordered a new disk").await;
+    console.resize(120, 60);
+    let screen = press(&mut console, "").await;
+    for part in [
+        "nights",
+        "1: 0 closed, 1 still open",
+        "Still open  1",
+        "the disk of db-1 is full",
+        "db-3-0301",
+        "disk swap",
+        "Failing destinations",
+        "created rule page",
+    ] {
+        assert_shows(&screen, part);
+    }
+    let owned = screen
+        .lines()
+        .find(|line| line.contains("the disk of db-1 is full"));
+    assert_shows(owned.unwrap(), "admin");
+    press(&mut console, "y").await;
+    let copied = console.clipboard().last().unwrap().clone();
+    for part in [
+        "Handover",
+        "Still open  1",
+        "ordered a new disk",
+        "db-3-0301",
+    ] {
+        assert_shows(&copied, part);
+    }
+    assert!(!copied.contains("another time span"), "{copied}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn g_lists_its_keys_and_goes_to_a_screen() {
     let real = paging().await;
     let mut console = real.console().await;
