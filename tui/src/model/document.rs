@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod escalation;
 mod event;
 mod explain;
 mod handover;
@@ -69,14 +70,34 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
     Some((title, document))
 }
 
-pub(crate) fn form_result(form: &Form, columns: usize) -> Option<Document> {
+/// Returns the service's result for a form with its title; `None` if the form has none.
+pub(crate) fn form_result(
+    model: &Model,
+    form: &Form,
+    columns: usize,
+) -> Option<(&'static str, Document)> {
     let mut document = Document::new(columns);
-    match form.live.made.as_ref()? {
-        Ok(LivePreview::Messages(found)) => report::previews(&mut document, found),
+    let into = &mut document;
+    let title = match form.live.made.as_ref()? {
+        Ok(LivePreview::Messages(found)) => {
+            report::previews(into, found);
+            "Preview, with a sample event"
+        }
+        Ok(LivePreview::Shifts(found)) => {
+            shifts::preview(into, model, found);
+            "On call, next 30 days"
+        }
+        Ok(LivePreview::Notices(found)) => {
+            escalation::preview(into, found);
+            "Who would be paged for a critical event now"
+        }
         Ok(LivePreview::Matching(_) | LivePreview::Request(_)) => return None,
-        Err(failure) => document.failure(failure),
-    }
-    Some(document)
+        Err(failure) => {
+            document.failure(failure);
+            "Preview"
+        }
+    };
+    Some((title, document))
 }
 
 pub(crate) fn bench(model: &Model, form: &Form, columns: usize) -> [Document; 2] {
@@ -242,7 +263,7 @@ fn age(ms: i64) -> String {
 }
 
 impl Model {
-    fn zoned(&self, ms: i64) -> Option<Zoned> {
+    pub(crate) fn zoned(&self, ms: i64) -> Option<Zoned> {
         let at = Timestamp::from_millisecond(ms).ok()?;
         Some(at.to_zoned(self.zone.clone()))
     }

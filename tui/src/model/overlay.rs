@@ -8,7 +8,7 @@ use super::{
 };
 use serde_json::Value;
 
-use crate::{client::Call, data::Object, theme::Token};
+use crate::{client::Call, data::Object, kind::line_format::LineFormat, theme::Token};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Overlay {
@@ -182,11 +182,26 @@ pub(crate) struct Pick {
     pub(crate) title: String,
     pub(crate) items: Vec<String>,
     pub(crate) chosen: Vec<String>,
-    /// The event of each item, if an event is picked; empty for the sample.
-    pub(crate) events: Option<Vec<String>>,
-    pub(crate) is_of_columns: bool,
+    /// The value of each item, if a single one is picked.
+    pub(crate) values: Option<Vec<String>>,
+    pub(crate) then: PickPurpose,
     pub(crate) needle: TextField,
     pub(crate) cursor: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PickPurpose {
+    /// Names for the focused field of the form.
+    Names,
+    Columns,
+    /// An event for a test; the value is its id, empty for the sample.
+    Event,
+    /// Names for a new line of the focused field.
+    Line(LineFormat),
+    /// The wait after a step with these targets.
+    Wait(String),
+    /// The hand-offs of a layer with these contacts.
+    HandOff(String),
 }
 
 impl Pick {
@@ -198,17 +213,17 @@ impl Pick {
             .collect()
     }
 
-    /// Returns the event under the cursor; else the text typed, which may be an id.
-    pub(crate) fn event(&self) -> Option<String> {
-        let events = self.events.as_ref()?;
+    /// Returns the value under the cursor; else the text typed. `None` if several are picked.
+    pub(crate) fn value(&self) -> Option<String> {
+        let values = self.values.as_ref()?;
         let item = self.matching_items().get(self.cursor).copied();
         let at = item.and_then(|item| {
             self.items
                 .iter()
                 .position(|other| std::ptr::eq(other, item))
         });
-        let event = at.and_then(|at| events.get(at)).cloned();
-        Some(event.unwrap_or_else(|| self.needle.text().trim().to_owned()))
+        let value = at.and_then(|at| values.get(at)).cloned();
+        Some(value.unwrap_or_else(|| self.needle.text().trim().to_owned()))
     }
 
     pub(crate) fn toggle(&mut self) {

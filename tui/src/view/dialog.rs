@@ -8,7 +8,7 @@ use crate::{
     model::{
         Model,
         bulk::{Bulk, Stage},
-        overlay::{Clash, ClashChoice, Confirm, Menu, Pick, Prompt},
+        overlay::{Clash, ClashChoice, Confirm, Menu, Pick, PickPurpose, Prompt},
         silencing::{LENGTHS, SilenceChoice},
     },
     text,
@@ -177,7 +177,7 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
 
 pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     let items = pick.matching_items();
-    let width = if pick.events.is_some() { 76 } else { 60 };
+    let width = if pick.values.is_some() { 76 } else { 60 };
     let width = area.width.saturating_sub(4).min(width);
     let height = rows(pick.items.len().max(1))
         .saturating_add(5)
@@ -198,15 +198,17 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     if items.is_empty() {
         let words = if pick.items.is_empty() {
             "nothing is stored yet"
-        } else if pick.events.is_some() {
+        } else if pick.then == PickPurpose::Event {
             "not listed; Enter uses it as an id"
+        } else if pick.values.is_some() {
+            "not listed; Enter uses what is typed"
         } else {
             "nothing found"
         };
         pen.put(inside.x, inside.y + 1, cells, Token::Dim, words);
     }
     for ((index, name), y) in items.iter().enumerate().skip(top).zip(inside.y + 1..foot) {
-        let mark = match &pick.events {
+        let mark = match &pick.values {
             Some(_) => "",
             None if pick.chosen.contains(name) => "[x] ",
             None => "[ ] ",
@@ -216,7 +218,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
             pen.row(inside, y, Token::Selected);
         }
     }
-    let words = match &pick.events {
+    let words = match &pick.values {
         Some(_) => "Enter accepts · Esc cancels",
         None => "Space selects · Enter accepts · Esc cancels",
     };

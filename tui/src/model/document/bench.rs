@@ -33,7 +33,7 @@ pub(super) fn request(into: &mut Document, form: &Form) {
                 transcript::request(into, request);
             }
         }
-        Some(Ok(LivePreview::Messages(_) | LivePreview::Matching(_))) => {}
+        Some(Ok(_)) => {}
     }
 }
 

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Value, json};
 
-use super::{call, completion, confirm, navigate, read, report};
+use super::{call, completion, confirm, line_picks, navigate, read, report};
 use crate::{
     client::{CallResult, Ticket, resources},
     data::{FailureKind, Kind, Object},
@@ -16,7 +16,7 @@ use crate::{
         form::{Form, Input, curl},
         inquiry::Inquiry,
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay, Pick},
+        overlay::{Confirm, Consequence, Overlay, Pick, PickPurpose},
         page::{Content, Page},
         reply_purpose::{PendingSave, ReplyPurpose},
         write::TextEdit,
@@ -143,6 +143,9 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
         return;
     }
     if key.code == KeyCode::Right && completion::complete(model) {
+        return;
+    }
+    if key.code == KeyCode::Enter && line_picks::open(model) {
         return;
     }
     let now_ms = model.now_ms;
@@ -455,8 +458,8 @@ fn pick(model: &mut Model) {
         title: form.spec().label.to_owned(),
         items,
         chosen: chosen.clone(),
-        events: None,
-        is_of_columns: false,
+        values: None,
+        then: PickPurpose::Names,
         needle: TextField::default(),
         cursor: 0,
     }));

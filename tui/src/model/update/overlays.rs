@@ -3,8 +3,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    bulk, clash, confirm, copy, events, execute::execute, forms, heartbeats, navigate, on_call,
-    report, screen, silencing, views,
+    bulk, clash, confirm, copy, events, execute::execute, forms, heartbeats, line_picks, navigate,
+    on_call, report, screen, silencing, views,
 };
 use crate::{
     model::{
@@ -14,7 +14,7 @@ use crate::{
         message::Effect,
         overlay::{
             Clash, ClashChoice, Confirm, Consequence, Menu, MenuAction, Overlay, Palette,
-            PaletteTarget, Pick, Prompt, PromptPurpose,
+            PaletteTarget, Pick, PickPurpose, Prompt, PromptPurpose,
         },
     },
     theme::Token,
@@ -190,13 +190,17 @@ fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &m
     match key.code {
         KeyCode::Esc => return,
         KeyCode::Enter => {
-            return match pick.event() {
-                Some(event) => report::with_event(model, &event, effects),
-                None if pick.is_of_columns => screen::set_columns(model, pick.chosen),
-                None => forms::apply_pick(model, pick.chosen),
+            let value = pick.value().unwrap_or_default();
+            return match pick.then {
+                PickPurpose::Event => report::with_event(model, &value, effects),
+                PickPurpose::Columns => screen::set_columns(model, pick.chosen),
+                PickPurpose::Names => forms::apply_pick(model, pick.chosen),
+                PickPurpose::Line(format) => line_picks::chosen(model, format, &pick.chosen),
+                PickPurpose::Wait(targets) => line_picks::write_step(model, &targets, &value),
+                PickPurpose::HandOff(names) => line_picks::write_layer(model, &names, &value),
             };
         }
-        KeyCode::Char(' ') | KeyCode::Tab if pick.events.is_none() => pick.toggle(),
+        KeyCode::Char(' ') | KeyCode::Tab if pick.values.is_none() => pick.toggle(),
         KeyCode::Down => pick.cursor += 1,
         KeyCode::Up => pick.cursor = pick.cursor.saturating_sub(1),
         _ => {

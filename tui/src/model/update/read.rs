@@ -48,7 +48,16 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             resources(model, kind::spec(kind).beside, effects);
             shifts(model, name, effects);
         }
-        Route::Form => resources(model, &JOINED, effects),
+        Route::Form => {
+            resources(model, &JOINED, effects);
+            let named: &[Kind] = match model.page.form().map(|form| form.kind) {
+                Some(Kind::Schedule) => &[Kind::Contact],
+                Some(Kind::Policy) => &[Kind::Contact, Kind::Schedule],
+                Some(Kind::Rule) => &[Kind::Policy],
+                _ => &[],
+            };
+            resources(model, named, effects);
+        }
         Route::Deliveries => {
             deliveries(model, effects);
             count_deliveries(model, effects);
