@@ -6,6 +6,7 @@ mod contact;
 mod delivery;
 pub(crate) mod destination;
 mod event;
+pub(crate) mod event_cell;
 mod field;
 mod group;
 mod grouped;
@@ -28,6 +29,7 @@ mod view;
 pub(crate) use self::{
     delivery::COLUMNS as DELIVERIES,
     event::COLUMNS as EVENTS,
+    event_cell::EventCell,
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,
     heartbeat::expectation_words,

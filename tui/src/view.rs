@@ -29,6 +29,9 @@ use crate::{
 };
 
 const SMALLEST: (u16, u16) = (40, 8);
+/// Rows of a form with its preview below it, and the minimum rows of the preview.
+const FORM_ROWS: u16 = 11;
+const PREVIEW_ROWS: u16 = 6;
 
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
@@ -97,14 +100,22 @@ fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     if form.kind == Kind::Destination {
         return bench::draw(model, form, pen, area);
     }
-    let columns = [Constraint::Fill(3), Constraint::Fill(2)];
-    let [left, right] = Layout::horizontal(columns).areas(area);
-    let space = usize::from(right.width.saturating_sub(4));
-    let made = model::document::form_result(form, space);
-    match made.filter(|_| area.width >= limits::FORM_SPLIT_COLUMNS) {
-        Some(made) => {
-            form::draw(model, form, pen, left);
-            panel("Preview, with a sample event", &made, pen, right);
+    let is_wide = area.width >= limits::FORM_SPLIT_COLUMNS;
+    // Schedules and policies have few fields, which leaves room below them.
+    let is_below = matches!(form.kind, Kind::Schedule | Kind::Policy);
+    let parts = if is_wide {
+        Layout::horizontal([Constraint::Fill(3), Constraint::Fill(2)])
+    } else {
+        Layout::vertical([Constraint::Length(FORM_ROWS), Constraint::Fill(1)])
+    };
+    let [fields, beside] = parts.areas(area);
+    let space = usize::from(beside.width.saturating_sub(4));
+    let made = model::document::form_result(model, form, space);
+    let fits = is_wide || is_below && beside.height >= PREVIEW_ROWS;
+    match made.filter(|_| fits) {
+        Some((title, made)) => {
+            form::draw(model, form, pen, fields);
+            panel(title, &made, pen, beside);
         }
         None => form::draw(model, form, pen, area),
     }

@@ -44,8 +44,6 @@ use crate::{
 const POINTS_MAX: usize = 32;
 /// Maximum number of evaluations: definitions times decisions.
 const EVALUATIONS_MAX: usize = 50_000;
-/// Maximum number of deliveries per explanation for which the preceding deliveries are counted.
-const WAITS_SCANNED_MAX: usize = 20;
 /// Rules explained before yielding to other tasks.
 const RULES_AT_ONCE: usize = 50;
 /// Maximum time for which an edit may have been in progress before a decision that missed it.

@@ -69,6 +69,25 @@ impl EventFilter {
     }
 }
 
+/// Searches the occurrences seen since a time, the newest opened first.
+pub(crate) fn seen_since(start_ms: i64) -> Call {
+    let newest_first = EventFilter {
+        order: EventOrder {
+            by: EventKey::Start,
+            ascending: false,
+        },
+        ..EventFilter::default()
+    };
+    let mut request = newest_first.page(String::new(), limits::EVENT_PAGE);
+    if let Some(query) = &mut request.query {
+        query.time_range = Some(v1::TimeRange {
+            start: Some(start_ms),
+            end: None,
+        });
+    }
+    Call::from_request(QUERIES, &request).with_long_timeout()
+}
+
 /// Returns the sort order of a request; empty for the service's default.
 fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
     if order == EventOrder::default() {

@@ -36,6 +36,7 @@ pub(crate) enum Action {
     ToggleSplit,
     GoOverview,
     GoOnCall,
+    Handover,
     GoEvents,
     GoDeliveries,
     GoReference,

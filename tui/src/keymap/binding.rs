@@ -8,6 +8,7 @@ use super::{
     ACTIONS,
     actions::{Action, ActionPlace, Entry},
     available, chord,
+    table::EXCEPTIONS,
 };
 
 pub(crate) type Keys = Vec<KeyEvent>;
@@ -74,9 +75,15 @@ impl Keymap {
             .find_map(|place| self.in_place.get(&(entry.action, *place)));
         let keys = near.or_else(|| self.everywhere.get(&entry.action));
         let typing = places.contains(&ActionPlace::Form);
+        let mut exceptions = EXCEPTIONS.iter();
+        let exception = exceptions
+            .find(|(action, place, _)| *action == entry.action && places.contains(place))
+            .filter(|_| near.is_none())
+            .map(|(_, _, code)| *code);
         keys.into_iter()
             .flatten()
             .filter(move |keys| !(typing && chord::is_text_input(keys[0])))
+            .filter(move |keys| !(keys.len() == 1 && Some(keys[0].code) == exception))
             .map(Vec::as_slice)
     }
 

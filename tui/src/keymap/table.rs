@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use crossterm::event::KeyCode;
+
 use super::actions::{Action, ActionPlace, Entry, Lines, Requirement};
 use crate::data::{Kind, Role};
 
@@ -25,6 +27,10 @@ fn pages_with_links() -> Vec<ActionPlace> {
     let overview = std::iter::once(ActionPlace::Overview);
     overview.chain(pages).chain(others).collect()
 }
+
+/// Keys that have another meaning in one place: on the on-call screen, `h` is handover.
+pub(super) const EXCEPTIONS: [(Action, ActionPlace, KeyCode); 1] =
+    [(Action::Back, ActionPlace::OnCall, KeyCode::Char('h'))];
 
 const ANYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere];
 const MOVING: &[ActionPlace] = &[ActionPlace::List, ActionPlace::Document];
@@ -209,7 +215,7 @@ actions! {
     TestContact ["t"] in &[ActionPlace::Many(Kind::Contact), ActionPlace::One(Kind::Contact)], OPERATE, 11
         "test": "Send a test message through each method of the contact";
     LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
-        "longer": "Test on 7 days, 30 days, everything stored, or 24 h";
+        "longer": "Test a trigger, or show a handover, for another time span";
     NoiseBy ["B"] in &[ActionPlace::Report], VIEW, 11
         "count by": "Count noise by rule, trigger, destination, event name or contact";
     PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
@@ -306,6 +312,8 @@ actions! {
         "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
     GoOnCall ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
         "on call": "Go to On call: who is on call, and pending responses";
+    Handover ["h"] in &[ActionPlace::OnCall], VIEW, 15
+        "handover": "Show what the next shift needs to know";
     Go(Response) ["gR", "<A-1>"] in ANYWHERE, Requirement::None, 0
         "responses": "Go to Responses: who is paged, and the next step";
     Go(Schedule) ["gS", "<A-4>"] in ANYWHERE, Requirement::None, 0

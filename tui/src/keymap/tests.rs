@@ -97,6 +97,26 @@ fn configured_keys_and_sequences_replace_the_defaults() {
 }
 
 #[test]
+fn h_is_handover_on_call_and_back_elsewhere_unless_back_is_rebound() {
+    let default = Keymap::default();
+    let on_call = |keymap: &Keymap, keys| action(keymap, keys, ActionPlace::OnCall);
+    assert_eq!(on_call(&default, "h"), Some(Action::Handover));
+    assert_eq!(on_call(&default, "<Left>"), Some(Action::Back));
+    assert_eq!(
+        action(&default, "h", ActionPlace::Events),
+        Some(Action::Back)
+    );
+    let rebound = Keymap::new(&[setting(None, "back", &["b"])]);
+    let problems = rebound.unwrap_err();
+    assert!(problems[0].to_string().contains("group_by"), "{problems:?}");
+    let rebound = Keymap::new(&[setting(None, "back", &["\\"])]).unwrap();
+    assert_eq!(on_call(&rebound, "\\"), Some(Action::Back));
+    assert_eq!(on_call(&rebound, "<Left>"), None);
+    let same = Keymap::new(&[setting(None, "back", &["h", "esc"])]).unwrap();
+    assert_eq!(on_call(&same, "h"), Some(Action::Handover));
+}
+
+#[test]
 fn global_action_can_be_rebound_in_one_place() {
     let settings = [setting(Some("clients"), "copy", &["B"])];
     let keymap = Keymap::new(&settings).unwrap();

@@ -3,9 +3,9 @@
 use bellwether_proto::{json, v1};
 use serde_json::Value;
 
-use super::{Cell, Column, Key, KindSpec, RenderContext};
+use super::{Cell, Column, EventCell, Key, KindSpec, RenderContext, event_cell};
 use crate::{
-    data::{Kind, Named, Object, Role, Severity, millis},
+    data::{Kind, Object, Role, millis},
     document::{Document, Link, span},
     route::Route,
     theme::Token,
@@ -30,30 +30,25 @@ pub(super) const SPEC: KindSpec = KindSpec {
     output: &[],
     role: Role::Operator,
     columns: &[
-        Column::new("Due", 16, 0, 0, |around, it: &Object| {
+        Column::new("Due", 8, 0, 0, |around, it: &Object| {
             match it.timestamp_ms("dueTime") {
-                Some(due) => Cell::time(around, Some(due)),
-                None => Cell::new(Token::Dim, "no end time"),
+                Some(due) => Cell::short_time(around, Some(due)),
+                None => Cell::new(Token::Dim, "no end"),
             }
         })
         .by(|it| Key::Number(it.timestamp_ms("dueTime").unwrap_or(i64::MAX))),
-        Column::new("Severity", 8, 0, 2, |_, it: &Object| {
-            let severity = severity(it);
-            Cell::new(severity, severity.label())
-        })
-        .sort_descending(|it| Key::Number(severity(it) as i64)),
-        Column::new("Event", 18, 3, 0, |_, it: &Object| {
-            Cell::new(Token::Text, format_summary(it))
-        })
-        .by(|it| Key::Text(format_summary(it))),
-        Column::new("Rule", 12, 1, 1, |_, it: &Object| {
+        event_cell::SEVERITY,
+        event_cell::EVENT,
+        event_cell::EVENT_HOST,
+        event_cell::SUMMARY,
+        Column::new("Rule", 12, 0, 3, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
         .by(|it| Key::Text(it.text("ruleName").to_owned())),
-        Column::new("Held by", 18, 2, 0, |_, it: &Object| {
+        Column::new("Held by", 17, 1, 1, |_, it: &Object| {
             Cell::new(Token::Warning, format_holders(it))
         }),
-        Column::new("To", 10, 1, 3, |_, it: &Object| {
+        Column::new("To", 10, 0, 4, |_, it: &Object| {
             let names: Vec<&str> = it.texts("destinationNames").collect();
             Cell::new(Token::Dim, names.join(", "))
         }),
@@ -61,7 +56,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| {
         let names = it.texts("destinationNames");
         names
-            .chain([subject(it), it.text("ruleName"), it.text("eventName")])
+            .chain([it.text("summary"), it.text("ruleName")])
             .collect()
     },
     fields: &[],
@@ -71,25 +66,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
         are listed\nhere, in the order of their next evaluation.",
     beside: &[],
 };
-
-fn severity(pending: &Object) -> Severity {
-    Severity::from_str_name(pending.text("severity")).unwrap_or_default()
-}
-
-fn subject(pending: &Object) -> &str {
-    match pending.text("summary") {
-        "" => pending.text("eventName"),
-        summary => summary,
-    }
-}
-
-/// Returns the summary; for a digest, also the number of messages.
-fn format_summary(pending: &Object) -> String {
-    match pending.number("messageCount") {
-        Some(count) if count > 1 => format!("{count} messages: {}", subject(pending)),
-        _ => subject(pending).to_owned(),
-    }
-}
 
 fn holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
     let all = pending.at("holds").and_then(Value::as_array);
@@ -150,19 +126,13 @@ pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String
 }
 
 fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
-    let severity = severity(pending);
     let occurrence = match pending.text("deliveryId") {
         "" => Route::Event(pending.text("occurrenceId").to_owned()),
         delivery => Route::Delivery(delivery.to_owned()),
     };
     let occurrence = Link::Go(occurrence);
-    into.linked_line(
-        vec![
-            span(severity.into(), &format!("{} ", severity.label())),
-            span(Token::Link, &format_summary(pending)),
-        ],
-        occurrence,
-    );
+    let cells = into.columns.saturating_sub(2);
+    into.linked_line(EventCell::of(around, pending).spans(cells), occurrence);
     let rule = pending.text("ruleName");
     if !rule.is_empty() {
         let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::{Cell, Column, Key, KindSpec, RenderContext, shared};
+use super::{Cell, Column, EventCell, Key, KindSpec, RenderContext, event_cell, shared};
 use crate::{
-    data::{Kind, Named, Object, Role, Severity},
+    data::{Kind, Object, Role},
     document::{Document, Link, label, span},
     route::Route,
     theme::Token,
@@ -25,34 +25,32 @@ pub(super) const SPEC: KindSpec = KindSpec {
     output: &[],
     role: Role::Operator,
     columns: &[
-        Column::new("State", 12, 0, 0, |_, it: &Object| {
+        Column::new("State", 10, 0, 0, |_, it: &Object| {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Number(rank(it) * 10 - severity(it) as i64)),
-        Column::new("Severity", 8, 0, 2, |_, it: &Object| {
-            let severity = severity(it);
-            Cell::new(severity, severity.label())
+        .by(|it| Key::Number(rank(it) * 10 - event_cell::severity(it) as i64)),
+        event_cell::SEVERITY,
+        event_cell::EVENT,
+        event_cell::EVENT_HOST,
+        event_cell::SUMMARY,
+        Column::new("Open for", 8, 0, 3, |around, it: &Object| {
+            let begin = it.timestamp_ms("beginTime");
+            let since = begin.map_or_else(String::new, |ms| around.since(ms));
+            Cell::new(Token::Dim, since)
         })
-        .sort_descending(|it| Key::Number(severity(it) as i64)),
-        Column::new("Event", 18, 3, 0, |_, it: &Object| {
-            Cell::new(Token::Text, subject(it))
-        })
-        .by(|it| Key::Text(subject(it).to_owned())),
-        Column::new("Who", 16, 2, 0, |_, it: &Object| {
-            Cell::new(Token::Text, responder(it))
+        .right_align()
+        .sort_descending(|it| Key::Number(-it.timestamp_ms("beginTime").unwrap_or(i64::MAX))),
+        Column::new("Now", 14, 3, 0, |around, it: &Object| {
+            let [now, _] = around.response_cells(it);
+            now
         }),
-        Column::new("Step", 8, 0, 1, |_, it: &Object| {
-            Cell::new(Token::Text, step(it))
-        }),
-        Column::new("Next step", 16, 0, 1, |around, it: &Object| {
-            match it.timestamp_ms("nextStepTime") {
-                Some(ms) => Cell::time(around, Some(ms)),
-                None => Cell::new(Token::Dim, "none"),
-            }
+        Column::new("Next", 16, 3, 1, |around, it: &Object| {
+            let [_, next] = around.response_cells(it);
+            next
         })
         .by(|it| Key::Number(it.timestamp_ms("nextStepTime").unwrap_or(i64::MAX))),
-        Column::new("Policy", 12, 1, 3, |_, it: &Object| {
+        Column::new("Policy", 12, 1, 4, |_, it: &Object| {
             Cell::new(Token::Dim, it.text("policyName"))
         }),
     ],
@@ -71,19 +69,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     empty: "No one is paged.\n\n\
         An event whose rule has an escalation policy is listed here until it is closed: who was \
         notified, who\nresponded, and when the next step is due.",
-    beside: &[],
+    beside: &[Kind::Policy],
 };
-
-pub(crate) fn severity(response: &Object) -> Severity {
-    Severity::from_str_name(response.text("severity")).unwrap_or_default()
-}
-
-pub(crate) fn subject(response: &Object) -> &str {
-    match response.text("summary") {
-        "" => response.text("eventName"),
-        summary => summary,
-    }
-}
 
 pub(crate) fn state(response: &Object) -> (Token, &'static str) {
     match response.text("state") {
@@ -99,7 +86,11 @@ pub(crate) fn state(response: &Object) -> (Token, &'static str) {
 /// Returns the sort key by urgency: unanswered first, then by severity, then by the next step.
 pub(crate) fn urgency(response: &Object) -> (i64, Reverse<i64>, i64) {
     let next = response.timestamp_ms("nextStepTime").unwrap_or(i64::MAX);
-    (rank(response), Reverse(severity(response) as i64), next)
+    (
+        rank(response),
+        Reverse(event_cell::severity(response) as i64),
+        next,
+    )
 }
 
 fn rank(response: &Object) -> i64 {
@@ -109,14 +100,6 @@ fn rank(response: &Object) -> i64 {
         "held" => 2,
         "responded" => 3,
         _ => 4,
-    }
-}
-
-fn step(response: &Object) -> String {
-    let (step, count) = step_number(response);
-    match round(response) {
-        (round, rounds @ 2..) => format!("{step}/{count} ·{round}/{rounds}"),
-        _ => format!("{step}/{count}"),
     }
 }
 
@@ -136,14 +119,131 @@ pub(crate) fn round(response: &Object) -> (i64, i64) {
     ((count - number("roundsLeft")).max(1), count)
 }
 
-/// Returns the contact that acknowledged the response, else the contact notified last.
-pub(crate) fn responder(response: &Object) -> String {
-    let by = response.text("acknowledgedBy");
-    if !by.is_empty() {
-        return by.to_owned();
+/// A person or destination notified in the latest round and step, with the state of the message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    pub(crate) name: String,
+    pub(crate) progress: Progress,
+    /// The reason for a failure, or for a wait.
+    pub(crate) cause: String,
+    pub(crate) next_attempt_ms: Option<i64>,
+}
+
+/// Progress of the messages to a person, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Progress {
+    Sent,
+    Waiting,
+    Recorded,
+    Failed,
+    Unknown,
+}
+
+impl Progress {
+    fn of(state: &str) -> Self {
+        match state {
+            "DELIVERED" => Self::Sent,
+            "PENDING" | "LEASED" | "RETRY" => Self::Waiting,
+            "SHADOWED" | "FOLDED" => Self::Recorded,
+            "DEAD" | "CANCELLED" => Self::Failed,
+            _ => Self::Unknown,
+        }
     }
-    let last = notified_receivers(response).last();
-    last.map(receiver).unwrap_or_default()
+
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Self::Sent => "✓",
+            Self::Waiting => "◐",
+            Self::Recorded => "○",
+            Self::Failed => "✗",
+            Self::Unknown => "",
+        }
+    }
+}
+
+/// Returns everyone notified in the latest round and step. A person with several methods has the
+/// best of their states.
+pub(crate) fn reached(response: &Object) -> Vec<Reached> {
+    let mut found: Vec<Reached> = Vec::new();
+    let stated = response.at("current").and_then(Value::as_array);
+    let receivers: Vec<&Value> = match stated.filter(|all| !all.is_empty()) {
+        Some(all) => all.iter().collect(),
+        None => latest(response),
+    };
+    for one in receivers {
+        let text = |field: &str| one[field].as_str().unwrap_or_default();
+        let new = Reached {
+            name: name(one).to_owned(),
+            progress: Progress::of(text("state")),
+            cause: text("cause").to_owned(),
+            next_attempt_ms: shared::timestamp_ms(one, "nextAttemptTime"),
+        };
+        match found.iter_mut().find(|known| known.name == new.name) {
+            Some(known) if new.progress < known.progress => *known = new,
+            Some(_) => {}
+            None => found.push(new),
+        }
+    }
+    found
+}
+
+/// Returns the receivers notified in the latest round and step, from all that were notified.
+fn latest(response: &Object) -> Vec<&Value> {
+    let number = |one: &Value, field: &str| one[field].as_i64().unwrap_or_default();
+    // The fallback after all rounds is step 0.
+    let place = |one: &Value| match number(one, "step") {
+        0 => (number(one, "round"), i64::MAX),
+        step => (number(one, "round"), step),
+    };
+    let last = notified_receivers(response).map(place).max();
+    let all = notified_receivers(response);
+    all.filter(|one| Some(place(one)) == last).collect()
+}
+
+/// Returns the names of the receivers of the next step, each once; empty if they are not known.
+pub(crate) fn next_names(response: &Object) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let all = response.at("next").and_then(Value::as_array);
+    for one in all.into_iter().flatten() {
+        let name = match (name(one), one["scheduleName"].as_str()) {
+            ("", Some(schedule)) => format!("no one ({schedule})"),
+            (name, _) => name.to_owned(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn name(receiver: &Value) -> &str {
+    let text = |field: &str| receiver[field].as_str().unwrap_or_default();
+    match text("contactName") {
+        "" => text("destinationName"),
+        contact => contact,
+    }
+}
+
+/// Returns the contact that acknowledged the response, else everyone notified last.
+pub(crate) fn responder(response: &Object) -> String {
+    match response.text("acknowledgedBy") {
+        "" => {
+            let reached = reached(response).into_iter();
+            reached.map(|it| it.name).collect::<Vec<_>>().join(", ")
+        }
+        by => by.strip_prefix("contact:").unwrap_or(by).to_owned(),
+    }
+}
+
+/// Returns everyone whom a response concerns: who was notified, who is next, and who acknowledged.
+pub(crate) fn people(response: &Object) -> Vec<String> {
+    let by = response.text("acknowledgedBy");
+    let by = by.strip_prefix("contact:").unwrap_or(by).to_owned();
+    let notified = notified_receivers(response).map(|it| name(it).to_owned());
+    let reached = reached(response).into_iter().map(|it| it.name);
+    let next = next_names(response).into_iter();
+    let all = notified.chain(reached).chain(next).chain([by]);
+    all.filter(|it| !it.is_empty()).collect()
 }
 
 pub(crate) fn notified_receivers(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
@@ -161,16 +261,16 @@ fn receiver(notified: &Value) -> String {
 }
 
 fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) {
-    let severity = severity(response);
+    let cells = into.columns.saturating_sub(2);
     into.linked_line(
-        vec![
-            span(severity.into(), &format!("{} ", severity.label())),
-            span(Token::Link, subject(response)),
-        ],
+        EventCell::of(around, response).spans(cells),
         Link::Go(Route::Event(response.text("occurrenceId").to_owned())),
     );
     let (token, word) = state(response);
     into.line(vec![label("state"), span(token, word)]);
+    let [now, next] = around.response_cells(response);
+    into.field("now", now.token, &now.text);
+    into.field("next", next.token, &next.text);
     for (label, kind, path) in [
         ("rule", Kind::Rule, "ruleName"),
         ("policy", Kind::Policy, "policyName"),
@@ -216,30 +316,81 @@ mod tests {
 
     use super::*;
 
+    fn response(json: Value) -> Object {
+        Object {
+            kind: Kind::Response,
+            json,
+        }
+    }
+
     #[test]
     fn rounds_are_counted_from_the_last_start() {
         for (round, step, rounds, left, is_unanswered, expected) in [
-            (1, 1, 1, 0, false, "1/2"),
-            (1, 2, 2, 1, false, "2/2 ·1/2"),
-            (2, 1, 2, 0, false, "1/2 ·2/2"),
-            (2, 0, 2, 0, true, "2/2 ·2/2"),
+            (1, 1, 1, 0, false, (1, 1, 1)),
+            (1, 2, 2, 1, false, (2, 1, 2)),
+            (2, 1, 2, 0, false, (1, 2, 2)),
+            (2, 0, 2, 0, true, (2, 2, 2)),
             // Begun again after an acknowledgement, or for a higher severity.
-            (3, 1, 2, 1, false, "1/2 ·1/2"),
-            (7, 2, 2, 0, false, "2/2 ·2/2"),
+            (3, 1, 2, 1, false, (1, 1, 2)),
+            (7, 2, 2, 0, false, (2, 2, 2)),
             // A service of an earlier version does not state rounds.
-            (3, 1, 0, 0, false, "1/2"),
+            (3, 1, 0, 0, false, (1, 1, 1)),
         ] {
-            let json = json!({
+            let object = response(json!({
                 "round": round,
                 "step": step,
                 "stepCount": 2,
                 "roundCount": rounds,
                 "roundsLeft": left,
                 "unanswered": is_unanswered,
-            });
-            let kind = Kind::Response;
-            let object = Object { kind, json };
-            assert_eq!(super::step(&object), expected, "round {round}");
+            }));
+            let (own, rounds) = super::round(&object);
+            let found = (step_number(&object).0, own, rounds);
+            assert_eq!(found, expected, "round {round}");
         }
+    }
+
+    #[test]
+    fn everyone_in_the_latest_step_is_reached() {
+        let to = |name: &str, round: i32, step: i32| json!({"contactName": name, "destinationName": "push", "round": round, "step": step});
+        let names = |notified: Value| {
+            let reached = reached(&response(json!({"notified": notified})));
+            let names = reached.into_iter().map(|it| it.name);
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            names(json!([to("ana", 1, 1), to("cleo", 1, 1)])),
+            "ana cleo"
+        );
+        let two = json!([to("ana", 1, 1), to("ben", 1, 2), to("cleo", 1, 2)]);
+        assert_eq!(names(two), "ben cleo");
+        assert_eq!(names(json!([to("ana", 1, 2), to("ben", 2, 1)])), "ben");
+        let fallback = json!({"destinationName": "mail", "round": 2, "step": 0});
+        assert_eq!(names(json!([to("ben", 2, 2), fallback])), "mail");
+    }
+
+    #[test]
+    fn reached_people_have_the_best_state_of_their_methods() {
+        let method = |name: &str, state: &str, cause: &str| json!({"contactName": name, "state": state, "cause": cause});
+        let found = reached(&response(json!({
+            "current": [
+                method("ana", "DEAD", "401"),
+                method("ana", "DELIVERED", ""),
+                method("cleo", "DEAD", "refused"),
+                method("cleo", "RETRY", "timeout"),
+                method("ben", "DEAD", "401"),
+            ],
+            "notified": [{"contactName": "dan", "round": 9, "step": 1}],
+        })));
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.name.as_str(), it.progress.sign(), it.cause.as_str()))
+            .collect();
+        let expected = [
+            ("ana", "✓", ""),
+            ("cleo", "◐", "timeout"),
+            ("ben", "✗", "401"),
+        ];
+        assert_eq!(found, expected);
     }
 }

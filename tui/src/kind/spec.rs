@@ -52,6 +52,10 @@ pub(crate) trait RenderContext {
     fn expand_keys(&self, sentence: &str) -> String;
     /// Returns the contact that responds to an occurrence; `None` if the occurrence pages no one.
     fn responder(&self, occurrence: &str) -> Option<Cell>;
+    /// Returns who is notified now and who is next, for a response.
+    fn response_cells(&self, response: &Object) -> [Cell; 2];
+    /// Returns the host of the event that a resource is about; empty if unknown.
+    fn host(&self, object: &Object) -> String;
     fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
 }
 

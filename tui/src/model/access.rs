@@ -80,7 +80,10 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                 matches!(model.page.inquiry(), Some(Inquiry::Mapping { .. }))
             }
             Action::NoiseBy => matches!(model.page.inquiry(), Some(Inquiry::Noise(_))),
-            Action::LongerTry => matches!(model.page.inquiry(), Some(Inquiry::Trigger { .. })),
+            Action::LongerTry => matches!(
+                model.page.inquiry(),
+                Some(Inquiry::Trigger { .. } | Inquiry::Handover { .. })
+            ),
             Action::AcknowledgeResponse | Action::AcknowledgeFor | Action::Escalate => {
                 model.target_name(Kind::Response).is_some()
             }
@@ -89,6 +92,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Open if matches!(model.page.route, Route::List(kind) if !kind.has_page()) => {
                 false
             }
+            Action::Open if model.page.route == Route::OnCall => model.link_at_cursor().is_some(),
             Action::Columns => model.page.list.count > 0,
             Action::CopyAs => model.page.route != Route::Reference,
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {

@@ -2,8 +2,10 @@
 
 mod audit;
 mod bench;
+mod escalation;
 mod event;
 mod explain;
+mod handover;
 mod incident;
 mod insight;
 mod obligation;
@@ -69,14 +71,34 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
     Some((title, document))
 }
 
-pub(crate) fn form_result(form: &Form, columns: usize) -> Option<Document> {
+/// Returns the service's result for a form with its title; `None` if the form has none.
+pub(crate) fn form_result(
+    model: &Model,
+    form: &Form,
+    columns: usize,
+) -> Option<(&'static str, Document)> {
     let mut document = Document::new(columns);
-    match form.live.made.as_ref()? {
-        Ok(LivePreview::Messages(found)) => report::previews(&mut document, found),
+    let into = &mut document;
+    let title = match form.live.made.as_ref()? {
+        Ok(LivePreview::Messages(found)) => {
+            report::previews(into, found);
+            "Preview, with a sample event"
+        }
+        Ok(LivePreview::Shifts(found)) => {
+            shifts::preview(into, model, found);
+            "On call, next 30 days"
+        }
+        Ok(LivePreview::Notices(found)) => {
+            escalation::preview(into, found);
+            "Who would be paged for a critical event now"
+        }
         Ok(LivePreview::Matching(_) | LivePreview::Request(_)) => return None,
-        Err(failure) => document.failure(failure),
-    }
-    Some(document)
+        Err(failure) => {
+            document.failure(failure);
+            "Preview"
+        }
+    };
+    Some((title, document))
 }
 
 pub(crate) fn bench_pane(model: &Model, form: &Form, pane: Pane, columns: usize) -> Document {
@@ -206,13 +228,20 @@ impl RenderContext for Model {
         let (token, word) = response::state(response);
         let who = response::responder(response);
         let words = match word {
-            // The column is narrow, so the schedule is omitted.
-            "paging" | "responded" if !who.is_empty() => {
-                who.split(" (").next().unwrap_or_default().to_owned()
-            }
+            "paging" | "responded" if !who.is_empty() => who,
             word => word.to_owned(),
         };
         Some(Cell::new(token, words))
+    }
+
+    fn response_cells(&self, response: &Object) -> [Cell; 2] {
+        let (token, now) = self.response_now(response);
+        let next = self.response_next(response);
+        [Cell::new(token, now), Cell::new(Token::Text, next)]
+    }
+
+    fn host(&self, object: &Object) -> String {
+        self.store.host(object, &self.host_field)
     }
 
     fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
@@ -237,7 +266,7 @@ fn age(ms: i64) -> String {
 }
 
 impl Model {
-    fn zoned(&self, ms: i64) -> Option<Zoned> {
+    pub(crate) fn zoned(&self, ms: i64) -> Option<Zoned> {
         let at = Timestamp::from_millisecond(ms).ok()?;
         Some(at.to_zoned(self.zone.clone()))
     }

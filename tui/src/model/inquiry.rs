@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::Model;
 use crate::{
-    client::{Call, CallResult, Span, message},
-    data::{Failure, Kind},
+    client::{Call, CallResult, EventFilter, Span, events, message},
+    data::{EventKey, EventOrder, Failure, Kind},
     limits,
 };
 
@@ -14,14 +14,41 @@ use crate::{
 /// mapping with only a name refers to the stored one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Inquiry {
-    Destination { fields: Value, event_id: String },
+    Destination {
+        fields: Value,
+        event_id: String,
+    },
     Contact(String),
-    Rule { fields: Value, event_id: String },
-    Trigger { fields: Value, span: Span },
-    Mapping { fields: Value, document: String },
+    Rule {
+        fields: Value,
+        event_id: String,
+    },
+    Trigger {
+        fields: Value,
+        span: Span,
+    },
+    Mapping {
+        fields: Value,
+        document: String,
+    },
     Obligations(v1::ListObligationsRequest),
     Audit(v1::ListAuditEntriesRequest),
     Noise(v1::NoiseBy),
+    /// Everything of the last hours, and the silences that end in as many.
+    Handover {
+        hours: i64,
+    },
+}
+
+pub(crate) const HOUR_MS: i64 = 3_600_000;
+
+/// The parts of a handover, read one after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Handover {
+    pub(crate) open: Option<v1::SearchEventsResponse>,
+    pub(crate) recent: Option<v1::SearchEventsResponse>,
+    /// Not every role may read the audit log.
+    pub(crate) changes: Option<Result<v1::ListAuditEntriesResponse, Failure>>,
 }
 
 /// The result of a report. For lists, it is all rows read so far, with the token of the next page.
@@ -35,6 +62,7 @@ pub(crate) enum Outcome {
     Obligations(v1::ListObligationsResponse),
     Audit(v1::ListAuditEntriesResponse),
     Noise(v1::GetNoiseResponse),
+    Handover(Box<Handover>),
 }
 
 impl Inquiry {
@@ -84,6 +112,13 @@ impl Inquiry {
                 };
                 Call::from_request("InsightService", &request).with_long_timeout()
             }
+            (Self::Handover { hours }, before) => {
+                let parts = match before {
+                    Some(Outcome::Handover(parts)) => Some(&**parts),
+                    _ => None,
+                };
+                handover_call(parts, now_ms - hours * HOUR_MS)
+            }
         }
     }
 
@@ -126,6 +161,20 @@ impl Inquiry {
                 Outcome::Audit(read)
             }
             Self::Noise(_) => Outcome::Noise(message(answer)?),
+            Self::Handover { .. } => {
+                let mut parts = match before {
+                    Some(Outcome::Handover(parts)) => parts,
+                    _ => Box::default(),
+                };
+                if parts.open.is_none() {
+                    parts.open = Some(message(answer)?);
+                } else if parts.recent.is_none() {
+                    parts.recent = Some(message(answer)?);
+                } else {
+                    parts.changes = Some(message(answer));
+                }
+                Outcome::Handover(parts)
+            }
         })
     }
 }
@@ -142,9 +191,40 @@ impl Outcome {
                 let has_room = read.entries.len() < limits::HELD_AUDIT;
                 has_room && !read.next_page_token.is_empty() && calls < limits::AUDIT_CALLS
             }
+            Self::Handover(parts) => parts.changes.is_none(),
             _ => false,
         }
     }
+}
+
+/// Returns the call for the next part: the open events, worst first; those seen since; the changes.
+fn handover_call(parts: Option<&Handover>, since_ms: i64) -> Call {
+    let is_read = |part: fn(&Handover) -> bool| parts.is_some_and(part);
+    if is_read(|it| it.recent.is_some()) {
+        let start = jiff::Timestamp::from_millisecond(since_ms).ok();
+        let start = start.map(|it| prost_types::Timestamp {
+            seconds: it.as_second(),
+            nanos: 0,
+        });
+        let request = v1::ListAuditEntriesRequest {
+            start,
+            page_size: i32::try_from(limits::HELD_AUDIT).unwrap_or(i32::MAX),
+            ..v1::ListAuditEntriesRequest::default()
+        };
+        return Call::from_request("AuditService", &request).with_long_timeout();
+    }
+    if is_read(|it| it.open.is_some()) {
+        return events::seen_since(since_ms);
+    }
+    let worst_first = EventFilter {
+        open_only: true,
+        order: EventOrder {
+            by: EventKey::Severity,
+            ascending: false,
+        },
+        ..EventFilter::default()
+    };
+    worst_first.search(String::new()).with_long_timeout()
 }
 
 /// Requests the messages of a rule, for a stored event or, without an id, for the sample.

@@ -4,8 +4,9 @@ use super::Model;
 use crate::{
     data::{Kind, Object},
     document::{Link, duration},
-    kind::response,
+    kind::response::{self, Progress, Reached},
     route::Route,
+    text,
     theme::Token,
 };
 
@@ -20,66 +21,99 @@ impl Model {
         self.store.resources(Kind::Response).rows().get(*at)
     }
 
-    /// Formats the responsible contact and the next step: `ben until 08:00:00 · step 2 in 3 min`.
+    /// Formats who is notified and what follows: `ben ✓ · ana in 3 min`.
     pub(crate) fn response_status(&self, response: &Object) -> (Token, String) {
+        let (token, now) = self.response_now(response);
+        match self.response_next(response) {
+            next if next.is_empty() => (token, now),
+            next => (token, format!("{now} · {next}")),
+        }
+    }
+
+    /// Formats who is notified now, with the state of each message, or who responds.
+    pub(crate) fn response_now(&self, response: &Object) -> (Token, String) {
         let (token, word) = response::state(response);
         let who = response::responder(response);
-        let words = match word {
-            "responded" => match response.timestamp_ms("acknowledgedUntilTime") {
-                Some(ms) => format!("{who} responds until {}", self.format_time(ms)),
-                None => format!("{who} responds"),
-            },
-            "unanswered" if who.is_empty() => "no one responded".to_owned(),
-            "unanswered" => format!("no one responded · last notified: {who}"),
-            "held" if who.is_empty() => "held".to_owned(),
-            "held" => format!("{who} · held"),
+        match word {
+            "responded" => (token, format!("{who} responds")),
+            "ended" => (token, "ended".to_owned()),
+            _ if who.is_empty() => (token, "no one notified".to_owned()),
             _ => {
-                let who = match (who.as_str(), self.shift_end(response)) {
-                    ("", _) => "no one notified".to_owned(),
-                    (who, Some(ms)) => format!("{who} until {}", self.format_time(ms)),
-                    (who, None) => who.to_owned(),
-                };
-                match self.next_step(response) {
-                    Some(next) => format!("{who} · {next}"),
-                    None => who,
-                }
+                let reached = response::reached(response);
+                let is_failed = |it: &Reached| it.progress == Progress::Failed;
+                let is_lost = reached.iter().all(is_failed);
+                let token = if is_lost { Token::Bad } else { token };
+                let each = reached.iter().map(|it| self.describe_reached(it));
+                (token, each.collect::<Vec<_>>().join(", "))
             }
-        };
-        (token, words)
+        }
     }
 
-    fn next_step(&self, response: &Object) -> Option<String> {
-        let due = response.timestamp_ms("nextStepTime")?;
-        let number = |field| response.number(field).unwrap_or_default();
-        let what = if number("step") < number("stepCount") {
-            format!("step {}", number("step") + 1)
-        } else if number("roundsLeft") > 0 {
-            let (round, count) = response::round(response);
-            format!("round {} of {count}", round + 1)
-        } else {
-            "the end of the last round".to_owned()
+    /// Formats a receiver: `ana ✓`, `ben ✗ refused` or `cleo ◐ retries 12:30:00`.
+    fn describe_reached(&self, reached: &Reached) -> String {
+        let retry = reached.next_attempt_ms.map(|ms| self.format_time(ms));
+        let why = match (reached.progress, retry) {
+            (Progress::Failed, _) => text::shorten_error(&reached.cause),
+            (Progress::Waiting, Some(at)) if reached.cause.is_empty() => {
+                format!("waits until {at}")
+            }
+            (Progress::Waiting, Some(at)) => {
+                format!("{}, retries {at}", text::shorten_error(&reached.cause))
+            }
+            _ => String::new(),
         };
-        Some(match due - self.now_ms {
-            ..=0 => format!("{what} is due"),
+        let words = [reached.name.as_str(), reached.progress.sign(), &why];
+        let words = words.into_iter().filter(|it| !it.is_empty());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Formats what follows, and when: `ben in 3 min`, or `given up in 4 min → fallback: none`.
+    pub(crate) fn response_next(&self, response: &Object) -> String {
+        if let Some(ms) = response.timestamp_ms("acknowledgedUntilTime") {
+            return format!("pages again {}", self.format_time(ms));
+        }
+        match response::state(response).1 {
+            "held" => return "held".to_owned(),
+            "unanswered" => return "no one responded".to_owned(),
+            _ => {}
+        }
+        let Some(due) = response.timestamp_ms("nextStepTime") else {
+            return String::new();
+        };
+        let when = match due - self.now_ms {
+            ..=0 => "now".to_owned(),
             // Rounded up to whole seconds, so that the countdown does not end too early.
-            left => format!("{what} in {}", duration((left + 999) / 1_000 * 1_000)),
-        })
-    }
-
-    fn shift_end(&self, response: &Object) -> Option<i64> {
-        let last = response::notified_receivers(response).last()?;
-        let schedule = last["scheduleName"].as_str()?;
-        let contact = last["contactName"].as_str()?;
-        let schedule = self.store.object(Kind::Schedule, schedule)?;
-        let is_on_call = schedule.texts("onCallNames").any(|it| it == contact);
-        schedule
-            .timestamp_ms("nextChangeTime")
-            .filter(|end| is_on_call && *end > self.now_ms)
+            left => format!("in {}", duration((left + 999) / 1_000 * 1_000)),
+        };
+        let number = |field| response.number(field).unwrap_or_default();
+        let names = response::next_names(response).join(", ");
+        let follows = number("step") < number("stepCount");
+        match (follows, number("roundsLeft")) {
+            (false, ..=0) => {
+                let policy = self.store.object(Kind::Policy, response.text("policyName"));
+                let stated = policy.map(|it| it.text("fallbackDestinationName"));
+                let fallback = match (names.as_str(), stated) {
+                    ("", None) => String::new(),
+                    ("", Some("")) => " → fallback: none".to_owned(),
+                    ("", Some(name)) | (name, _) => format!(" → fallback: {name}"),
+                };
+                format!("given up {when}{fallback}")
+            }
+            _ if !names.is_empty() => format!("{names} {when}"),
+            (true, _) => format!("step {} {when}", number("step") + 1),
+            (false, _) => {
+                let (round, count) = response::round(response);
+                format!("round {} of {count} {when}", round + 1)
+            }
+        }
     }
 
     pub(crate) fn has_countdown(&self) -> bool {
         match &self.page.route {
-            Route::OnCall | Route::Overview => self.store.unanswered > 0,
+            Route::OnCall
+            | Route::Overview
+            | Route::List(Kind::Response)
+            | Route::Object(Kind::Response, _) => self.store.unanswered > 0,
             Route::Event(_) => {
                 let shown = self.shown_occurrence();
                 let response = shown.and_then(|it| self.response_to(&it.id));

@@ -8,7 +8,7 @@ use super::{
 };
 use serde_json::Value;
 
-use crate::{client::Call, data::Object, theme::Token};
+use crate::{client::Call, data::Object, kind::line_format::LineFormat, theme::Token};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Overlay {
@@ -182,26 +182,28 @@ pub(crate) struct Pick {
     pub(crate) title: String,
     pub(crate) items: Vec<String>,
     pub(crate) chosen: Vec<String>,
+    /// The value of each item, if a single one is picked.
+    pub(crate) values: Option<Vec<String>>,
     pub(crate) purpose: PickPurpose,
     pub(crate) needle: TextField,
     pub(crate) cursor: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PickPurpose {
-    /// Names of resources, for a field of a form.
+    /// Names for the focused field of the form.
     Names,
-    /// One of the choices of a field of a form.
+    /// One of the choices of the focused field.
     Choice,
     Columns,
-    /// An event; holds the id of each item, empty for the sample.
-    Event(Vec<String>),
-}
-
-impl PickPurpose {
-    pub(crate) fn has_marks(&self) -> bool {
-        matches!(self, Self::Names | Self::Columns)
-    }
+    /// An event for a test; the value is its id, empty for the sample.
+    Event,
+    /// Names for a new line of the focused field.
+    Line(LineFormat),
+    /// The wait after a step with these targets.
+    Wait(String),
+    /// The hand-offs of a layer with these contacts.
+    HandOff(String),
 }
 
 impl Pick {
@@ -213,19 +215,22 @@ impl Pick {
             .collect()
     }
 
-    /// Returns the event under the cursor; else the text typed, which may be an id.
-    pub(crate) fn event(&self) -> Option<String> {
-        let PickPurpose::Event(events) = &self.purpose else {
-            return None;
-        };
+    /// Whether several items can be marked.
+    pub(crate) fn has_marks(&self) -> bool {
+        self.values.is_none() && self.purpose != PickPurpose::Choice
+    }
+
+    /// Returns the value under the cursor; else the text typed. `None` if items have no values.
+    pub(crate) fn value(&self) -> Option<String> {
+        let values = self.values.as_ref()?;
         let item = self.matching_items().get(self.cursor).copied();
         let at = item.and_then(|item| {
             self.items
                 .iter()
                 .position(|other| std::ptr::eq(other, item))
         });
-        let event = at.and_then(|at| events.get(at)).cloned();
-        Some(event.unwrap_or_else(|| self.needle.text().trim().to_owned()))
+        let value = at.and_then(|at| values.get(at)).cloned();
+        Some(value.unwrap_or_else(|| self.needle.text().trim().to_owned()))
     }
 
     pub(crate) fn toggle(&mut self) {

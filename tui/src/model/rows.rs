@@ -13,8 +13,9 @@ use super::{
 };
 use crate::{
     data::{EventRow, Kind, Object},
-    kind::{self, Cell, Column, FieldKind, Head, Key, RenderContext},
+    kind::{self, Cell, Column, FieldKind, Head, Key, RenderContext, response},
     route::Route,
+    theme::Token,
 };
 
 pub(crate) trait Table {
@@ -30,6 +31,7 @@ pub(crate) trait Table {
 }
 
 struct LoadedRows<'a, R: 'static> {
+    store: &'a Store,
     rows: &'a [R],
     columns: &'static [Column<R>],
     id: fn(&R) -> &str,
@@ -54,13 +56,17 @@ impl<R> Fields for FilteredRow<'_, '_, R> {
         }
         let mut columns = self.table.columns.iter();
         let column = columns.find(|column| field_of(column.head.title) == field);
-        let cell = column.map(|column| (column.cell)(&NoContext, self.row).text);
+        let cell = column.map(|column| (column.cell)(&NoContext(self.table.store), self.row).text);
         cell.into_iter().collect()
     }
 
     fn visible_values(&self) -> Vec<String> {
         let columns = self.table.columns.iter();
-        let cells = columns.map(|column| (column.cell)(&NoContext, self.row).text.to_lowercase());
+        let cells = columns.map(|column| {
+            (column.cell)(&NoContext(self.table.store), self.row)
+                .text
+                .to_lowercase()
+        });
         let own = (self.table.searched)(self.row).into_iter();
         cells.chain(own.map(str::to_lowercase)).collect()
     }
@@ -73,9 +79,9 @@ fn field_of(title: &str) -> String {
 }
 
 /// A context for rows that are only searched; times have no text.
-struct NoContext;
+struct NoContext<'a>(&'a Store);
 
-impl RenderContext for NoContext {
+impl RenderContext for NoContext<'_> {
     fn format_time(&self, _: i64) -> String {
         String::new()
     }
@@ -114,6 +120,15 @@ impl RenderContext for NoContext {
 
     fn responder(&self, _: &str) -> Option<Cell> {
         None
+    }
+
+    fn response_cells(&self, response: &Object) -> [Cell; 2] {
+        let now = response::responder(response);
+        [Cell::new(Token::Text, now), Cell::default()]
+    }
+
+    fn host(&self, object: &Object) -> String {
+        self.0.host(object, self.host_field())
     }
 
     fn object(&self, _: Kind, _: &str) -> Option<&Object> {
@@ -205,14 +220,21 @@ fn form_field_names(kind: Kind) -> Vec<String> {
         [field.path.to_lowercase(), last.to_lowercase()]
     });
     let own = ["tags", "description", "name"].map(str::to_owned);
-    let held = (kind == Kind::Pending).then(|| "held".to_owned());
-    paths.chain(own).chain(held).collect()
+    let more = match kind {
+        Kind::Pending => Some("held".to_owned()),
+        Kind::Response => Some("who".to_owned()),
+        _ => None,
+    };
+    paths.chain(own).chain(more).collect()
 }
 
 fn values(object: &Object, field: &str) -> Vec<String> {
     let spec = kind::spec(object.kind);
     if field == "held" && object.kind == Kind::Pending {
         return kind::held_by(object);
+    }
+    if field == "who" && object.kind == Kind::Response {
+        return response::people(object);
     }
     let mut paths = spec.fields.iter().map(|it| it.path).chain(["tags"]);
     let is_named = |path: &&str| {
@@ -293,6 +315,7 @@ impl Store {
         Some(match route {
             Route::Events => Box::new(Window(self)),
             Route::List(kind) => Box::new(LoadedRows {
+                store: self,
                 rows: self.resources(*kind).rows(),
                 columns: kind::spec(*kind).columns,
                 id: Object::name,
@@ -302,6 +325,7 @@ impl Store {
                 is_filtered: false,
             }),
             Route::EventGroups { .. } => Box::new(LoadedRows {
+                store: self,
                 rows: self.grouped().map_or(&[], |grouped| &grouped.rows),
                 columns: kind::GROUPS,
                 id: |row| &row.value,
@@ -311,6 +335,7 @@ impl Store {
                 is_filtered: false,
             }),
             Route::Deliveries => Box::new(LoadedRows {
+                store: self,
                 rows: self.deliveries.rows(),
                 columns: kind::DELIVERIES,
                 id: |row| &row.id,

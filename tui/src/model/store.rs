@@ -218,6 +218,19 @@ impl Store {
         rows.find(|row| row.name() == name)
     }
 
+    /// Returns a dimension of the event that a resource is about: as stated by the resource, or
+    /// else by the event, if it is loaded. Empty if unknown.
+    pub(crate) fn host(&self, object: &Object, field: &str) -> String {
+        let dimensions = object.at("dimensions");
+        let own = dimensions.and_then(|it| it.get(field)?.as_str());
+        if let Some(own) = own {
+            return own.to_owned();
+        }
+        let event = self.events.find(object.text("occurrenceId"));
+        let host = event.and_then(|event| event.dimension(field));
+        host.unwrap_or_default()
+    }
+
     pub(crate) fn replace(
         &mut self,
         kind: Kind,

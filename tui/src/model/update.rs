@@ -12,6 +12,7 @@ mod forms;
 mod grouped;
 mod heartbeats;
 mod keys;
+mod line_picks;
 mod mouse;
 mod navigate;
 mod on_call;

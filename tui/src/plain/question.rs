@@ -10,7 +10,7 @@ use crate::{
         Model,
         bulk::{Bulk, Stage},
         message::Msg,
-        overlay::{Clash, ClashChoice, Confirm, Consequence, Overlay},
+        overlay::{Clash, ClashChoice, Confirm, Consequence, Overlay, PickPurpose},
         page::Content,
         silencing::SilenceChoice,
     },
@@ -55,7 +55,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
             let output = format!("The key of {name}: {key}");
             (vec![output], "It is shown only once.".to_owned())
         }
-        Overlay::Pick(pick) if pick.event().is_some() => {
+        Overlay::Pick(pick) if pick.purpose == PickPurpose::Event => {
             let items = pick.items.iter().take(EVENTS);
             let mut lines = vec![pick.title.clone()];
             lines.extend(items.map(|item| say::marks(&format!("  {item}"))));
@@ -92,7 +92,7 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
         },
         Overlay::Prompt(_) if line.is_empty() => (key(ESC), Some("Unchanged.")),
         Overlay::Prompt(_) => (reply(line.to_owned()), None),
-        Overlay::Pick(pick) if pick.event().is_some() && !line.is_empty() => {
+        Overlay::Pick(pick) if pick.purpose == PickPurpose::Event && !line.is_empty() => {
             (reply(line.to_owned()), None)
         }
         Overlay::Clash(clash) => (choose(clash, line), None),

@@ -177,8 +177,7 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
 
 pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     let items = pick.matching_items();
-    let is_event = matches!(pick.purpose, PickPurpose::Event(_));
-    let width = if is_event { 76 } else { 60 };
+    let width = if pick.values.is_some() { 76 } else { 60 };
     let width = area.width.saturating_sub(4).min(width);
     let height = rows(pick.items.len().max(1))
         .saturating_add(5)
@@ -199,8 +198,10 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     if items.is_empty() {
         let words = if pick.items.is_empty() {
             "nothing is stored yet"
-        } else if is_event {
+        } else if pick.purpose == PickPurpose::Event {
             "not listed; Enter uses it as an id"
+        } else if pick.values.is_some() {
+            "not listed; Enter uses what is typed"
         } else {
             "nothing found"
         };
@@ -208,7 +209,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     }
     for ((index, name), y) in items.iter().enumerate().skip(top).zip(inside.y + 1..foot) {
         let mark = match pick.chosen.contains(name) {
-            _ if !pick.purpose.has_marks() => "",
+            _ if !pick.has_marks() => "",
             true => "[x] ",
             false => "[ ] ",
         };
@@ -217,7 +218,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
             pen.row(inside, y, Token::Selected);
         }
     }
-    let words = if pick.purpose.has_marks() {
+    let words = if pick.has_marks() {
         "Space selects · Enter accepts · Esc cancels"
     } else {
         "Enter accepts · Esc cancels"

@@ -194,6 +194,11 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
                 pen.field(area, &masked_headers(form, field, focused), focused, false);
             } else {
                 pen.field(area, field, focused, mask);
+                let is_picked = matches!(spec.kind, FieldKind::LineFormat(_));
+                if is_picked && field.text().is_empty() {
+                    let space = space.saturating_sub(2);
+                    pen.put(area.x + 2, area.y, space, Token::Dim, "Enter chooses");
+                }
             }
         }
         Input::Toggle(on) => {

@@ -11,9 +11,9 @@ use super::{
     plot::{FIGURE_ROWS, Series, Stack},
 };
 use crate::{
-    data::{ChartData, ChartPeriod, Kind, Sign},
+    data::{ChartData, ChartPeriod, Kind},
     document::Link,
-    kind::response,
+    kind::EventCell,
     model::{Model, document::UNANSWERED, wall},
     route::Route,
     text,
@@ -172,6 +172,10 @@ impl Wall<'_> {
     fn unanswered(&self, pen: &mut Pen<'_>, area: Rect) {
         let waiting = self.model.unanswered();
         let more = self.model.store.unanswered.saturating_sub(UNANSWERED);
+        let space = usize::from(area.width).saturating_sub(2);
+        let shown = self.model.unanswered().take(UNANSWERED);
+        let statuses = shown.map(|one| text::width(&self.model.response_status(one).1));
+        let status = statuses.max().unwrap_or(0).min(space / 2);
         for (one, y) in waiting.zip(area.top()..area.bottom()) {
             let line = Rect {
                 y,
@@ -179,13 +183,12 @@ impl Wall<'_> {
                 ..area
             };
             let link = if usize::from(y - area.y) < UNANSWERED {
-                let severity = response::severity(one);
                 let (token, words) = self.model.response_status(one);
-                let spans = vec![
-                    pen.span(severity.into(), &format!(" {} ", severity.sign())),
-                    pen.span(Token::Text, response::subject(one)),
-                    pen.span(token, &format!("  {words}")),
-                ];
+                let event = EventCell::of(self.model, one);
+                let event = event.spans(space.saturating_sub(status + 2));
+                let mut spans = vec![Span::raw(" ")];
+                spans.extend(event.iter().map(|it| pen.span(it.token, &it.text)));
+                spans.push(pen.span(token, &format!("  {words}")));
                 pen.widget(Line::from(spans), line);
                 Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
             } else {

@@ -64,9 +64,12 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
     let real = paging().await;
     let mut console = real.console().await;
     press(&mut console, "1").await;
-    until(&mut console, "ana (nights)").await;
-    press(&mut console, "2").await;
-    until(&mut console, "On call").await;
+    until(&mut console, "disk").await;
+    until(&mut console, "ana").await;
+    assert_shows(&console.screen(), "db-1");
+    // The service may report the start of the shift as an event at any time.
+    press(&mut console, "2/name=disk<Enter>").await;
+    until(&mut console, "1/1").await;
     press(&mut console, "<Enter>").await;
     until(&mut console, "· step 2 in").await;
     press(&mut console, "<A-w>").await;
@@ -75,7 +78,12 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
     for part in [
         "[Now]",
         "nights",
-        "paging",
+        "Responses  1 paging",
+        "Severity",
+        "Host",
+        "Open for",
+        "db-1",
+        "the disk of db-1 is full",
         "until 2027-01-05 08:00",
         "step 2 in",
     ] {
@@ -89,7 +97,8 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
     let screen = press(&mut console, "soon<Enter>").await;
     assert_shows(&screen, "`soon` is not a valid duration");
     press(&mut console, "<C-u>2h<Enter>").await;
-    until(&mut console, "responds until").await;
+    until(&mut console, "responds").await;
+    assert_shows(&console.screen(), "pages again");
     let found = responses(&real).await;
     assert_eq!(found["state"], "ACKNOWLEDGED");
     assert!(found["acknowledgedUntilTime"].is_string(), "{found}");
@@ -158,6 +167,162 @@ async fn every_method_of_a_contact_is_tested() {
     until(&mut console, "not delivered").await;
 }
 
+/// Returns the first row of the table of responses.
+fn response_row(screen: &str) -> String {
+    let row = screen.lines().find(|line| line.contains("▲ critical"));
+    row.unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_than_twenty_responses_are_grouped_by_host() {
+    let real = paging().await;
+    let hosts = (0..24).map(|number| format!("web-{}", number % 4));
+    for (name, host) in (0..).zip(hosts) {
+        let name = format!("disk{name}");
+        let trigger = json!({"name": name, "type": {"event": {"filter": format!("name={name}")}}});
+        create(&real, "Trigger", "trigger", &trigger).await;
+        let rule = json!({
+            "name": format!("page-{name}"),
+            "enabled": true,
+            "triggerNames": [name],
+            "escalationPolicyName": "db",
+        });
+        create(&real, "Rule", "rule", &rule).await;
+        real.send_named(&name, Severity::Error, std::iter::once(host))
+            .await;
+    }
+    let mut console = real.console().await;
+    press(&mut console, "8").await;
+    until(&mut console, "Responses  25 paging").await;
+    until(&mut console, "6 events").await;
+    let screen = console.screen();
+    for host in ["web-0", "web-1", "web-2", "web-3"] {
+        let rows = screen
+            .lines()
+            .filter(|line| line.contains("6 events") && line.contains(host));
+        assert_eq!(rows.count(), 1, "{host}\n{screen}");
+    }
+    // The most severe is first, by itself: it is alone on its host.
+    let first = screen.lines().position(|line| line.contains("▲ critical"));
+    let grouped = screen.lines().position(|line| line.contains("6 events"));
+    assert!(first.unwrap() < grouped.unwrap(), "{screen}");
+    press(&mut console, "jj<Enter>").await;
+    until(&mut console, "/host=web-").await;
+    assert_shows(&console.screen(), "1/6");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn handover_lists_what_the_next_shift_needs_and_is_copied_as_text() {
+    let real = paging().await;
+    let hour = jiff::SignedDuration::from_hours(1);
+    let end = jiff::Timestamp::now().checked_add(hour).unwrap();
+    let silence = json!({
+        "name": "db-3-0301",
+        "reason": "disk swap",
+        "filter": "host=db-3",
+        "span": {"endTime": end.to_string()},
+    });
+    create(&real, "Silence", "silence", &silence).await;
+    let mut console = real.console().await;
+    press(&mut console, "2").await;
+    until(&mut console, "db-1").await;
+    press(&mut console, "wordered a new disk<Enter>i").await;
+    press(&mut console, "<A-w>h").await;
+    until(&mut console, "ordered a new disk").await;
+    console.resize(120, 60);
+    let screen = press(&mut console, "").await;
+    for part in [
+        "nights",
+        ": 0 closed, ",
+        "Still open  ",
+        "the disk of db-1 is full",
+        "db-3-0301",
+        "disk swap",
+        "Failing destinations",
+        "created rule page",
+    ] {
+        assert_shows(&screen, part);
+    }
+    let owned = screen
+        .lines()
+        .find(|line| line.contains("the disk of db-1 is full"));
+    assert_shows(owned.unwrap(), "admin");
+    press(&mut console, "y").await;
+    let copied = console.clipboard().last().unwrap().clone();
+    for part in [
+        "Handover",
+        "Still open  ",
+        "ordered a new disk",
+        "db-3-0301",
+    ] {
+        assert_shows(&copied, part);
+    }
+    assert!(!copied.contains("another time span"), "{copied}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schedule_and_policy_forms_preview_and_pick() {
+    let real = paging().await;
+    let mut console = real.console().await;
+    press(&mut console, "gSndays<Tab>UTC<Tab>").await;
+    until(&mut console, "Enter chooses").await;
+    press(&mut console, "<Enter>").await;
+    until(&mut console, "Who takes turns").await;
+    press(&mut console, "<Down> <Up> <Enter>").await;
+    until(&mut console, "When do they hand over?").await;
+    press(&mut console, "<Enter>").await;
+    let screen = console.screen();
+    assert_shows(&screen, "ben, ana from ");
+    assert_shows(&screen, "weekly");
+    until(&mut console, "On call, next 30 days").await;
+    assert_shows(&console.screen(), "█");
+    press(&mut console, "<C-s>y").await;
+    until(&mut console, " created").await;
+    press(&mut console, "gPnlate<Tab>").await;
+    press(&mut console, "<Enter>days <Enter>").await;
+    until(&mut console, "How long until the next step?").await;
+    press(&mut console, "7m<Enter><Enter><Enter>ben <Enter><Enter>").await;
+    let screen = console.screen();
+    assert_shows(&screen, "schedule days wait 7m");
+    assert_shows(&screen, "contact ben wait 5m");
+    until(&mut console, "Who would be paged").await;
+    let screen = console.screen();
+    assert_shows(&screen, "at once");
+    assert_shows(&screen, "ben by push");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g_lists_its_keys_and_goes_to_a_screen() {
+    let real = paging().await;
+    let mut console = real.console().await;
+    let screen = press(&mut console, "g").await;
+    for part in [
+        "o on call",
+        "p pending",
+        "h heartbeats",
+        "g top",
+        "s silences",
+    ] {
+        let mut words = part.split(' ');
+        let (key, name) = (words.next().unwrap(), words.collect::<Vec<_>>().join(" "));
+        let is_listed = |line: &str| {
+            let mut parts = line.split("  ").map(str::trim);
+            parts.any(|it| {
+                it.trim_start_matches('│')
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+                    == format!("{key} {name}")
+            })
+        };
+        assert!(screen.lines().any(is_listed), "{part}\n{screen}");
+    }
+    press(&mut console, "o").await;
+    until(&mut console, "[Now]").await;
+    press(&mut console, "gp").await;
+    until(&mut console, "Pending").await;
+}
+
 /// Returns the input listed in `docs/console/on-call.md`, line by line.
 fn typed_lines() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/on-call.md");
@@ -195,9 +360,12 @@ async fn on_call_setup_and_escalation_work_from_the_console() {
         _ => ("ben", "ana"),
     };
     press(&mut console, "<A-w>").await;
-    until(&mut console, &format!("{first} (nights)")).await;
+    until(&mut console, "step 2 in").await;
+    assert_shows(&response_row(&console.screen()), first);
     clock.advance(std::time::Duration::from_secs(301));
-    until(&mut console, &format!("paging     {other}")).await;
+    until(&mut console, "given up in").await;
+    assert_shows(&console.screen(), "fallback: none");
+    assert_shows(&response_row(&console.screen()), other);
     press(&mut console, "ja").await;
     until(&mut console, "responds").await;
     assert_eq!(responses(&real).await["state"], "ACKNOWLEDGED");

@@ -6,6 +6,7 @@ use super::plural;
 use crate::{
     client::{Call, EventFilter, StatusChange, events, parse_empty},
     data::{BulkTally, EventRow, Named, Status},
+    kind::EventCell,
     limits,
     model::{bulk_undo::BulkUndo, reply_purpose::BulkStep},
     text,
@@ -13,6 +14,7 @@ use crate::{
 };
 
 const NAMED: usize = 5;
+const NAMED_CELLS: usize = 66;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EventTransition {
@@ -75,7 +77,7 @@ impl EventBulk {
     }
 
     /// Adds a page of events. Returns the tally, and whether the limit is reached.
-    pub(crate) fn add_page(&mut self, rows: Vec<EventRow>) -> (BulkTally, bool) {
+    pub(crate) fn add_page(&mut self, rows: Vec<EventRow>, host_field: &str) -> (BulkTally, bool) {
         let mut tally = BulkTally::default();
         for row in rows {
             if !self.known.insert(row.id.to_string()) {
@@ -90,8 +92,8 @@ impl EventBulk {
                 break;
             }
             if self.named.len() < NAMED {
-                let words = format!("{}  {}  {}", row.severity.label(), row.summary, row.entity);
-                self.named.push(words);
+                let words = EventCell::of_row(&row, host_field).text(NAMED_CELLS);
+                self.named.push(words.trim_end().to_owned());
             }
             tally.count += 1;
             let severity = row.severity.label().to_owned();

@@ -49,7 +49,8 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListAuditEntriesR
     }
 }
 
-fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
+/// Writes who did what to which object, and when.
+pub(super) fn headline(into: &mut Document, model: &Model, row: &AuditEntry) {
     let at = millis(row.time.as_ref());
     let at = at.map(|ms| model.format_time(ms)).unwrap_or_default();
     let client = match row.client_name.as_str() {
@@ -82,6 +83,10 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
         Some(route) => into.linked_line(line, Link::Go(route)),
         None => into.line(line),
     }
+}
+
+fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
+    headline(into, model, row);
     if !row.reason.is_empty() && !is_test(row) {
         into.text(Token::Bad, 2, &row.reason);
     }

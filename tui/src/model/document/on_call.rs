@@ -1,9 +1,17 @@
 //! The current on-call contacts of each schedule, and the active responses.
 
+use std::collections::HashMap;
+
+use bellwether_proto::filter;
+
 use crate::{
-    data::{Kind, Named, Object},
-    document::{Document, Link, span},
-    kind::response,
+    data::{Kind, Object},
+    document::{Document, Link, duration, span},
+    kind::{
+        EventCell,
+        event_cell::{self, pad},
+        response,
+    },
     model::{Model, store::Slot},
     route::Route,
     text,
@@ -13,6 +21,11 @@ use crate::{
 const NAME: usize = 20;
 const WHO: usize = 22;
 const UNTIL: usize = 24;
+const OPEN: usize = 8;
+/// Minimum width of the columns of who is notified now and next.
+const LEAST: usize = 10;
+/// Responses listed individually; more are grouped by host.
+const ROWS: usize = 20;
 
 pub(super) fn write(into: &mut Document, model: &Model) {
     into.heading("On call now");
@@ -26,25 +39,142 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     for one in schedules.rows() {
         schedule(into, model, one);
     }
-    into.heading("Responses");
+    into.heading(&responses_title(model));
     let responses = model.store.resources(Kind::Response);
     if responses.value.is_none() {
         into.missing(responses.waiting().is_some(), responses.failure());
     } else if responses.rows().is_empty() {
         into.text(Token::Dim, 0, "No one is paged.");
     }
-    for one in model.store.responses_by_urgency() {
-        write_response(into, model, one);
+    let rows = rows(model);
+    if !rows.is_empty() {
+        write_rows(into, model, &rows);
     }
 }
 
-fn cell(words: &str, cells: usize) -> String {
-    let words = text::clean(words);
-    let shown = text::fit(&words, cells);
-    format!("{shown}{} ", " ".repeat(cells - text::width(&shown)))
+/// A row of the table: a response, or all responses about one host.
+struct Row {
+    event: EventCell,
+    open: String,
+    now: (Token, String),
+    next: String,
+    link: Link,
 }
 
-fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
+fn responses_title(model: &Model) -> String {
+    let rows = model.store.resources(Kind::Response).rows();
+    let states = ["unanswered", "paging", "held", "responded"];
+    let counts = states.map(|state| {
+        let in_state = rows.iter().filter(|it| response::state(it).1 == state);
+        (in_state.count(), state)
+    });
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let words: Vec<_> = counts
+        .map(|(count, state)| format!("{count} {state}"))
+        .collect();
+    format!("Responses  {}", words.join(", "))
+        .trim_end()
+        .to_owned()
+}
+
+fn rows(model: &Model) -> Vec<Row> {
+    let all: Vec<&Object> = model.store.responses_by_urgency().collect();
+    if all.len() <= ROWS {
+        return all.iter().map(|one| row(model, one)).collect();
+    }
+    let mut hosts: Vec<(String, Vec<&Object>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for one in all {
+        let host = model.store.host(one, &model.host_field);
+        let place = *places.entry(host.clone()).or_insert_with(|| {
+            hosts.push((host, Vec::new()));
+            hosts.len() - 1
+        });
+        hosts[place].1.push(one);
+    }
+    hosts
+        .iter()
+        .map(|(host, of_host)| host_row(model, host, of_host))
+        .collect()
+}
+
+fn row(model: &Model, response: &Object) -> Row {
+    Row {
+        event: EventCell::of(model, response),
+        open: open_for(model, response.timestamp_ms("beginTime")),
+        now: model.response_now(response),
+        next: model.response_next(response),
+        link: Link::Go(Route::Object(Kind::Response, response.name().to_owned())),
+    }
+}
+
+/// Returns the row of a host: its most urgent response, with the worst severity and the longest
+/// time of all.
+fn host_row(model: &Model, host: &str, responses: &[&Object]) -> Row {
+    let first = row(model, responses[0]);
+    if responses.len() == 1 {
+        return first;
+    }
+    let severities = responses.iter().map(|it| event_cell::severity(it));
+    let begun = responses
+        .iter()
+        .filter_map(|it| it.timestamp_ms("beginTime"));
+    let list = Route::List(Kind::Response);
+    // The column of hosts shows another dimension if the operator counted by it.
+    let is_host = model.host_field == "host" && !host.is_empty();
+    let link = if is_host {
+        Link::List(list, filter::part("host", host))
+    } else {
+        Link::Go(list)
+    };
+    Row {
+        event: EventCell {
+            severity: severities.max().unwrap_or(first.event.severity),
+            name: format!("{} events", responses.len()),
+            ..first.event
+        },
+        open: open_for(model, begun.min()),
+        link,
+        ..first
+    }
+}
+
+fn open_for(model: &Model, since: Option<i64>) -> String {
+    let length = since.map(|ms| (model.now_ms - ms).max(0));
+    // Whole minutes, so that the column does not change every second.
+    length.map_or_else(String::new, |ms| match ms {
+        ..60_000 => "<1 min".to_owned(),
+        ms => duration(ms / 60_000 * 60_000),
+    })
+}
+
+fn write_rows(into: &mut Document, model: &Model, rows: &[Row]) {
+    let space = into.columns.saturating_sub(1);
+    let widest = |width: fn(&Row) -> usize, most: usize| {
+        let widest = rows.iter().map(width).max().unwrap_or(0);
+        widest.clamp(LEAST, most.max(LEAST))
+    };
+    let now = widest(|row| text::width(&row.now.1), space / 4);
+    let next = widest(|row| text::width(&row.next), space * 3 / 10);
+    let event = space.saturating_sub(OPEN + now + next + 4);
+    let titles = format!(
+        "{}  {} {} {}",
+        EventCell::titles(event, &model.host_field),
+        pad("Open for", OPEN),
+        pad("Now", now),
+        pad("Next", next)
+    );
+    into.line(vec![span(Token::Dim, titles.trim_end())]);
+    for row in rows {
+        let mut spans = row.event.spans(event);
+        spans.push(span(Token::Dim, &format!("  {} ", pad(&row.open, OPEN))));
+        spans.push(span(row.now.0, &format!("{} ", pad(&row.now.1, now))));
+        spans.push(span(Token::Text, &pad(&row.next, next)));
+        into.linked_line(spans, row.link.clone());
+    }
+}
+
+pub(super) fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
     let names = |field: &str| {
         let names: Vec<_> = schedule.texts(field).collect();
         match names.as_slice() {
@@ -69,28 +199,11 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
     let name = schedule.name();
     into.linked_line(
         vec![
-            span(Token::Link, &cell(name, NAME)),
-            span(token, &cell(&names("onCallNames"), WHO)),
-            span(Token::Dim, &cell(&until, UNTIL)),
+            span(Token::Link, &format!("{} ", pad(name, NAME))),
+            span(token, &format!("{} ", pad(&names("onCallNames"), WHO))),
+            span(Token::Dim, &format!("{} ", pad(&until, UNTIL))),
             span(Token::Dim, &next),
         ],
         Link::Go(Route::Object(Kind::Schedule, name.to_owned())),
     );
-}
-
-fn write_response(into: &mut Document, model: &Model, response: &Object) {
-    let severity = response::severity(response);
-    let (token, words) = model.response_status(response);
-    into.linked_line(
-        vec![
-            span(severity.into(), &cell(severity.label(), 8)),
-            span(Token::Link, response::subject(response)),
-        ],
-        Link::Go(Route::Object(Kind::Response, response.name().to_owned())),
-    );
-    let (_, state) = response::state(response);
-    into.line(vec![
-        span(token, &format!("         {state:<11}")),
-        span(Token::Text, &words),
-    ]);
 }

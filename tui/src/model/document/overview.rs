@@ -3,10 +3,10 @@
 use bellwether_proto::v1::{DestinationOverview, GetOverviewResponse as Overview};
 
 use crate::{
-    data::{Kind, Named, Sign, WORST_FIRST, millis, urgency},
+    data::{Kind, Named, WORST_FIRST, millis, urgency},
     document::{self, Document, Link, Span, duration, label, span},
     keymap::Action,
-    kind::response,
+    kind::EventCell,
     model::{Model, setup_checklist::SetupStep, wall},
     route::Route,
     text,
@@ -111,12 +111,10 @@ fn unanswered(into: &mut Document, model: &Model) {
     into.heading("Waiting for a response");
     let more = model.store.unanswered.saturating_sub(UNANSWERED);
     for one in waiting.take(UNANSWERED) {
-        let (severity, (token, words)) = (response::severity(one), model.response_status(one));
-        let line = vec![
-            span(severity.into(), &format!("{} ", severity.sign())),
-            span(Token::Link, response::subject(one)),
-            span(token, &format!("  {words}")),
-        ];
+        let (token, words) = model.response_status(one);
+        let cells = into.columns.saturating_sub(text::width(&words) + 4).max(30);
+        let mut line = EventCell::of(model, one).spans(cells);
+        line.push(span(token, &format!("  {words}")));
         let name = one.name().to_owned();
         into.linked_line(line, Link::Go(Route::Object(Kind::Response, name)));
     }

@@ -9,7 +9,7 @@ use bellwether_proto::{
 };
 use serde_json::Value;
 
-use super::{audit, insight, obligation, rendered, transcript};
+use super::{audit, handover, insight, obligation, rendered, transcript};
 use crate::{
     data::{EventRow, Named, Severity, Status, span_ms, structure},
     document::{Document, Link, duration, span},
@@ -73,6 +73,11 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         Some(Outcome::Obligations(read)) => obligation::write(into, model, read),
         Some(Outcome::Audit(read)) => audit::write(into, model, read),
         Some(Outcome::Noise(found)) => insight::noise(into, model, found),
+        Some(Outcome::Handover(found)) => {
+            if let Inquiry::Handover { hours } = report.inquiry {
+                handover::write(into, model, found, hours);
+            }
+        }
         Some(Outcome::Previews(found)) => previews(into, found),
         None => into.missing(false, None),
     }
@@ -132,6 +137,10 @@ fn describe_request(into: &mut Document, model: &Model, report: &Report) {
         }
         Inquiry::Noise(by) => {
             insight::about_noise(into, model, *by);
+            None
+        }
+        Inquiry::Handover { hours } => {
+            handover::describe_request(into, model, *hours);
             None
         }
         Inquiry::Trigger { .. } | Inquiry::Contact(_) => None,

@@ -1,6 +1,6 @@
 //! The next 30 days of a schedule: a chart with a row per contact, and a list of shifts.
 
-use bellwether_proto::v1::{ListShiftsResponse, Shift};
+use bellwether_proto::v1::{ListShiftsResponse, PreviewScheduleResponse, Shift};
 use jiff::{Timestamp, ToSpan as _, Unit, Zoned, ZonedRound};
 
 use crate::{
@@ -40,6 +40,19 @@ pub(super) fn write(into: &mut Document, model: &Model, shifts: &Loaded<ListShif
         let count = text::group_digits(i64::try_from(stretches.len()).unwrap_or(i64::MAX));
         let words = format!("only the first {count} shifts are shown");
         into.text(Token::Warning, 0, &words);
+    }
+}
+
+/// Draws the shifts of a draft: the chart, the gaps, and the first shifts.
+pub(super) fn preview(into: &mut Document, model: &Model, found: &PreviewScheduleResponse) {
+    for warning in &found.warnings {
+        into.text(Token::Warning, 0, &format!("! {warning}"));
+    }
+    let stretches: Vec<Stretch<'_>> = found.shifts.iter().filter_map(stretch).collect();
+    draw(into, model, &stretches);
+    into.blank();
+    for one in &stretches {
+        shift(into, model, one);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The service's result for a form, updated while it is filled in.
 
 use bellwether_proto::{json, v1};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Form, Input};
 use crate::{
@@ -25,6 +25,8 @@ pub(crate) enum LivePreview {
     Request(Box<v1::RenderDestinationResponse>),
     /// Number of open events that a trigger matches; `None` if counting would take long.
     Matching(Option<i32>),
+    Shifts(v1::PreviewScheduleResponse),
+    Notices(v1::PreviewEscalationPolicyResponse),
 }
 
 /// Beginnings of warnings about a rendered message, with the fields concerned.
@@ -95,7 +97,7 @@ impl LivePreview {
                 let each = made.previews.iter().flat_map(|it| &it.warnings);
                 made.warnings.iter().chain(each).cloned().collect()
             }
-            Self::Matching(_) => Vec::new(),
+            Self::Matching(_) | Self::Shifts(_) | Self::Notices(_) => Vec::new(),
         }
     }
 }
@@ -106,6 +108,8 @@ impl Form {
         let found = match self.kind {
             Kind::Rule => message(answer).map(LivePreview::Messages),
             Kind::Destination => message(answer).map(|it| LivePreview::Request(Box::new(it))),
+            Kind::Schedule => message(answer).map(LivePreview::Shifts),
+            Kind::Policy => message(answer).map(LivePreview::Notices),
             _ => parse_estimate(answer).map(LivePreview::Matching),
         };
         self.live.record(ticket, found)
@@ -132,7 +136,23 @@ impl Form {
                 };
                 Some(filter.estimate())
             }
+            Kind::Schedule if self.has_value("layers") => {
+                let request = json!({"schedule": self.to_json()});
+                Some(Call::new("ScheduleService", "PreviewSchedule", request))
+            }
+            Kind::Policy if self.has_value("steps") => {
+                let request = json!({"policy": self.to_json()});
+                let service = "EscalationPolicyService";
+                Some(Call::new(service, "PreviewEscalationPolicy", request))
+            }
             _ => None,
         }
+    }
+
+    /// Whether a field is filled in and has no error.
+    fn has_value(&self, path: &str) -> bool {
+        let mut fields = self.specs.iter().zip(&self.inputs);
+        let found = fields.find(|(spec, _)| spec.path == path);
+        found.is_some_and(|(spec, input)| !input.is_blank() && input.error(spec).is_none())
     }
 }

@@ -269,6 +269,7 @@ pub(super) fn handle_response(
     let Some(mut bulk) = take_waiting(model, ticket) else {
         return false;
     };
+    let host_field = model.host_field.clone();
     let found = match (step, &mut bulk.work) {
         (BulkStep::Deliveries(transition), _) => deliveries::parse_batch(transition, answer),
         (BulkStep::Count, Work::Events(events)) => match message(answer) {
@@ -282,7 +283,7 @@ pub(super) fn handle_response(
             Err(failure) => Err(failure),
         },
         (BulkStep::Gather, Work::Events(events)) => events::parse_page(answer).map(|page| {
-            let (tally, is_full) = events.add_page(page.rows);
+            let (tally, is_full) = events.add_page(page.rows, &host_field);
             let next = if is_full { String::new() } else { page.next };
             (tally, next)
         }),

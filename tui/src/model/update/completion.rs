@@ -3,7 +3,8 @@
 use bellwether_proto::reference;
 
 use crate::{
-    kind::FieldKind,
+    data::Kind,
+    kind::{FieldKind, line_format::LineFormat},
     model::{Model, field::TextField, filter::completion::of_events, form::Input},
 };
 
@@ -24,7 +25,12 @@ fn completable_field(model: &Model) -> Option<&TextField> {
     let form = model.page.form()?;
     let field = match form.input() {
         Input::Clause(clause) => &clause.line,
-        Input::Text(field) if matches!(form.spec().kind, FieldKind::Text | FieldKind::Lines) => {
+        Input::Text(field)
+            if matches!(
+                form.spec().kind,
+                FieldKind::Text | FieldKind::Lines | FieldKind::LineFormat(_)
+            ) =>
+        {
             field
         }
         _ => return None,
@@ -43,7 +49,62 @@ fn completion(model: &Model) -> Option<Completion> {
             end: "",
         });
     }
-    variable(text, &model.seen_dimensions())
+    let spec = model.page.form()?.spec();
+    match spec.kind {
+        FieldKind::LineFormat(format) => line_name(model, format, text),
+        _ => name(model, spec.path, text).or_else(|| variable(text, &model.seen_dimensions())),
+    }
+}
+
+/// Completes the value of a field that names one thing.
+fn name(model: &Model, path: &str, typed: &str) -> Option<Completion> {
+    let names = match path {
+        "timeZone" => {
+            let zones = jiff::tz::db().available();
+            zones.map(|zone| zone.as_str().to_owned()).collect()
+        }
+        "fallbackDestinationName" => model.store.names(Kind::Destination),
+        "escalationPolicyName" => model.store.names(Kind::Policy),
+        _ => return None,
+    };
+    complete_name(typed, names)
+}
+
+/// Completes the last name in a line of a contact, a schedule or a policy.
+fn line_name(model: &Model, format: LineFormat, text: &str) -> Option<Completion> {
+    let line = text.rsplit('\n').next().unwrap_or_default();
+    let last = line.rsplit([',', '+', ':']).next().unwrap_or_default();
+    let last = last.trim_start();
+    let names = |kind| model.store.names(kind);
+    match format {
+        LineFormat::Methods => complete_name(last, names(Kind::Destination)),
+        LineFormat::Layers => complete_name(last, names(Kind::Contact)),
+        LineFormat::Steps => {
+            let named = [("contact ", Kind::Contact), ("schedule ", Kind::Schedule)];
+            let mut of_kind = named.iter().filter_map(|(word, kind)| {
+                let typed = last.strip_prefix(word)?;
+                Some((typed, names(*kind)))
+            });
+            if let Some((typed, known)) = of_kind.next() {
+                return complete_name(typed, known);
+            }
+            let words = named.map(|(word, _)| word.to_owned()).into_iter();
+            complete_name(last, words.chain(names(Kind::Destination)).collect())
+        }
+    }
+}
+
+fn complete_name(typed: &str, names: Vec<String>) -> Option<Completion> {
+    let lower = typed.to_lowercase();
+    let goes_on =
+        |name: &String| name.len() > typed.len() && name.to_lowercase().starts_with(&lower);
+    let words: Vec<String> = names.into_iter().filter(goes_on).take(MOST).collect();
+    let is_found = !typed.is_empty() && !words.is_empty();
+    is_found.then_some(Completion {
+        typed: typed.len(),
+        words,
+        end: "",
+    })
 }
 
 /// Returns completions for the end of a template: variables, or filters after `|`.

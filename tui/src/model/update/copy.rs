@@ -7,8 +7,10 @@ use super::send;
 use crate::{
     client::{Ticket, events},
     data::{Failure, Kind, occurrence},
+    document::Line,
     model::{
         Model, document,
+        inquiry::Inquiry,
         message::Effect,
         overlay::{Menu, MenuAction, MenuItem, Overlay},
         page::Content,
@@ -32,9 +34,27 @@ pub(super) fn id(model: &mut Model, effects: &mut Vec<Effect>) {
             None => String::new(),
         },
         Route::Overview => model.service.clone(),
+        Route::Report if matches!(model.page.inquiry(), Some(Inquiry::Handover { .. })) => {
+            page_text(model)
+        }
         _ => model.current_id(),
     };
     copy_text(model, wanted, effects);
+}
+
+/// Returns the text of the page, without the hints about keys.
+fn page_text(model: &Model) -> String {
+    let lines = document::current(model).lines;
+    let is_hint = |line: &&Line| {
+        let mut words = line.spans.iter().filter(|it| !it.text.is_empty());
+        words.all(|it| it.token == Token::Dim)
+    };
+    let (head, rest) = lines.split_at(lines.len().min(3));
+    let head = head.iter().filter(|line| !is_hint(line));
+    let all = head
+        .chain(rest)
+        .map(|line| line.text().trim_end().to_owned());
+    all.collect::<Vec<_>>().join("\n")
 }
 
 fn copy_text(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};
 
-use super::{call, completion, confirm, navigate, read, report};
+use super::{call, completion, confirm, line_picks, navigate, read, report};
 use crate::{
     client::{CallResult, Ticket, resources},
     data::{FailureKind, Kind, Object},
@@ -146,6 +146,9 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
         return;
     }
     if key.code == KeyCode::Right && completion::complete(model) {
+        return;
+    }
+    if key.code == KeyCode::Enter && line_picks::open(model) {
         return;
     }
     let now_ms = model.now_ms;
@@ -528,6 +531,7 @@ fn pick(model: &mut Model, needle: &str) -> bool {
         title: spec.label.to_owned(),
         items,
         chosen,
+        values: None,
         purpose,
         needle: TextField::new(needle),
         cursor: 0,

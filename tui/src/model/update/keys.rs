@@ -35,7 +35,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
 }
 
-/// Returns the character of a key with AltGr, which some terminals report as Alt or Ctrl-Alt with
+/// Returns the character of a key with `AltGr`, which some terminals report as Alt or Ctrl-Alt with
 /// the character. Letters and digits are keys with Alt, and so is every bound key.
 fn without_alt_gr(model: &Model, key: KeyEvent) -> KeyEvent {
     let KeyCode::Char(char) = key.code else {

@@ -3,8 +3,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    bulk, clash, confirm, copy, events, execute::execute, forms, heartbeats, navigate, on_call,
-    report, screen, silencing, views,
+    bulk, clash, confirm, copy, events, execute::execute, forms, heartbeats, line_picks, navigate,
+    on_call, report, screen, silencing, views,
 };
 use crate::{
     model::{
@@ -190,17 +190,18 @@ fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &m
     match key.code {
         KeyCode::Esc => return,
         KeyCode::Enter => {
+            let value = pick.value().unwrap_or_default();
             return match &pick.purpose {
-                PickPurpose::Event(_) => {
-                    let event = pick.event().unwrap_or_default();
-                    report::with_event(model, &event, effects);
-                }
+                PickPurpose::Event => report::with_event(model, &value, effects),
                 PickPurpose::Columns => screen::set_columns(model, pick.chosen),
                 PickPurpose::Names => forms::apply_pick(model, pick.chosen),
                 PickPurpose::Choice => forms::apply_choice(model, pick),
+                PickPurpose::Line(format) => line_picks::chosen(model, *format, &pick.chosen),
+                PickPurpose::Wait(targets) => line_picks::write_step(model, targets, &value),
+                PickPurpose::HandOff(names) => line_picks::write_layer(model, names, &value),
             };
         }
-        KeyCode::Char(' ') | KeyCode::Tab if pick.purpose.has_marks() => pick.toggle(),
+        KeyCode::Char(' ') | KeyCode::Tab if pick.has_marks() => pick.toggle(),
         KeyCode::Down => pick.cursor += 1,
         KeyCode::Up => pick.cursor = pick.cursor.saturating_sub(1),
         _ => {

@@ -31,8 +31,10 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Route::List(kind) => {
             resources(model, &[kind], effects);
-            if kind == Kind::Destination {
-                last_hour(model, effects);
+            match kind {
+                Kind::Destination => last_hour(model, effects),
+                Kind::Response => resources(model, &[Kind::Policy], effects),
+                _ => {}
             }
         }
         Route::Object(kind, name) => {
@@ -46,7 +48,16 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             resources(model, kind::spec(kind).beside, effects);
             shifts(model, name, effects);
         }
-        Route::Form => resources(model, &JOINED, effects),
+        Route::Form => {
+            resources(model, &JOINED, effects);
+            let named: &[Kind] = match model.page.form().map(|form| form.kind) {
+                Some(Kind::Schedule) => &[Kind::Contact],
+                Some(Kind::Policy) => &[Kind::Contact, Kind::Schedule],
+                Some(Kind::Rule) => &[Kind::Policy],
+                _ => &[],
+            };
+            resources(model, named, effects);
+        }
         Route::Deliveries => {
             deliveries(model, effects);
             count_deliveries(model, effects);
@@ -59,7 +70,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 /// The kinds that links and forms refer to.
 pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destination];
 
-const ON_CALL: [Kind; 2] = [Kind::Response, Kind::Schedule];
+const ON_CALL: [Kind; 3] = [Kind::Response, Kind::Schedule, Kind::Policy];
 
 /// Reads all resources of these kinds, unless they are already being read.
 pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {

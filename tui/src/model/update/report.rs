@@ -91,7 +91,8 @@ pub(super) fn pick_event(model: &mut Model) {
         title: "Test with which event?".to_owned(),
         items,
         chosen: Vec::new(),
-        purpose: PickPurpose::Event(events),
+        values: Some(events),
+        purpose: PickPurpose::Event,
         needle: TextField::default(),
         cursor: usize::from(model.store.events.len() > 0),
     }));
@@ -101,7 +102,15 @@ pub(super) fn use_longer_span(model: &mut Model, effects: &mut Vec<Effect>) {
     match &mut model.page.content {
         Content::Report(report) => match &mut report.inquiry {
             Inquiry::Trigger { span, .. } => *span = span.next(),
-            _ => return model.show_notice(Token::Info, "only tests of a trigger have a time span"),
+            Inquiry::Handover { hours } => {
+                let at = HANDOVER_HOURS.iter().position(|it| it == hours);
+                let next = at.map_or(0, |at| (at + 1) % HANDOVER_HOURS.len());
+                *hours = HANDOVER_HOURS[next];
+            }
+            _ => {
+                let words = "only tests of a trigger and handovers have a time span";
+                return model.show_notice(Token::Info, words);
+            }
         },
         _ => return,
     }
@@ -115,6 +124,17 @@ pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
     let inquiry = Inquiry::Noise(v1::NoiseBy::Rule);
     report(model, "Noise".to_owned(), inquiry, effects);
 }
+
+/// Opens the handover of the last hours, and reads what else it shows.
+pub(super) fn handover(model: &mut Model, effects: &mut Vec<Effect>) {
+    let shown = [Kind::Schedule, Kind::Response, Kind::Silence];
+    read::resources(model, &shown, effects);
+    let hours = HANDOVER_HOURS[0];
+    let inquiry = Inquiry::Handover { hours };
+    report(model, "Handover".to_owned(), inquiry, effects);
+}
+
+const HANDOVER_HOURS: [i64; 4] = [12, 24, 168, 8];
 
 pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {

@@ -125,6 +125,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
         Action::CloseGroup => confirm::group(model, &StatusChange::Status(Status::Closed)),
         Action::SuppressGroup => confirm::group(model, &StatusChange::Status(Status::Suppressed)),
+        Action::Handover => report::handover(model, effects),
         Action::NextOnCall => on_call::next_tab(model, effects),
         Action::NextState => screen::next_state(model, effects),
         Action::SendAgain => bulk::deliveries(model, Transition::SendAgain, effects),

@@ -152,6 +152,7 @@ pub(super) fn columns(model: &mut Model) {
         title: format!("Columns of {}", model.page.route.screen()),
         items: titles(heads.iter().collect()),
         chosen: titles(heads.iter().filter(is_shown).collect()),
+        values: None,
         purpose: PickPurpose::Columns,
         needle: TextField::default(),
         cursor: 0,

@@ -22,7 +22,7 @@ pub(super) struct Scene {
 }
 
 /// Scenes on a stocked service, in addition to the screens themselves.
-const STOCKED: [(&str, &str); 48] = [
+const STOCKED: [(&str, &str); 50] = [
     ("event", "2<Enter>"),
     ("event_notes", "2<Enter><Tab>"),
     ("event_explain", "2x"),
@@ -43,6 +43,8 @@ const STOCKED: [(&str, &str); 48] = [
     ("report_preview", "5p"),
     ("report_event", "5pv"),
     ("obligations", "O"),
+    ("handover", "8h"),
+    ("keys_begun", "2g"),
     ("bulk", "6A"),
     ("confirm_cancel", "6|jc"),
     ("events_held", "2p"),

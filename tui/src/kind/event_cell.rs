@@ -1,0 +1,162 @@
+//! The cell that identifies an event wherever it is listed: severity, name, host and summary.
+
+use super::{Cell, Column, HOST, Key, RenderContext};
+use crate::{
+    data::{EventRow, Named, Object, Severity, Sign},
+    document::{Span, span},
+    text,
+    theme::Token,
+};
+
+/// Minimum columns of a cell with the word of the severity rather than only its sign.
+const WORDS: usize = 56;
+const NAME: usize = 20;
+const HOST_CELLS: usize = 16;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EventCell {
+    pub(crate) severity: Severity,
+    pub(crate) name: String,
+    pub(crate) host: String,
+    pub(crate) summary: String,
+}
+
+impl EventCell {
+    /// Returns the cell of a resource about an event: a response or a pending notification.
+    pub(crate) fn of(around: &dyn RenderContext, object: &Object) -> Self {
+        Self {
+            severity: severity(object),
+            name: object.text("eventName").to_owned(),
+            host: around.host(object),
+            summary: summary(object),
+        }
+    }
+
+    pub(crate) fn of_row(row: &EventRow, host_field: &str) -> Self {
+        Self {
+            severity: row.severity,
+            name: row.name.to_string(),
+            host: row.dimension(host_field).unwrap_or_default(),
+            summary: row.summary.to_string(),
+        }
+    }
+
+    /// Returns the cell as spans of exactly this width. The summary takes what the name and the
+    /// host leave.
+    pub(crate) fn spans(&self, cells: usize) -> Vec<Span> {
+        let severity = if cells >= WORDS {
+            format!("{} {:<8} ", self.severity.sign(), self.severity.label())
+        } else {
+            format!("{} ", self.severity.sign())
+        };
+        let [name, host, summary] = widths(cells);
+        let shown = pad(&self.name, name);
+        let gap = name + 1 - text::width(shown.trim_end());
+        vec![
+            span(self.severity.into(), &severity),
+            span(Token::Link, shown.trim_end()),
+            span(Token::Text, &" ".repeat(gap)),
+            span(Token::Title, &format!("{} ", pad(&self.host, host))),
+            span(Token::Text, &pad(&self.summary, summary)),
+        ]
+    }
+
+    /// Returns the titles above cells of this width.
+    pub(crate) fn titles(cells: usize, host_field: &str) -> String {
+        let [name, host, summary] = widths(cells);
+        let severity = if cells >= WORDS { "Severity   " } else { "  " };
+        let host_title = if host_field == "host" {
+            HOST
+        } else {
+            host_field
+        };
+        let [name, host, summary] = [("Event", name), (host_title, host), ("Summary", summary)]
+            .map(|(title, cells)| pad(title, cells));
+        format!("{severity}{name} {host} {summary}")
+    }
+
+    pub(crate) fn text(&self, cells: usize) -> String {
+        let spans = self.spans(cells);
+        spans.iter().map(|span| span.text.as_str()).collect()
+    }
+}
+
+/// Returns the widths of the name, the host and the summary.
+fn widths(cells: usize) -> [usize; 3] {
+    let severity = if cells >= WORDS { 11 } else { 2 };
+    let spare = cells.saturating_sub(severity + 2);
+    let name = NAME.min(spare * 3 / 10);
+    let host = HOST_CELLS.min(spare / 4);
+    [name, host, spare.saturating_sub(name + host)]
+}
+
+/// Cleans a text, and truncates or pads it to this width.
+pub(crate) fn pad(words: &str, cells: usize) -> String {
+    let words = text::clean(words);
+    let shown = text::fit(&words, cells);
+    let rest = cells.saturating_sub(text::width(&shown));
+    format!("{shown}{}", " ".repeat(rest))
+}
+
+pub(crate) fn severity(object: &Object) -> Severity {
+    Severity::from_str_name(object.text("severity")).unwrap_or_default()
+}
+
+/// Returns the summary, else the name; for a digest, also the number of messages.
+pub(crate) fn summary(object: &Object) -> String {
+    let words = match object.text("summary") {
+        "" => object.text("eventName"),
+        summary => summary,
+    };
+    match object.number("messageCount") {
+        Some(count) if count > 1 => format!("{count} messages: {words}"),
+        _ => words.to_owned(),
+    }
+}
+
+// The columns of lists of resources about events, in the order of the cell.
+pub(super) const SEVERITY: Column<Object> =
+    Column::new("Severity", 10, 0, 0, |around, it: &Object| {
+        let severity = EventCell::of(around, it).severity;
+        let mut cell = Cell::new(severity, severity.label());
+        cell.sign = severity.sign();
+        cell
+    })
+    .sort_descending(|it| Key::Number(severity(it) as i64));
+
+pub(super) const EVENT: Column<Object> = Column::new("Event", 12, 0, 0, |around, it: &Object| {
+    Cell::new(Token::Text, EventCell::of(around, it).name)
+})
+.by(|it| Key::Text(it.text("eventName").to_owned()));
+
+pub(super) const EVENT_HOST: Column<Object> = Column::new(HOST, 10, 0, 0, |around, it: &Object| {
+    Cell::new(Token::Text, EventCell::of(around, it).host)
+});
+
+pub(super) const SUMMARY: Column<Object> =
+    Column::new("Summary", 14, 6, 2, |around, it: &Object| {
+        Cell::new(Token::Text, EventCell::of(around, it).summary)
+    })
+    .by(|it| Key::Text(summary(it)));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cell_has_its_width_and_shows_the_host_at_every_size() {
+        let cell = EventCell {
+            severity: Severity::Critical,
+            name: "disk".to_owned(),
+            host: "db-3".to_owned(),
+            summary: "the disk is full".to_owned(),
+        };
+        for cells in [30, 55, 56, 78, 140] {
+            let text = cell.text(cells);
+            assert_eq!(text::width(&text), cells, "{text}");
+            assert!(text.contains("db-3"), "{text}");
+        }
+        assert!(cell.text(60).starts_with("▲ critical "));
+        assert!(cell.text(40).starts_with("▲ disk"));
+    }
+}
