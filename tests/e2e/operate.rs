@@ -120,18 +120,16 @@ fn documented_self_signed_certificate_works() {
         return;
     }
     let page = page::code_blocks(&read("docs/operate/tls.md")).into_iter();
-    let mut script = String::new();
-    for block in page {
-        match block.info.as_str() {
-            "sh run" => script += &block.code,
-            "sh serve" => {
-                let command = block.code.trim_end();
-                script += &format!("{command} >ready 2>log &\n{UNTIL_READY}");
-            }
-            _ => {}
+    let parts = page.filter_map(|block| match block.info.as_str() {
+        "sh run" => Some(block.code),
+        "sh serve" => {
+            let command = block.code.trim_end();
+            Some(format!("{command} >ready 2>log &\n{UNTIL_READY}"))
         }
-    }
-    let script = script
+        _ => None,
+    });
+    let script = parts
+        .collect::<String>()
         .replace("0.0.0.0:", "127.0.0.1:")
         .replace(":8480", &format!(":{}", port()))
         .replace(":8481", &format!(":{}", port()));

@@ -232,7 +232,7 @@ pub(crate) fn abbreviate(number: i64) -> String {
     };
     match number {
         ..1_000 => number.to_string(),
-        ..999_500 => rounded(1_000, "k"),
+        1_000..999_500 => rounded(1_000, "k"),
         _ => rounded(1_000_000, "M"),
     }
 }
