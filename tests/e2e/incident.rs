@@ -212,7 +212,7 @@ async fn destination_is_created_tested_and_fixed_in_its_form() {
     }
     console.console.press("\x15");
     console.console.press(&receiver.url("/right"));
-    console.press("\x14", &["✓ 200"]);
+    console.press("\x14", &["→ 200 in"]);
     console.press("\x13", &["Create"]);
     console.press("y", &["destination pager created"]);
     // A destination tested before it is stored does not count as untried.

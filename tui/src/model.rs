@@ -402,13 +402,14 @@ impl Model {
         due.into_iter().flatten().min()
     }
 
-    /// Returns the time of the next refresh of the tabs' counts, if they are shown.
+    /// Returns the time of the next refresh of the tabs' counts, which also shows whether the service
+    /// responds.
     pub(crate) fn tabs_at_ms(&self) -> Option<i64> {
-        let is_shown = self.is_connected() && tabs::has_line(self);
         let overview = &self.store.overview;
-        let is_free = overview.waiting.is_none() && is_shown;
+        let is_free = overview.waiting.is_none() && self.is_connected();
         let at = overview.at_ms.filter(|_| is_free)?;
-        Some(self.due_ms(at, limits::TABS_MS))
+        let latest = at.saturating_add(limits::REFRESH_MS);
+        Some(self.due_ms(at, limits::TABS_MS).min(latest))
     }
 
     /// Returns the age of the data on the screen; for streamed data, the time since the connection

@@ -35,7 +35,8 @@ use crate::{
 
 use parts::Parts;
 
-pub use evaluate::{Evaluator, Incoming, MappingResult, evaluate};
+pub use body::Incoming;
+pub use evaluate::{Evaluator, MappingResult, evaluate};
 pub use handshake::Handshakes;
 pub use merge::find_merges;
 pub use rejected::{ReceivedDocument, RejectedDocument, RejectedDocuments};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::{DIALECTS, Dialect, Endpoint};
@@ -108,7 +109,19 @@ fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
             "default": {"description": "The response that the sender expects on a failure."},
         },
     });
-    if [http::Method::POST, http::Method::PUT].contains(&endpoint.method) {
+    if endpoint.method == Method::OPTIONS
+        && let Some(parameters) = described["parameters"].as_array_mut()
+    {
+        parameters.push(json!({
+            "name": "WebHook-Request-Origin",
+            "in": "header",
+            "required": true,
+            "description": "The name of the sending system.",
+            "example": "shop.example.com",
+            "schema": {"type": "string"},
+        }));
+    }
+    if [Method::POST, Method::PUT].contains(&endpoint.method) {
         let mut content = json!({"schema": {}});
         if let Some(example) = example(endpoint.path) {
             content["example"] = example;

@@ -67,15 +67,19 @@ pub(super) fn add_command(method: &str, path: &str, operation: &mut Value) {
     let body = &operation["requestBody"]["content"]["application/json"]["example"];
     let is_open = operation["security"] == json!([]);
     let mut filled = path.replace("{key}", "$KEY");
+    let mut headers = String::new();
     for parameter in operation["parameters"].as_array().into_iter().flatten() {
         let name = parameter["name"].as_str().unwrap_or_default();
         let example = parameter["example"].as_str().unwrap_or(TEXT);
+        if parameter["in"] == "header" && parameter["required"] == true {
+            headers.extend([" \\\n  --header \"", name, ": ", example, "\""]);
+        }
         filled = filled.replace(&format!("{{{name}}}"), example);
     }
     let with_key = !is_open && !path.contains("{key}");
     let body = (!body.is_null()).then_some(body);
     let command = shell(&method.to_uppercase(), &filled, with_key, body);
-    operation["x-codeSamples"] = sample(&command);
+    operation["x-codeSamples"] = sample(&(command + &headers));
 }
 
 pub(super) fn sample(command: &str) -> Value {

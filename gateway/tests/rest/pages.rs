@@ -70,7 +70,7 @@ async fn docs_page_loads_no_external_resources() {
     for text in [
         "/v1/notification/triggers/{name}",
         "Replaces a trigger",
-        "zenoss.cloud.Event",
+        "ZenossEvent",
     ] {
         assert!(page.contains(text), "{text}");
     }

@@ -7,18 +7,12 @@ import time
 sys.path.insert(0, sys.argv[4])
 
 from bellwether_client import AuthenticatedClient, models
-from bellwether_client.api.deliveries import delivery_service_list_deliveries as list_deliveries
-from bellwether_client.api.destinations import (
-    destination_service_create_destination as create_destination,
-    destination_service_test_destination as test_destination,
-)
-from bellwether_client.api.events import event_query_service_search_events as search_events
-from bellwether_client.api.intake import data_receiver_service_put_events as put_events
-from bellwether_client.api.rules import rule_service_create_rule as create_rule
-from bellwether_client.api.triggers import (
-    trigger_service_create_trigger as create_trigger,
-    trigger_service_update_trigger as update_trigger,
-)
+from bellwether_client.api.deliveries import list_deliveries
+from bellwether_client.api.destinations import create_destination, test_destination
+from bellwether_client.api.events import search_events
+from bellwether_client.api.intake import put_events
+from bellwether_client.api.rules import create_rule
+from bellwether_client.api.triggers import create_trigger, update_trigger
 
 service, key, receiver = sys.argv[1:4]
 client = AuthenticatedClient(base_url=service, token=key)
@@ -30,11 +24,11 @@ def given(answer):
     return answer
 
 
-trigger = models.BellwetherV1Trigger(
+trigger = models.Trigger(
     name="disk full",
     type_=models.TriggerTypeEvent(
-        event=models.BellwetherV1EventTrigger(
-            query=models.BellwetherV1Query(
+        event=models.EventTrigger(
+            query=models.Query(
                 clause=models.ClauseEquals(
                     equals=models.EqualsStringVal(field="type", string_val="disk")
                 )
@@ -43,29 +37,29 @@ trigger = models.BellwetherV1Trigger(
     ),
 )
 made = given(create_trigger.sync(client=client, body=trigger))
-webhook = models.DestinationTypeWebhook(webhook=models.BellwetherV1Webhook(url=receiver))
-destination = models.BellwetherV1Destination(name="on call", type_=webhook)
+webhook = models.DestinationTypeWebhook(webhook=models.Webhook(url=receiver))
+destination = models.Destination(name="on call", type_=webhook)
 given(create_destination.sync(client=client, body=destination))
 tested = given(
     test_destination.sync(
-        client=client, body=models.BellwetherV1TestDestinationRequest(name="on call")
+        client=client, body=models.TestDestinationRequest(name="on call")
     )
 )
-rule = models.BellwetherV1Rule(
+rule = models.Rule(
     name="disk", enabled=True, trigger_names=["disk full"], destination_names=["on call"]
 )
 given(create_rule.sync(client=client, body=rule))
-event = models.ZenossCloudEvent(
+event = models.ZenossEvent(
     name="disk full",
     type_="disk",
-    dimensions=models.ZenossCloudEventDimensions.from_dict({"host": "db-1"}),
-    metadata_fields=models.GoogleProtobufStruct.from_dict({"inodes": {"free": 12}}),
-    severity=models.ZenossCloudSeverity.SEVERITY_CRITICAL,
+    dimensions=models.ZenossEventDimensions.from_dict({"host": "db-1"}),
+    metadata_fields=models.Struct.from_dict({"inodes": {"free": 12}}),
+    severity=models.Severity.SEVERITY_CRITICAL,
 )
-taken = given(put_events.sync(client=client, body=models.ZenossCloudEvents(events=[event])))
-query = models.BellwetherV1EventQuery(filter_="host=db-1")
+taken = given(put_events.sync(client=client, body=models.Events(events=[event])))
+query = models.EventQuery(filter_="host=db-1")
 found = given(
-    search_events.sync(client=client, body=models.BellwetherV1SearchEventsRequest(query=query))
+    search_events.sync(client=client, body=models.SearchEventsRequest(query=query))
 )
 occurrence = found.results[0].occurrences[0]
 

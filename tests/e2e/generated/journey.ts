@@ -15,7 +15,7 @@ function given<T>(answer: { data?: T; error?: unknown }): T {
   return answer.data;
 }
 
-const trigger: Schemas["bellwether.v1.Trigger"] = {
+const trigger: Schemas["Trigger"] = {
   name: "disk full",
   tags: ["generated"],
   type: {
@@ -33,7 +33,7 @@ const trigger: Schemas["bellwether.v1.Trigger"] = {
     },
   },
 };
-const destination: Schemas["bellwether.v1.Destination"] = {
+const destination: Schemas["Destination"] = {
   name: "on call",
   type: { webhook: { url: receiver, headers: { "x-team": "ops" }, plainHeaders: ["x-team"] } },
 };

@@ -73,11 +73,11 @@ pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
 
 /// Returns the key of a file, without the scheme of an `authorization` header.
 fn single_key(text: &str) -> Result<String, String> {
-    let text = text.trim();
+    let text = text.trim_start();
     let is_scheme = |start: &&str| start.eq_ignore_ascii_case(SCHEME);
     let key = match text.get(..SCHEME.len()).filter(is_scheme) {
-        Some(_) => text[SCHEME.len()..].trim_start(),
-        None => text,
+        Some(_) => text[SCHEME.len()..].trim(),
+        None => text.trim_end(),
     };
     match key.lines().count() {
         0 => Err("is empty".into()),

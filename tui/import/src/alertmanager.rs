@@ -15,7 +15,7 @@ use super::{
     fields::{Fields, invalid},
     imported::Imported,
 };
-use crate::ImportError;
+use crate::error::ImportError;
 
 pub(crate) fn import(file: Value, imported: &mut Imported) -> Result<(), ImportError> {
     let mut fields = Fields::of("", file)?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::imported::Imported;
-use crate::ImportError;
+use crate::error::ImportError;
 
 const UNKNOWN: &str = "has no counterpart";
 
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(item.text("n").unwrap().as_deref(), Some("1"));
         fields.finish(&mut imported);
         assert_eq!(
-            imported.report(),
+            imported.differences(),
             ["top.more: has no counterpart".to_owned()]
         );
     }

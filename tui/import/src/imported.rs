@@ -103,6 +103,12 @@ impl Imported {
         &self.documents
     }
 
+    #[cfg(test)]
+    pub(crate) fn differences(&self) -> Vec<String> {
+        let parts = self.left_out.iter().chain(&self.notes);
+        parts.map(|(path, why)| format!("{path}: {why}")).collect()
+    }
+
     pub fn report(&self) -> Vec<String> {
         let count = self.documents.len();
         let mut lines = vec![format!("documents: {count}")];

@@ -20,7 +20,7 @@ use super::{
     people::{self, ImportedUsers, Person},
     rotation::{self, Restriction, Rotation},
 };
-use crate::ImportError;
+use crate::error::ImportError;
 
 /// Names of folders, of the member of a file that contains the entity, and the reason for leaving
 /// out other members.

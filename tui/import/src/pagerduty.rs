@@ -17,7 +17,7 @@ use super::{
     people::{self, ImportedUsers, Person},
     rotation::{self, LAYERS_MAX, Restriction, Rotation},
 };
-use crate::ImportError;
+use crate::error::ImportError;
 
 const KINDS: [(&str, &str); 4] = [
     ("users", "user"),

@@ -310,7 +310,7 @@ mod tests {
         ] {
             let mut imported = Imported::new("test", false);
             assert!(layers(&rotation, "UTC", &mut imported).is_empty());
-            assert!(imported.report()[0].contains(why), "{why}");
+            assert!(imported.differences()[0].contains(why), "{why}");
         }
     }
 
@@ -354,7 +354,7 @@ mod tests {
             let mut imported = Imported::new("test", false);
             let made = layers(&rotation, "Europe/Berlin", &mut imported);
             assert_eq!(made, [expected]);
-            assert!(imported.report().is_empty(), "{:?}", imported.report());
+            assert!(imported.differences().is_empty(), "{:?}", imported.report());
         }
     }
 

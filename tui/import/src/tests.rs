@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{File, Imported, opsgenie, pagerduty};
-use crate::ImportError;
+use crate::error::ImportError;
 
 /// The result of an import: documents and report, or the error.
 type ImportResult = Result<(String, Vec<String>), String>;
@@ -22,7 +22,7 @@ fn run_import(import: Import, files: &BTreeMap<String, Value>) -> (ImportResult,
     let done = import(files.collect(), &mut imported);
     let left_out = imported.left_out();
     let documents = json!(imported.documents()).to_string();
-    let made = done.map(|()| (documents, imported.report()));
+    let made = done.map(|()| (documents, imported.differences()));
     (made.map_err(|failure| failure.to_string()), left_out)
 }
 

@@ -424,7 +424,7 @@ impl Model {
             route: self.page.route.clone(),
             revisions: self.store.revisions(&self.page.route),
             filter: typed.map_or_else(|| list.filter.clone(), |field| field.text().to_owned()),
-            sort: self.list_sort(list),
+            sort: self.list_sort(list.sort),
         }
     }
 }

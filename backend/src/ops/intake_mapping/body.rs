@@ -1,5 +1,7 @@
 //! Reads the body of a webhook: JSON, a form or newline-delimited JSON; no I/O.
 
+use std::collections::BTreeMap;
+
 use bellwether_proto::{
     json::isolate::{List, isolate},
     repair,
@@ -7,7 +9,7 @@ use bellwether_proto::{
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use super::{Incoming, decode::decode_parts};
+use super::decode::decode_parts;
 use crate::{domain::IntakeMapping, error::Error, limits::DIALECT_EVENTS_MAX};
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -37,6 +39,13 @@ pub(super) enum Body {
     List(Vec<Value>, Broken),
     /// Lines with a document each.
     Lines(Vec<Value>, Broken),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Incoming<'a> {
+    pub body: &'a [u8],
+    /// Headers by lower-case name.
+    pub headers: &'a BTreeMap<String, String>,
 }
 
 /// Reads a body by its content type, and decodes its encoded parts.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     RejectedDocument,
-    body::{self, Body, Broken},
+    body::{self, Body, Broken, Incoming},
     excerpt::{excerpt_reason, excerpt_value},
 };
 
@@ -34,13 +34,6 @@ use crate::{
 /// Names of the list entry and of the request in templates and clauses.
 const ITEM: &str = "item";
 const REQUEST: &str = "request";
-
-#[derive(Debug, Clone, Copy)]
-pub struct Incoming<'a> {
-    pub body: &'a [u8],
-    /// Headers by lower-case name.
-    pub headers: &'a BTreeMap<String, String>,
-}
 
 /// Evaluator of mappings that runs outside of the async runtime.
 #[derive(Debug)]

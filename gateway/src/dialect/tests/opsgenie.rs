@@ -177,7 +177,7 @@ fn note_annotates_the_event_of_its_alias() {
     let reading = Ask::body(&body).captured("a").read(CLOSE).unwrap();
     let result = body_json(&answer(reading, &outcome))["result"].to_string();
     assert!(
-        result.contains("its note was not stored: this needs"),
+        result.contains("its note was not stored: this requires"),
         "{result}"
     );
 }

@@ -377,7 +377,11 @@ fn listen_address_is_an_ip_or_a_resolvable_name() {
             ("BELLWETHER_DATA_DIR", "/x"),
             ("BELLWETHER_REST_LISTEN", text),
         ];
-        load(&Flags::default(), &variables, "").map(|settings| settings.rest_listen.unwrap())
+        let flags = Flags {
+            insecure: true,
+            ..Flags::default()
+        };
+        load(&flags, &variables, "").map(|settings| settings.rest_listen.unwrap())
     };
     for (text, address) in [
         ("127.0.0.1:8480", "127.0.0.1:8480"),

@@ -223,7 +223,7 @@ fn response_line(response: &Value) -> String {
     let notified = prefixed("; notified ", &notified);
     let next = prefixed("; next step ", &text(response, "nextStepTime"));
     let unanswered = match response["unanswered"] {
-        Value::Bool(true) => "; nobody acknowledged",
+        Value::Bool(true) => "; not acknowledged",
         _ => "",
     };
     format!("escalation {policy}: {state}{by}, step {step} of {steps}{notified}{next}{unanswered}")

@@ -81,7 +81,7 @@ fn files() -> [(&'static str, &'static str); 6] {
         ),
         (
             config::SYSTEM_FILE,
-            "The settings of the machine, for users without a file of their own.",
+            "The settings of the machine, for users without a settings file.",
         ),
         (
             "~/.local/share/bellwether",

@@ -1,7 +1,7 @@
 //! Durations in the notation of Prometheus.
 
 use super::super::fields::{Fields, invalid};
-use crate::ImportError;
+use crate::error::ImportError;
 
 const UNITS: [(&str, u64); 7] = [
     ("ms", 1),

@@ -7,7 +7,7 @@ use super::{
     condition::{Condition, FilterOrQuery, exists},
     matcher::{self, ALERT},
 };
-use crate::ImportError;
+use crate::error::ImportError;
 
 const EQUAL_MAX: usize = 8;
 

@@ -9,7 +9,7 @@ use super::super::{
     fields::{Fields, invalid},
     imported::Imported,
 };
-use crate::ImportError;
+use crate::error::ImportError;
 
 const WINDOWS_MAX: usize = 50;
 const EXCEPT_MAX: usize = 10;
@@ -385,7 +385,7 @@ mod tests {
         let mut imported = Imported::new("test", false);
         let mut fields = Fields::of("x", one).unwrap();
         let found = windows(&mut fields, &mut imported).unwrap();
-        (found, imported.report())
+        (found, imported.differences())
     }
 
     #[test]

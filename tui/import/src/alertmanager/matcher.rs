@@ -12,7 +12,7 @@ use super::{
     },
     condition::{Condition, equals, exists, matches, one_of},
 };
-use crate::ImportError;
+use crate::error::ImportError;
 
 /// A metadata field that every alert has.
 pub(crate) const ALERT: &str = "metadata.alertname";

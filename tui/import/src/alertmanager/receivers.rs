@@ -11,7 +11,7 @@ use super::{
     },
     duration,
 };
-use crate::ImportError;
+use crate::error::ImportError;
 
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=30_000;
 const LIST: &str = "_configs";

@@ -18,7 +18,7 @@ use super::{
     matcher::{self, ALERT, Matcher},
     receivers::Receiver,
 };
-use crate::ImportError;
+use crate::error::ImportError;
 
 const DEPTH_MAX: usize = 32;
 const ROUTES_MAX: usize = 5_000;

@@ -596,7 +596,7 @@ fn expressions_evaluate_as_in_jinja() {
         ("a\n {{ 1 // 0 }}", "line 2"),
         ("{{ 'a' - 1 }}", "requires numbers"),
         ("{{ 10 ** 1000 }}", "too large"),
-        ("{{ 1 in 5 }}", "`in` needs"),
+        ("{{ 1 in 5 }}", "`in` requires"),
         ("{{ range(n) }}{{ range(0, 1000) }}", "more than 100"),
         ("{{ ['x']|map('map', 'upper') }}", "map"),
         (

@@ -51,8 +51,12 @@ const PRESETS: &[File] = files!(
 const MAPPINGS: &[File] = files!(
     "mappings",
     "json",
+    "aws-sns",
+    "azure-event-grid",
+    "azure-monitor",
     "datadog",
     "github",
+    "google-cloud-monitoring",
     "sentry",
     "statuspage",
     "uptime-kuma",
