@@ -17,6 +17,7 @@ mod conditional;
 mod console;
 mod crash;
 mod deliveries;
+mod demo;
 mod destinations;
 mod dialects;
 mod digests;

@@ -123,9 +123,10 @@ fn wrap_text(words: &str) -> String {
     lines + "\n"
 }
 
-/// Removes the lines of tabs, whose counts may be five seconds old.
+/// Removes the lines of tabs, whose counts may be old, and of the phases of a request, which vary.
 fn steady(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.starts_with(" 1 Over"));
+    let is_steady = |line: &&str| !line.starts_with(" 1 Over") && !line.contains(" · connect ");
+    let lines = text.lines().filter(is_steady);
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 

@@ -227,6 +227,7 @@ async fn handover_lists_what_the_next_shift_needs_and_is_copied_as_text() {
     press(&mut console, "2").await;
     until(&mut console, "db-1").await;
     press(&mut console, "wordered a new disk<Enter>i").await;
+    until(&mut console, "assigned").await;
     press(&mut console, "<A-w>h").await;
     until(&mut console, "ordered a new disk").await;
     console.resize(120, 60);
@@ -287,7 +288,7 @@ async fn schedule_and_policy_forms_preview_and_pick() {
     assert_shows(&screen, "contact ben wait 5m");
     until(&mut console, "Who would be paged").await;
     let screen = console.screen();
-    assert_shows(&screen, "at once");
+    assert_shows(&screen, "now");
     assert_shows(&screen, "ben by push");
 }
 

@@ -68,7 +68,7 @@ fn notice(into: &mut Document, one: &EscalationNotice, is_first: bool) {
 
 fn format_after(ms: i64) -> String {
     match ms {
-        0 => "immediately".to_owned(),
+        0 => "now".to_owned(),
         ms => duration(ms),
     }
 }
