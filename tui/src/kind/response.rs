@@ -172,10 +172,12 @@ pub(crate) fn reached(response: &Object) -> Vec<Reached> {
     };
     for one in receivers {
         let text = |field: &str| one[field].as_str().unwrap_or_default();
+        let reasons = [text("lastError"), text("waitReason")];
+        let cause = reasons.into_iter().find(|reason| !reason.is_empty());
         let new = Reached {
             name: name(one).to_owned(),
-            progress: Progress::of(text("state")),
-            cause: text("cause").to_owned(),
+            progress: Progress::of(text("deliveryState")),
+            cause: cause.unwrap_or_default().to_owned(),
             next_attempt_ms: shared::timestamp_ms(one, "nextAttemptTime"),
         };
         match found.iter_mut().find(|known| known.name == new.name) {
@@ -371,7 +373,7 @@ mod tests {
 
     #[test]
     fn reached_people_have_the_best_state_of_their_methods() {
-        let method = |name: &str, state: &str, cause: &str| json!({"contactName": name, "state": state, "cause": cause});
+        let method = |name: &str, state: &str, cause: &str| json!({"contactName": name, "deliveryState": state, "lastError": cause});
         let found = reached(&response(json!({
             "current": [
                 method("ana", "DEAD", "401"),

@@ -164,12 +164,14 @@ async fn pages_keep_their_state_going_back_and_forward() {
         "{left}"
     );
     press(&mut console, "<Enter>5").await;
+    // The first line has the time.
+    let body = |screen: &str| screen.split_once('\n').unwrap().1.to_owned();
     let screen = press(&mut console, "[[").await;
-    assert_eq!(screen, left);
+    assert_eq!(body(&screen), body(&left));
     let screen = press(&mut console, "]]").await;
     line(&screen, "› Rules");
     let screen = press(&mut console, "<Esc><Esc>").await;
-    assert_eq!(screen, left);
+    assert_eq!(body(&screen), body(&left));
     // Esc closes the filter before `[` can navigate.
     let screen = press(&mut console, "<Esc>").await;
     assert!(

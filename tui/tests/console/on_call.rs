@@ -169,8 +169,9 @@ async fn every_method_of_a_contact_is_tested() {
 
 /// Returns the first row of the table of responses.
 fn response_row(screen: &str) -> String {
-    let row = screen.lines().find(|line| line.contains("▲ critical"));
-    row.unwrap().to_owned()
+    let row = screen.lines().find(|line| line.contains("▲ "));
+    row.unwrap_or_else(|| panic!("no response in\n{screen}"))
+        .to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,7 +228,7 @@ async fn handover_lists_what_the_next_shift_needs_and_is_copied_as_text() {
     press(&mut console, "2").await;
     until(&mut console, "db-1").await;
     press(&mut console, "wordered a new disk<Enter>i").await;
-    until(&mut console, "assigned").await;
+    until(&mut console, " admin    ").await;
     press(&mut console, "<A-w>h").await;
     until(&mut console, "ordered a new disk").await;
     console.resize(120, 60);
@@ -361,7 +362,8 @@ async fn on_call_setup_and_escalation_work_from_the_console() {
         _ => ("ben", "ana"),
     };
     press(&mut console, "<A-w>").await;
-    until(&mut console, "ben in").await;
+    until(&mut console, "▲ ").await;
+    until(&mut console, &format!("{other} in")).await;
     assert_shows(&response_row(&console.screen()), first);
     clock.advance(std::time::Duration::from_secs(301));
     until(&mut console, "given up in").await;
