@@ -170,8 +170,8 @@ async fn every_method_of_a_contact_is_tested() {
 /// Returns the first row of the table of responses.
 fn response_row(screen: &str) -> String {
     let row = screen.lines().find(|line| line.contains("▲ "));
-    row.unwrap_or_else(|| panic!("no response in\n{screen}"))
-        .to_owned()
+    assert!(row.is_some(), "no response in\n{screen}");
+    row.unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
