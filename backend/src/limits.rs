@@ -42,7 +42,7 @@ pub const OVERRIDE_LENGTH_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 pub const OVERRIDE_RETENTION: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub const OVERRIDE_REASON_CHARACTERS_MAX: usize = 250;
 pub const SHIFTS_MAX: usize = 1_000;
-/// Longest time span of a request for shifts.
+/// Maximum time span of a request for shifts.
 pub const SHIFTS_TIME_MAX: Duration = Duration::from_secs(400 * 24 * 3_600);
 /// Interval at which schedules are checked for hand-offs.
 pub const ON_CALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);

@@ -23,7 +23,7 @@ const FRESH_MS: i64 = 5_000;
 /// A receiver of pages: a destination, and the contact whose method it is.
 type Receiver = (RecordId, Option<PagedMethod>);
 
-/// Returns whether a delivery is for a receiver. Deliveries of earlier versions name no method.
+/// Returns whether a delivery is for a receiver. Deliveries of earlier versions have no method.
 fn is_for(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
     match (&delivery.content.contact, receiver) {
         (Some(contact), Some((name, method))) => {
