@@ -65,7 +65,7 @@ pub struct EgressWatch {
     ruleset: Arc<Ruleset>,
     sender: Sender,
     unreached: watch::Receiver<Vec<String>>,
-    telling: ReportPublisher,
+    publisher: ReportPublisher,
 }
 
 impl EgressWatch {
@@ -76,14 +76,14 @@ impl EgressWatch {
         ruleset: Arc<Ruleset>,
         sender: Sender,
         unreached: watch::Receiver<Vec<String>>,
-        telling: ReportPublisher,
+        publisher: ReportPublisher,
     ) -> Self {
         Self {
             store,
             ruleset,
             sender,
             unreached,
-            telling,
+            publisher,
         }
     }
 
@@ -119,7 +119,7 @@ impl EgressWatch {
         } else {
             Vec::new()
         };
-        self.telling.update(|report| {
+        self.publisher.update(|report| {
             report.unreached.clone_from(&unreached);
             report.reached = reached;
         });

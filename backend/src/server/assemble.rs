@@ -152,7 +152,7 @@ struct Modules {
     holds: Holds,
     dispatcher: watch::Sender<DispatcherStatus>,
     unreached: watch::Sender<Vec<String>>,
-    telling: ReportPublisher,
+    publisher: ReportPublisher,
 }
 
 pub(super) struct Assembled {
@@ -300,7 +300,7 @@ impl Modules {
             holds: Holds::default(),
             dispatcher: watch::Sender::default(),
             unreached: watch::Sender::default(),
-            telling: ReportPublisher::new(Arc::clone(store.engine())),
+            publisher: ReportPublisher::new(Arc::clone(store.engine())),
             store,
             clock,
             clock_watch,
@@ -365,7 +365,7 @@ impl Modules {
             Arc::clone(&self.clock),
             Arc::clone(&self.deciding.ruleset),
             self.intake.clone(),
-            (config.clone(), self.telling.clone()),
+            (config.clone(), self.publisher.clone()),
         );
         work.add("settings watch", |stop| settings.run(stop));
         if let Some(users) = &self.users {
@@ -379,7 +379,7 @@ impl Modules {
             Arc::clone(&self.deciding.ruleset),
             self.sender.clone(),
             self.unreached.subscribe(),
-            self.telling.clone(),
+            self.publisher.clone(),
         );
         work.add("egress watch", |stop| egress.run(stop));
         if let Some(ping) = config.ping.clone() {

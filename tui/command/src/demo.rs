@@ -74,8 +74,8 @@ impl Demo {
         log::to_file(settings, &self.folder.path().join(LOG_FILE))?;
         let rest = service.addresses().rest.unwrap_or_default();
         own_service::serve_during(settings, service, async |address| {
-            let mut telling = JoinSet::new();
-            telling.spawn(story::run(self.set_up(address, &receivers).await?));
+            let mut stories = JoinSet::new();
+            stories.spawn(story::run(self.set_up(address, &receivers).await?));
             if arguments.serve {
                 let key_file = settings.data_dir.join("admin.key");
                 let key_file = key_file.display();

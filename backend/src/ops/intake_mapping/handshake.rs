@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn handshakes_are_told_from_other_requests() {
+    fn handshakes_are_distinguished_from_other_requests() {
         let event = |kind: &str, data: Value| json!([{"eventType": kind, "data": data}]);
         let code = json!({"validationCode": "512d38b6"});
         let url = "https://rp-eastus2.eventgrid.azure.net:553/eventsubscriptions/a/validate?id=1";

@@ -222,8 +222,8 @@ async fn node_reports_differing_file_settings_until_resolved() {
     let (intake, _guard) = samples::intake(&deciding);
     let ruleset: Arc<Ruleset> = Arc::clone(&deciding.ruleset);
     let config = config_with(&[("delivery.retention", retention_of(5))]);
-    let telling = ReportPublisher::new(Arc::clone(store.engine()));
-    let mut watch = SettingsWatch::new(store.clone(), clock, ruleset, intake, (config, telling));
+    let publisher = ReportPublisher::new(Arc::clone(store.engine()));
+    let mut watch = SettingsWatch::new(store.clone(), clock, ruleset, intake, (config, publisher));
     watch.check().await.unwrap();
     let said = samples::said(&store, "settings-differ").await;
     assert_eq!(said.status, Status::Open);

@@ -26,7 +26,7 @@ pub struct SettingsWatch {
     ruleset: Arc<Ruleset>,
     intake: Intake,
     config: Config,
-    telling: ReportPublisher,
+    publisher: ReportPublisher,
     /// The differences last reported; `None` before the first report.
     said: Option<Vec<SettingDifference>>,
 }
@@ -37,7 +37,7 @@ impl SettingsWatch {
         clock: Arc<dyn Clock>,
         ruleset: Arc<Ruleset>,
         intake: Intake,
-        (config, telling): (Config, ReportPublisher),
+        (config, publisher): (Config, ReportPublisher),
     ) -> Self {
         Self {
             store,
@@ -45,7 +45,7 @@ impl SettingsWatch {
             ruleset,
             intake,
             config,
-            telling,
+            publisher,
             said: None,
         }
     }
@@ -99,7 +99,7 @@ impl SettingsWatch {
                  /v1/settings` or `bellwether apply`"
             );
         }
-        self.telling
+        self.publisher
             .update(|report| report.add_settings(&self.config, &differences));
         self.report(&differences).await?;
         self.said = Some(differences);
