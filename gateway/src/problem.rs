@@ -3,7 +3,10 @@
 use std::error::Error as _;
 
 use bellwether_process::cause;
-use bellwether_proto::json::{plan::Plan, violation::Violations, write};
+use bellwether_proto::{
+    ERROR_DOMAIN,
+    json::{plan::Plan, violation::Violations, write},
+};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use prost::Message as _;
 use prost_types::Any;
@@ -28,7 +31,7 @@ impl Problem {
             status: http_status(code),
             code,
             message: message.into(),
-            details: Vec::new(),
+            details: vec![error_info(reason(code))],
             retry_after_s: None,
             allow: Vec::new(),
         }
@@ -52,7 +55,10 @@ impl Problem {
             field_violations: field_violations.collect(),
         };
         let mut problem = Self::invalid(violations.sentence());
-        problem.details.push(any("google.rpc.BadRequest", &details));
+        problem.details = vec![
+            error_info("FIELDS_INVALID"),
+            any("google.rpc.BadRequest", &details),
+        ];
         problem
     }
 
@@ -152,11 +158,12 @@ impl Problem {
             return problem;
         }
         let mut problem = Self::new(status.code(), status.message());
-        if let Ok(details) = pb::Status::decode(status.details()) {
+        if let Ok(mut details) = pb::Status::decode(status.details())
+            && !details.details.is_empty()
+        {
+            let is_public = |detail: &Any| !detail.type_url.ends_with("google.rpc.DebugInfo");
+            details.details.retain(is_public);
             problem.details = details.details;
-            problem
-                .details
-                .retain(|detail| !detail.type_url.ends_with("google.rpc.DebugInfo"));
         }
         problem.retry_after_s = problem.details.iter().find_map(retry_after_s);
         if problem.code == Code::Unavailable {
@@ -291,6 +298,33 @@ fn http_status(code: Code) -> StatusCode {
         Code::DeadlineExceeded => 504,
     };
     StatusCode::from_u16(number).expect("between 100 and 999")
+}
+
+/// Returns the reason for errors of the gateway, in the terms of the service.
+fn reason(code: Code) -> &'static str {
+    match code {
+        Code::InvalidArgument | Code::OutOfRange => "REQUEST_INVALID",
+        Code::FailedPrecondition => "STATE_FORBIDS",
+        Code::Unauthenticated => "KEY_NOT_ACCEPTED",
+        Code::PermissionDenied => "ROLE_LACKING",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "NAME_TAKEN",
+        Code::Aborted => "CHANGED_MEANWHILE",
+        Code::ResourceExhausted => "LIMIT_REACHED",
+        Code::Unimplemented => "NOT_SERVED",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DeadlineExceeded | Code::Cancelled => "TIMED_OUT",
+        Code::Ok | Code::Internal | Code::Unknown | Code::DataLoss => "INTERNAL",
+    }
+}
+
+fn error_info(reason: &str) -> Any {
+    let info = pb::ErrorInfo {
+        reason: reason.to_owned(),
+        domain: ERROR_DOMAIN.to_owned(),
+        ..Default::default()
+    };
+    any("google.rpc.ErrorInfo", &info)
 }
 
 fn any(name: &str, message: &impl prost::Message) -> Any {

@@ -57,6 +57,9 @@ pub mod zenoss {
 pub use self::bellwether::{options, v1};
 pub use self::zenoss::cloud;
 
+/// The `domain` of every `google.rpc.ErrorInfo`. `docs/troubleshooting.md` explains each `reason`.
+pub const ERROR_DOMAIN: &str = "bellwether";
+
 /// The encoded `google.protobuf.FileDescriptorSet` of all files, with imports, comments and the
 /// `google.api.http` options.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

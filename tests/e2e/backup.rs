@@ -149,7 +149,7 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     let output = process::run(world.command(&["check"]));
     assert_eq!(output.status.code(), Some(1));
     let reported = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(reported.contains("does not match the store"), "{reported}");
+    assert!(reported.contains("cannot use the key file"), "{reported}");
 
     fs::write(&key_path, key).expect("written");
     let store_path = world.data_dir().join("store.redb");

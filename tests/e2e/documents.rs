@@ -61,17 +61,23 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[test]
 fn each_error_reason_is_explained_on_the_troubleshooting_page() {
     let explained = anchors(&read("docs/troubleshooting.md"));
-    let table = read("backend/src/rpc/status.rs");
-    let reasons: Vec<String> = table
-        .split('"')
-        .skip(1)
-        .step_by(2)
-        .filter(|text| text.len() > 4 && text.bytes().all(|it| matches!(it, b'A'..=b'Z' | b'_')))
-        .map(str::to_lowercase)
-        .collect();
-    assert!(reasons.len() >= 15, "{reasons:?}");
-    for reason in reasons {
-        assert!(explained.contains(&reason), "{reason} is not explained");
+    let tables = [
+        ("backend/src/rpc/status.rs", 15),
+        ("gateway/src/problem.rs", 12),
+        ("tui/src/client/failure.rs", 4),
+        ("tui/command/src/failure.rs", 7),
+        ("tui/command/src/key.rs", 1),
+    ];
+    for (file, count) in tables {
+        let source = read(file);
+        let quoted = source.split('"').skip(1).step_by(2);
+        let is_code =
+            |text: &&str| text.len() > 4 && text.bytes().all(|it| matches!(it, b'A'..=b'Z' | b'_'));
+        let codes: BTreeSet<_> = quoted.filter(is_code).map(str::to_lowercase).collect();
+        assert!(codes.len() >= count, "{file}: {codes:?}");
+        for code in codes {
+            assert!(explained.contains(&code), "{file}: {code} is not explained");
+        }
     }
 }
 

@@ -43,7 +43,7 @@ async fn body_without_events_is_rejected_with_a_suggestion() {
         let message = message.as_str().expect("a message");
         assert!(message.starts_with("events is missing"), "{message}");
         assert!(message.contains(nearest), "{body}: {message}");
-        let violation = &answer.json()["details"][0]["fieldViolations"][0];
+        let violation = &answer.json()["details"][1]["fieldViolations"][0];
         assert_eq!(violation["field"], "events");
     }
     let answer = rest.post(INTAKE, &json!({"detailedResponse": true})).await;

@@ -450,7 +450,7 @@ async fn wrong_key_layout_or_connection_prevents_start() {
     assert!(!key_file.exists(), "no key is generated");
     let other = "1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
     fs::write(&key_file, other).unwrap();
-    assert_refused(serve(&data_dir), "does not match the store");
+    assert_refused(serve(&data_dir), "cannot use the key file");
     fs::write(&key_file, key).unwrap();
     set_layout(&database, 99);
     assert_refused(serve(&data_dir), "of a later version");

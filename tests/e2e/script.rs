@@ -381,7 +381,7 @@ async fn events_are_sent_found_watched_and_explained() {
     let lines = fed(&world, &["send", "--lines"], lines);
     assert_eq!(lines.code, 5, "{lines:?}");
     assert!(lines.err.contains("1 accepted, 1 rejected"), "{lines:?}");
-    assert!(lines.err.contains("event 2: "), "{lines:?}");
+    assert!(lines.err.contains("line 3: "), "{lines:?}");
 
     let found = run(&world, &["events", "severity>=error host=db-*"]);
     assert_eq!(found.code, 0, "{found:?}");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use crate::{
-    client::{Keys, Transport, connect, failure, malformed},
+    client::{Keys, Transport, connect, failure, malformed, unreachable},
     data::{Failure, FailureKind, Kind},
     kind, limits,
     options::Options,
@@ -38,6 +38,8 @@ impl fmt::Debug for Api {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
     pub kind: CallErrorKind,
+    /// The code of the error in `docs/troubleshooting.md`; empty if it has none.
+    pub code: String,
     pub message: String,
     /// Invalid fields, each with a description of the violation.
     pub fields: Vec<(String, String)>,
@@ -219,11 +221,8 @@ impl Api {
         force: bool,
     ) -> Result<(), CallError> {
         let Some(stored) = kind.0 else {
-            return Err(CallError {
-                kind: CallErrorKind::Refused,
-                message: "settings are changed with `apply` and cannot be deleted".into(),
-                fields: Vec::new(),
-            });
+            let why = "settings are changed with `apply` and cannot be deleted";
+            return Err(Failure::new(FailureKind::Invalid, why).into());
         };
         let spec = kind::spec(stored);
         let mut request = json!({"name": name});
@@ -248,7 +247,7 @@ impl Api {
             let mut service = DataReceiverServiceClient::new(carrier);
             let call = time::timeout(self.reach.limit, service.put_events(events));
             let answer = match call.await {
-                Ok(answer) => answer.map_err(|status| failure(&status))?,
+                Ok(answer) => answer?,
                 Err(_elapsed) => {
                     let words = "no response in time; the events may have been accepted";
                     return Err(Failure::new(FailureKind::TimedOut, words).into());
@@ -269,7 +268,7 @@ impl Api {
             let mut service = EventQueryServiceClient::new(carrier)
                 .max_decoding_message_size(limits::MESSAGE_BYTES);
             let answer = service.watch_events(request).await;
-            let stream = answer.map_err(|status| failure(&status))?.into_inner();
+            let stream = answer?.into_inner();
             Ok(Watch { stream })
         })
     }
@@ -284,13 +283,25 @@ impl Watch {
     /// Returns the next message; `None` if the service closed the stream normally.
     pub async fn next(&mut self) -> Result<Option<Value>, CallError> {
         let message = self.stream.message().await;
-        let Some(message) = message.map_err(|status| failure(&status))? else {
+        let Some(message) = message? else {
             return Ok(None);
         };
         let text = json::to_json(&message).map_err(|error| malformed(&error))?;
         serde_json::from_slice(&text)
             .map(Some)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
+    }
+}
+
+impl From<tonic::Status> for CallError {
+    fn from(status: tonic::Status) -> Self {
+        failure(&status).into()
+    }
+}
+
+impl From<tonic::transport::Error> for CallError {
+    fn from(error: tonic::transport::Error) -> Self {
+        unreachable(&error).into()
     }
 }
 
@@ -309,6 +320,7 @@ impl From<Failure> for CallError {
         let fields = failure.fields.into_iter();
         Self {
             kind,
+            code: failure.code,
             message: failure.message,
             fields: fields.map(|it| (it.path, it.message)).collect(),
         }

@@ -19,8 +19,7 @@ mod watch;
 
 pub(crate) use call::{Call, CallResult, ParseOutcome, message, parse_empty};
 pub(crate) use carrier::Transport;
-pub use failure::{broken_reason, failure_reason, unreachable_reason};
-pub(crate) use failure::{failure, malformed};
+pub(crate) use failure::{failure, malformed, unreachable};
 pub(crate) use keys::Keys;
 pub(crate) use link::{Link, connect, start};
 pub use listing::{ListError, listing};

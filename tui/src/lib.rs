@@ -22,7 +22,7 @@ mod view;
 
 use futures_util::future::BoxFuture;
 
-pub use client::{ListError, broken_reason, failure_reason, listing, unreachable_reason};
+pub use client::{ListError, listing};
 pub use console::ServiceStatus;
 pub use document::unified;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};

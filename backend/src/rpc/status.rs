@@ -5,9 +5,9 @@ use std::{collections::HashMap, error::Error as StdError};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
-use crate::error::{Error, Reason, Violation, log_failure};
+use bellwether_proto::ERROR_DOMAIN;
 
-pub const ERROR_DOMAIN: &str = "bellwether";
+use crate::error::{Error, Reason, Violation, log_failure};
 
 /// Details are base64-encoded in a header, and clients of the official gRPC library may reject more
 /// than 8 KiB of headers.

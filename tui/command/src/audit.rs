@@ -9,7 +9,7 @@ use bellwether_proto::{
 
 use crate::{
     cli::AuditArguments,
-    clients::{self, status_failure, wire_time},
+    clients::{self, wire_time},
     config::Settings,
     failure::Failure,
     output, ready,
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     };
     loop {
         let answer = service.list_audit_entries(request.clone()).await;
-        let page = answer.map_err(status_failure)?.into_inner();
+        let page = answer?.into_inner();
         for entry in &page.entries {
             let line = json::to_json(entry)
                 .map_err(|error| Failure::new(format!("failed to write an entry: {error}")))?;

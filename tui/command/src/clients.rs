@@ -9,15 +9,14 @@ use bellwether_proto::{
         RotateClientKeyRequest, UpdateClientRequest, client_service_client::ClientServiceClient,
     },
 };
+use bellwether_tui::api::CallError;
 use jiff::Timestamp;
 use tonic::{
-    Code, Status,
+    Status,
     metadata::{Ascii, MetadataValue},
     service::{Interceptor, interceptor::InterceptedService},
     transport::{Channel, Endpoint},
 };
-
-use bellwether_tui::{broken_reason, unreachable_reason};
 
 use crate::store_client;
 use crate::{
@@ -46,10 +45,7 @@ pub(crate) async fn run(
         ClientCommand::Create(_) => unreachable!("it was executed"),
         ClientCommand::Update(change) => {
             let request = UpdateClientRequest::from(change);
-            let answer = service
-                .update_client(request)
-                .await
-                .map_err(status_failure)?;
+            let answer = service.update_client(request).await?;
             let client = answer.into_inner().client.unwrap_or_default();
             writeln!(out, "{}", output::escape(&format_client(&client)))
         }
@@ -64,18 +60,12 @@ pub(crate) async fn run(
                 name,
                 overlap_seconds: overlap,
             };
-            let answer = service
-                .rotate_client_key(request)
-                .await
-                .map_err(status_failure)?;
+            let answer = service.rotate_client_key(request).await?;
             writeln!(out, "{}", answer.into_inner().key)
         }
         ClientCommand::Revoke { name } => {
             let request = RevokeClientRequest { name };
-            service
-                .revoke_client(request)
-                .await
-                .map_err(status_failure)?;
+            service.revoke_client(request).await?;
             Ok(())
         }
     };
@@ -108,10 +98,7 @@ async fn create(
     {
         return Ok(key);
     }
-    let answer = connected?
-        .create_client(request)
-        .await
-        .map_err(status_failure)?;
+    let answer = connected?.create_client(request).await?;
     Ok(answer.into_inner().key)
 }
 
@@ -171,11 +158,14 @@ pub(crate) async fn connect_without_timeout(
     open(address, settings, |endpoint| endpoint).await
 }
 
-pub(crate) fn unreachable_failure(address: &str, why: &str) -> Failure {
-    Failure::unreachable(format!(
-        "no service responds at {address} ({why}); start one with `bellwether serve`, or name \
-         another with --connect"
-    ))
+pub(crate) fn unreachable_failure(address: &str, error: impl Into<CallError>) -> Failure {
+    let error = error.into();
+    let message = format!(
+        "no service responds at {address} ({}); start one with `bellwether serve`, or name another \
+         with --connect",
+        error.message
+    );
+    CallError { message, ..error }.into()
 }
 
 pub(crate) async fn open(
@@ -194,8 +184,7 @@ pub(crate) async fn connect_with_key(
     key: Option<&str>,
     settle: impl FnOnce(Endpoint) -> Endpoint,
 ) -> Result<Connection, Failure> {
-    let unreachable =
-        |error: tonic::transport::Error| unreachable_failure(address, &unreachable_reason(&error));
+    let unreachable = |error: tonic::transport::Error| unreachable_failure(address, error);
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
     let channel = settle(tls::secure(endpoint, settings)?.connect_timeout(PATIENCE))
         .connect()
@@ -214,11 +203,7 @@ async fn list(service: &mut ClientService) -> Result<Vec<wire::Client>, Failure>
             page_size: PAGE,
             page_token,
         };
-        let page = service
-            .list_clients(request)
-            .await
-            .map_err(status_failure)?
-            .into_inner();
+        let page = service.list_clients(request).await?.into_inner();
         clients.extend(page.clients);
         page_token = page.next_page_token;
         if page_token.is_empty() {
@@ -278,34 +263,6 @@ pub(crate) fn wire_time(at: Timestamp) -> prost_types::Timestamp {
 fn time(time: Option<prost_types::Timestamp>) -> String {
     time.and_then(|time| Timestamp::new(time.seconds, time.nanos).ok())
         .map_or_else(|| "never".to_owned(), |time| format!("{time:.0}"))
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that `map_err` requires"
-)]
-pub(crate) fn status_failure(status: Status) -> Failure {
-    if let Some(why) = broken_reason(&status) {
-        return Failure::unreachable(why);
-    }
-    let said = status.message();
-    match status.code() {
-        // The service describes what is wrong with a token, and the remedy.
-        Code::Unauthenticated if said.starts_with("the token ") => Failure::not_allowed(said),
-        Code::Unauthenticated => {
-            Failure::not_allowed(format!("the API key is unknown to the service: {said}"))
-        }
-        Code::PermissionDenied => Failure::not_allowed(said),
-        Code::Unavailable | Code::DeadlineExceeded => Failure::unreachable(said),
-        Code::InvalidArgument
-        | Code::NotFound
-        | Code::AlreadyExists
-        | Code::FailedPrecondition
-        | Code::OutOfRange
-        | Code::ResourceExhausted
-        | Code::Aborted => Failure::rejected(said),
-        _ => Failure::new(said),
-    }
 }
 
 #[derive(Debug, Clone)]

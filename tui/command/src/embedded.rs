@@ -21,7 +21,7 @@ use tonic::{Status, metadata::MetadataMap};
 
 use crate::{
     config::Settings,
-    failure::{Failure, sentence},
+    failure::Failure,
     ready::Addresses,
     tls::{self, ServerTls},
     version,
@@ -121,7 +121,7 @@ impl Service {
             Some(upstream) => Some(
                 Gateway::bind(settings.gateway_config(), upstream)
                     .await
-                    .map_err(|error| Failure::new(sentence(&error)))?,
+                    .map_err(|error| Failure::of_error(&error))?,
             ),
         };
         let (backend, gateway, metrics) = with_metrics(settings, backend, gateway).await?;
@@ -183,7 +183,7 @@ impl Service {
                     }
                     self.renewal = Arc::clone(&renewal);
                 }
-                ended => break ended.map_err(|error| Failure::new(sentence(&error))),
+                ended => break ended.map_err(|error| Failure::of_error(&error)),
             }
         };
         if let Some(traces) = traces {
@@ -299,12 +299,12 @@ async fn with_metrics(
 /// Returns the failure for a backend that did not start. If the folder is in use, it also names the
 /// address of the service that uses it.
 fn start_failure(error: &StartError, settings: &Settings) -> Failure {
-    let sentence = sentence(error);
+    let failure = Failure::of_error(error);
     let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));
     match Addresses::read_note(settings).and_then(|noted| noted.grpc) {
-        Some(address) if in_use => Failure::new(format!(
-            "{sentence}; connect to it with `bellwether --connect {address}`"
+        Some(address) if in_use => failure.with_clause(&format!(
+            "connect to it with `bellwether --connect {address}`"
         )),
-        _ => Failure::new(sentence),
+        _ => failure,
     }
 }

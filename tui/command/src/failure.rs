@@ -1,8 +1,13 @@
-//! The failure of a command: one sentence and an exit code.
+//! The failure of a command: one sentence, an exit code, and the code of the error in
+//! `docs/troubleshooting.md`.
 
-use std::{fmt, process::ExitCode};
+use std::{borrow::Cow, error::Error, fmt, io, process::ExitCode};
 
+use bellwether_backend::store::OpenError;
+use bellwether_process::cause;
 use bellwether_proto::text;
+use bellwether_tui::api::{CallError, CallErrorKind};
+use tonic::Status;
 
 use crate::config::ConfigError;
 
@@ -55,6 +60,8 @@ impl ExitStatus {
 pub(crate) struct Failure {
     sentence: String,
     status: ExitStatus,
+    /// Empty if the page does not explain the error.
+    code: Cow<'static, str>,
 }
 
 impl Failure {
@@ -62,6 +69,7 @@ impl Failure {
         Self {
             sentence: sentence.into(),
             status,
+            code: Cow::Borrowed(""),
         }
     }
 
@@ -70,7 +78,7 @@ impl Failure {
     }
 
     pub(crate) fn unreachable(sentence: impl Into<String>) -> Self {
-        Self::with_status(ExitStatus::Unreachable, sentence)
+        Self::with_status(ExitStatus::Unreachable, sentence).with_code("SERVICE_UNREACHABLE")
     }
 
     pub(crate) fn not_allowed(sentence: impl Into<String>) -> Self {
@@ -90,6 +98,30 @@ impl Failure {
         Self::with_status(ExitStatus::Refused, sentence)
     }
 
+    pub(crate) fn of_error(error: &(dyn Error + 'static)) -> Self {
+        let io = cause::find::<io::Error>(error).map(io::Error::kind);
+        let code = match (cause::find::<OpenError>(error), io) {
+            (Some(OpenError::InUse(_)), _) => "FOLDER_IN_USE",
+            (Some(OpenError::Incomplete { .. }), _) => "STORE_INCOMPLETE",
+            (Some(OpenError::Key { .. }), _) => "SECRET_KEY_WRONG",
+            (Some(OpenError::Owner { .. }), _) => "FILE_DENIED",
+            (_, Some(io::ErrorKind::AddrInUse)) => "ADDRESS_IN_USE",
+            (_, Some(io::ErrorKind::PermissionDenied)) => "FILE_DENIED",
+            _ => "",
+        };
+        Self::new(sentence(error)).with_code(code)
+    }
+
+    pub(crate) fn with_clause(self, clause: &str) -> Self {
+        let sentence = format!("{}; {clause}", self.sentence);
+        Self { sentence, ..self }
+    }
+
+    pub(crate) fn with_code(self, code: impl Into<Cow<'static, str>>) -> Self {
+        let code = code.into();
+        Self { code, ..self }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.status.code())
     }
@@ -98,17 +130,56 @@ impl Failure {
 /// Text from a service may contain control characters, which must not be sent to the terminal.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&text::visible(&self.sentence, true))
+        let (first, rest) = match self.sentence.split_once('\n') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (self.sentence.as_str(), None),
+        };
+        formatter.write_str(&text::visible(first, true))?;
+        if !self.code.is_empty() {
+            write!(formatter, " [{}]", text::visible(&self.code, false))?;
+        }
+        match rest {
+            Some(rest) => write!(formatter, "\n{}", text::visible(rest, true)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Invalid fields that the message does not contain follow on lines of their own.
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let mut lines = vec![error.message];
+        for (field, why) in &error.fields {
+            if error.fields.len() > 1 || !lines[0].contains(why) {
+                lines.push(format!("{field}: {why}"));
+            }
+        }
+        let sentence = lines.join("\n");
+        let failure = match error.kind {
+            CallErrorKind::Unreachable => Self::unreachable(sentence),
+            CallErrorKind::NotAllowed => Self::not_allowed(sentence),
+            CallErrorKind::NotFound | CallErrorKind::Conflict | CallErrorKind::Refused => {
+                Self::rejected(sentence)
+            }
+            CallErrorKind::Failed => Self::new(sentence),
+        };
+        failure.with_code(error.code)
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        CallError::from(status).into()
     }
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::usage(error.to_string())
+        Self::usage(error.to_string()).with_code("SETTING_INVALID")
     }
 }
 
-pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
+pub(crate) fn sentence(error: &dyn Error) -> String {
     let mut sentence = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -63,12 +63,14 @@ pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
             "no API key: cannot read {shown} ({error}); name a file with --key-file, set \
              BELLWETHER_KEY, or sign in with `bellwether login`{administrator}"
         ))
+        .with_code("NO_KEY")
     })?;
     if let Some(mode) = Permissions::at(&path).filter(|mode| mode.is_accessible_to_others()) {
         tracing::warn!("other users can read {shown} (mode {mode}); run `chmod 600` on it");
     }
-    single_key(&text)
-        .map_err(|problem| Failure::not_allowed(format!("no API key: {shown} {problem}")))
+    single_key(&text).map_err(|problem| {
+        Failure::not_allowed(format!("no API key: {shown} {problem}")).with_code("NO_KEY")
+    })
 }
 
 /// Returns the key of a file, without the scheme of an `authorization` header.

@@ -16,7 +16,7 @@ use tonic::transport::Endpoint;
 
 use self::device::DeviceRequest;
 use crate::{
-    clients::{self, PATIENCE, role_word, status_failure, unreachable_failure},
+    clients::{self, PATIENCE, role_word, unreachable_failure},
     config::Settings,
     failure::Failure,
     ready,
@@ -48,7 +48,7 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
             .await?;
     let mut service = ClientServiceClient::new(connection);
     let caller = service.get_caller(GetCallerRequest {}).await;
-    let caller = caller.map_err(status_failure)?.into_inner().client;
+    let caller = caller?.into_inner().client;
     let caller = caller.unwrap_or_default();
     let lock = token_file.lock().await?;
     token_file.put(&lock, &address, sign_in)?;
@@ -75,15 +75,13 @@ async fn request_settings(
     address: &str,
     settings: &Settings,
 ) -> Result<GetSignInResponse, Failure> {
-    let unreachable = |error: tonic::transport::Error| {
-        unreachable_failure(address, &bellwether_tui::unreachable_reason(&error))
-    };
+    let unreachable = |error: tonic::transport::Error| unreachable_failure(address, error);
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
     let endpoint = tls::secure(endpoint.timeout(PATIENCE), settings)?;
     let channel = endpoint.connect_timeout(PATIENCE).connect().await;
     let mut service = SignInServiceClient::new(channel.map_err(unreachable)?);
     let message = service.get_sign_in(GetSignInRequest {}).await;
-    Ok(message.map_err(status_failure)?.into_inner())
+    Ok(message?.into_inner())
 }
 
 fn output_failure(error: &std::io::Error) -> Failure {

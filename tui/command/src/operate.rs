@@ -50,7 +50,7 @@ pub(crate) async fn run(
     reason = "the signature that `map_err` requires"
 )]
 fn startup_failure(error: bellwether_tui::Error) -> Failure {
-    Failure::new(sentence(&error))
+    Failure::of_error(&error)
 }
 
 /// Returns the connection options for the service at this address; without a key if a certificate

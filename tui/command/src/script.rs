@@ -23,7 +23,7 @@ use crate::{
     cli::script::Script, clients::unreachable_failure, config::Settings, failure::Failure, key,
     operate, ready,
 };
-use bellwether_tui::api::{Api, CallError, CallErrorKind};
+use bellwether_tui::api::{Api, CallErrorKind};
 
 pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Failure> {
     match command {
@@ -66,26 +66,8 @@ async fn connect(settings: &Settings) -> Result<Api, Failure> {
     let options = operate::connect_options(settings, &address, key.as_deref())?;
     Api::connect(options).await.map_err(|error| {
         if error.kind == CallErrorKind::Unreachable {
-            return unreachable_failure(&address, &error.message);
+            return unreachable_failure(&address, error);
         }
-        call_failure(error)
+        error.into()
     })
-}
-
-fn call_failure(error: CallError) -> Failure {
-    let mut lines = vec![error.message];
-    for (field, why) in &error.fields {
-        if error.fields.len() > 1 || !lines[0].contains(why) {
-            lines.push(format!("{field}: {why}"));
-        }
-    }
-    let sentence = lines.join("\n");
-    match error.kind {
-        CallErrorKind::Unreachable => Failure::unreachable(sentence),
-        CallErrorKind::NotAllowed => Failure::not_allowed(sentence),
-        CallErrorKind::NotFound | CallErrorKind::Conflict | CallErrorKind::Refused => {
-            Failure::rejected(sentence)
-        }
-        CallErrorKind::Failed => Failure::new(sentence),
-    }
 }

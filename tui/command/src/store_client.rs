@@ -6,10 +6,7 @@ use bellwether_backend::{
 };
 use bellwether_proto::v1::CreateClientRequest;
 
-use crate::{
-    config::Settings,
-    failure::{Failure, sentence},
-};
+use crate::{config::Settings, failure::Failure};
 
 /// Creates a client in the configured store and returns its key; `None` if there is no store, or a
 /// running service is configured.
@@ -24,11 +21,11 @@ pub(crate) async fn create(
     match create_client(&config.location(), &request.into()).await {
         Ok(key) => Ok(Some(key.reveal().to_owned())),
         Err(StartError::Store(OpenError::NoStore(_))) => Ok(None),
-        Err(StartError::Store(error @ OpenError::InUse(_))) => Err(Failure::new(format!(
-            "{}; name an API key with --key-file, or stop the service to continue without one",
-            sentence(&error)
-        ))),
-        Err(StartError::Prepare(error)) => Err(Failure::new(sentence(&error))),
-        Err(error) => Err(Failure::new(sentence(&error))),
+        Err(StartError::Store(error @ OpenError::InUse(_))) => {
+            let remedy =
+                "name an API key with --key-file, or stop the service to continue without one";
+            Err(Failure::of_error(&error).with_clause(remedy))
+        }
+        Err(error) => Err(Failure::of_error(&error)),
     }
 }

@@ -20,6 +20,8 @@ const CUT_OFF: [&str; 5] = [
     "operation was canceled",
 ];
 
+const UNREACHABLE: &str = "SERVICE_UNREACHABLE";
+const TLS: &str = "TLS_EXPECTED";
 const SECURED: &str = "the server at that address does not speak unencrypted gRPC; for a service with a \
                        certificate use `https://`";
 
@@ -52,17 +54,22 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         path: item.field,
         message: item.description,
     });
-    let message = match kind {
+    let (code, message) = match kind {
         // The message of gRPC does not identify the side with the limit.
-        FailureKind::Invalid if is_too_large(status) => format!(
-            "the response is larger than this console's limit of {} MiB",
-            limits::MESSAGE_BYTES / (1024 * 1024)
-        ),
-        FailureKind::Unreachable => failure_reason(status),
-        _ => status.message().to_owned(),
+        FailureKind::Invalid if is_too_large(status) => {
+            let most = limits::MESSAGE_BYTES / (1024 * 1024);
+            let message = format!("the response is larger than this console's limit of {most} MiB");
+            ("", message)
+        }
+        FailureKind::Unreachable => {
+            broken_reason(status).unwrap_or_else(|| (UNREACHABLE, status.message().to_owned()))
+        }
+        _ => ("", status.message().to_owned()),
     };
+    let info = status.get_details_error_info();
     Failure {
         kind,
+        code: info.map_or_else(|| code.to_owned(), |info| info.reason),
         message,
         fields: fields.collect(),
     }
@@ -73,19 +80,17 @@ fn is_too_large(status: &tonic::Status) -> bool {
         && status.message().contains("message length too large")
 }
 
-/// Returns the reason why the connection broke during a call; `None` if it did not.
-pub fn broken_reason(status: &tonic::Status) -> Option<String> {
+/// Returns the code and the reason if the connection broke during a call.
+fn broken_reason(status: &tonic::Status) -> Option<(&'static str, String)> {
     if is_not_grpc(status) {
-        return Some(
-            "the server at that address does not speak gRPC; it may be the REST address: use the \
-             gRPC address, by default with port 8481"
-                .to_owned(),
-        );
+        let why = "the server at that address does not speak gRPC; it may be the REST address: use \
+                   the gRPC address, by default with port 8481";
+        return Some(("REST_ADDRESS", why.to_owned()));
     }
     if let Some(source) = status.source() {
         return Some(reason(source));
     }
-    is_not_http2(status.message()).then(|| SECURED.to_owned())
+    is_not_http2(status.message()).then(|| (TLS, SECURED.to_owned()))
 }
 
 /// Whether a response is not gRPC, recognized by tonic's error messages.
@@ -100,40 +105,37 @@ fn is_not_http2(words: &str) -> bool {
     words == "h2 protocol error: http2 error" || words.ends_with("frame with invalid size")
 }
 
-/// Returns the reason why a call failed. For a broken connection, it suggests a remedy.
-pub fn failure_reason(status: &tonic::Status) -> String {
-    broken_reason(status).unwrap_or_else(|| status.message().to_owned())
-}
-
-pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
-    Failure::new(FailureKind::Unreachable, unreachable_reason(error))
-}
-
-pub fn unreachable_reason(error: &tonic::transport::Error) -> String {
-    reason(error)
-}
-
-fn reason(error: &(dyn Error + 'static)) -> String {
-    if let Some(error) = cause::find::<rustls::Error>(error) {
-        return cause::explain(error, "tls_ca");
+pub(crate) fn unreachable(error: &tonic::transport::Error) -> Failure {
+    let (code, message) = reason(error);
+    Failure {
+        code: code.to_owned(),
+        ..Failure::new(FailureKind::Unreachable, message)
     }
+}
+
+/// Returns the code and the reason of a broken connection, with a remedy where one is known.
+fn reason(error: &(dyn Error + 'static)) -> (&'static str, String) {
     let text = cause::innermost(error).to_string();
-    if let Some(error) = cause::alert(&text) {
-        return cause::explain(&error, "tls_ca");
+    let tls = cause::find::<rustls::Error>(error).cloned();
+    if let Some(error) = tls.or_else(|| cause::alert(&text)) {
+        let code = match error {
+            rustls::Error::InvalidMessage(_) => TLS,
+            _ => "CERTIFICATE_NOT_ACCEPTED",
+        };
+        return (code, cause::explain(&error, "tls_ca"));
     }
     if is_not_http2(&text) {
-        return SECURED.to_owned();
+        return (TLS, SECURED.to_owned());
     }
     // The TLS alert is lost if the connection was closed before it was read.
     if is_eof(error) {
-        return "the service closed the connection; it may require a client certificate \
-                (`tls_client_cert`), or TLS instead of `http://`: use `https://`"
-            .to_owned();
+        let why = "the service closed the connection; it may require a client certificate \
+                   (`tls_client_cert`), or TLS instead of `http://`: use `https://`";
+        return (TLS, why.to_owned());
     }
-    match text.split_once(" (os error ") {
-        Some((words, _number)) => words.to_lowercase(),
-        None => text,
-    }
+    let words = text.split_once(" (os error ");
+    let words = words.map(|(words, _number)| words.to_lowercase());
+    (UNREACHABLE, words.unwrap_or(text))
 }
 
 fn is_eof(error: &(dyn Error + 'static)) -> bool {
@@ -154,8 +156,7 @@ pub(crate) fn malformed(error: &json::Error) -> Failure {
         _ => Vec::new(),
     };
     Failure {
-        kind: FailureKind::Invalid,
-        message,
         fields,
+        ..Failure::new(FailureKind::Invalid, message)
     }
 }

@@ -3,6 +3,8 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
+    /// The code of the error in `docs/troubleshooting.md`; empty if it has none.
+    pub(crate) code: String,
     pub(crate) message: String,
     /// Invalid fields, in the JSON spelling of the API.
     pub(crate) fields: Vec<FieldError>,
@@ -40,6 +42,7 @@ impl Failure {
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
+            code: String::new(),
             message: message.into(),
             fields: Vec::new(),
         }

@@ -406,7 +406,9 @@ impl Keys {
         for (known, stored) in used.iter().zip(stored) {
             let used_ms = known.used_ms.load(Ordering::Relaxed);
             let Some(stored) = stored else { continue };
-            if stored.value.id == known.client.id && stored.value.last_used_ms < Some(used_ms) {
+            if stored.value.id == known.client.id
+                && used_ms > stored.value.last_used_ms.unwrap_or(0)
+            {
                 let mut client = stored.value.clone();
                 client.last_used_ms = Some(used_ms);
                 client.last_used_from = known.last_address();

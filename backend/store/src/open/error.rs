@@ -27,7 +27,7 @@ pub enum OpenError {
     /// New files would have a different owner than the existing ones.
     #[error("{} is owned by {user}, who could not read files created by the current user; run this as {user}: `sudo -u '{user}' bellwether ...`", .path.display())]
     Owner { path: PathBuf, user: String },
-    #[error("the key file {} does not match the store: {why}", .file.display())]
+    #[error("cannot use the key file {}: {why}", .file.display())]
     Key { file: PathBuf, why: String },
     #[error("the store {} is damaged: {why}; restore a backup", .file.display())]
     Damaged { file: PathBuf, why: String },

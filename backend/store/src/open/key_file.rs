@@ -131,8 +131,10 @@ pub(crate) fn parse_ring(content: &[u8], file: &Path) -> Result<Sealer, OpenErro
             // The line may contain a key, so it is not shown.
             _ => {
                 let line = index + 1;
-                let what = format!("expected a unique number and {KEY_BYTES} bytes in base64");
-                return Err(key_error(file, format!("line {line} is not {what}")));
+                let why = format!(
+                    "line {line} is invalid: expected a unique number and {KEY_BYTES} bytes in base64"
+                );
+                return Err(key_error(file, why));
             }
         }
     }

@@ -16,17 +16,11 @@ use bellwether_backend::{
 use bellwether_proto::v1::{
     ReadBackupRequest, ReadBackupResponse, StoredRecord, backup_service_client::BackupServiceClient,
 };
-use bellwether_tui::failure_reason;
+use bellwether_tui::api::CallError;
 use tonic::{Code, Status, Streaming};
 
 use super::progress::Progress;
-use crate::{
-    cli::BackupArguments,
-    clients,
-    config::Settings,
-    failure::{Failure, sentence},
-    ready,
-};
+use crate::{cli::BackupArguments, clients, config::Settings, failure::Failure, ready};
 
 /// Creates a backup, or resumes an interrupted one.
 pub(crate) async fn run(
@@ -113,7 +107,7 @@ async fn open_source(
                 return Ok(Source::Folder(Box::new(reader)));
             }
             Err(OpenError::InUse(_) | OpenError::NoStore(_)) => {}
-            Err(error) => return Err(Failure::new(sentence(&error))),
+            Err(error) => return Err(Failure::of_error(&error)),
         }
     }
     let address = ready::grpc_address(settings);
@@ -183,7 +177,7 @@ impl Service {
         let mut steps: Streaming<_> = match self.client.read_backup(request).await {
             Ok(steps) => steps.into_inner(),
             Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
-            Err(status) => return Err(clients::status_failure(status)),
+            Err(status) => return Err(status.into()),
         };
         let (mut done, mut total, mut end) = (0, 0, None);
         loop {
@@ -250,12 +244,13 @@ fn parse_step(step: ReadBackupResponse) -> Result<Step, Failure> {
 }
 
 fn is_interrupted(status: &Status) -> Failure {
+    let error = CallError::from(status.clone());
     Failure::new(format!(
         "the backup was interrupted ({}); rerun the command to resume it",
-        failure_reason(status)
+        error.message
     ))
 }
 
 fn failure(error: &BackupError) -> Failure {
-    Failure::new(sentence(error))
+    Failure::of_error(error)
 }

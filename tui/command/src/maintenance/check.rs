@@ -58,18 +58,19 @@ async fn check_backup(
     as_json: bool,
     mut out: impl Write,
 ) -> Result<(), Failure> {
-    let failed = |error: &dyn std::error::Error| Failure::new(sentence(error));
-    let mut source = Source::open(folder).map_err(|error| failed(&error))?;
-    let keys = source.keys(key_file).map_err(|error| failed(&error))?;
+    let mut source = Source::open(folder).map_err(|error| Failure::of_error(&error))?;
+    let keys = source
+        .keys(key_file)
+        .map_err(|error| Failure::of_error(&error))?;
     let is_proven = keys.is_some() && source.manifest().is_proven();
     let restored = if keys.is_some() {
         let restored = rehearse_restore(folder, key_file).await;
-        Some(restored.map_err(|error| failed(&error))?)
+        Some(restored.map_err(|error| Failure::of_error(&error))?)
     } else {
         let bytes = source.manifest().bytes();
         let bar = Progress::new("checking");
         let verified = source.verify(Trust::Checksums, &|read| bar.show(read, bytes));
-        verified.map_err(|error| failed(&error))?;
+        verified.map_err(|error| Failure::of_error(&error))?;
         None
     };
     let records = restored.map(|it| it.findings.records.values().sum::<u64>());
@@ -144,7 +145,7 @@ async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>,
             return Ok(Some(FromDomain::from_domain(findings)));
         }
         Err(OpenError::InUse(_)) => return Ok(None),
-        Err(error) => return Err(Failure::new(sentence(&error))),
+        Err(error) => return Err(Failure::of_error(&error)),
     };
     let bar = Progress::new("checking");
     let show = |progress: store::verify::Progress| bar.show(progress.done, progress.total);
@@ -160,31 +161,23 @@ async fn check_service(address: &str, settings: &Settings) -> Result<CheckFindin
     let bar = Progress::new("checking");
     let mut service = CheckServiceClient::new(service);
     let checking = service.check_store(CheckStoreRequest {}).await;
-    let mut text = checking
-        .map_err(|status| status_failure(&status))?
-        .into_inner();
-    while let Some(progress) = text
-        .message()
-        .await
-        .map_err(|status| status_failure(&status))?
-    {
+    let mut text = checking.map_err(check_failure)?.into_inner();
+    while let Some(progress) = text.message().await.map_err(check_failure)? {
         bar.show(progress.done, progress.total);
         if let Some(findings) = progress.findings {
             return Ok(findings);
         }
     }
-    Err(status_failure(&Status::unavailable(
-        "the service ended the check",
-    )))
+    Err(Failure::unreachable("the service ended the check"))
 }
 
-fn status_failure(status: &Status) -> Failure {
+fn check_failure(status: Status) -> Failure {
     match status.code() {
         Code::Unimplemented => Failure::new(
             "the service is older than this program and cannot check itself: stop it first, or make \
              a backup and check that with `bellwether check --backup FOLDER`",
         ),
-        _ => clients::status_failure(status.clone()),
+        _ => status.into(),
     }
 }
 

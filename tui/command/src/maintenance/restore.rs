@@ -6,11 +6,7 @@ use bellwether_backend::store::restore::{Restore, Restored, Stage, restore};
 use jiff::Timestamp;
 
 use super::progress::Progress;
-use crate::{
-    cli::RestoreArguments,
-    config::Settings,
-    failure::{Failure, sentence},
-};
+use crate::{cli::RestoreArguments, config::Settings, failure::Failure};
 
 pub(crate) async fn run(
     arguments: RestoreArguments,
@@ -38,7 +34,7 @@ pub(crate) async fn run(
     };
     let restored = restore(&config.location(), &how, &show).await;
     drop(bars);
-    let restored = restored.map_err(|error| Failure::new(sentence(&error)))?;
+    let restored = restored.map_err(|error| Failure::of_error(&error))?;
     let into = match &config.database {
         Some(database) => format!("the schema {} of the database", database.schema),
         None => config.data_dir.display().to_string(),

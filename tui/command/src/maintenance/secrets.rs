@@ -4,11 +4,7 @@ use std::io::Write;
 
 use bellwether_backend::store::open::rotate_key;
 
-use crate::{
-    cli::SecretsCommand,
-    config::Settings,
-    failure::{Failure, sentence},
-};
+use crate::{cli::SecretsCommand, config::Settings, failure::Failure};
 
 pub(crate) async fn run(
     command: SecretsCommand,
@@ -18,7 +14,7 @@ pub(crate) async fn run(
     let SecretsCommand::Rotate { forget } = command;
     let config = settings.store_config()?;
     let rotated = rotate_key(&config.location(), forget).await;
-    let rotated = rotated.map_err(|error| Failure::new(sentence(&error)))?;
+    let rotated = rotated.map_err(|error| Failure::of_error(&error))?;
     let file = match &config.database {
         Some(database) => database.secret_key_file.clone(),
         None => config.data_dir.join("secret.key"),

@@ -17,11 +17,7 @@ use bellwether_backend::{
     },
 };
 
-use crate::{
-    cli::StoreCommand,
-    config::Settings,
-    failure::{Failure, sentence},
-};
+use crate::{cli::StoreCommand, config::Settings, failure::Failure};
 
 pub(crate) async fn run(
     command: StoreCommand,
@@ -49,16 +45,16 @@ pub(crate) async fn run(
             print_sql: true, ..
         } => {
             let script = database_script(database).await;
-            script.map_err(|error| Failure::new(sentence(&error)))?
+            script.map_err(|error| Failure::of_error(&error))?
         }
         StoreCommand::Migrate { if_stopped, .. } => {
             let raised = migrate_database(database, if_stopped).await;
-            let before = raised.map_err(|error| Failure::new(sentence(&error)))?;
+            let before = raised.map_err(|error| Failure::of_error(&error))?;
             format_upgrade(before)
         }
         StoreCommand::Status => {
             let status = database_status(database).await;
-            let status = status.map_err(|error| Failure::new(sentence(&error)))?;
+            let status = status.map_err(|error| Failure::of_error(&error))?;
             let (text, is_fine) = format_status(&status);
             write(&mut out, &text)?;
             return if is_fine {
@@ -89,7 +85,7 @@ async fn init(
     }
     let made = init_store(database, admin_key_file).await;
     let key = database.secret_key_file.display();
-    match made.map_err(|error| Failure::new(sentence(&error)))? {
+    match made.map_err(|error| Failure::of_error(&error))? {
         CreatedStore::Store => Ok(format!(
             "the store was created; the key of the client `admin` is in {}\n\
              {key} encrypts its secrets: keep a copy elsewhere, without it they are lost\n",

@@ -7,7 +7,7 @@ mod plan;
 use bellwether_tui::api::CallError;
 use serde_json::{Value, json};
 
-use super::{Api, call_failure, connect, document, document::Document, format};
+use super::{Api, connect, document, document::Document, format};
 use crate::{
     cli::script::{ApplyArguments, DiffArguments, ImpactArguments, Output, Source},
     config::Settings,
@@ -90,11 +90,12 @@ impl ApplyRequest {
             1 => "a document is invalid, so nothing was changed".to_owned(),
             _ => format!("documents are invalid in {count} places, so nothing was changed"),
         };
-        call_failure(CallError {
+        CallError {
             message,
             fields,
             ..error
-        })
+        }
+        .into()
     }
 }
 

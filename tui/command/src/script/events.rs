@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Api, CallErrorKind, call_failure, connect, format};
+use super::{Api, CallErrorKind, connect, format};
 use crate::{
     cli::script::{EventsArguments, StatusChoice, WatchArguments},
     config::Settings,
@@ -37,7 +37,7 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
         let page = api
             .call("EventQueryService", "SearchEvents", &request)
             .await;
-        let mut page = page.map_err(call_failure)?;
+        let mut page = page?;
         if cursor.is_empty() {
             let warnings = page["warnings"].as_array().into_iter().flatten();
             for warning in warnings.map(format::inline) {
@@ -83,7 +83,7 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
     loop {
         let mut api = connect(settings).await?;
         let request = json!({"query": query, "resumeToken": token});
-        let mut watch = api.watch(&request).await.map_err(call_failure)?;
+        let mut watch = api.watch(&request).await?;
         let ended = loop {
             let message = match watch.next().await {
                 Ok(Some(message)) => message,
@@ -107,7 +107,7 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
         };
         // Reconnecting does not help if no message was received since the last attempt.
         if ended.kind != CallErrorKind::NotAllowed || !std::mem::take(&mut received) {
-            return Err(call_failure(ended));
+            return Err(ended.into());
         }
     }
 }

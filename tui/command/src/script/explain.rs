@@ -3,7 +3,7 @@
 use bellwether_proto::text::enum_word;
 use serde_json::{Value, json};
 
-use super::{Api, call_failure, format};
+use super::{Api, format};
 use crate::{
     cli::script::{ExplainArguments, Output},
     failure::Failure,
@@ -24,7 +24,7 @@ pub(super) async fn run(arguments: ExplainArguments, mut api: Api) -> Result<(),
     let answer = api
         .call("EventQueryService", "ExplainEvent", &request)
         .await;
-    let answer = answer.map_err(call_failure)?;
+    let answer = answer?;
     if arguments.output.output == Output::Text && answer["rules"].is_null() {
         return output::write("there are no rules\n");
     }

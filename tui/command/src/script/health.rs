@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use bellwether_tui::{failure_reason, unreachable_reason};
 use serde_json::{Value, json};
 use tonic::transport::Endpoint;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use super::{Api, call_failure, format, unreachable_failure};
+use super::{Api, format, unreachable_failure};
 use crate::{
     cli::script::{QuietArguments, QuietChoice, StatusArguments},
     config::Settings,
@@ -21,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(), Failure> {
     let overview = api.call("OverviewService", "GetOverview", &json!({})).await;
-    let overview = overview.map_err(call_failure)?;
+    let overview = overview?;
     let troubles = problems(&overview);
     format::write(&overview, arguments.output.output, |overview| {
         let lines = format::open_counts(overview).chain(troubles.iter().cloned());
@@ -73,7 +72,7 @@ pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<()
     let is_quiet = arguments.switch == QuietChoice::On;
     let request = json!({ "quiet": is_quiet });
     let answer = api.call("SettingsService", "SetQuiet", &request).await;
-    answer.map_err(call_failure)?;
+    answer?;
     output::write(if is_quiet {
         "nothing is sent until `bellwether quiet off`\n"
     } else {
@@ -90,13 +89,11 @@ pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
         .connect_timeout(PATIENCE)
         .timeout(PATIENCE);
     let channel = endpoint.connect().await;
-    let channel =
-        channel.map_err(|error| unreachable_failure(&address, &unreachable_reason(&error)))?;
+    let channel = channel.map_err(|error| unreachable_failure(&address, error))?;
     let answer = HealthClient::new(channel)
         .check(HealthCheckRequest::default())
         .await;
-    let answer =
-        answer.map_err(|status| unreachable_failure(&address, &failure_reason(&status)))?;
+    let answer = answer.map_err(|status| unreachable_failure(&address, status))?;
     match answer.into_inner().status() {
         ServingStatus::Serving => output::write("serving\n"),
         _ => Err(Failure::unreachable(format!("{address} is not serving"))),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_proto::{csv, json};
 use serde_json::{Value, json};
 
-use super::{Api, call_failure, format};
+use super::{Api, format};
 use crate::{
     cli::script::{NoiseArguments, ReportArguments, ReportOf},
     failure::Failure,
@@ -30,7 +30,7 @@ async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> 
         "timeZone": arguments.time_zone.unwrap_or_default(),
     });
     let answer = api.call("InsightService", "GetNoise", &request).await;
-    let answer = answer.map_err(call_failure)?;
+    let answer = answer?;
     if !arguments.table.csv {
         return format::write(&answer, arguments.table.output.output, text);
     }

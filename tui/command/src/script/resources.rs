@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use bellwether_import::secret_name;
 
-use super::{call_failure, document, format};
+use super::{document, format};
 use crate::{
     cli::script::{DeleteArguments, ExportArguments, GetArguments, Output},
     failure::Failure,
@@ -17,14 +17,14 @@ const MASK: &str = "********";
 pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Failure> {
     let kind = arguments.kind;
     let Some(name) = arguments.name else {
-        let found = api.list(kind).await.map_err(call_failure)?;
+        let found = api.list(kind).await?;
         let found = json!({kind.plural(): found});
         return format::write(&found, arguments.output.output, |found| {
             let rows = found[kind.plural()].as_array().into_iter().flatten();
             rows.map(format_line).collect()
         });
     };
-    let found = api.get(kind, &name).await.map_err(call_failure)?;
+    let found = api.get(kind, &name).await?;
     match arguments.output.output {
         Output::Json => output::write(&format::json(&found)),
         Output::Text | Output::Yaml => output::write(&format::yaml(&found)?),
@@ -44,7 +44,7 @@ pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(
         if !arguments.kinds.is_empty() && !arguments.kinds.contains(&kind) {
             continue;
         }
-        for stored in api.list(kind).await.map_err(call_failure)? {
+        for stored in api.list(kind).await? {
             let mut body = kind.authored(stored);
             let name = body["name"].as_str().unwrap_or_default().to_owned();
             name_secrets(&mut body, &[kind.singular(), &name]);
@@ -81,7 +81,7 @@ fn name_secrets(value: &mut Value, path: &[&str]) {
 pub(super) async fn delete(arguments: DeleteArguments, mut api: Api) -> Result<(), Failure> {
     let (kind, name) = (arguments.kind, &arguments.name);
     let deleted = api.delete(kind, name, arguments.force).await;
-    deleted.map_err(call_failure)?;
+    deleted?;
     output::write(&format!("deleted {} {name}\n", kind.singular()))
 }
 

@@ -1,11 +1,12 @@
 //! `send`: sends one event given by flags, or events from JSON lines.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead as _};
 
 use bellwether_proto::severity;
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
 
-use super::{Api, call_failure, connect};
+use super::{Api, connect};
 use crate::{cli::script::SendArguments, config::Settings, failure::Failure, output};
 
 const BATCH: usize = 1_000;
@@ -21,7 +22,7 @@ pub(super) async fn run(arguments: SendArguments, settings: &Settings) -> Result
         refused: Vec::new(),
     };
     match single {
-        Some(event) => sender.send(vec![event]).await?,
+        Some(event) => sender.send(vec![("event".into(), event)]).await?,
         None => sender.send_lines().await?,
     }
     sender.finish()
@@ -75,50 +76,56 @@ struct Sender {
 }
 
 impl Sender {
+    /// Sends the lines that were read so far whenever no further line can be read without waiting.
     async fn send_lines(&mut self) -> Result<(), Failure> {
+        let (lines, mut read) = mpsc::channel(BATCH);
+        std::thread::spawn(move || {
+            let numbered = io::stdin().lock().lines().zip(1_u64..);
+            for line in numbered {
+                if lines.blocking_send(line).is_err() {
+                    break;
+                }
+            }
+        });
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        for (at, line) in io::stdin().lock().lines().enumerate() {
-            let number = at + 1;
+        while let Some((line, number)) = read.recv().await {
             let line = line.map_err(|error| {
                 Failure::usage(format!("standard input cannot be read: {error}"))
             })?;
-            if line.trim().is_empty() {
-                continue;
+            if !line.trim().is_empty() {
+                let event: Value = serde_json::from_str(&line).map_err(|error| {
+                    self.interrupted(&format!("line {number} is not JSON: {error}"))
+                })?;
+                bytes += line.len();
+                batch.push((format!("line {number}"), event));
             }
-            let event: Value = serde_json::from_str(&line).map_err(|error| {
-                self.interrupted(&format!("line {number} is not JSON: {error}"))
-            })?;
-            bytes += line.len();
-            batch.push(event);
-            if batch.len() == BATCH || bytes >= BATCH_BYTES {
+            if batch.len() == BATCH || bytes >= BATCH_BYTES || read.is_empty() {
                 self.send(std::mem::take(&mut batch)).await?;
                 bytes = 0;
             }
         }
-        if batch.is_empty() {
-            return Ok(());
-        }
         self.send(batch).await
     }
 
-    async fn send(&mut self, events: Vec<Value>) -> Result<(), Failure> {
+    /// Sends events, each with the name that a rejection reports.
+    async fn send(&mut self, named: Vec<(String, Value)>) -> Result<(), Failure> {
+        if named.is_empty() {
+            return Ok(());
+        }
+        let (names, events): (Vec<_>, Vec<_>) = named.into_iter().unzip();
         let request = json!({"detailedResponse": true, "events": events});
         let answer = self.api.put_events(&request).await;
-        let answer = answer.map_err(|error| {
-            let sent = self.sent;
-            match sent {
-                0 => call_failure(error),
-                _ => call_failure(bellwether_tui::api::CallError {
-                    message: format!("{}; {sent} were accepted before that", error.message),
-                    ..error
-                }),
-            }
+        let answer = answer.map_err(|error| match self.sent {
+            0 => Failure::from(error),
+            sent => Failure::from(error).with_clause(&format!("{sent} were accepted before that")),
         })?;
         self.sent += answer["succeeded"].as_u64().unwrap_or_default();
         for refused in answer["failedEvents"].as_array().into_iter().flatten() {
-            let index = refused["index"].as_u64().unwrap_or_default() + 1;
+            let index = usize::try_from(refused["index"].as_u64().unwrap_or_default());
+            let name = index.ok().and_then(|index| names.get(index));
+            let name = name.map_or("event", String::as_str);
             let why = refused["error"].as_str().unwrap_or_default();
-            self.refused.push(format!("event {index}: {why}"));
+            self.refused.push(format!("{name}: {why}"));
         }
         Ok(())
     }

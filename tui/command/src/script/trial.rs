@@ -4,7 +4,7 @@ use bellwether_proto::text::enum_word;
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Value, json};
 
-use super::{Api, call_failure, document, format};
+use super::{Api, document, format};
 use crate::{
     cli::script::{PreviewArguments, TestArguments, TryArguments},
     failure::Failure,
@@ -21,7 +21,7 @@ pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failu
     let answer = api
         .call("DestinationService", "TestDestination", &request)
         .await;
-    let answer = answer.map_err(call_failure)?;
+    let answer = answer?;
     format::write(&answer, arguments.output.output, |answer| {
         let outcome = enum_word(answer["outcome"].as_str().unwrap_or_default(), "OUTCOME_");
         let why = format::inline(&answer["explanation"]);
@@ -38,7 +38,7 @@ pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(),
     let mut api = api.patient(PATIENCE);
     let kind = ConfigKind::find("trigger").expect("triggers are configuration");
     let trigger = match (arguments.name, arguments.file) {
-        (Some(name), _) => kind.authored(api.get(kind, &name).await.map_err(call_failure)?),
+        (Some(name), _) => kind.authored(api.get(kind, &name).await?),
         (None, Some(file)) => {
             let documents = document::read(&[file])?;
             match &documents[..] {
@@ -58,7 +58,7 @@ pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(),
         request[field] = trigger[field].clone();
     }
     let answer = api.call("TriggerService", "TestTrigger", &request).await;
-    let answer = answer.map_err(call_failure)?;
+    let answer = answer?;
     format::write(&answer, arguments.output.output, format_matches)
 }
 
@@ -82,11 +82,11 @@ fn warnings(answer: &Value) -> impl Iterator<Item = String> {
 
 pub(super) async fn preview(arguments: PreviewArguments, mut api: Api) -> Result<(), Failure> {
     let kind = ConfigKind::find("rule").expect("rules are configuration");
-    let rule = api.get(kind, &arguments.name).await.map_err(call_failure)?;
+    let rule = api.get(kind, &arguments.name).await?;
     let mut request = kind.authored(rule);
     request["eventId"] = arguments.event.unwrap_or_default().into();
     let answer = api.call("RuleService", "PreviewRule", &request).await;
-    let answer = answer.map_err(call_failure)?;
+    let answer = answer?;
     format::write(&answer, arguments.output.output, |answer| {
         let mut lines = Vec::new();
         for preview in answer["previews"].as_array().into_iter().flatten() {

@@ -78,9 +78,8 @@ fn service_errors_appear_next_to_their_fields() {
         message: format!("bad {path}"),
     };
     form.show_failure(&Failure {
-        kind: FailureKind::Invalid,
-        message: "two fields are wrong".to_owned(),
         fields: vec![error("type.webhook.url"), error("type.webhook.headers[x]")],
+        ..Failure::new(FailureKind::Invalid, "two fields are wrong")
     });
     assert_eq!(form.errors["type.webhook.url"], "bad type.webhook.url");
     assert!(form.errors["type.webhook.headers"].contains("[x]"));
@@ -130,12 +129,11 @@ fn folded_fields_are_saved_validated_and_unfolded_on_error() {
     assert_eq!(form.filled_labels(section), ["Repeat after"]);
     assert_eq!(form.to_json()["repeatInterval"], json!(60));
     form.show_failure(&Failure {
-        kind: FailureKind::Invalid,
-        message: "a field is wrong".to_owned(),
         fields: vec![FieldError {
             path: "repeatInterval".to_owned(),
             message: "is too much".to_owned(),
         }],
+        ..Failure::new(FailureKind::Invalid, "a field is wrong")
     });
     assert!(form.is_shown(interval));
     assert_eq!(form.focus, interval);

@@ -6,7 +6,7 @@ use bellwether_tui::api::{Api, ConfigKind};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use serde_json::{Value, json};
 
-use super::super::{call_failure, connect, preset};
+use super::super::{connect, preset};
 use crate::{
     cli::{Cli, Flags},
     config::{Part, Settings},
@@ -61,12 +61,12 @@ async fn names(words: &[String], matches: &ArgMatches) -> Result<Vec<String>, Fa
             let mut api = connect(&settings()?).await?;
             let request = json!({"pageSize": CLIENTS_MAX});
             let found = api.call("ClientService", "ListClients", &request).await;
-            Ok(named(found.map_err(call_failure)?["clients"].as_array()))
+            Ok(named(found?["clients"].as_array()))
         }
         path => match kind(path, last) {
             Some(kind) => {
                 let mut api: Api = connect(&settings()?).await?;
-                Ok(named(Some(&api.list(kind).await.map_err(call_failure)?)))
+                Ok(named(Some(&api.list(kind).await?)))
             }
             None => Ok(Vec::new()),
         },
