@@ -83,7 +83,7 @@ nodes ROUNDS="20":
 postgres FILTER="":
     BELLWETHER_TEST_STORE=database cargo test --package bellwether-tests --test e2e -- {{FILTER}}
 
-# Cut connections to PostgreSQL at random bytes during a dump, and kill the server in every second of ROUNDS.
+# Cut connections to PostgreSQL at random bytes during a dump in ROUNDS rounds, and kill the server in every second one.
 cuts ROUNDS="20":
     BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e postgres::broken -- --nocapture
 

@@ -307,7 +307,7 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
         "users/ana@example.net-u1.json: user.role: ",
         "users/ana@example.net-u1.json: user.userAddress: has no counterpart",
         "users/ana@example.net-u1.json: user.userContacts[2]: is disabled",
-        "users/cleo-u3.json: user: has no mail address",
+        "users/cleo-u3.json: user: has no email address",
         "escalations/Database-e1.json: rules[3].recipient: ",
         "escalations/Database-e1.json: repeat.resetRecipientStates: ",
     ] {

@@ -309,7 +309,7 @@ async fn answer(
             let broken = start.chain(stream::once(async {
                 // Allows the first part to be sent before the error.
                 tokio::task::yield_now().await;
-                Err("broken off as requested")
+                Err("closed as requested")
             }));
             StreamBody::new(broken).boxed_unsync()
         }

@@ -186,7 +186,7 @@ mod tests {
         let mut waiting = std::pin::pin!(clock.wait_until(20_000));
         tokio::select! {
             biased;
-            () = waiting.as_mut() => panic!("it is too early"),
+            () = waiting.as_mut() => panic!("the wait ended early"),
             () = std::future::ready(()) => clock.set(-5_000),
         }
         waiting.await;

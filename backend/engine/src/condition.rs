@@ -109,7 +109,7 @@ impl fmt::Display for Condition {
             Self::Writable => f.write_str("events are accepted"),
             Self::Short(space) => write!(
                 f,
-                "events are refused: {} MiB are free on the disk of the store, {} MiB are required",
+                "events are refused: the store's disk has {} MiB free, but {} MiB are required",
                 space.free_bytes / MEBIBYTE,
                 space.floor_bytes / MEBIBYTE
             ),

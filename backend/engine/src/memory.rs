@@ -200,7 +200,7 @@ impl Engine for MemoryEngine {
         }
         let left_for = self.free_space().map(FreeSpace::available_share);
         if left_for.is_some_and(|it| set.is_refused(lane, it)) {
-            return Err(EngineError::Full("too little space is left".into()));
+            return Err(EngineError::Full("not enough free space".into()));
         }
         let mut tables = self.tables();
         tables.check(&set)?;

@@ -25,7 +25,7 @@ pub fn parse_mailbox(text: &str) -> Result<Mailbox, String> {
         let shown: String = text.trim().chars().take(SHOWN_CHARACTERS_MAX).collect();
         let shown = shown.escape_debug();
         format!(
-            "`{shown}` is not a mail address; expected `ops@example.com` or `Ops <ops@example.com>`, \
+            "`{shown}` is not an email address; expected `ops@example.com` or `Ops <ops@example.com>`, \
              several separated by commas"
         )
     };
@@ -123,7 +123,7 @@ mod tests {
         ] {
             let error = parse_mailboxes(text).expect_err(text);
             assert!(error.contains(named), "{text}: {error}");
-            assert!(error.contains("is not a mail address"), "{text}: {error}");
+            assert!(error.contains("is not an email address"), "{text}: {error}");
         }
         let error = parse_mailboxes(&"x".repeat(10_000)).expect_err("no address");
         assert!(error.len() < 300, "{error}");

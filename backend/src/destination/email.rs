@@ -69,7 +69,7 @@ impl DestinationType for Email {
         if self.to.trim().is_empty() {
             checks.add(
                 "to",
-                "is required: a mail address, or several separated by commas",
+                "is required: an email address, or several separated by commas",
             );
         }
         let mut count = 0;

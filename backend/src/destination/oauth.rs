@@ -104,7 +104,7 @@ fn with_bearer(
     attempt.masker.add(bearer);
     let value = HeaderValue::try_from(format!("Bearer {bearer}")).map_err(|_control| {
         let verdict = Verdict::rejected(
-            "no token: the returned token cannot be sent in a header",
+            "no token: the returned token is not a valid header value",
             Advice::Fix,
         );
         Box::new((verdict, Transcript::default()))

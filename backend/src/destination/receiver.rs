@@ -166,7 +166,7 @@ async fn to_response(reply: Reply) -> Result<Response<Body>, &'static str> {
             let broken = start.chain(stream::once(async {
                 // Send the start before the error.
                 tokio::task::yield_now().await;
-                Err("broken off as requested")
+                Err("closed as requested")
             }));
             Ok(Response::new(StreamBody::new(broken).boxed_unsync()))
         }

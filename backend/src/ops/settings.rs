@@ -237,7 +237,7 @@ impl Drafted for Settings {
     ) -> Result<(Self, Changes), Error> {
         let mut violations = Violations::default();
         if Described::name(draft) != Self::NAME {
-            let message = format!("must be `{}`, the name of the only settings", Self::NAME);
+            let message = format!("must be `{}`; only one settings object exists", Self::NAME);
             violations.add("name", message);
         }
         let mut values = values(draft, &mut violations);

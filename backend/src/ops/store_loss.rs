@@ -18,9 +18,9 @@ pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("the database has lost commits: {}", losses.why),
         body: "Events, edits and revoked keys that were confirmed just before may be missing, and \
-               messages may be sent twice: the database went back to an earlier state, such as \
-               after a failover to a standby that lagged behind. The service has restarted from \
-               that state. A synchronous standby (`store.require_standby`) prevents it."
+               messages may be sent twice: the database reverted to an earlier state, for \
+               example after a failover to a standby that lagged behind. The service has \
+               restarted from that state. A synchronous standby (`store.require_standby`) prevents it."
             .into(),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),

@@ -142,8 +142,9 @@ impl Watch {
             let engine = self.store.engine();
             let Some(commits) = engine.log_after(self.position, COMMITS_READ).await? else {
                 return Err(Error::Exhausted {
-                    message: "changes came faster than they were read; start again without a token"
-                        .into(),
+                    message:
+                        "changes arrived faster than they were read; start again without a token"
+                            .into(),
                     retry_after: Some(Duration::ZERO),
                 });
             };

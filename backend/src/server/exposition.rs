@@ -100,13 +100,13 @@ impl Exposition {
         gauge(
             to,
             "intake_queue_requests",
-            "Requests with events, or parts of them, that are queued",
+            "Queued requests with events, or parts of such requests",
             requests,
         );
         gauge(
             to,
             "intake_queue_bytes",
-            "Memory used by events that are not committed yet",
+            "Memory used by events that have not been committed yet",
             kib * 1024,
         );
         gauge(to, "watchers", "Open watch streams", self.guard.watchers());
@@ -131,7 +131,7 @@ impl Exposition {
             let help = "Nodes that are the leader (0 or 1)";
             gauge(to, "nodes_leading", help, leading);
         }
-        let help = "Slots that this node owns, whose destinations it delivers to";
+        let help = "Slots owned by this node, which delivers to their destinations";
         let owned = engine.cluster().watch_ownership().borrow().count();
         gauge(to, "slots_owned", help, owned);
         let offset_ms = self.clock.now_ms().saturating_sub(SystemClock.now_ms());
@@ -189,7 +189,7 @@ impl Exposition {
             ),
             (
                 "destination_dead_letters",
-                "Stored dead letters that were not sent again",
+                "Stored dead letters that have not been resent",
                 by_name_of(&by_name, |it| it.dead),
             ),
             (

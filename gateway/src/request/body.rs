@@ -43,7 +43,7 @@ impl Memory {
                     "the memory for request bodies is exhausted; try again in a moment"
                 }
                 PermitError::Share => {
-                    "this client has used its share of the memory for request bodies, a quarter; \
+                    "this client has reached its limit, a quarter of the memory for request bodies; \
                      try again in a moment"
                 }
             })

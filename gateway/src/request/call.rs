@@ -152,7 +152,7 @@ impl Handler {
             Problem::unavailable(match full {
                 PermitError::All => "too many requests are in progress; try again in a moment",
                 PermitError::Share => {
-                    "too many requests of this client are in progress; its share is a quarter; \
+                    "this client has reached its limit, a quarter of the capacity for requests; \
                      try again in a moment"
                 }
             })

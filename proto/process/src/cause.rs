@@ -119,7 +119,7 @@ fn explain_certificate(wrong: &CertificateError, authorities: &str) -> String {
                 .join(", ")
         ),
         wrong if is_authority_as_server(wrong) => format!(
-            "the server presents the certificate of an authority as its own; add that certificate \
+            "the server uses a CA certificate as its server certificate; add that certificate \
              to `{authorities}`, or create one with `-addext basicConstraints=CA:FALSE`"
         ),
         wrong if is_of_webpki(wrong, "UnsupportedCertVersion") => {

@@ -131,7 +131,7 @@ impl Provider {
         let (status, body) = self.http.get(&description.jwks_uri).await?;
         if status != 200 {
             return Err(ProviderError::Unusable(format!(
-                "status {status} instead of its keys"
+                "expected its keys, found status {status}"
             )));
         }
         Ok(body)

@@ -218,10 +218,7 @@ impl<'a> Parser<'a> {
                         values.push(value.map_err(|message| error_at(place, message))?);
                     }
                     _ => {
-                        return Err(error_at(
-                            place,
-                            "a value of the list is missing here".into(),
-                        ));
+                        return Err(error_at(place, "a list value is missing here".into()));
                     }
                 },
                 Some(Token::Comma) if !values.is_empty() => {}
@@ -229,10 +226,7 @@ impl<'a> Parser<'a> {
                     return Ok(leaf(Clause::In(field, values), at));
                 }
                 _ => {
-                    return Err(error_at(
-                        place,
-                        "a value of the list is missing here".into(),
-                    ));
+                    return Err(error_at(place, "a list value is missing here".into()));
                 }
             }
         }
@@ -251,7 +245,7 @@ impl<'a> Parser<'a> {
         };
         let moment = |parser: &Self| match parser.literal("lastSeen", word, place)? {
             Literal::Text(text) if text.parse::<Timestamp>().is_err() => {
-                let known = "an age such as `2h`, a time of this day such as `09:30`, a date, or \
+                let known = "an age such as `2h`, a time today such as `09:30`, a date, or \
                              RFC 3339";
                 Err(error_at(
                     place,

@@ -243,10 +243,10 @@ fn syntax_errors_report_their_position() {
         ("|| a=b", 0, "unexpected `||`"),
         ("a=b !", 5, "a condition is missing here"),
         ("a=&&", 2, "a value is missing after `a=`"),
-        ("env in (!5)", 8, "a value of the list is missing here"),
+        ("env in (!5)", 8, "a list value is missing here"),
         ("has:", 0, "`has:` needs a field"),
         ("count>1*", 6, "`>` does not allow `*`; quote it"),
-        ("env in ()", 8, "a value of the list is missing here"),
+        ("env in ()", 8, "a list value is missing here"),
         (
             "env in (a*)",
             8,

@@ -26,7 +26,7 @@ impl Now {
         }
     }
 
-    /// Parses an age such as `2h`, a time of this day such as `09:30`, `2026-01-31` or
+    /// Parses an age such as `2h`, a time today such as `09:30`, `2026-01-31` or
     /// `2026-01-31T09:30`. Returns milliseconds since 1970; `None` for any other text.
     pub fn read(&self, text: &str) -> Option<i64> {
         parse_age(text)

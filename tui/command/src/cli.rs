@@ -247,7 +247,7 @@ pub(crate) struct DemoArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show the console on a service with a moving story. Nothing leaves this machine, and nothing is kept.
+    /// Show the console on a service with simulated incidents. Nothing leaves this machine, and nothing is kept.
     Demo(DemoArguments),
     /// Run the service: backend and REST gateway, without a console.
     Serve(ServeArguments),

@@ -1,5 +1,5 @@
-//! `demo`: the console on a service with a moving story, in a temporary folder. Nothing leaves the
-//! machine, and nothing is kept.
+//! `demo`: the console on a service with simulated incidents, in a temporary folder. Nothing leaves
+//! the machine, and nothing is kept.
 
 mod receivers;
 mod story;

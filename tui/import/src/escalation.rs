@@ -41,7 +41,7 @@ pub(crate) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
     let first = steps[0].after_seconds;
     if first > 0 {
         let what = format!(
-            "the first step runs immediately, not after {first} s; use `delay` of a rule to wait"
+            "the first step runs immediately, not after {first} s; to wait, set `delay` in the rule"
         );
         imported.note(path, &what);
     }

@@ -276,7 +276,7 @@ fn contact_name(
     if found.is_none() {
         imported.leave_out(
             &user.path,
-            "no contact: the user is not in the export, is blocked, or has no mail address",
+            "no contact: the user is not in the export, is blocked, or has no email address",
         );
     }
     ignore(&mut user);

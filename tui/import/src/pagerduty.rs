@@ -168,7 +168,7 @@ fn read_user(
             }
         };
         let Some(address) = address else {
-            let why = "has no mail address; save users with `include[]=contact_methods`";
+            let why = "has no email address; save users with `include[]=contact_methods`";
             imported.leave_out(&path, why);
             continue;
         };
@@ -300,7 +300,7 @@ fn read_layer(
         let id = user.text("id")?.unwrap_or_default();
         let found = known.people.find([id.as_str()]);
         if found.is_none() {
-            let why = "no contact: the user is not in the responses, or has no mail address";
+            let why = "no contact: the user is not in the responses, or has no email address";
             imported.leave_out(&user.path, why);
         }
         slots.push(found.into_iter().collect());

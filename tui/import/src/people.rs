@@ -27,7 +27,7 @@ pub(crate) fn add_mail(
 ) {
     match (address, mail) {
         (Some(address), Some(mail)) if address != *mail => {
-            let why = "is a second mail address; add a destination and a method for it";
+            let why = "is a second email address; add a destination and a method for it";
             imported.leave_out(path, why);
         }
         (address, mail) => *mail = mail.take().or(address),
@@ -63,7 +63,7 @@ pub(crate) struct ImportedUsers {
 impl ImportedUsers {
     pub(crate) fn add(&mut self, person: Person<'_>, imported: &mut Imported) {
         let Some(mail) = person.mail.filter(|mail| mail.contains('@')) else {
-            let why = "has no mail address; a contact needs a method";
+            let why = "has no email address; a contact needs a method";
             imported.leave_out(person.path, why);
             return;
         };

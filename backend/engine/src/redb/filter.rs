@@ -114,7 +114,7 @@ mod tests {
         assert!((0..10_000_u128).all(|event| filter.may_have(event << 3)));
         let wrong = (0..10_000_u128).filter(|event| filter.may_have((event << 3) + 1));
         let wrong = wrong.count();
-        assert!(wrong < 300, "{wrong} of 10,000 may be there");
+        assert!(wrong < 300, "{wrong} of 10,000 absent keys may be present");
         assert_eq!(Filter::from_bytes(b"short"), None);
         assert_eq!(Filter::from_bytes(b""), None);
     }

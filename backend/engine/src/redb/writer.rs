@@ -180,7 +180,7 @@ impl Writer {
         self.wal.begin_frame(sequence);
         for QueuedSet { set, .. } in batch {
             if set.space < left_for {
-                verdicts.push(Err(EngineError::Full("too little space is left".into())));
+                verdicts.push(Err(EngineError::Full("not enough free space".into())));
                 continue;
             }
             let view = View::with_active(&group.memory, layers);

@@ -107,7 +107,7 @@ fn character_error(text: &str) -> Option<String> {
             });
             if !stands || marks > MARKS_MAX {
                 return Some(format!(
-                    "contains the mark {c:?} without a letter before it"
+                    "contains the combining mark {c:?} without a letter before it"
                 ));
             }
         } else if !is_joiner(c) {

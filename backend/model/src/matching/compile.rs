@@ -362,9 +362,8 @@ impl Compiler {
         let mut message = "is a regular expression that is too large when compiled".to_owned();
         for bytes in PATTERN_MEMORY_BYTES {
             if bytes > left {
-                message = "is one regular expression too many: together, those of a query are too \
-                         large"
-                    .into();
+                message =
+                    "is too large together with the other regular expressions of the query".into();
                 break;
             }
             let mut builder = RegexBuilder::new(pattern);

@@ -161,7 +161,7 @@ fn check(source: &str) -> Result<(), TemplateError> {
 /// Notes that the position of an error includes the lines of the included templates.
 fn counted(mut error: TemplateError, has_included: bool) -> TemplateError {
     if has_included {
-        error.message += " (position including the included templates)";
+        error.message += " (position in the template with its includes expanded)";
     }
     error
 }

@@ -52,7 +52,7 @@ impl<'a> Included<'a> {
         }
         let Some(left_bytes) = self.left_bytes.checked_sub(text.len()) else {
             return Err(format!(
-                "the template has more than {TEMPLATE_BYTES_MAX} bytes with those that it includes"
+                "the template has more than {TEMPLATE_BYTES_MAX} bytes, including the templates that it includes"
             ));
         };
         self.left_bytes = left_bytes;

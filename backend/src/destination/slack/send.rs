@@ -32,7 +32,7 @@ pub(super) async fn send(
     let url = |method: &str| format!("{base}/api/{method}");
     let bearer = HeaderValue::try_from(format!("Bearer {}", slack.token.reveal()));
     let Ok(bearer) = bearer else {
-        let verdict = Verdict::unreachable("the token cannot be sent in a header");
+        let verdict = Verdict::unreachable("the token is not a valid header value");
         return (verdict, Transcript::default());
     };
     let extra = Some((header::AUTHORIZATION, bearer));

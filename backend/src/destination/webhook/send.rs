@@ -54,7 +54,10 @@ pub(super) async fn send(
             HeaderName::try_from(stored.name.as_str()),
             HeaderValue::from_bytes(value.as_bytes()),
         ) else {
-            return unsendable_ending(format!("the header `{}` cannot be sent", stored.name));
+            return unsendable_ending(format!(
+                "the header `{}` is not a valid HTTP header",
+                stored.name
+            ));
         };
         headers.insert(name, value);
     }
@@ -65,7 +68,9 @@ pub(super) async fn send(
             Ok(Ok(signature)) if attempt.sends => headers.insert(signature::HEADER, signature),
             // A valid signature would let readers send the message.
             Ok(Ok(_)) => headers.insert(signature::HEADER, signature::SET_WHEN_SENT),
-            Ok(Err(_)) => return unsendable_ending("the signature cannot be sent".into()),
+            Ok(Err(_)) => {
+                return unsendable_ending("the signature is not a valid header value".into());
+            }
             Err(error) => return unsendable_ending(error.to_string()),
         };
     }
@@ -196,7 +201,9 @@ async fn with_auth(
             request.headers.insert(header::AUTHORIZATION, value);
             Ok(attempt.exchange(request).await)
         }
-        Err(_control) => Err(Box::new(unsendable_ending("`auth` cannot be sent".into()))),
+        Err(_control) => Err(Box::new(unsendable_ending(
+            "`auth` is not a valid header value".into(),
+        ))),
     }
 }
 

@@ -308,11 +308,11 @@ impl Keys {
                 }
             };
             if let Err(error) = result {
-                log_failure("failed to follow the clients", &error);
+                log_failure("failed to watch clients for changes", &error);
             }
         }
         if let Err(error) = self.write_uses().await {
-            log_failure("failed to store when keys were last used", &error);
+            log_failure("failed to store the last use of keys", &error);
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) fn check_documents(documents: &[Document], prune_owner: &str) -> Resu
         match seen.entry(identity) {
             Entry::Occupied(first) => add(
                 format!("documents[{at}].{kind}.name"),
-                format!("is also described by documents[{}]", first.get()),
+                format!("is already defined by documents[{}]", first.get()),
             ),
             Entry::Vacant(free) => {
                 free.insert(at);

@@ -198,7 +198,8 @@ impl WaitReasons<'_> {
         let now_ms = self.deliveries.clock.now_ms();
         let (code, reason, start_ms) = match hold {
             None if self.is_remote(delivery) => {
-                let reason = "the node that delivers to this destination knows the reason";
+                let reason =
+                    "the reason is known only to the node that delivers to this destination";
                 (WaitCode::OtherNode, reason.into(), now_ms)
             }
             None => (WaitCode::Unspecified, String::new(), now_ms),

@@ -140,7 +140,7 @@ impl Ageing {
         if records.is_empty() {
             return Ok(());
         }
-        log_failure("failed to review occurrences together", &failure);
+        log_failure("failed to review a batch of occurrences", &failure);
         let mut reviewed = Ok(());
         for record in records {
             match self.step(&[record]).await {

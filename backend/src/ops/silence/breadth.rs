@@ -14,7 +14,7 @@ pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<Stri
         ..
     } = preview;
     if query.is_some_and(|query| is_true_of_nothing(&query.clause)) {
-        let why = "its query matches an event without any field";
+        let why = "its query also matches events without fields";
         return Some(format!("{why}; it covers {covered} of {open} open events"));
     }
     if *covered > SILENCE_COVERS_MAX {

@@ -145,8 +145,8 @@ fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
                 "too many calls of this kind are in progress; try again in a moment"
             }
             PermitError::Share => {
-                "too many calls of this kind are in progress for this client, whose share is a \
-                 quarter; try again in a moment"
+                "this client has reached its limit, a quarter of the capacity for calls of this \
+                 kind; try again in a moment"
             }
         })
     })
@@ -222,7 +222,7 @@ fn take_memory(bytes: usize, reserved: &Mutex<ReservedResources>) -> Result<(), 
         busy_status(match full {
             PermitError::All => "the memory for requests is exhausted; try again",
             PermitError::Share => {
-                "this client has used its share of the memory for requests, a quarter; try again"
+                "this client has reached its limit, a quarter of the memory for requests; try again"
             }
         })
     })

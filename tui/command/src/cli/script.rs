@@ -25,8 +25,8 @@ const DIFF_EXAMPLES: &str = "Examples:\n  \
     bellwether diff -f config/ --impact 7d --max-messages 500\n  \
     bellwether export | bellwether diff -f -";
 
-const APPLY_EXAMPLES: &str = "A document is {kind, name, …} with the fields of REST, in \
-    YAML or JSON. A secret can be read from elsewhere: {fromEnv: NAME} or {fromFile: PATH}.\n\n\
+const APPLY_EXAMPLES: &str = "A document is {kind, name, …} with the fields of the REST API, \
+    in YAML or JSON. A secret can be read from elsewhere: {fromEnv: NAME} or {fromFile: PATH}.\n\n\
     Examples:\n  \
     bellwether apply -f config/\n  \
     bellwether apply -f config/ --prune --owner team-a\n  \
@@ -39,8 +39,8 @@ const PRESET_EXAMPLES: &str = "A preset is a document for `apply`. Its secrets c
     TELEGRAM_URL=… bellwether preset apply telegram --set chat_id=@alerts --set name=alerts\n  \
     bellwether preset show ntfy > ntfy.yaml; edit it; bellwether apply -f ntfy.yaml";
 
-const IMPORT_EXAMPLES: &str = "Standard error lists what has no counterpart, with its place in the \
-    file, and the variables to set for `apply`. Nothing is sent to a service.\n\n\
+const IMPORT_EXAMPLES: &str = "Standard error lists the fields that have no counterpart, with their \
+    path in the file, and the variables to set for `apply`. Nothing is sent to a service.\n\n\
     Examples:\n  \
     bellwether import alertmanager alertmanager.yml > imported.yaml\n  \
     bellwether import opsgenie OpsGenieBackups/ > imported.yaml\n  \
@@ -71,7 +71,7 @@ const REPORT_EXAMPLES: &str = "Examples:\n  \
     bellwether report noise --by rule --since 90d --csv > noise.csv\n  \
     bellwether export rules > rules.yaml; edit it; bellwether diff -f rules.yaml --impact 7d";
 
-const COMPLETIONS_EXAMPLES: &str = "Names of resources are completed with the running service.\n\n\
+const COMPLETIONS_EXAMPLES: &str = "Resource names are completed with those of the running service.\n\n\
     Examples:\n  \
     bellwether completions bash > /etc/bash_completion.d/bellwether\n  \
     bellwether completions zsh > /usr/local/share/zsh/site-functions/_bellwether\n  \

@@ -236,7 +236,7 @@ const REFUSED: [(&str, &str, &str, &str); 22] = [
     (
         "mail sender",
         "[smtp]\nhost = \"a\"\nfrom = \"Alerts\"",
-        "smtp.from: `Alerts` is not a mail address",
+        "smtp.from: `Alerts` is not an email address",
         "Ops <ops@example.com>",
     ),
     (

@@ -120,7 +120,7 @@ fn format_settings(about: &str, leader: &NodeReport) -> Vec<String> {
         let differing = settings.differing_sections(leader);
         let differing = match &*differing {
             [] => String::new(),
-            sections => format!(", other than the leader's in {}", sections.join(", ")),
+            sections => format!(", different from the leader's in {}", sections.join(", ")),
         };
         lines.push(format!("  settings: {digest}{differing}"));
     }
@@ -137,7 +137,7 @@ fn format_status(status: &Status) -> (String, bool) {
     }
     if let Some(store) = &status.store {
         let mib = store.bytes / (1024 * 1024);
-        lines.push(format!("newest place: {}", store.head));
+        lines.push(format!("newest position: {}", store.head));
         lines.push(format!("rows: about {}", store.rows));
         lines.push(format!("size: {mib} MiB"));
         if store.nodes.is_empty() {

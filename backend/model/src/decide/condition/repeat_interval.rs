@@ -24,8 +24,8 @@ pub(super) const CONDITION: Condition = Condition {
             case.rule.repeat_interval_seconds
         ),
         Some(None) => {
-            "the interval had passed, but repeats follow only from reports of a sender; this \
-            change came from an operator or ageing"
+            "the interval had passed, but only reports from a sender cause repeats; this change \
+            was made by an operator or by ageing"
                 .into()
         }
         None if case.notified.is_some() && case.rule.repeat => "the interval had passed".into(),

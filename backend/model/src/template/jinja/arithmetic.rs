@@ -31,8 +31,8 @@ impl Number {
 }
 
 fn checked_integer(number: Option<i128>) -> Result<Value, Error> {
-    let number = number
-        .ok_or_else(|| invalid_operation("the result is too large, or a division by zero"))?;
+    let number =
+        number.ok_or_else(|| invalid_operation("the result is too large, or the divisor is 0"))?;
     Ok(match i64::try_from(number) {
         Ok(number) => Value::from(number),
         Err(_large) => Value::from(number),

@@ -134,7 +134,7 @@ fn invalid_inclusions_are_rejected_with_their_position() {
             (include("bad"), "in the template `bad`: line 2"),
             (
                 include("large").repeat(4),
-                "bytes with those that it includes",
+                "bytes, including the templates that it includes",
             ),
         ];
         for (source, message) in cases {

@@ -246,7 +246,7 @@ impl<'a> Batch<'a> {
         match self.send_some(due).await {
             Ok(settled) => return (settled, Ok(())),
             Err(error) => {
-                log_failure("failed to notify groups together", &error);
+                log_failure("failed to notify a batch of groups", &error);
             }
         }
         let (mut all_settled, mut result) = (Vec::new(), Ok(()));
@@ -293,7 +293,7 @@ impl<'a> Batch<'a> {
                 return Ok(());
             };
             log_failure(
-                "failed to evaluate held notifications together; evaluating each occurrence separately",
+                "failed to evaluate a batch of held notifications; evaluating each occurrence separately",
                 &error,
             );
             let mut result = Ok(());
