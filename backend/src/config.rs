@@ -211,7 +211,6 @@ pub struct EgressConfig {
     pub no_proxy: NoProxy,
 }
 
-/// An HTTP proxy that forwards requests to `http` URLs and tunnels to `https` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyConfig {
     pub host: String,
@@ -221,7 +220,6 @@ pub struct ProxyConfig {
 }
 
 impl ProxyConfig {
-    /// Parses a URL such as `http://user:password@proxy.example.net:3128`.
     pub fn parse(text: &str) -> Result<Self, String> {
         const RIGHT: &str = "an address such as \"http://proxy.example.net:3128\"";
         let url = Url::parse(text).map_err(|error| format!("expected {RIGHT}: {error}"))?;

@@ -243,7 +243,6 @@ fn normalized_address(text: &str) -> String {
     }
 }
 
-/// A message for display, without secrets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
     pub shown: Value,

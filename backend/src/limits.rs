@@ -26,7 +26,6 @@ pub const CONTACT_METHODS_MAX: usize = 10;
 pub const CONTACT_AFTER_MAX: Duration = Duration::from_secs(3_600);
 /// Time ahead that is searched for windows in which a method can be used.
 pub const CONTACT_CALENDAR_AHEAD: Duration = Duration::from_secs(400 * 86_400);
-/// Length of the user name of a contact, in characters.
 pub const CONTACT_SUBJECT_CHARACTERS_MAX: usize = 200;
 pub const CONTACT_VARIABLES_MAX: usize = 20;
 pub const CONTACT_VALUE_CHARACTERS_MAX: usize = 500;
@@ -38,13 +37,10 @@ pub const LAYER_NAME_CHARACTERS_MAX: usize = 100;
 /// Current and future overrides per schedule.
 pub const OVERRIDES_MAX: usize = 100;
 pub const OVERRIDE_LENGTH_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
-/// Time for which an override is kept after its end.
 pub const OVERRIDE_RETENTION: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub const OVERRIDE_REASON_CHARACTERS_MAX: usize = 250;
 pub const SHIFTS_MAX: usize = 1_000;
-/// Maximum time span of a request for shifts.
 pub const SHIFTS_TIME_MAX: Duration = Duration::from_secs(400 * 24 * 3_600);
-/// Interval at which schedules are checked for hand-offs.
 pub const ON_CALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Longest time between checks of one schedule.
 pub const ON_CALL_CHECK_MAX: Duration = Duration::from_secs(600);
@@ -58,7 +54,6 @@ pub const ESCALATION_ROUNDS_MAX: u32 = 10;
 pub const ESCALATION_NOTICES_MAX: usize = 1_000;
 pub const ESCALATION_WAIT_MAX: Duration = Duration::from_secs(24 * 3_600);
 pub const ESCALATION_WAIT_DEFAULT: Duration = Duration::from_secs(300);
-/// Shortest duration of a temporary acknowledgement.
 pub const ACKNOWLEDGEMENT_MIN: Duration = Duration::from_secs(60);
 pub const ACKNOWLEDGEMENT_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
 pub const HEARTBEATS_MAX: usize = 1_000;
@@ -70,7 +65,6 @@ pub const HEARTBEAT_EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Shortest default grace of a heartbeat.
 pub const HEARTBEAT_GRACE_MIN: Duration = Duration::from_secs(10);
 pub const HEARTBEAT_GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// Default grace of a heartbeat with a cron expression.
 pub const HEARTBEAT_GRACE_OF_CRON: Duration = Duration::from_secs(3_600);
 /// Default time for which a set of values is expected after its last beat.
 pub const HEARTBEAT_FORGET_DEFAULT: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -177,7 +171,6 @@ pub const ANNOTATIONS_MAX: usize = 100;
 pub const ANNOTATION_BYTES_MAX: usize = 16 * 1024;
 pub const URL_CHARACTERS_MAX: usize = 2_048;
 pub const VALUE_NAME_MAX: usize = 50;
-/// Mapped values per variable.
 pub const VALUE_MAP_MAX: usize = 100;
 pub const STATUSES_MAX: usize = 20;
 pub const MAPPINGS_MAX: usize = 1_000;
@@ -196,7 +189,6 @@ pub const REJECTED_DOCUMENT_BYTES_MAX: usize = 2 * 1024;
 pub const REJECTED_REASON_BYTES_MAX: usize = 500;
 /// Body of a request that can be a handshake, in bytes.
 pub const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
-/// Time for fetching the URL of a handshake.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Total output of a mapping for one document, in bytes.
 pub const MAPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -223,24 +215,20 @@ pub const PEM_BYTES_MAX: usize = 16 * 1024;
 pub const DESCRIPTION_CHARACTERS_MAX: usize = 1_000;
 pub const TAGS_MAX: usize = 20;
 pub const TAG_CHARACTERS_MAX: usize = 100;
-/// Longest delay of a rule between the first match and its notification.
 pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
 pub const GROUP_BY_MAX: usize = 10;
 /// Default time that the first message of a group waits for more members.
 pub const GROUP_WAIT_DEFAULT: Duration = Duration::from_secs(30);
 pub const GROUP_WAIT_MAX: Duration = Duration::from_secs(3_600);
-/// Shortest interval between two messages of a group.
 pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
 pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that can join a group in one message, or that can be reported as changed in one.
 pub const GROUP_JOINING_MAX: usize = 1_000;
 /// Longest duration in a shared setting: a million days.
 pub const SETTING_TIME_MAX: Duration = Duration::from_secs(1_000_000 * 24 * 3_600);
-/// Length of the name of an installation, in characters.
 pub const TENANT_CHARACTERS_MAX: usize = 200;
 /// Largest setting for the number of openings that one hold releases one by one.
 pub const TOGETHER_FROM_MAX: u32 = 1_000_000;
-/// Single messages per window of a budget.
 pub const BUDGET_MESSAGES_MAX: u32 = 10_000;
 pub const BUDGET_PER_MIN: Duration = Duration::from_secs(10);
 pub const BUDGET_PER_MAX: Duration = Duration::from_secs(24 * 3_600);
@@ -259,7 +247,6 @@ pub const RULE_NAMES_MAX: usize = 100;
 /// Earlier revisions stored per trigger or rule.
 pub const REVISIONS_OF_ONE_MAX: u64 = 100;
 pub const REVISIONS_MAX: usize = 10_000;
-/// Revisions deleted in one commit.
 pub const REVISIONS_STEP: usize = 100;
 pub const REPEAT_INTERVAL_SECONDS_MAX: u32 = 31_536_000;
 
@@ -299,7 +286,6 @@ pub const SILENCES_RECOUNTED_MAX: usize = 10;
 /// Maximum count of the events that a silence covers, holds or has skipped.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
 pub const TIMELINE_MAX: usize = 1_000;
-/// Holds shown per occurrence or rule.
 pub const HOLDS_SHOWN_MAX: usize = 16;
 
 /// Occurrences scanned by a trigger test without progress reports.
@@ -390,7 +376,6 @@ pub const CONNECTION_IDLE_MAX: Duration = Duration::from_secs(600);
 /// Calls per connection that were reset before they were accepted.
 pub const RESETS_PENDING_MAX: usize = 200;
 pub const HEADER_READ_TIME_MAX: Duration = Duration::from_secs(10);
-/// Interval of keepalive pings on an idle HTTP/2 connection.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
@@ -416,7 +401,6 @@ pub const TESTS_MAX: usize = 64;
 pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Tests of drafts remembered until the draft is stored.
 pub const DRAFT_TESTS_MAX: usize = 64;
-/// Time for which the test of a draft is remembered.
 pub const DRAFT_TESTS_AFTER: Duration = Duration::from_secs(600);
 /// Unreadable deliveries that are skipped until the next start.
 pub const SET_ASIDE_MAX: usize = 100_000;
@@ -479,7 +463,7 @@ pub const HOLDS_LATE_MAX: Duration = Duration::from_secs(300);
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// Longest time until a record that a commit made due is found.
 pub const REVIEW_CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// Concurrent lists of events. One client may use a quarter of this limit and of each of the
+/// Concurrent intake requests. One client may use a quarter of this limit and of each of the
 /// following limits.
 pub const INTAKE_IN_FLIGHT_MAX: usize = 2_048;
 pub const READS_IN_FLIGHT_MAX: usize = 256;

@@ -121,7 +121,6 @@ impl ManualClock {
         }))
     }
 
-    /// Advances the time and wakes all tasks that wait for it.
     pub fn advance(&self, by: Duration) {
         self.0.send_modify(|reading| {
             reading.now_ms = reading.now_ms.saturating_add(millis(by));
@@ -129,7 +128,6 @@ impl ManualClock {
         });
     }
 
-    /// Steps the clock by `by_ms` without any time passing.
     pub fn set(&self, by_ms: i64) {
         self.0
             .send_modify(|reading| reading.now_ms = reading.now_ms.saturating_add(by_ms));

@@ -16,14 +16,13 @@ pub struct ClusterNode {
     /// The position up to which the node has followed the change log.
     pub follows: LogPosition,
     pub leads: bool,
-    /// Number of the [`crate::ownership::SLOTS`] that the node owns.
     pub slots: u32,
     pub is_this: bool,
     /// The report of the node about itself; see [`Cluster::publish_report`].
     pub about: String,
 }
 
-/// A kind of work that one process does: the owner of the destination or event, otherwise the
+/// A duty that exactly one process performs: the owner of the destination or event, or else the
 /// leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
@@ -80,8 +79,8 @@ pub trait Cluster: Debug + Send + Sync {
     /// Sets whether this process is to own slots. When unset, it hands over the slots it owns.
     fn set_owns_slots(&self, _does: bool) {}
 
-    /// Reports that no work is in flight for a slot that this process was asked to leave under
-    /// `number`.
+    /// Reports that no work is in flight for a slot that must be handed over; `number` identifies
+    /// the handover.
     fn vacate(&self, _slot: u8, _number: u64) {}
 
     /// Records progress with a duty. A process that makes no progress with one of [`Duty::STEADY`]

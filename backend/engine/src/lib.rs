@@ -106,7 +106,6 @@ pub trait Engine: Debug + Send + Sync + 'static {
         prefixes: &[Vec<u8>],
     ) -> Result<Vec<Option<IndexedRecord>>, EngineError>;
 
-    /// Counts the entries in a range of an index, up to `limit`.
     async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
         let mut range = range;
         let mut count = 0;

@@ -6,7 +6,6 @@ use std::time::Duration;
 pub const STORE_QUEUE_SETS_MAX: usize = 8_192;
 /// Total bytes of waiting sets above which bulk changes are refused.
 pub const STORE_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Sets of changes in one commit.
 pub const STORE_BATCH_SETS_MAX: usize = 2_000;
 /// Bytes of sets of changes after which a commit is full.
 pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;

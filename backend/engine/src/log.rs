@@ -33,7 +33,6 @@ pub struct Delta {
     pub through: LogPosition,
     /// The newest position at that time; equal to `through` if the delta is complete.
     pub head: LogPosition,
-    /// The changed records, without duplicates.
     pub changed: Vec<ChangedRecord>,
     /// If the delta is complete, all records of the kinds that are not logged, except attempts.
     pub unlogged: Vec<(Kind, Vec<u8>, Row)>,

@@ -107,7 +107,6 @@ pub struct Settings {
     pub first_position: LogPosition,
     /// Bytes of changes in memory that trigger a move into the tree.
     pub memory_bytes: usize,
-    /// Maximum size of each of the two log files, in bytes.
     pub log_bytes: u64,
     /// Number of runs of entries by event that are merged into one.
     pub fan: usize,
@@ -248,7 +247,7 @@ impl RedbEngine {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the threads to end, and returns those that were not asked before.
+    /// Signals the threads to stop, and returns those that were not signalled before.
     fn stop_threads(&self) -> Vec<WorkerThread> {
         self.shared.queue.close();
         std::mem::take(&mut self.threads())

@@ -87,7 +87,8 @@ pub fn receive(
     let now_ms = arrival.now_ms;
     let status = status(newest, event, now_ms);
     let is_end = status == Some(Status::Closed);
-    // No stored event can have been received in the future, even if an older version recorded so.
+    // No stored event can have been received in the future, even if an older version recorded such
+    // a time.
     let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
     let is_late = is_before && !newest.reports.is_from_known_reporter(event.report);
     if is_late || is_overtaken(newest, event, is_end, now_ms) {
@@ -414,8 +415,8 @@ fn review_time_ms(occurrence: &Occurrence, since_ms: i64, settings: &SharedSetti
     wait.map_or(REVIEW_NEVER_MS, later).min(expire_ms)
 }
 
-/// Returns the time for which an occurrence of that severity stays open without events; `None`
-/// means forever.
+/// Returns the time for which an occurrence of a severity stays open without events; `None` means
+/// forever.
 fn age_max(settings: &SharedSettings, severity: Severity) -> Option<Duration> {
     let age_max = match severity {
         Severity::Debug | Severity::Info => settings.info_age_max,

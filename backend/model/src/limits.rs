@@ -21,7 +21,6 @@ pub const SNIPPETS_MAX: usize = 50;
 /// Maximum length of the name of a snippet, in bytes.
 pub const SNIPPET_NAME_MAX: usize = 64;
 pub const SNIPPET_BYTES_MAX: usize = 16 * 1024;
-/// Maximum total size of all snippets, in bytes.
 pub const SNIPPETS_BYTES_MAX: usize = 128 * 1024;
 /// Maximum depth of templates that include other templates.
 pub const SNIPPET_DEPTH_MAX: usize = 4;

@@ -1,5 +1,5 @@
 //! The report of a node to the others: a digest of each section of its settings file, the settings
-//! in it that are ignored, and which destinations it can reach.
+//! in it that are ignored, and the destinations that it can reach.
 
 use std::{
     collections::BTreeMap,

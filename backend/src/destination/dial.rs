@@ -92,7 +92,6 @@ impl Dialer {
         Ok(self.dial(host, port).await?.0)
     }
 
-    /// Like [`Self::connect`], but also returns the times taken.
     pub(crate) async fn dial(
         &self,
         host: &str,

@@ -1,4 +1,4 @@
-//! The egress guard: which addresses messages may be sent to.
+//! The egress guard, which restricts the addresses that messages may be sent to.
 
 mod networks;
 #[cfg(test)]

@@ -42,7 +42,6 @@ pub(crate) struct Mail {
     html: String,
 }
 
-/// Checks a list of addresses and returns their number.
 fn check_addresses(checks: &mut Checks<'_>, field: &str, text: &str) -> usize {
     if text.len() > SETTING_BYTES_MAX {
         checks.check_one_line(field, text);

@@ -53,7 +53,7 @@ use retry_after::retry_after_in_body;
 
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const COMPRESSED_BYTES_MIN: usize = 1024;
-/// Number of bytes of a body in which the start of a web page is looked for.
+/// Number of bytes of a body that are searched for the start of a web page.
 const PAGE_START_BYTES: usize = 1024;
 
 const IDENTITIES_MAX: usize = 64;

@@ -36,7 +36,6 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Returns the value of a header; empty if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)

@@ -123,7 +123,6 @@ impl Sender {
         self.0.renderers.clone()
     }
 
-    /// Renders the message of an attempt without sending it.
     pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
         let shared = Arc::clone(&self.0.settings.borrow());
         let around = self.context(&request, &shared, false);

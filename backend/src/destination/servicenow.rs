@@ -15,7 +15,6 @@ use crate::{
 };
 
 impl DestinationType for ServiceNow {
-    /// An `em_event` record.
     type Message = Value;
 
     fn lasting_effect(&self) -> &'static str {

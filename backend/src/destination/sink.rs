@@ -9,7 +9,6 @@ use crate::{
     error::Error,
 };
 
-/// A sink that ingests the service's own events.
 #[async_trait]
 pub trait EventSink: Debug + Send + Sync + 'static {
     /// Ingests an event caused by the given rules, oldest first; returns once it is on disk.

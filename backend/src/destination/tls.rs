@@ -14,7 +14,6 @@ use crate::domain::Secret;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The certificate chain, in PEM.
     pub(crate) certificate: String,
     pub(crate) private_key: Secret,
 }

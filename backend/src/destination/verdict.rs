@@ -1,4 +1,4 @@
-//! The outcome of an attempt, and what to do next.
+//! The outcome of an attempt, and the advice for the next one.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ impl Advice {
         matches!(self, Self::Limited(_) | Self::Reduce)
     }
 
-    /// Returns the delay that the receiver asks for, for all messages; at most
+    /// Returns the delay that the receiver requests for all messages; at most
     /// [`REQUESTED_WAIT_MAX`].
     pub(crate) fn requested_wait(self) -> Option<Duration> {
         match self {

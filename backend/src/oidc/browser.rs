@@ -21,7 +21,6 @@ use crate::{
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignInStart {
     pub address: String,
-    /// State parameter that the browser returns.
     pub state: String,
     /// Secret that proves that the returning browser is the same one.
     pub verifier: String,
@@ -181,7 +180,6 @@ fn refusal_error(error: &ProviderError) -> Error {
     }
 }
 
-/// Returns 256 random bits in URL-safe form.
 fn random_token() -> String {
     let mut bytes = [0; 32];
     rand::rng().fill_bytes(&mut bytes);

@@ -208,7 +208,6 @@ impl Clients {
         })
     }
 
-    /// Reads a client by name and id.
     pub async fn get(&self, name: &Name, id: RecordId) -> Result<Client, Error> {
         let stored = self.find(name).await?.map(|stored| stored.value);
         stored

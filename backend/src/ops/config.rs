@@ -154,7 +154,7 @@ impl Configuration {
 
     /// Stores the documents, and deletes resources that have the owner's tag but that no document
     /// describes. With an empty owner, no resources are deleted. All changes are made in one
-    /// commit, with the permissions of that role. With `validate_only`, only returns the changes.
+    /// commit, with the permissions of `role`. With `validate_only`, only returns the changes.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations in any document, [`Error::PermissionDenied`]

@@ -73,7 +73,7 @@ impl Edits {
         Ok(edits)
     }
 
-    /// Returns the occurrence of the target at that position; several targets may refer to the same
+    /// Returns the occurrence of the target at a position; several targets may refer to the same
     /// one.
     pub fn get(&mut self, target: usize) -> Option<&mut Occurrence> {
         let place = self.places.get(target).copied().flatten()?;

@@ -55,7 +55,6 @@ pub use watch::HeartbeatWatch;
 
 pub type Heartbeats = Resources<Heartbeat>;
 
-/// Dimension with the name of the heartbeat.
 const NAMED: &str = "heartbeat";
 
 resource!(Heartbeat, v1::Heartbeat, "heartbeat", |_| None);
@@ -532,8 +531,8 @@ impl HeartbeatKeys {
         Secret::new(URL_SAFE_NO_PAD.encode(key))
     }
 
-    /// Returns the name of the heartbeat with that current key. Keys of earlier versions do not
-    /// contain the name, but their URLs do.
+    /// Returns the name of the heartbeat whose current key is `key`. Keys of earlier versions do
+    /// not contain the name, but their URLs do.
     ///
     /// # Errors
     /// Returns [`Error::Unauthenticated`] if the key is not valid or the heartbeat does not exist,

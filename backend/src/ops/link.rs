@@ -21,7 +21,8 @@ const ISSUED: &str = "a link to acknowledge it was issued in a message";
 /// Maximum time by which the clock may have been set back since a link was created.
 const STEP_MS: i64 = 60_000;
 
-/// Returns the configuration of links in messages, signed if they can be followed without a key.
+/// Returns the configuration of links in messages. Links are signed if they can be followed without
+/// a key.
 pub fn links(
     config: &Config,
     store: &Store,

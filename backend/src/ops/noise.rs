@@ -55,7 +55,6 @@ pub struct NoiseRequest {
 /// The notifications of a period of days, and the reactions to them.
 #[derive(Debug)]
 pub struct NoiseReport {
-    /// Rows, most notifications first.
     pub rows: Vec<NoiseLine>,
     /// Start of the first day, in milliseconds since the epoch.
     pub start_ms: i64,
@@ -333,7 +332,7 @@ impl NoiseReports {
                 scan::yield_if_needed().await;
             }
             if left == 0 {
-                // There may be more deliveries at that time.
+                // There may be more deliveries at `last_ms`.
                 return Ok(last_ms + 1);
             }
         }
@@ -366,7 +365,7 @@ impl NoiseReports {
             })
             .await?,
         );
-        // Part of that day may be missing.
+        // The first day may be incomplete.
         let whole = days.from(known_ms.saturating_add(DAY_MS - 1));
         let lines = sums.into_iter().filter_map(|(name, by_day)| {
             let mut numbers = NoiseNumbers::default();

@@ -37,7 +37,7 @@ const PAGE: usize = 1_000;
 pub struct Overview {
     /// Number of occurrences that are open or suppressed, by severity.
     pub open: BTreeMap<Severity, usize>,
-    /// Number of these that were opened in the last hour, by severity.
+    /// Number of these occurrences that were opened in the last hour, by severity.
     pub opened: BTreeMap<Severity, usize>,
     pub footprint: Footprint,
     pub condition: Condition,

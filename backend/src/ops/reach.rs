@@ -1,5 +1,5 @@
-//! Whom a rule reaches: its destinations, and through its escalation policy the contacts of each
-//! step and the fallback destination.
+//! The receivers of a rule: its destinations, and through its escalation policy the contacts of
+//! each step and the fallback destination.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::{
     store::{Kind, Record, Store},
 };
 
-/// One way in which a rule reaches a destination.
+/// A path from a rule to a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reached {
     pub destination: Name,
@@ -64,8 +64,8 @@ impl Reached {
     }
 }
 
-/// Returns everyone whom a rule with these destinations and this policy can notify at any time, in
-/// the order of the policy; at most [`REACH_MAX`] ways.
+/// Returns all receivers that a rule with these destinations and this policy can notify at any
+/// time, in the order of the policy; at most [`REACH_MAX`].
 pub async fn reached_by(
     store: &Store,
     (destinations, policy): (&[Name], Option<&Name>),
@@ -81,8 +81,8 @@ pub async fn reached_by(
     Ok(all)
 }
 
-/// Returns the rules that reach a destination, contact, schedule or policy, by name, each with the
-/// first way; at most [`REACH_MAX`].
+/// Returns the rules that reach a destination, contact, schedule or policy, by name, each with its
+/// first path; at most [`REACH_MAX`].
 pub async fn rules_reaching(
     store: &Store,
     (kind, name): (Kind, &Name),
@@ -132,7 +132,7 @@ pub fn to_wire(rules: &[(Name, Reached)]) -> (Vec<v1::RuleReach>, usize) {
     (rows, bytes)
 }
 
-/// Returns the size of a way on the wire, in bytes.
+/// Returns the size of a path on the wire, in bytes.
 pub fn bytes_of(way: &v1::RuleReach) -> usize {
     /// Field numbers and lengths.
     const AROUND: usize = 20;
@@ -210,7 +210,7 @@ async fn through_policy(store: &Store, name: &Name, now_ms: i64) -> Result<Vec<R
     Ok(all.ordered)
 }
 
-/// Ways in order, each once.
+/// Paths in order, without duplicates.
 #[derive(Default)]
 struct Ways {
     ordered: Vec<Reached>,
@@ -237,7 +237,7 @@ async fn read<T: Record>(
     Ok(found.map(|it| (name(&it).clone(), it)).collect())
 }
 
-/// Returns the contacts that a schedule can put on call from now on, each once.
+/// Returns the contacts that a schedule can put on call from now on, without duplicates.
 fn contacts_from(schedule: &Schedule, now_ms: i64) -> Vec<Name> {
     let loaded = LoadedSchedule::new(schedule.clone(), &Calendars::default()).ok();
     let has_ended = |at: usize| loaded.as_ref().is_some_and(|it| it.has_ended(at, now_ms));

@@ -20,7 +20,6 @@ use crate::{
 pub struct Claim {
     pub client: RecordId,
     pub key: String,
-    /// SHA-256 of the request.
     pub fingerprint: [u8; 32],
     /// Events of the request that were refused as invalid.
     pub refused: Vec<Refusal>,

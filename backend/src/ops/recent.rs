@@ -13,7 +13,6 @@ use crate::{
     },
 };
 
-/// Limit up to which notifications are counted.
 pub const RECENT_MAX: usize = 10_000;
 
 /// Counter of notifications, based on the time-ordered indexes. Test deliveries are not counted.

@@ -8,7 +8,6 @@ use crate::{
     store::{Changes, Direction, Index, Kind, Store, Stored, engine::Range, record::users_prefix},
 };
 
-/// Maximum number of names in an error message.
 const NAMED_MAX: usize = 10;
 
 #[derive(Debug, Clone, Copy)]

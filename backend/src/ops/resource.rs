@@ -321,7 +321,7 @@ impl<T: Drafted> Resources<T> {
         Ok(find::<T>(&self.store, name).await?.value)
     }
 
-    /// Reads a resource that the caller acts on.
+    /// Reads a resource for an operation of the caller on it.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is none, and [`Error::PermissionDenied`] if it has none

@@ -72,7 +72,6 @@ pub struct SilenceView {
     /// Time at which the silence becomes active, in milliseconds since the epoch; `None` if it is
     /// already active or never will be.
     pub begins_ms: Option<i64>,
-    /// Number of open events that the silence covers.
     pub covered: usize,
     /// Number of events with notifications that the silence holds.
     pub pending: usize,

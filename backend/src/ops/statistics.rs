@@ -323,10 +323,10 @@ mod tests {
             Throughput::measure(&columns, &counts, now_ms).map(|it| it.duration_ms(10))
         };
         assert_eq!(measured(&[]), None);
-        // Ten a minute for two minutes, whatever was sent before.
+        // Ten a minute for two minutes; earlier deliveries do not count.
         assert_eq!(measured(&[(58, 10), (59, 10)]), Some(MINUTE_MS));
         assert_eq!(measured(&[(3, 1), (58, 10), (59, 10)]), Some(MINUTE_MS));
-        // Only long ago: one in 30 minutes.
+        // One delivery, 30 minutes ago.
         assert_eq!(measured(&[(30, 1)]), Some(300 * MINUTE_MS));
     }
 

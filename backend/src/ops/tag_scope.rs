@@ -20,7 +20,8 @@ use crate::{
 pub(super) struct TagScope(Arc<Actor>);
 
 impl TagScope {
-    /// Returns the scope of the client that this task works for; `None` if it is not restricted.
+    /// Returns the tag scope of the client on whose behalf this task runs; `None` if it is not
+    /// restricted.
     pub(super) fn of_caller() -> Option<Self> {
         let by = audit::current_actor()?;
         (!by.scope.tags.is_empty()).then_some(Self(by))
@@ -44,7 +45,6 @@ impl TagScope {
         Error::PermissionDenied(format!("{what} is outside the scope of `{client}`: {tags}"))
     }
 
-    /// Checks that a definition has one of the tags.
     pub(super) fn check<T: Resource>(&self, field: &str, resource: &T) -> Result<(), Error> {
         if self.allows(resource.tags()) {
             return Ok(());

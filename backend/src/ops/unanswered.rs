@@ -1,4 +1,4 @@
-//! Reports the responses to which no one responded, as one event of the service for each policy.
+//! Reports responses that no one acknowledged, as one event of the service for each policy.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 

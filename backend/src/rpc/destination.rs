@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Destinations that are stored with the result of the test of their draft.
+/// Destinations. A destination is stored with the result of the test of its draft.
 #[derive(Debug)]
 struct TestedDestinations {
     all: Destinations,

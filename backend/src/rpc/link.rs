@@ -29,7 +29,6 @@ const MEMBERS: i32 = 100;
 const OPEN_LINK: &str = "/bellwether.v1.LinkService/OpenLink";
 const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
 
-/// The link service. Access by a link is audited.
 #[derive(Debug)]
 pub struct LinkApi {
     audit: Arc<AuditLog>,

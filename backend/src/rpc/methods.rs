@@ -71,19 +71,14 @@ impl Permission {
 /// affect the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// A health check, which is always accepted.
     Probe,
     Intake,
-    /// Reads a small amount of data.
     Read,
-    /// Reads a potentially large amount of data.
     Page,
-    /// Makes changes, or triggers work.
     Change,
     Watch,
     /// A stream of another kind, which also runs until the caller stops.
     Stream,
-    /// Watches the health of the service, which requires no key.
     HealthWatch,
 }
 

@@ -28,7 +28,8 @@ pub enum CreatedStore {
 const COMMAND: &str = "command line";
 
 /// Creates a client in a store without a running service. Access to the store's keys replaces the
-/// client's key. Returns the key of the new client. The audit log attributes it to `command line`.
+/// client's key. Returns the key of the new client. The audit log attributes the change to `command
+/// line`.
 pub fn create_client<'a>(
     location: &'a Location,
     draft: &'a ClientDraft,

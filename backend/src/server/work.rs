@@ -14,7 +14,7 @@ type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
 pub(super) struct Work(Vec<(&'static str, Start)>);
 
 impl Work {
-    /// Adds a part; its name completes "the service stopped because its … ended".
+    /// Adds a part. Its name completes the message "the service stopped because its … ended".
     pub(super) fn add<F>(
         &mut self,
         name: &'static str,

@@ -72,9 +72,9 @@ struct Families {
 /// The effect of a commit on a delivery, a pending notification or a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CommitStep {
-    /// A delivery to a destination of that type was created.
+    /// A delivery was created; contains the type of its destination.
     Decided(&'static str),
-    /// A shadow rule recorded a delivery to a destination of that type.
+    /// A shadow rule recorded a delivery; contains the type of its destination.
     Shadowed(&'static str),
     Ended {
         kind: &'static str,
@@ -87,14 +87,14 @@ pub enum CommitStep {
         kind: &'static str,
         state: &'static str,
     },
-    /// A notification was held for a reason of that kind.
+    /// A notification was held; contains the reason.
     Held(&'static str),
-    /// A notification held for a reason of that kind was skipped.
+    /// A held notification was skipped; contains the reason of the hold.
     Skipped(&'static str),
-    /// A held notification was sent that long after its hold had ended; `None` if an edit or an
-    /// operator released it early.
+    /// A held notification was sent; contains the time since the end of its hold, or `None` if an
+    /// edit or an operator released it early.
     Released(Option<Duration>),
-    /// A message about a group with that many members.
+    /// A message about a group was decided; contains the number of members.
     Grouped(u32),
 }
 
@@ -314,7 +314,7 @@ impl Metrics {
         add(&self.0.events_refused, &labels, events);
     }
 
-    /// Counts events of a repeated request, which got its first response again.
+    /// Counts events of a repeated request, which received the stored response.
     pub fn record_replayed(&self, dialect: &'static str, events: usize) {
         add(&self.0.events_replayed, &[("dialect", dialect)], events);
     }

@@ -175,7 +175,7 @@ pub struct Store {
     metrics: Metrics,
     chain: Arc<Chain>,
     staged: Option<Arc<Mutex<Vec<AuditedChange>>>>,
-    /// The duty of this store, if not every process that shares the engine has it.
+    /// The duty of this store; `None` if every process that shares the engine has it.
     duty: Option<Duty>,
     /// The slots owned when the work began, if the work is divided among owners.
     owns: Option<watch::Receiver<OwnedSlots>>,
@@ -203,7 +203,6 @@ impl Store {
         }
     }
 
-    /// Creates an empty store in memory, for tests.
     pub fn in_memory() -> Self {
         Self::new(Arc::new(MemoryEngine::new()), Arc::new(Sealer::ephemeral()))
     }
@@ -266,7 +265,6 @@ impl Store {
         Ok((records, unreadable))
     }
 
-    /// Reads a page of records in key order.
     pub async fn page<T: Record>(
         &self,
         range: Range,
@@ -577,7 +575,6 @@ pub struct Changes {
     audited: Option<Audited>,
     /// Checks that the owners of changed rows are unchanged.
     owners: Vec<Change>,
-    /// The deliveries that end with the changes.
     ended: Vec<EndedDelivery>,
     /// Shift that the times of the records include, in milliseconds.
     shift_ms: i64,
@@ -663,7 +660,7 @@ impl Changes {
         with_shift::<T>(new.encode(&self.sealer), self.shift_ms, &self.sealer)
     }
 
-    /// Stores a record that must not exist yet, in the bytes that it was read from.
+    /// Stores a record that must not exist yet, with its original encoding.
     pub(super) fn insert_encoded<T: Record>(&mut self, new: &T, value: Vec<u8>) {
         self.check_single::<T>(&new.key());
         self.own(new);

@@ -233,8 +233,8 @@ impl Check<'_> {
         }
     }
 
-    /// Decodes a page of records read at that position of the change log. Also returns the errors
-    /// with their keys.
+    /// Decodes a page of records that was read at a position of the change log. Also returns the
+    /// errors with their keys.
     fn read(
         &self,
         kind: Kind,

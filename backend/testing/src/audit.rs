@@ -8,7 +8,6 @@ use crate::{
     samples::trigger,
 };
 
-/// Returns the first entry of an audit log.
 pub fn audit_entry() -> AuditEntry {
     let by = Actor {
         client: "jane".into(),

@@ -27,11 +27,8 @@ pub struct FaultyEngine<E> {
 /// The outcome of a write.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
-    /// The write is made, and reported as successful.
     Done,
-    /// The write is not made, and reported as failed.
     Refused,
-    /// The outcome is reported as unknown.
     Unknown { is_done: bool },
 }
 
@@ -61,7 +58,6 @@ impl<E: Engine> FaultyEngine<E> {
             .unwrap_or_else(PoisonError::into_inner) = next;
     }
 
-    /// Sets the fraction of calls that fail.
     pub fn fail(&self, faults: f64) {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
     }
@@ -90,7 +86,6 @@ impl<E: Engine> FaultyEngine<E> {
         })
     }
 
-    /// Fails some reads.
     async fn read(&self) -> Result<(), EngineError> {
         self.delay().await;
         let faults = self.failure_rate();

@@ -21,7 +21,6 @@ use crate::{DiskShare, redb::Medium};
 
 const SECTOR_BYTES: usize = 512;
 
-/// A disk in memory. Clones share the same disk.
 #[derive(Debug, Clone, Default)]
 pub struct SimulatedDisk(Arc<Mutex<State>>);
 
@@ -138,7 +137,7 @@ impl SimulatedDisk {
         state.life += 1;
     }
 
-    /// Ends the process that has it open, as `kill -9` would: all writes remain, synced or not.
+    /// Simulates `kill -9` of the process that uses the disk: all writes remain, synced or not.
     pub fn kill(&self) {
         let mut state = self.state();
         (state.power_left, state.good_left) = (None, None);
@@ -161,7 +160,6 @@ impl SimulatedDisk {
         (state.good_left, state.bad_left) = (Some(operations), failures);
     }
 
-    /// Evicts pages after a failed sync, so that they are read from the disk.
     pub fn evict_failed_pages(&self) {
         self.state().evicts = true;
     }
@@ -188,7 +186,6 @@ impl SimulatedDisk {
         self.state().journal = None;
     }
 
-    /// Deletes the checksums of the blocks.
     pub fn forget_checksums(&self) {
         self.state().checksums = None;
     }
@@ -218,7 +215,6 @@ impl SimulatedDisk {
         other
     }
 
-    /// Returns a copy of the disk.
     #[must_use]
     pub fn copy(&self) -> Self {
         let state = self.state();

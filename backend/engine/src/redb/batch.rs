@@ -59,7 +59,6 @@ impl Batch {
         span
     }
 
-    /// Adds a new row that is already sealed.
     pub(super) fn add_sealed(&mut self, key: &[u8], cell: &[u8]) {
         self.add_cell(key, cell, NEW);
     }

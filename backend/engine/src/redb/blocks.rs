@@ -165,7 +165,7 @@ impl Blocks {
         Ok((start, bytes))
     }
 
-    /// Verifies whole blocks, and learns unknown checksums.
+    /// Verifies whole blocks, and records checksums that were unknown.
     fn verify(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         let first = to_usize(start)? / BLOCK_BYTES;
         let mut unknown = Vec::new();

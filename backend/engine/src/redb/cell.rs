@@ -56,7 +56,6 @@ impl Space {
         key.first() == Some(&self.byte())
     }
 
-    /// Converts a range of keys into a range of full keys.
     pub(super) fn range(self, range: &Range) -> Range {
         let end = match &range.end {
             Some(end) => self.key(end),

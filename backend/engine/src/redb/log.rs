@@ -15,7 +15,7 @@ use crate::{
     read::{Direction, Range},
 };
 
-/// Interval, in commits, at which up to as many old ones are trimmed.
+/// Number of commits between trims. Each trim removes at most as many old commits.
 const STEP: u64 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

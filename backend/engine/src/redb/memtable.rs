@@ -51,8 +51,8 @@ pub(super) struct Memtable {
 }
 
 impl Memtable {
-    /// A row that is new here and then deleted leaves no tombstone; otherwise reading a queue would
-    /// pass everything that has left it.
+    /// A row that is inserted and deleted here leaves no tombstone; otherwise a scan of a queue
+    /// would step over every entry that was removed from it.
     pub(super) fn add(&mut self, batch: Vec<u8>) {
         self.bytes += batch.len();
         let arena = Arc::clone(&self.arena);

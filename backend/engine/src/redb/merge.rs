@@ -11,7 +11,6 @@ use super::{
 };
 use crate::read::Direction;
 
-/// An ordered merge of layers; for equal keys, the uppermost layer wins.
 pub(super) struct Merge<'a> {
     /// The uppermost layer first, each with its next row.
     layers: Vec<(Source<'a>, Option<NextRow<'a>>)>,

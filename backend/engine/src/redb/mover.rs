@@ -58,9 +58,9 @@ impl Mover {
         }
     }
 
-    /// Begins a generation of the store, or none. Moves the rows in the log of the previous
-    /// generation, and removes its unfinished work. From then on, only frames of the new generation
-    /// are valid.
+    /// Starts a generation of the store; none if `life` is [`NO_LIFE`](super::file::NO_LIFE). Moves
+    /// the rows in the log of the previous generation, and removes its unfinished work. From then
+    /// on, only frames of the new generation are valid.
     pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Failure> {
         let error = match self.try_to_begin(memory, life) {
             Err(error) if error.is_full() && self.file.medium().release_reserve() => error,

@@ -1,6 +1,6 @@
-//! The writer's queue, with bounded lanes. Admin sets are served first, then intake. A commit
-//! accepts a small amount of the service's own sets, or as much as of the other lanes, so that the
-//! own sets neither delay the others nor fall behind.
+//! The writer's queue, with bounded lanes. Admin sets are served first, then intake. In each
+//! commit, the service's own sets are limited to a small amount or to the size of the other sets,
+//! so that they neither delay the others nor fall behind.
 
 use std::{
     collections::VecDeque,
@@ -121,7 +121,6 @@ impl Queue {
         lanes.own.clear();
     }
 
-    /// Closes the queue; waiting sets are still processed.
     pub(super) fn close(&self) {
         self.lanes().closed = true;
         self.changed.notify_one();

@@ -85,7 +85,6 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
     }
 }
 
-/// All layers at one point in time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) active: &'a Memtable,

@@ -8,21 +8,18 @@ use crate::{
     limits::{CALENDAR_CANDIDATES_MAX, CALENDAR_FIRST_YEARS},
 };
 
-/// A time zone that is not installed on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "is not a time zone that is installed on this machine; expected an IANA name such as Europe/Berlin"
 )]
 pub struct MissingZone;
 
-/// Returns the time zone with that IANA name.
 pub fn zone(name: &str) -> Result<TimeZone, MissingZone> {
     let known = TimeZone::get(name).ok();
     let known = known.filter(|it| it.iana_name().is_some() && !it.is_unknown());
     known.ok_or(MissingZone)
 }
 
-/// Checks that a window starts as its rule requires.
 pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, String)> {
     let Some(rule) = &window.recurrence else {
         return Ok(());

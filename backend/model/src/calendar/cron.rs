@@ -156,7 +156,6 @@ impl Cron {
     }
 }
 
-/// Parses a field: a list of values, ranges and steps.
 fn set(
     text: &str,
     field: &str,

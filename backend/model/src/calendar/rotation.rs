@@ -102,7 +102,7 @@ impl Rotation {
             return 0;
         };
         let today = self.zone.to_datetime(at).date();
-        // A clock change moves a start by less than that.
+        // A clock change moves a start by less than this margin.
         let (near, through) = (
             today.saturating_sub(2.days()),
             today.saturating_add(2.days()),

@@ -27,7 +27,6 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct GroupMessage<'a> {
     pub rule: RecordId,
-    /// The key by which occurrences join the group.
     pub key: GroupKey,
     pub id: RecordId,
     /// The group before the message; `None` for its first message.
@@ -54,7 +53,6 @@ pub struct GroupMembers {
 pub struct GroupDecision {
     /// The evaluated members and the member that carries the response, after the message.
     pub members: Vec<Occurrence>,
-    /// The members that the message reports.
     pub settled: Vec<RecordId>,
     pub deliveries: Vec<Delivery>,
     /// The group after the message; `None` if there is no change to report.

@@ -132,20 +132,19 @@ impl LoadedHeartbeat {
         self.whole
     }
 
-    /// Whether a beat at that service time can be ignored. Of many beats that count as one, only a
-    /// few are evaluated.
+    /// Whether a beat at the service time `service_ms` can be ignored. Of many beats that count as
+    /// one, only a few are evaluated.
     pub fn is_quiet(&self, service_ms: i64) -> bool {
         service_ms < self.quiet_ms.load(Ordering::Relaxed)
     }
 
-    /// Ignores beats until that service time, if all beats count as one.
+    /// Ignores beats until the service time `service_ms`, if all beats count as one.
     pub fn ignore_beats_until(&self, service_ms: i64) {
         if self.whole.is_some() {
             self.quiet_ms.store(service_ms, Ordering::Relaxed);
         }
     }
 
-    /// Whether events can be beats of the heartbeat.
     pub fn is_of_events(&self) -> bool {
         self.query.is_some()
     }

@@ -128,7 +128,6 @@ struct Writer<'a> {
     silences: &'a [&'a LoadedSilence],
     inhibited: &'a [HeldBy],
     waiting: HeldNotifications,
-    /// The occurrence as shown in deliveries; built for the first one.
     shown: Option<Occurrence>,
     new_id: &'a mut dyn FnMut() -> RecordId,
     notices: Notices,

@@ -18,7 +18,6 @@ pub struct Responders {
     pub calendars: Arc<Calendars>,
 }
 
-/// A message of a response to one destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// The contact; `None` for a destination named by the policy.

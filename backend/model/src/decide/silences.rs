@@ -80,7 +80,6 @@ impl LoadedSilence {
         }
     }
 
-    /// Whether the query matches an occurrence, or there is no query.
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
         let query = self.query.as_ref();
         !is_own(&occurrence.dimensions) && query.is_none_or(|query| query.matches(occurrence))
@@ -109,7 +108,6 @@ impl LoadedSilence {
     }
 }
 
-/// The silences that have not ended.
 #[derive(Debug, Default)]
 pub struct Silences {
     all: Vec<Arc<LoadedSilence>>,

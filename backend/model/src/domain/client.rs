@@ -22,7 +22,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns the name on the command line and in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ingest => "ingest",
@@ -85,7 +84,6 @@ impl Dialect {
         Self::Webhooks,
     ];
 
-    /// Returns the name on the wire, on the command line and in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Alertmanager => "alertmanager",
@@ -146,7 +144,6 @@ pub struct PreviousKey {
 pub struct CertificateName(String);
 
 impl CertificateName {
-    /// Parses the name of a certificate.
     pub fn parse(text: &str) -> Result<Self, String> {
         const FORMS: &str = "`dns:NAME`, `email:ADDRESS`, `uri:URI` or `sha256:FINGERPRINT`";
         if text.len() > CERTIFICATE_NAME_BYTES_MAX {

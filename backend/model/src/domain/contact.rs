@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::domain::{Name, RecordId, Severity};
 
-/// A person or a team that can be notified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contact {
     pub id: RecordId,

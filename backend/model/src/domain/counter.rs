@@ -55,9 +55,7 @@ pub struct Counter {
 pub enum Tally {
     /// Deliveries that have not ended.
     Waiting = 0,
-    /// Deliveries decided in the period.
     Decided = 1,
-    /// Deliveries accepted by the provider.
     Delivered = 2,
     /// Deliveries that failed for good; in [`Period::Now`], without those that were sent again.
     Dead = 3,

@@ -198,11 +198,9 @@ pub enum DeliveryState {
     Retry {
         due_ms: i64,
     },
-    /// The provider accepted the message.
     Delivered,
     /// Failed permanently.
     Dead,
-    /// Cancelled by an operator, or because its destination was deleted.
     Cancelled,
     /// Included in a digest and not sent separately.
     Folded,
@@ -346,9 +344,7 @@ pub struct Attempt {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The provider accepted the message.
     Delivered,
-    /// The provider responded and refused the message.
     Rejected,
     /// The provider could not be reached, or timed out.
     Unreachable,

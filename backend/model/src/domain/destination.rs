@@ -16,7 +16,6 @@ pub use kind::{
 };
 pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 
-/// A named target of messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Destination {
     pub id: RecordId,
@@ -58,7 +57,6 @@ pub struct DeliverySettings {
     pub timeout: Option<Duration>,
     /// Maximum number of concurrent attempts, 1 to 64.
     pub max_in_flight: Option<u32>,
-    /// Maximum number of attempts started per minute.
     pub max_per_minute: Option<u32>,
     /// Maximum number of attempts per delivery, 1 to 8.
     pub max_attempts: Option<u32>,
@@ -220,7 +218,6 @@ pub fn failing_event(destination: &str) -> (&'static str, BTreeMap<String, Strin
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthState {
-    /// The last attempt succeeded.
     Healthy,
     /// The last attempts failed.
     Failing,

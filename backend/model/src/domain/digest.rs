@@ -95,7 +95,6 @@ pub struct DigestContent {
     pub items: Vec<DigestItem>,
 }
 
-/// The messages of a rule and a severity in a digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestRow {
     /// The name of the rule; `None` for the row of all remaining rules.

@@ -2,7 +2,6 @@
 
 use crate::domain::{Name, RecordId};
 
-/// A policy that defines who is notified first, and who is notified next if no one acknowledges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationPolicy {
     pub id: RecordId,

@@ -30,9 +30,7 @@ pub fn claims_own_event(metadata: &Fields) -> bool {
 pub enum Severity {
     /// Relevant to developers only.
     Debug = 1,
-    /// Informational; no action needed.
     Info = 2,
-    /// A potential problem.
     Warning = 3,
     Error = 4,
     /// A failure of an important component.

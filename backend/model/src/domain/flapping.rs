@@ -2,7 +2,6 @@
 
 use crate::domain::{OccurrenceId, RecordId};
 
-/// The limits above which an event is flapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlappingLimits {
     /// The number of openings at which flapping starts.

@@ -24,14 +24,12 @@ pub struct Group {
     /// The receivers of the messages other than `clear` ones, by identity and name. They also get
     /// the closing message.
     pub destinations: Vec<(RecordId, Name)>,
-    /// Number of decided messages.
     pub message_count: u32,
     /// Number of times an occurrence joined.
     pub member_count: u32,
     pub is_full: bool,
     /// Time at which the first message was decided, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time at which the last message was decided, in milliseconds since 1970.
     pub last_ms: i64,
     /// Time at which the last message other than a `clear` one was decided, in milliseconds since
     /// 1970.

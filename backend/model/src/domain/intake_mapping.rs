@@ -17,11 +17,9 @@ pub struct IntakeMapping {
     pub drop: Option<Clause>,
     /// The mapping of the entries that are not ignored.
     pub event: MappedEvent,
-    /// The signature that requests must have.
     pub signature: Option<WebhookSignature>,
     /// Paths of texts that contain JSON, decoded in this order.
     pub parse: Vec<String>,
-    /// The handshake that the sender requires.
     pub handshake: Option<Handshake>,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,

@@ -19,7 +19,6 @@ pub struct Occurrence {
     pub name: String,
     /// The kind of event, as last sent.
     pub kind: String,
-    /// The dimensions of the affected object.
     pub dimensions: BTreeMap<String, String>,
     /// Further JSON values, as last sent.
     pub metadata: Fields,
@@ -28,13 +27,10 @@ pub struct Occurrence {
     pub severity: Severity,
     pub status: Status,
     pub acknowledged: bool,
-    /// The client to which the occurrence is assigned.
     pub assignee: Option<Name>,
     pub start_ms: i64,
     /// Timestamp of the newest event, in milliseconds since 1970.
     pub last_seen_ms: i64,
-    /// Time at which the newest event was received, in milliseconds since 1970, if earlier than its
-    /// timestamp.
     pub received_ms: Option<i64>,
     pub close: Option<Close>,
     pub count: u64,

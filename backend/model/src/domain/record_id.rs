@@ -16,7 +16,7 @@ impl RecordId {
         Self(Ulid::from_parts(time_ms, random).0)
     }
 
-    /// Returns the smallest identity created at that time or later.
+    /// Returns the smallest identity that can be created at a time or later.
     pub fn first_at(time_ms: u64) -> Self {
         Self::from_parts(time_ms, 0)
     }

@@ -168,9 +168,9 @@ impl Reports {
         open.any(|it| Some(it.id) != but && it.until_ms > now_ms)
     }
 
-    /// Whether a report whose end is in the future reports the end nevertheless, because the
-    /// reporter's clock is ahead. It previously reported a later end, or reported the same end as
-    /// over.
+    /// Whether a report with an end in the future nevertheless reports the end, because the
+    /// reporter's clock is ahead. This is so if the reporter previously reported a later end, or
+    /// reported the same end as over.
     pub fn is_cut_short(&self, report: Report, now_ms: i64) -> bool {
         let (Some(end_ms), Some(own)) = (report.end_ms, self.own_reporter(report)) else {
             return false;

@@ -110,7 +110,6 @@ impl QueuedMethod {
 pub struct PagedReceiver {
     /// The contact, with its variables at that time; `None` for a destination named by the policy.
     pub contact: Option<PagedContact>,
-    /// The schedule through which the contact was on call.
     pub schedule: Option<Name>,
     pub destination: (RecordId, Name),
     pub delivery: RecordId,

@@ -2,7 +2,6 @@
 
 use crate::domain::{Name, RecordId, SortField};
 
-/// A shared view of the list of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedView {
     pub id: RecordId,

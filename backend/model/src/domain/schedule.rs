@@ -10,7 +10,6 @@ pub struct Schedule {
     pub name: Name,
     pub description: String,
     pub tags: Vec<String>,
-    /// The IANA name of the time zone of its local times.
     pub time_zone: String,
     /// The layers, in the author's order; never empty. Later layers take precedence.
     pub layers: Vec<Layer>,

@@ -94,7 +94,6 @@ impl SettingText for Duration {
     }
 }
 
-/// A setting that differs between two places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingDifference {
     pub key: &'static str,
@@ -144,7 +143,6 @@ macro_rules! shared_settings {
                 }
             }
 
-            /// Returns the settings that differ.
             pub fn differences(&self, other: &Self) -> Vec<SettingDifference> {
                 let mut found = Vec::new();
                 $(if self.$field != other.$field {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::domain::{EventId, Name, Query, RecordId, own_dimensions};
 
-/// A silence, which holds notifications about the events that it covers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Silence {
     pub id: RecordId,

@@ -20,7 +20,7 @@ impl SortField {
         }
     }
 
-    /// Returns the field with that name; the default for an empty name.
+    /// Parses the name of a field; an empty name means the default.
     pub fn from_word(word: &str) -> Result<Self, String> {
         let found = Self::ALL
             .into_iter()

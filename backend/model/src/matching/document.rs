@@ -103,7 +103,7 @@ impl Document {
     fn weight(&self, path: &str) -> usize {
         let steps = path.split('.').count();
         let first = path.split('.').next().unwrap_or_default();
-        // Names may contain dots, so any name that starts like this may be meant.
+        // Names may contain dots, so any name with this prefix may be the member.
         let begin = self.weights.range(first.to_owned()..);
         let begin = begin.take_while(|(name, _)| name.starts_with(first));
         let weights = begin.filter(|(name, _)| path.starts_with(name.as_str()));

@@ -26,7 +26,7 @@ pub enum Field {
     Dimension(String),
     /// A metadata field; dots reach into nested objects.
     Metadata(String),
-    /// The dimension with that name, or else the metadata field.
+    /// The dimension with this name, or else the metadata field.
     Either(String),
 }
 

@@ -114,7 +114,7 @@ impl Operand {
 pub struct Operands {
     all: Vec<Operand>,
     texts: HashSet<String>,
-    /// The numbers that strings parse as. They are not compared with fields that contain strings.
+    /// Numbers parsed from string literals; not compared with fields that contain strings.
     numbers_of_texts: HashSet<u64>,
     numbers: HashSet<u64>,
 }

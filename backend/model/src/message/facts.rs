@@ -44,12 +44,10 @@ pub struct Facts<'a> {
     pub link: String,
     /// The rule's message; `None` if the rule uses the default, or its template failed.
     pub message: Option<String>,
-    /// The warnings so far, as human-readable sentences.
     pub warnings: Vec<String>,
     pub exceeded: Option<ExceededLimit>,
     /// The remaining budget of all templates of the message.
     budget: Budget,
-    /// Whether the rule's message is in the markup of the destination, with its values escaped.
     pub is_markup: bool,
     pub language: TemplateLanguage,
     /// The destination's custom variables.

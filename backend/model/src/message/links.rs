@@ -48,7 +48,6 @@ impl SignLinks for MaskedSigner {
 }
 
 impl Links {
-    /// Returns the links with masked signatures, for text that is displayed rather than sent.
     #[must_use]
     pub fn with_masked_signatures(&self) -> Self {
         let masked = |signer: &Option<Arc<dyn SignLinks>>| {

@@ -114,7 +114,6 @@ const LISTS: [&str; 4] = [
     "group.events.",
 ];
 
-/// Whether some message may have the variable.
 pub fn is_known(name: &str) -> bool {
     let entry = LISTS.iter().find_map(|list| {
         let (index, rest) = name.strip_prefix(list)?.split_once('.')?;

@@ -32,7 +32,6 @@ pub(super) struct Envelope {
     mail: Mail,
 }
 
-/// Headers except sender and subject.
 struct Head {
     to: Vec<Mailbox>,
     cc: Vec<Mailbox>,

@@ -18,9 +18,7 @@ use crate::{
     limits::{MAIL_REPLY_BYTES_MAX, MAIL_REPLY_LINE_BYTES_MAX},
 };
 
-/// Maximum number of challenges during AUTH.
 const CHALLENGES_MAX: usize = 4;
-/// Timeout for the reply to QUIT.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of bytes of a text that are sent at a time.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -192,7 +190,6 @@ pub(super) enum ConversationError {
 
 #[derive(Clone, Copy)]
 pub(super) enum Login<'a> {
-    /// User name and password.
     Password(&'a str, &'a str),
     /// User name and OAuth 2 token.
     Token(&'a str, &'a str),
@@ -386,7 +383,7 @@ impl<'a> Conversation<'a> {
         self.expect_reply(Phase::Answer, 2).await
     }
 
-    /// Ends the conversation, ignoring errors.
+    /// Sends QUIT, and ignores errors.
     pub(super) async fn quit(mut self) {
         let phase = *self.phase;
         let farewell = async {

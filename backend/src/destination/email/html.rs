@@ -20,7 +20,6 @@ pub(super) fn from_text(text: &str) -> String {
     lines.collect::<Vec<_>>().join("<br>\n")
 }
 
-/// Decodes HTML without tags to plain text.
 pub(super) fn html_to_text(html: &str) -> Cow<'_, str> {
     html_escape::decode_html_entities(html)
 }

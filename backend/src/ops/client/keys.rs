@@ -150,7 +150,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Returns the client of a key and notes its use from that address; `None` if the key is
+    /// Returns the client of a key and records its use from an address; `None` if the key is
     /// unknown.
     ///
     /// # Errors
@@ -342,8 +342,8 @@ impl Keys {
         }
     }
 
-    /// Applies the stored state of these clients, read at that log position. Keys that were deleted
-    /// or replaced are no longer accepted, and their calls are ended.
+    /// Applies the stored state of these clients, read at a position in the log. Keys that were
+    /// deleted or replaced are no longer accepted, and their calls are ended.
     async fn apply_stored(&self, at: LogPosition, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
         let keys: Vec<_> = keys.into_iter().collect();
         let stored = self.store.get_many::<Client>(keys.clone()).await?;

@@ -28,7 +28,6 @@ impl Contacts {
         Ok(contact)
     }
 
-    /// Revokes the feed URL of a contact and replaces it with a new one.
     pub async fn rotate_feed(&self, name: &str) -> Result<Contact, Error> {
         let decide = async || {
             let found = resource::find::<Contact>(&self.store, name).await?;

@@ -53,9 +53,7 @@ pub enum Skip {
     RetriedAlready,
     DestinationGone,
     Ended,
-    /// The delivery was only recorded by a shadow rule.
     Shadowed,
-    /// The delivery is part of a digest.
     Folded,
 }
 

@@ -60,7 +60,7 @@ impl PartialEq for Condition {
 
 impl Eq for Condition {}
 
-/// The necessary parts of a condition that are answered by an index or by delivery ids.
+/// The necessary parts of a condition that an index or the delivery ids can evaluate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Narrow {
     pub(super) states: Vec<u8>,

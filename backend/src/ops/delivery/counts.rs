@@ -25,9 +25,7 @@ pub struct DeliveryTally {
     /// Dead deliveries that were sent again.
     pub resent: usize,
     pub cancelled: usize,
-    /// Deliveries sent as part of a digest.
     pub folded: usize,
-    /// Deliveries recorded by shadow rules.
     pub shadowed: usize,
     /// Tests of destinations, which no other count includes.
     pub tests: usize,

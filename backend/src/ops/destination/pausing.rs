@@ -43,8 +43,8 @@ impl Destinations {
         self.get(name).await
     }
 
-    /// Resumes a destination and makes its waiting deliveries due now, whether it was paused,
-    /// failing or asked to wait.
+    /// Resumes a destination and makes its waiting deliveries due now, regardless of the reason why
+    /// they wait: a pause, failures or a delay requested by the receiver.
     pub async fn resume(&self, name: &str) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();

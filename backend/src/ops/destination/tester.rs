@@ -167,7 +167,6 @@ impl Tester {
         self.works.clock.now_ms()
     }
 
-    /// Renders the request of a message without sending it.
     pub async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
         self.works.render(test).await
     }

@@ -55,7 +55,7 @@ impl PolicyPreview {
         let (policy, _) =
             EscalationPolicy::from_draft(all, &draft, stored.as_ref(), origin).await?;
         let snapshot = self.ruleset.refresh().await?;
-        // The draft applies, not the stored policy of that name.
+        // The draft applies instead of the stored policy with its name.
         let responders = snapshot.responders().without_policies();
         let severity = severity.unwrap_or(Severity::Critical);
         let start_ms = start_ms.unwrap_or(now_ms);

@@ -29,7 +29,6 @@ const PAGE: usize = 1_000;
 pub struct GroupView {
     pub group: Group,
     pub open_count: usize,
-    /// Whether all open members are acknowledged.
     pub acknowledged: bool,
 }
 

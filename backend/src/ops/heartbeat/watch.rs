@@ -325,7 +325,7 @@ impl HeartbeatWatch {
         };
         let mut forgotten = self.read_range(forgotten).await?;
         if heartbeat.has_windows() {
-            // Windows may be further apart than that.
+            // Windows may be further apart than `forget_ms`.
             forgotten.retain(|it| {
                 let open = it.value.open;
                 open.is_none_or(|open| open.service_ms <= before_ms)

@@ -11,7 +11,6 @@ use tokio::sync::Notify;
 use super::job::{Accepted, Job};
 use crate::domain::EventId;
 
-/// Queue of requests, shared between clones.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue(Arc<Shared>);
 

@@ -24,7 +24,6 @@ const LINES: [&str; 6] = [
 ];
 /// The form field that contains the whole document.
 const PAYLOAD: &str = "payload";
-/// Maximum number of fields in a form.
 const FIELDS_MAX: usize = 1_000;
 
 /// Malformed entries by position, with the error.
@@ -33,7 +32,7 @@ pub(super) type Broken = Vec<(usize, String)>;
 /// The documents in a body. Malformed ones are `null`.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// One document, in whose list entries may be malformed.
+    /// A single document; some entries of its list may be malformed.
     Document(Map<String, Value>, Broken),
     /// A list of documents.
     List(Vec<Value>, Broken),

@@ -75,7 +75,7 @@ fn read(json: &[u8]) -> Option<Value> {
     (value.is_object() || value.is_array()).then_some(value)
 }
 
-/// Whether a document with this value at this depth can be nested like a parsed one.
+/// Whether a value at a depth keeps the document within the nesting limit of parsed documents.
 fn fits(value: &Value, depth: usize) -> bool {
     depth <= MAPPING_DEPTH_MAX
         && match value {

@@ -44,7 +44,7 @@ impl Evaluator {
         Self(renderers)
     }
 
-    /// Maps a body with its headers into events, in the name of the calling client.
+    /// Maps a body with its headers into events, on behalf of the calling client.
     ///
     /// # Errors
     /// Returns the errors of [`evaluate`] and of [`Renderers::run`].
@@ -95,7 +95,7 @@ struct Work {
     mapped: MappingResult,
     /// Size of the events of lists.
     mapped_bytes: usize,
-    /// For each template that rendered an empty text: the number of events, and the first one.
+    /// The number of events for which each template rendered an empty text, and the first of them.
     empty: BTreeMap<String, (usize, usize)>,
     rejected: VecDeque<Rejection>,
 }
@@ -201,8 +201,6 @@ struct PreparedMapping<'a> {
     acknowledged: Option<DocumentQuery>,
 }
 
-/// Maps a request into events.
-///
 /// # Errors
 /// Returns [`Error::Invalid`] if the body cannot be mapped.
 pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<MappingResult, Error> {
@@ -335,7 +333,7 @@ impl<'a> PreparedMapping<'a> {
         Ok(())
     }
 
-    /// Maps an entry of a list that is a document on its own, and also `item`.
+    /// Maps a list entry that is a document itself. Its templates can also use `item`.
     fn map_entry_document(
         &self,
         at: usize,

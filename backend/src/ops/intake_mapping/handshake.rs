@@ -1,4 +1,4 @@
-//! Handshakes with which services confirm that they may send here.
+//! Handshakes by which providers confirm that a webhook may be sent here.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -14,7 +14,6 @@ use crate::{
 const VALIDATION: &str = "Microsoft.EventGrid.SubscriptionValidationEvent";
 const CONFIRMATION: &str = "SubscriptionConfirmation";
 const END: &str = "UnsubscribeConfirmation";
-/// Maximum length of a validation code, in bytes.
 const CODE_BYTES_MAX: usize = 1_024;
 
 /// Domains of SNS; its hosts are `sns` or `sns-fips`, a region and one of these.
@@ -28,7 +27,6 @@ const EVENT_GRID_DOMAINS: [&str; 3] = [
 /// Ports of Event Grid's validation addresses.
 const EVENT_GRID_PORTS: [u16; 2] = [443, 553];
 
-/// The reply to a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HandshakeStep {
     /// Fetch this URL.

@@ -28,14 +28,11 @@ pub struct RejectedDocument {
     pub document: String,
 }
 
-/// A rejected document as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedDocument {
     /// Time of receipt, in milliseconds since 1970.
     pub time_ms: i64,
-    /// The client that sent it.
     pub client: Name,
-    /// The document.
     pub rejected: RejectedDocument,
 }
 
@@ -87,7 +84,8 @@ impl RejectedDocuments {
 }
 
 impl RejectedDocuments {
-    /// Adds its rejected documents to a mapping, without those of an earlier one of that name.
+    /// Adds the rejected documents of a mapping to its view, except for documents of an earlier
+    /// mapping with the same name.
     pub fn with_details(
         &self,
         mut mapping: v1::IntakeMapping,

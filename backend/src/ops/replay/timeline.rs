@@ -124,8 +124,8 @@ impl Timeline {
     }
 }
 
-/// Returns whether a replay creates an occurrence itself: the service's own events about silences,
-/// loops and responses without an answer.
+/// Returns whether a replay creates an occurrence itself: an own event about a silence, a loop or
+/// an unanswered response.
 fn is_recreated(occurrence: &Occurrence) -> bool {
     is_own(&occurrence.dimensions)
         && [SILENCE_KIND, LOOP_KIND, ESCALATION_KIND].contains(&&*occurrence.kind)

@@ -59,10 +59,10 @@ impl Filter {
     }
 }
 
-/// Lists the resources that match by name, each converted by `view`, which also returns the bytes
-/// that this adds to the resource itself. A page ends at [`LIST_PAGE_BYTES`] even if more resources
-/// were requested. Paging through the list returns every resource that exists throughout exactly
-/// once, regardless of concurrent edits.
+/// Lists the matching resources by name. `view` converts each one, and also returns the bytes that
+/// the conversion adds. A page ends at [`LIST_PAGE_BYTES`] even if more resources were requested.
+/// Paging through the list returns every resource that exists throughout exactly once, regardless
+/// of concurrent edits.
 pub(super) async fn list<T, V, F>(
     store: &Store,
     filter: &Filter,

@@ -1,4 +1,5 @@
-//! The receivers of a response: those notified, those of the latest step, and those of the next one.
+//! The receivers of a response: all notified ones, those of the latest step, and those of the next
+//! step.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct NextStep {
     pub(super) receivers: Vec<v1::ResponseReceiver>,
-    /// Whether all rounds are over then.
+    /// Whether all rounds are then over.
     pub(super) is_unanswered: bool,
 }
 
@@ -34,7 +35,7 @@ pub(super) fn notified(paged: &PagedReceiver) -> v1::ResponseReceiver {
     }
 }
 
-/// Returns everyone notified in the latest round and step, with the state of their messages.
+/// Returns the receivers notified in the latest round and step, with the state of their messages.
 pub(super) async fn current(
     deliveries: &Deliveries,
     response: &Response,
@@ -65,8 +66,8 @@ pub(super) async fn current(
     Ok(current)
 }
 
-/// Returns the position of a step among all steps; the fallback follows all of its round. `None`
-/// for the receivers of an earlier response.
+/// Returns the position of a step among all steps; the fallback follows all steps of its round.
+/// `None` for the receivers of an earlier response.
 fn position(paged: &PagedReceiver) -> Option<(u32, u32)> {
     let step = paged.step.checked_sub(1).unwrap_or(u32::MAX);
     (paged.round > 0).then_some((paged.round, step))

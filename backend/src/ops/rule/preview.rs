@@ -49,7 +49,7 @@ pub struct Previews {
     pub rendered: Vec<Preview>,
     /// Human-readable problems of the rule's message, and warnings about its triggers.
     pub warnings: Vec<String>,
-    /// Everyone whom the draft would reach.
+    /// The receivers that the draft would reach.
     pub reaches: Vec<Reached>,
 }
 
@@ -242,7 +242,7 @@ impl Rules {
 
 /// A receiver to render the message for.
 struct Receiver {
-    /// The field of the draft that leads to it.
+    /// The field of the draft that refers to it.
     field: String,
     destination: Destination,
     contact: Option<PagedContact>,

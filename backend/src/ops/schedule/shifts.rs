@@ -36,7 +36,6 @@ pub struct OnCallAt {
 pub struct ShownShift {
     pub start_ms: i64,
     pub end_ms: i64,
-    /// The contacts; empty for a gap.
     pub contacts: Vec<Name>,
     /// Description of the layer or override that put them on call.
     pub source: String,

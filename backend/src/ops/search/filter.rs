@@ -8,7 +8,6 @@ use crate::{
     store::Stored,
 };
 
-/// A filter for occurrences; the default matches all.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Last seen at or after this time, in milliseconds since the epoch.
@@ -50,7 +49,7 @@ impl Filter {
         meant
     }
 
-    /// Returns whether the index for this sort field yields exactly the matching occurrences.
+    /// Returns whether the index for a sort field yields exactly the matching occurrences.
     pub(super) fn is_answered_by(&self, sort: SortField) -> bool {
         self.query.is_none()
             && match sort {
@@ -63,14 +62,12 @@ impl Filter {
             }
     }
 
-    /// Returns the severities included, in ascending order.
     pub(super) fn severities(&self) -> Vec<Severity> {
         let meant =
             |severity: &Severity| self.severities.is_empty() || self.severities.contains(severity);
         Severity::ALL.into_iter().filter(meant).collect()
     }
 
-    /// Returns the statuses included, in order.
     pub(super) fn statuses(&self) -> Vec<Status> {
         let meant = |status: &Status| self.statuses.is_empty() || self.statuses.contains(status);
         Status::ALL.into_iter().filter(meant).collect()

@@ -19,7 +19,6 @@ const BATCH: usize = 500;
 #[derive(Debug, Clone, Default)]
 pub struct Preview {
     pub query: Option<Query>,
-    /// Number of open events that the silence would cover.
     pub covered_count: usize,
     pub open_count: usize,
     /// The first events that the silence would cover, most recently seen first.

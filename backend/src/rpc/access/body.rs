@@ -18,9 +18,9 @@ use crate::error::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyDirection {
-    /// A request body, which ends with an error.
+    /// A request body. When ended early, it returns an error.
     In,
-    /// A response body, which ends with trailers that contain the gRPC status.
+    /// A response body. When ended early, it returns trailers with the gRPC status.
     Out,
 }
 

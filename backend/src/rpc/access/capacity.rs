@@ -97,8 +97,9 @@ impl Capacities {
         self.0.watches.in_use()
     }
 
-    /// Reserves a share for a call of that class; `None` for calls that are always accepted. A
-    /// stream acquires its permit now, a unary call when its message is complete.
+    /// Reserves a share of the capacity of a class for a call; `None` for calls that are always
+    /// accepted. For a stream, the permit is acquired here; for a unary call, when its message is
+    /// complete.
     ///
     /// # Errors
     /// Returns an error with a retry time if the class is at its limit.

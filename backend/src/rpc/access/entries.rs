@@ -19,7 +19,7 @@ pub(super) struct Entries {
 enum ParseState {
     Skip(u64),
     Tag(Varint),
-    /// In an irrelevant varint.
+    /// In a varint that is skipped.
     Value,
     Length(Varint),
     /// The message is malformed, which decoding will report.
@@ -62,8 +62,6 @@ impl Entries {
         }
     }
 
-    /// Parses the next bytes of the message.
-    ///
     /// # Errors
     /// Returns [`Error::Invalid`] if there are more entries than any request may have.
     pub(super) fn parse_next(&mut self, mut bytes: &[u8]) -> Result<(), Error> {

@@ -118,7 +118,7 @@ impl Refusals {
         Self { metrics, ..self }
     }
 
-    /// Counts a call with an unknown key from that address. Returns the delay of the response.
+    /// Counts a call with an unknown key from an address. Returns the delay of the response.
     pub(super) fn address(&self, address: Option<IpAddr>, now_ms: i64) -> Duration {
         let subject = match address.map(network_of) {
             None => "unknown".into(),

@@ -99,10 +99,10 @@ pub fn bucket_count(number: i32) -> Result<usize, Error> {
     }
 }
 
-/// Converts the field for grouping occurrences.
+/// Converts the name of a field by which occurrences are grouped.
 ///
 /// # Errors
-/// Returns an error if occurrences cannot share it.
+/// Returns an error if the field cannot be used for groups.
 pub fn group_field(name: &str) -> Result<Field, Error> {
     Field::parse_shared(name).map_err(|message| Error::invalid("field", message))
 }

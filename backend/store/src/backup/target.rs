@@ -27,7 +27,7 @@ pub(super) const KEY_FILES: [&str; 2] = ["secret.key", "admin.key"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys<'a> {
-    /// The keys of this data folder. With the backup, every secret in it can be read.
+    /// Includes the keys of this data folder: anyone with the backup can read every secret in it.
     Of(&'a Path),
     /// No keys. The backup is useless without a separate copy of the key.
     LeftOut,
@@ -113,7 +113,6 @@ impl BackupFolder {
         add().map_err(BackupError::io("write", &path))
     }
 
-    /// Discards all steps, to start over.
     pub fn start_over(&mut self) -> Result<(), BackupError> {
         self.open = None;
         self.place = None;

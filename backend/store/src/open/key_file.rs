@@ -99,7 +99,6 @@ pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError
     Ok((number, content))
 }
 
-/// Removes all keys except the newest. Returns its number and the new content.
 pub(super) fn retain_newest(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
     let newest = parse_ring(text.as_bytes(), file)?.newest();
     let stays = |line: &&str| match line.trim().split_once(' ') {

@@ -283,7 +283,7 @@ async fn upgrade_keeps_a_copy_of_the_older_layout() {
 #[tokio::test]
 async fn failed_upgrade_or_rotation_loses_no_data() {
     let (mut failed, mut hit) = (0, 0);
-    // Input or output error, no space left on device; steps that meet different calls.
+    // EIO and ENOSPC, at steps that affect different calls.
     for (error, step) in [(5, 17), (28, 23)] {
         for failures in [1, u64::MAX] {
             for calls in (0..).step_by(step) {
@@ -452,7 +452,7 @@ impl<T: Record + PartialEq> Definitions<T> {
         let refused = self.is_there(&store).await.unwrap_err();
         assert!(refused.contains(why), "{}: {refused}", T::KIND.as_str());
         drop(store);
-        // Also after a restart, and a check of the store reports it.
+        // The error persists after a restart, and a check of the store reports it.
         let store = open(config).await.unwrap();
         assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.as_str());
         let descriptions = verify(&store, &|_| {}).await.descriptions;

@@ -88,13 +88,13 @@ impl Key {
     }
 }
 
-/// Reads the time written by [`Key::time_ms`] at that offset of a key.
+/// Reads the time written by [`Key::time_ms`] at an offset of a key.
 pub fn time_ms_at(key: &[u8], at: usize) -> Option<i64> {
     let bytes = key.get(at..at + 8)?.try_into().ok()?;
     Some((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
 }
 
-/// Reads the id written by [`Key::id`] at that offset of a key.
+/// Reads the id written by [`Key::id`] at an offset of a key.
 pub fn id_at(key: &[u8], at: usize) -> Option<RecordId> {
     Some(RecordId::from_bytes(key.get(at..at + 16)?.try_into().ok()?))
 }

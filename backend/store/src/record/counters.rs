@@ -219,8 +219,8 @@ impl CounterPages<'_> {
 }
 
 impl Store {
-    /// Iterates over the counters of one subject or of all, for periods of the type of `from`,
-    /// starting there.
+    /// Iterates over the counters of one subject or of all subjects, beginning with the period
+    /// `from` and limited to periods of the same length.
     pub fn counters(&self, subject: Option<Subject>, from: Period) -> CounterPages<'_> {
         let prefix = prefix(subject, from).build();
         let mut range = Range::with_prefix(&prefix);
@@ -385,7 +385,6 @@ impl Store {
 }
 
 impl Changes {
-    /// Adds to a counter of past events.
     pub fn count(&mut self, subject: Subject, at_ms: i64, slot: impl Slot, number: i64) {
         let period = Period::minute_of(at_ms);
         self.counts.add(Counter { subject, period }, slot, number);

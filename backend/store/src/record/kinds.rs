@@ -144,7 +144,7 @@ struct Shifted {
 
 record! { Shifted { 1_000 shift_ms } }
 
-/// Returns the bytes of a record with a note that its times include a shift.
+/// Returns an encoded record to which the shift of its times was added.
 pub(super) fn with_shift<T: Record>(mut value: Vec<u8>, shift_ms: i64, sealer: &Sealer) -> Vec<u8> {
     if !T::MOVES || shift_ms == 0 {
         return value;

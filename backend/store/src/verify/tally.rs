@@ -3,7 +3,6 @@
 
 use sha2::{Digest, Sha256};
 
-/// The number of entries, and the sum of their hashes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct EntryTally {
     pub(super) count: u64,

@@ -31,7 +31,7 @@ pub(super) fn hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
     })
 }
 
-/// Returns the number of known earlier occurrences that their sender closed within that time, and
+/// Returns the number of known earlier occurrences that their sender closed within the pause, and
 /// the number of known ones. `None` if too few are known, or if fewer than four in five were short.
 fn count_short(
     earlier: &[EarlierOccurrence],

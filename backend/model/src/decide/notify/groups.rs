@@ -1,4 +1,4 @@
-//! Relates an occurrence to the groups of a rule, and holds it for their messages.
+//! Assigns an occurrence to the groups of a rule, and determines the hold until their next message.
 
 use super::Writer;
 use crate::{

@@ -31,7 +31,6 @@ impl DestinationKind {
         "event",
     ];
 
-    /// Returns the name in the JSON interface.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Webhook(_) => "webhook",

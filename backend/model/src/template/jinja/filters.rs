@@ -225,7 +225,8 @@ impl io::Write for Counted<'_, '_, '_> {
     }
 }
 
-/// Escapes a string for one context. It is not escaped again if the template has that context.
+/// Escapes a string for one context. A string that is already escaped for the template's context
+/// stays unchanged.
 fn escape(state: &State<'_, '_>, value: &Value, place: Escape) -> Result<Value, Error> {
     let text = text(state, value)?;
     let own = Escape::from_name(state.name());

@@ -49,7 +49,7 @@ pub(super) fn whole<'t>(
         included.leave();
         let own = own.map_err(|error| in_template(Included::error_in(name, error)))?;
         let written = &source[tag.at.clone()];
-        // The scope of names that the snippet sets ends with it.
+        // The names that the snippet sets are visible only in the snippet.
         let (before, after) = (
             if written.starts_with("{%-") {
                 "{%- with %}"

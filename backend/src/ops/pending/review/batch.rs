@@ -60,8 +60,8 @@ impl<'a> Batch<'a> {
         Self { marked, ..self }
     }
 
-    /// Marks the occurrences of these keys as sources of inhibitions. Notifications that they hold
-    /// are not evaluated yet.
+    /// Marks the occurrences with these keys as sources of inhibitions. Notifications that they
+    /// hold are not evaluated yet.
     ///
     /// # Errors
     /// Returns an error if the store fails; no occurrence is marked then.
@@ -86,8 +86,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Re-evaluates the occurrences of these keys. A failure of one part does not stop the others;
-    /// failed parts remain due.
+    /// Re-evaluates the occurrences with these keys. A failure of one part does not stop the
+    /// others; failed parts remain due.
     pub(super) async fn review(
         &self,
         keys: Vec<Vec<u8>>,
