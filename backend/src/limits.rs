@@ -183,9 +183,7 @@ pub const MAPPING_DEPTH_MAX: usize = 127;
 pub const REJECTED_DOCUMENTS_MAX: usize = 20;
 /// Pairs of mapping and client whose rejected documents are kept.
 pub const REJECTED_SENDERS_MAX: usize = 500;
-/// Size of a rejected document as it is kept, in bytes.
 pub const REJECTED_DOCUMENT_BYTES_MAX: usize = 2 * 1024;
-/// Size of the reason of a rejected document, in bytes.
 pub const REJECTED_REASON_BYTES_MAX: usize = 500;
 /// Body of a request that can be a handshake, in bytes.
 pub const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
@@ -195,7 +193,6 @@ pub const MAPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Nesting depth of the stored part of a document.
 pub const MAPPED_DATA_DEPTH_MAX: usize = 24;
 pub const MAPPING_TEST_BYTES_MAX: usize = 1024 * 1024;
-/// Request headers visible to a mapping.
 pub const MAPPING_HEADERS_MAX: usize = 100;
 /// Greatest age of a request whose signature covers its time.
 pub const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(300);
@@ -217,7 +214,6 @@ pub const TAGS_MAX: usize = 20;
 pub const TAG_CHARACTERS_MAX: usize = 100;
 pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
 pub const GROUP_BY_MAX: usize = 10;
-/// Default time that the first message of a group waits for more members.
 pub const GROUP_WAIT_DEFAULT: Duration = Duration::from_secs(30);
 pub const GROUP_WAIT_MAX: Duration = Duration::from_secs(3_600);
 pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
@@ -234,7 +230,6 @@ pub const BUDGET_PER_MIN: Duration = Duration::from_secs(10);
 pub const BUDGET_PER_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Default share of a budget that is reserved for critical messages, in percent.
 pub const BUDGET_CRITICAL_SHARE_DEFAULT: u32 = 20;
-/// Shortest delay of a rule for events that usually close without action.
 pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
 pub const RULE_AUTO_PAUSE_MAX: Duration = Duration::from_secs(3_600);
 pub const FLAPPING_OPENINGS_MIN: u32 = 3;
@@ -259,7 +254,6 @@ pub const VIEWS_MAX: usize = 500;
 pub const VIEW_COLUMNS_MAX: usize = 20;
 pub const VIEW_COLUMN_CHARACTERS_MAX: usize = 40;
 pub const INHIBITION_EQUAL_MAX: usize = 8;
-/// Default time for which an inhibition continues after its source closed.
 pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
 pub const INHIBITION_LINGER_MAX: Duration = Duration::from_secs(3_600);
 /// Sources with the same values read in the first step. More are read until an active source is
@@ -291,7 +285,6 @@ pub const HOLDS_SHOWN_MAX: usize = 16;
 /// Occurrences scanned by a trigger test without progress reports.
 pub const TRIGGER_TEST_OCCURRENCES_MAX: usize = 200_000;
 pub const TRIGGER_TEST_TIME_MAX: Duration = Duration::from_secs(10);
-/// Occurrences that a trigger test scans between two progress reports.
 pub const TRIGGER_TEST_STEP: usize = 2_000;
 pub const TRIGGER_TEST_SHOWN_MAX: usize = 100;
 
@@ -329,7 +322,6 @@ pub const RENDERS_WAITING_MAX: usize = 128;
 /// unoptimized builds.
 pub const RENDER_TIME_MAX: Duration =
     Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
-/// Duration of a rendering after which its thread counts as stuck.
 pub const RENDER_STUCK_AFTER: Duration = Duration::from_secs(10);
 pub const RENDER_STUCK_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Concurrent steps of streams, such as watches, on the background threads.
@@ -359,7 +351,6 @@ pub const UNAUTHENTICATED_OF_ADDRESS_MAX: usize = 512;
 pub const UNAUTHENTICATED_CALLS_MAX: usize = 4_096;
 pub const UNAUTHENTICATED_CALLS_OF_ADDRESS_MAX: usize = 2_048;
 pub const UNAUTHENTICATED_QUIET_MAX: Duration = Duration::from_secs(30);
-/// Maximum size in bytes of an unauthenticated request.
 pub const UNAUTHENTICATED_REQUEST_BYTES_MAX: usize = 4 * 1024;
 /// Concurrent calls per connection. Clients open further connections for more calls.
 pub const STREAMS_PER_CONNECTION_MAX: u32 = 256;

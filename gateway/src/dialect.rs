@@ -2,7 +2,7 @@
 //! responses.
 //!
 //! A dialect is a table of pure functions in its own file: bytes, headers and path become a
-//! [`Translation`], and its outcome becomes an [`DialectResponse`]. Bodies, keys, limits and the
+//! [`Translation`], and its outcome becomes a [`DialectResponse`]. Bodies, keys, limits and the
 //! call are handled for all of them in `request::sender`.
 
 mod alert;

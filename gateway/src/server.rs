@@ -23,7 +23,6 @@ use crate::{
 /// The limit of [`HEADER_BUFFER_BYTES`] for HTTP/2.
 const HEADER_LIST_BYTES: u32 = 128 * 1024;
 
-/// The gateway: serves REST by calling a backend.
 #[derive(Debug)]
 pub struct Gateway {
     listener: Listener,

@@ -128,6 +128,7 @@ impl ManualClock {
         });
     }
 
+    /// Steps the clock by `by_ms` without any time passing.
     pub fn set(&self, by_ms: i64) {
         self.0
             .send_modify(|reading| reading.now_ms = reading.now_ms.saturating_add(by_ms));

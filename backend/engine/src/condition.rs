@@ -129,7 +129,6 @@ pub(crate) struct ObservedCondition(Mutex<Option<(Condition, Instant)>>);
 
 impl ObservedCondition {
     fn last(&self) -> MutexGuard<'_, Option<(Condition, Instant)>> {
-        // Every statement leaves the state consistent, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -114,7 +114,6 @@ impl Kind {
         )
     }
 
-    /// Returns the kind for a number on disk.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }

@@ -46,7 +46,6 @@ impl Range {
         }
     }
 
-    /// Excludes all keys up to and including a key.
     pub fn exclude_through(&mut self, key: &[u8]) {
         self.start = [key, &[0]].concat();
     }

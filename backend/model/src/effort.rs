@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-/// The process that runs a computation.
 pub trait ComputeHost: Send + Sync {
     /// Whether the caller has disconnected. Any result is then acceptable.
     fn is_over(&self) -> bool;

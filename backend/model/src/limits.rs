@@ -69,7 +69,6 @@ pub const DIGEST_SHOWN_MAX: usize = 20;
 pub const DIGEST_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// Maximum number of excluded and of added dates in a window.
 pub const CALENDAR_DATES_MAX: usize = 500;
-/// Maximum length of a span of a calendar, in days.
 pub const CALENDAR_LENGTH_DAYS_MAX: i32 = 366;
 /// Maximum interval of a recurrence, in periods.
 pub const CALENDAR_INTERVAL_MAX: u16 = 1_000;
@@ -80,9 +79,7 @@ pub const CALENDAR_COUNTED_MAX: usize = 200_000;
 pub const CALENDAR_CANDIDATES_MAX: usize = 10_000;
 /// Number of years within which a recurrence must start at least once.
 pub const CALENDAR_FIRST_YEARS: i16 = 10;
-/// Maximum length of a chain of inhibition causes that is followed.
 pub const INHIBITION_CHAIN_MAX: usize = 16;
-/// Maximum number of inhibition causes checked for an event.
 pub const INHIBITION_CAUSES_MAX: usize = 256;
 /// Maximum number of rules in a chain through `event` destinations.
 pub const CHAIN_MAX: usize = 16;

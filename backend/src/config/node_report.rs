@@ -50,7 +50,6 @@ impl ReportPublisher {
     }
 
     pub fn update(&self, change: impl FnOnce(&mut NodeReport)) {
-        // The report is consistent between any two statements, so a poisoned lock is usable.
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         let before = report.clone();
         change(&mut report);

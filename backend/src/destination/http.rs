@@ -256,7 +256,6 @@ impl HttpClient {
     }
 }
 
-/// Timeout of an address check, for which a request waits.
 const ADDRESS_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl HttpClient {

@@ -180,6 +180,7 @@ fn refusal_error(error: &ProviderError) -> Error {
     }
 }
 
+/// Returns 256 random bits in URL-safe form.
 fn random_token() -> String {
     let mut bytes = [0; 32];
     rand::rng().fill_bytes(&mut bytes);

@@ -149,7 +149,6 @@ impl AuditLog {
     }
 
     fn count(&self, call: Counted) {
-        // The state is consistent between statements, so a poisoned lock can be used.
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = &mut counts.counts;
         let call = if counts.len() < AUDIT_REFUSALS_MAX || counts.contains_key(&call) {

@@ -23,7 +23,6 @@ const LEVELS: [(i64, Severity); 4] = [
     (30, Severity::Warning),
 ];
 
-/// A watch on the certificate used by the listeners.
 #[derive(Debug)]
 pub struct CertificateWatch {
     store: Store,

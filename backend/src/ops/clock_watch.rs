@@ -76,7 +76,6 @@ impl ClockWatch {
         Arc::clone(&self.clock)
     }
 
-    /// Follows the leader every second until shutdown.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let work = async {
             loop {

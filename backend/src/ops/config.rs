@@ -119,7 +119,6 @@ pub enum Action {
     Updated {
         before: Box<Definition>,
         after: Box<Definition>,
-        /// Field paths of the secrets that changed.
         changed_secrets: Vec<String>,
     },
     Deleted(Box<Definition>),

@@ -85,9 +85,6 @@ impl Deliveries {
 
     /// Returns the newest retry of each delivery, or the delivery itself if it was not retried, by the
     /// id of the delivery; without those that are deleted.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn newest_retries(
         &self,
         ids: Vec<RecordId>,

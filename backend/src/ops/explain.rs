@@ -159,7 +159,6 @@ pub struct Notification {
     pub at_ms: i64,
     /// Whether the notification reported a change or the end of a notified occurrence.
     pub clear: bool,
-    /// Trigger named in the messages.
     pub trigger_name: Option<Name>,
     /// Deliveries of the notification; empty if they are no longer stored.
     pub deliveries: Vec<RecordId>,

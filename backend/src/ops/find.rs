@@ -26,7 +26,6 @@ pub async fn occurrence(
     Ok(find_stored(store, id).await?.map(|stored| stored.value))
 }
 
-/// Returns an occurrence as stored, for updating it.
 pub async fn find_stored(
     store: &Store,
     id: OccurrenceId,

@@ -72,7 +72,6 @@ impl HoldWatch {
         self.is_late.subscribe()
     }
 
-    /// Checks every few seconds until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {

@@ -58,7 +58,6 @@ struct Origin {
     author: Option<Name>,
     /// Rules that caused the events.
     chain: Vec<RecordId>,
-    /// Share of the disk that the events may use.
     space: DiskShare,
     /// Id of the stored event of the service itself; `None` for other events.
     stored: Option<RecordId>,

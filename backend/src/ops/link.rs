@@ -132,7 +132,6 @@ pub struct SignedLinks {
     store: Store,
     clock: Arc<dyn Clock>,
     lifetime_ms: i64,
-    /// Audit log for links issued in messages.
     audit: Option<Arc<AuditLog>>,
 }
 

@@ -96,7 +96,6 @@ fn mark(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// Returns whether one of the service's own events is the marker of a response.
 pub(crate) fn is_mark(of: &OwnEvent) -> bool {
     let dimensions = &of.event.dimensions;
     of.event.kind == ESCALATION_KIND && !dimensions.contains_key(POLICY_DIMENSION)

@@ -55,6 +55,7 @@ pub struct NoiseRequest {
 /// The notifications of a period of days, and the reactions to them.
 #[derive(Debug)]
 pub struct NoiseReport {
+    /// Rows, most notifications first.
     pub rows: Vec<NoiseLine>,
     /// Start of the first day, in milliseconds since the epoch.
     pub start_ms: i64,

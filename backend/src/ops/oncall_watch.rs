@@ -25,7 +25,6 @@ const CHANGED: &str = "on call changed";
 const NOBODY: &str = "no one on call";
 const CONTACTS: &str = "contacts";
 
-/// Task on the leader that reports on schedules.
 #[derive(Debug)]
 pub struct OnCallWatch {
     deciding: DecisionContext,
@@ -47,7 +46,6 @@ impl OnCallWatch {
         let work = async {
             loop {
                 if let Err(error) = self.run_once().await {
-                    // The next pass makes up for the failed one.
                     log_failure("failed to check schedules", &error);
                 }
                 let clock = &self.deciding.clock;

@@ -67,7 +67,6 @@ pub struct Overview {
 #[derive(Debug, Clone)]
 pub struct NodeOverview {
     pub seen: ClusterNode,
-    /// Shared settings in the node's file that are not applied.
     pub ignored_settings: Vec<String>,
     /// Sections of the node's file that differ from the leader's.
     pub differing_sections: Vec<String>,

@@ -50,7 +50,6 @@ pub struct Page<T> {
 pub struct Scope(Sha256);
 
 impl Scope {
-    /// Creates the scope of a list without filters.
     pub fn new(list: &str) -> Self {
         Self(Sha256::new()).with("list", [list])
     }

@@ -20,6 +20,7 @@ use crate::{
 pub struct Claim {
     pub client: RecordId,
     pub key: String,
+    /// SHA-256 of the request.
     pub fingerprint: [u8; 32],
     /// Events of the request that were refused as invalid.
     pub refused: Vec<Refusal>,
@@ -87,7 +88,6 @@ impl ReceiptSweep {
         }
     }
 
-    /// Sweeps once a minute until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let most = ReceiptLimits {
             count: RECEIPTS_MAX,

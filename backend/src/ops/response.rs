@@ -380,7 +380,6 @@ pub fn acknowledged_by(occurrence: &Occurrence) -> Option<&Name> {
     last.author.as_ref().filter(|_| occurrence.acknowledged)
 }
 
-/// Converts the responses about an occurrence for the wire.
 pub fn responses_to_wire(occurrence: &Occurrence, snapshot: &Snapshot) -> Vec<v1::Response> {
     let all = responses(occurrence);
     all.map(|it| response_view(occurrence, it, snapshot))

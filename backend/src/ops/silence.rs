@@ -53,7 +53,6 @@ pub struct SilenceDraft {
     pub end_ms: Option<i64>,
     /// Time without covered events after which the silence expires, in milliseconds.
     pub expire_when_idle_ms: Option<i64>,
-    /// Time before the end of the silence at which to warn, in milliseconds.
     pub warn_before_ms: Option<i64>,
     pub from_event: Option<EventId>,
     pub editor: Name,

@@ -112,7 +112,6 @@ impl DeliveryCounts {
         waited
     }
 
-    /// Returns whether no delivery is waiting and all counts are zero.
     pub fn is_idle(&self) -> bool {
         self.now.get(Tally::Waiting) == 0 && self.happened.iter().all(Numbers::is_zero)
     }
@@ -124,7 +123,6 @@ impl DeliveryCounts {
     }
 }
 
-/// A measured rate of deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Throughput {
     delivered: i64,
@@ -211,9 +209,6 @@ impl StatisticsReader {
 
     /// Returns the rate of successful deliveries to a destination in the last hour, measured from
     /// the first one on; `None` if there were none.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn throughput(
         &self,
         destination: RecordId,

@@ -78,7 +78,6 @@ impl StoreWatch {
         self.condition.subscribe()
     }
 
-    /// Checks the store every second until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {

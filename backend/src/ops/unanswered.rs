@@ -26,10 +26,8 @@ use crate::{
 
 /// Records read at a time.
 const BATCH: usize = 500;
-/// Own events read for a report.
 const OWN_EVENTS_MAX: usize = 2_000;
 const NAMED_MAX: usize = 5;
-/// Characters of a name or host in a report.
 const NAME_CHARACTERS: usize = 100;
 /// Dimensions that name the host, in order of preference.
 const HOSTS: [&str; 6] = ["host", "hostname", "node", "instance", "device", "server"];

@@ -71,7 +71,6 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::UpdateClientResponse>, Status> {
         let (name, edit) = edit(request.into_inner());
         let client = self.clients.update(&name, &edit).await?;
-        // Respond only once the change is effective on all nodes.
         self.keys.catch_up_everywhere().await?;
         let client = Some(v1::Client::from_domain(client));
         Ok(audit::for_resource(
@@ -87,7 +86,6 @@ impl ClientService for ClientApi {
         let request = request.into_inner();
         let rotated = self.clients.rotate(&request.name, request.overlap_seconds);
         let (client, key) = rotated.await?;
-        // Respond only once the new key is accepted on all nodes.
         self.keys.catch_up_everywhere().await?;
         let answer = v1::RotateClientKeyResponse {
             client: Some(v1::Client::from_domain(client)),
@@ -102,7 +100,6 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::RevokeClientResponse>, Status> {
         let name = request.into_inner().name;
         self.clients.revoke(&name).await?;
-        // Respond only once the key is rejected on all nodes.
         self.keys.catch_up_everywhere().await?;
         Ok(audit::for_resource(name, v1::RevokeClientResponse {}))
     }

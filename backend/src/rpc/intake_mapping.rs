@@ -216,7 +216,6 @@ impl IntakeMappingApi {
         Ok(Mapped::Events(mapped.await?))
     }
 
-    /// Keeps and logs rejected or dropped documents.
     fn keep(&self, mapping: &IntakeMapping, client: &Name, documents: Vec<RejectedDocument>) {
         for document in &documents {
             let (mapping, size_bytes) = (&mapping.name, document.size_bytes);

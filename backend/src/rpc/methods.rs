@@ -73,7 +73,9 @@ impl Permission {
 pub enum Class {
     Probe,
     Intake,
+    /// Reads a small amount of data.
     Read,
+    /// Reads a potentially large amount of data.
     Page,
     Change,
     Watch,

@@ -20,7 +20,6 @@ impl SettingsApi {
         Self { settings, store }
     }
 
-    /// Waits until every node has read the stored settings.
     async fn wait_until_followed(&self) -> Result<(), Error> {
         let engine = self.store.engine();
         let position = *engine.log_signal().borrow();

@@ -90,7 +90,6 @@ impl FairSlots {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves the counts consistent, so poisoning is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

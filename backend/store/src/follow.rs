@@ -7,7 +7,6 @@ use super::engine::{Engine, EngineError, Kind, LogPosition, LogStep};
 
 const PAGE: usize = 256;
 
-/// A reader that follows the change log.
 #[derive(Debug)]
 pub struct LogFollower {
     engine: Arc<dyn Engine>,

@@ -149,7 +149,6 @@ async fn create_file(
     folder.finish()
 }
 
-/// Closes a new store, and reopens it read-only from disk.
 async fn close_and_reopen(
     store: Store,
     settings: Settings,

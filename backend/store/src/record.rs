@@ -430,7 +430,6 @@ impl Store {
         self.staged.is_some()
     }
 
-    /// Returns a copy of this store whose changes are staged.
     pub async fn stage(&self) -> Result<StagedStore, EngineError> {
         let engine = Arc::new(StagedEngine::new(Arc::clone(&self.engine)).await?);
         let audited = Arc::default();
@@ -467,7 +466,6 @@ impl Store {
             return self.apply_audited(lane, changes, audited).await;
         };
         let applied = self.apply_plain(lane, changes).await?;
-        // The list is consistent between any two statements, so a poisoned lock is usable.
         let mut collected = staged.lock().unwrap_or_else(PoisonError::into_inner);
         collected.extend(audited.changes);
         Ok(applied)
@@ -566,7 +564,6 @@ pub struct Changes {
     /// Whether the records are restored, so that their steps were already counted.
     is_past: bool,
     rests_on: Option<LogPosition>,
-    /// The share of the free disk space that the changes may use.
     space: DiskShare,
     slots: BTreeSet<u8>,
     owner: Option<Duty>,
@@ -578,7 +575,6 @@ pub struct Changes {
     ended: Vec<EndedDelivery>,
     /// Shift that the times of the records include, in milliseconds.
     shift_ms: i64,
-    /// Whether any record has times that move.
     has_times: bool,
     /// Whether some records were read with another shift.
     is_outdated: bool,

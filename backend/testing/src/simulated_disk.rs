@@ -21,6 +21,7 @@ use crate::{DiskShare, redb::Medium};
 
 const SECTOR_BYTES: usize = 512;
 
+/// A disk in memory. Clones share the same disk.
 #[derive(Debug, Clone, Default)]
 pub struct SimulatedDisk(Arc<Mutex<State>>);
 
@@ -39,13 +40,10 @@ struct State {
     journal: Option<Vec<u8>>,
     /// Bytes read from the tree.
     read_bytes: usize,
-    /// Number of operations until the power fails.
     power_left: Option<u64>,
     /// Number of operations that succeed before some fail.
     good_left: Option<u64>,
-    /// Number of operations that then fail.
     bad_left: u64,
-    /// Error of the failing operations.
     failure: Option<io::ErrorKind>,
     /// Whether pages are evicted after a failed sync.
     evicts: bool,
@@ -252,7 +250,6 @@ impl SimulatedDisk {
     }
 }
 
-/// Returns the file without trailing zeros.
 fn trim_zeros(file: &mut [u8]) -> &mut [u8] {
     let end = file.iter().rposition(|byte| *byte != 0);
     &mut file[..end.map_or(0, |end| end + 1)]
@@ -295,7 +292,6 @@ impl State {
         Ok(())
     }
 
-    /// Removes and returns the unsynced writes of a file, in the order of writing.
     fn take_unsynced(&mut self, file: usize) -> Vec<Unsynced> {
         let unsynced = std::mem::take(&mut self.unsynced).into_iter();
         let (drained, others): (Vec<_>, _) = unsynced.partition(|(number, _)| *number == file);

@@ -61,8 +61,8 @@ fn shell(method: &str, path: &str, with_key: bool, body: Option<&Value>) -> Stri
     command
 }
 
-/// Adds the command to an operation without a descriptor. A key in the path remains a variable;
-/// other path parameters have examples.
+/// Adds an example command to an operation without a descriptor. A key in the path remains a
+/// variable; other path parameters have examples.
 pub(super) fn add_command(method: &str, path: &str, operation: &mut Value) {
     let body = &operation["requestBody"]["content"]["application/json"]["example"];
     let is_open = operation["security"] == json!([]);

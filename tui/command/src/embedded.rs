@@ -72,7 +72,6 @@ impl Direct for PastHttp {
 }
 
 impl Service {
-    /// Opens the store and binds the listeners of the parts.
     pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
         let traces = settings.traces().filter(|_| parts != Parts::Gateway);
         let traces = traces.map(|config| trace::export(&config, version::long()));

@@ -24,7 +24,6 @@ use crate::{
     tls,
 };
 
-/// Signs in with the provider of the configured service, and stores the tokens.
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let token_file = TokenFile::of(settings)?;

@@ -72,7 +72,6 @@ impl Addresses {
         }
     }
 
-    /// Removes the note in the runtime folder when the service ends.
     pub(crate) fn remove_shared_note(settings: &Settings) {
         if let Some(folder) = settings.runtime_dirs.first() {
             // A service manager removes the folder anyway.

@@ -44,7 +44,6 @@ pub fn opsgenie(files: Vec<File>) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-/// Converts responses of the REST API of PagerDuty.
 pub fn pagerduty(files: Vec<File>) -> Result<Imported, ImportError> {
     let mut imported = Imported::new("pagerduty", false);
     pagerduty::import(files, &mut imported)?;

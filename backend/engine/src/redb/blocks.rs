@@ -42,7 +42,6 @@ struct Notes {
     journal: Option<Journal>,
 }
 
-/// The source of a file's checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChecksumSource {
     /// No checksums are stored. Each one is computed when its block is first read.

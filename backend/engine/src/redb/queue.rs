@@ -121,6 +121,7 @@ impl Queue {
         lanes.own.clear();
     }
 
+    /// Closes the queue; waiting sets are still processed.
     pub(super) fn close(&self) {
         self.lanes().closed = true;
         self.changed.notify_one();

@@ -200,7 +200,6 @@ pub(super) fn write<'a>(
     run.name(transaction)
 }
 
-/// Converts the error for a row inserted out of order.
 pub(super) fn out_of_order(error: CursorError) -> Failure {
     match error {
         CursorError::Storage(error) => error.into(),

@@ -50,7 +50,6 @@ struct Inner {
     known: BTreeMap<CauseKey, CachedSources>,
     /// Occurrences as decided, which override the stored ones.
     decided: BTreeMap<RecordId, Arc<Occurrence>>,
-    /// The decided occurrences by source key.
     decided_under: BTreeMap<CauseKey, BTreeSet<RecordId>>,
     /// The inhibitions of which decided occurrences are, or were, sources.
     decided_of: BTreeSet<RecordId>,

@@ -78,7 +78,6 @@ pub struct Hold {
     pub until_ms: Option<i64>,
 }
 
-/// The tense of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tense {
     Now,

@@ -18,7 +18,6 @@ pub fn rule_content(rule: &Rule) -> RuleContent {
     }
 }
 
-/// Returns the content for a deleted rule, of which only the name is known.
 fn deleted_rule_content(name: &Name) -> RuleContent {
     RuleContent {
         name: name.as_str().into(),

@@ -289,7 +289,6 @@ impl Writer<'_> {
         has_risen && is_escalated && self.group_of(entry).is_some()
     }
 
-    /// Holds a message for receivers of a flapping event until it settles.
     fn hold_until_settled(&mut self, notified: &[Notified]) {
         if self.occurrence.flapping.is_empty() || self.occurrence.status != Status::Open {
             return;

@@ -191,7 +191,6 @@ impl LoadedSchedule {
         found.shifts.into_iter().find(|it| it.contacts.is_empty())
     }
 
-    /// Returns the times at which the contacts may change.
     fn change_times(&self, start_ms: i64, end_ms: i64) -> Moments {
         let overrides = self.schedule.overrides.iter();
         let mut moments = Moments {

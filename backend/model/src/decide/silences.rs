@@ -100,7 +100,6 @@ impl LoadedSilence {
         is_inside && self.silence.state(now_ms) == SilenceState::Active
     }
 
-    /// Whether the silence covers an open occurrence that matches the rules `matching_rules`.
     pub fn covers(&self, occurrence: &Occurrence, matching_rules: &[&Name]) -> bool {
         let is_for_all = self.silence.rule_names.is_empty();
         let is_for_any = is_for_all || matching_rules.iter().any(|rule| self.applies_to_rule(rule));

@@ -39,7 +39,6 @@ pub struct Match<'a> {
     pub trigger: &'a Trigger,
 }
 
-/// The definitions in force at one position of the change log.
 #[derive(Debug)]
 pub struct Snapshot {
     triggers: BTreeMap<Name, Arc<LoadedTrigger>>,

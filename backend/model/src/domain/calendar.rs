@@ -14,7 +14,6 @@ pub struct Calendar {
     pub name: Name,
     pub description: String,
     pub tags: Vec<String>,
-    /// The IANA name of the time zone of its local times.
     pub time_zone: String,
     /// The windows, in the author's order; never empty.
     pub windows: Vec<Window>,

@@ -50,7 +50,6 @@ pub struct Counter {
     pub period: Period,
 }
 
-/// A count of deliveries or attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tally {
     /// Deliveries that have not ended.

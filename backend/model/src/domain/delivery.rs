@@ -41,7 +41,6 @@ pub struct Delivery {
     /// Time at which the notification was decided, in milliseconds since 1970.
     pub create_ms: i64,
     pub end_ms: Option<i64>,
-    /// The delivery that this one resends.
     pub retry_of: Option<RecordId>,
     /// The first delivery in the chain of resends; determines the position of the message in its
     /// thread.
@@ -231,7 +230,6 @@ impl DeliveryState {
         }
     }
 
-    /// The largest number that `number` returns.
     pub const NUMBER_MAX: u8 = Self::Shadowed.number();
 }
 
@@ -293,7 +291,6 @@ impl Content {
         self.thread.map_or(own, |it| it.id(own))
     }
 
-    /// Returns the digest entry for this content, decided at `at_ms`.
     pub fn digest_item(&self, at_ms: i64) -> DigestItem {
         DigestItem {
             rule_name: self.rule.name.clone(),
@@ -348,7 +345,6 @@ pub enum Outcome {
     Rejected,
     /// The provider could not be reached, or timed out.
     Unreachable,
-    /// The egress guard blocked the message.
     Blocked,
     /// The message was sent, with unknown outcome.
     Unknown,

@@ -71,7 +71,6 @@ pub struct Health {
     pub state: HealthState,
     /// Start of this state, in milliseconds since 1970.
     pub since_ms: i64,
-    /// Number of consecutive failures.
     pub failures: u32,
     /// The error of the last failed attempt, or the client that paused the destination; empty if
     /// healthy.

@@ -37,7 +37,6 @@ impl Budget {
 pub struct BudgetWindow {
     pub destination: RecordId,
     pub until_ms: i64,
-    /// Number of messages sent separately.
     pub sent: u32,
     /// The first message over budget, as long as it is the only one.
     pub held: Option<RecordId>,
@@ -67,7 +66,6 @@ impl Folding {
     }
 }
 
-/// The public identity of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DigestId(pub RecordId);
 

@@ -25,7 +25,6 @@ pub fn claims_own_event(metadata: &Fields) -> bool {
     matches!(metadata.get(SOURCE), Some(Value::Text(source)) if source == OWN_SOURCE)
 }
 
-/// The severity of an event; ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Relevant to developers only.
@@ -78,7 +77,6 @@ impl Severity {
     }
 }
 
-/// The status of an occurrence; ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     Open = 1,

@@ -14,8 +14,6 @@ pub const NO_EVENT_ID: &str = "is not an event id; expected 28 letters, digits, 
                                finds the id by a name";
 
 impl EventId {
-    /// Derives the identity from the name and the sorted dimensions.
-    ///
     /// The identity is the first 20 bytes of a SHA-256 over the strings, each prefixed with its
     /// length as four bytes, so that different lists of strings never produce the same input.
     pub fn derive(name: &str, dimensions: &BTreeMap<String, String>) -> Self {

@@ -48,7 +48,6 @@ impl Group {
     }
 }
 
-/// The public identity of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupId(pub RecordId);
 

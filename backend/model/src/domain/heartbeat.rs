@@ -8,7 +8,6 @@ use crate::domain::{EventId, Name, Query, RecordId, Severity, hold::SharedValue}
 const STORED_APART_IN_WINDOWS_MS: i64 = 5_000;
 /// Interval between flushes of beats that are not yet stored, in milliseconds.
 pub const FLUSHED_EVERY_MS: i64 = 1_000;
-/// Maximum number of outages stored in the service record.
 pub const OUTAGES_MAX: usize = 32;
 /// The identity of the service record, which stores the service time.
 pub const SERVICE: RecordId = RecordId::from_bytes([0; 16]);
@@ -36,7 +35,6 @@ pub struct Heartbeat {
     pub time_zone: String,
     /// Maximum duration of a run, in milliseconds; `None` means unlimited.
     pub max_run_ms: Option<i64>,
-    /// Grace period for a late beat, in milliseconds.
     pub grace_ms: i64,
     /// Time after the last beat after which a set of values is forgotten, in milliseconds.
     pub forget_ms: i64,
@@ -80,7 +78,6 @@ impl Heartbeat {
         (within_ms.min(self.grace_ms / 2) - FLUSHED_EVERY_MS).max(0)
     }
 
-    /// Whether beats are expected in windows of a calendar or a cron expression.
     pub fn has_windows(&self) -> bool {
         self.calendar.is_some() || !self.cron.is_empty()
     }
@@ -169,7 +166,6 @@ pub struct OpenAlarm {
     pub event: EventId,
     /// Service time at which the event was opened.
     pub service_ms: i64,
-    /// Whether the event was opened because of a failure.
     pub is_failure: bool,
     /// Whether the event has been opened, which must happen before any other change to it.
     pub is_reported: bool,

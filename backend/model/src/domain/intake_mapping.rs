@@ -41,7 +41,6 @@ impl IntakeMapping {
     }
 }
 
-/// The mapping of an event: templates and conditions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MappedEvent {
     pub name: String,

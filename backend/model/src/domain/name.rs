@@ -71,7 +71,6 @@ impl Name {
     }
 }
 
-/// Returns the reason why the text cannot name a stored resource.
 fn name_error(text: &str) -> Option<String> {
     if text.is_empty() {
         return Some("is required: 1 to 100 letters, digits, `.`, `_`, `-` or inner spaces".into());

@@ -31,6 +31,8 @@ pub struct Occurrence {
     pub start_ms: i64,
     /// Timestamp of the newest event, in milliseconds since 1970.
     pub last_seen_ms: i64,
+    /// Time at which the newest event was received, in milliseconds since 1970, if earlier than its
+    /// timestamp.
     pub received_ms: Option<i64>,
     pub close: Option<Close>,
     pub count: u64,
@@ -88,7 +90,6 @@ impl Occurrence {
         self.acknowledged && earlier.is_none_or(|it| it < self.severity)
     }
 
-    /// Whether the event reports that no one responded.
     pub fn is_no_response(&self) -> bool {
         is_own(&self.dimensions) && self.kind == ESCALATION_KIND
     }
@@ -101,12 +102,10 @@ impl Occurrence {
         self.is_no_response() && failed.is_none_or(|it| *it == policy.as_str())
     }
 
-    /// Whether receivers are notified that the event is flapping.
     pub fn is_notified_flapping(&self) -> bool {
         self.flapping.iter().any(|it| it.since_ms.is_some())
     }
 
-    /// Whether receivers were notified that the event has settled.
     pub fn is_notified_settled(&self) -> bool {
         !self.flapping.is_empty() && !self.is_notified_flapping()
     }

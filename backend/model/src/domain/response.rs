@@ -125,7 +125,6 @@ pub struct PagedReceiver {
 pub struct PagedContact {
     pub name: Name,
     pub variables: BTreeMap<String, String>,
-    /// The response that the contact can acknowledge.
     pub response: RecordId,
     /// The identity of the method; empty if an earlier version stored it.
     pub method: String,

@@ -13,7 +13,6 @@ pub struct Schedule {
     pub time_zone: String,
     /// The layers, in the author's order; never empty. Later layers take precedence.
     pub layers: Vec<Layer>,
-    /// Whether gaps, in which no one is on call, are allowed.
     pub gaps_allowed: bool,
     /// The overrides, in order of creation.
     pub overrides: Vec<Override>,

@@ -194,7 +194,6 @@ impl SharedSettings {
         }
     }
 
-    /// Whether the service is in a quiet period; see `quiet_since_ms`.
     pub fn is_quiet(&self) -> bool {
         self.quiet_since_ms.is_some()
     }

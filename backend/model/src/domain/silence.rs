@@ -51,7 +51,6 @@ pub struct Progress {
     pub stage: Stage,
     /// The revision for which all open occurrences were scanned; 0 if none.
     pub counted_revision: u64,
-    /// Whether it has covered an open occurrence.
     pub has_covered: bool,
     /// Time since which the silence covers no open occurrence, after it has covered one, in
     /// milliseconds since 1970.

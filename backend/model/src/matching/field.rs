@@ -30,7 +30,6 @@ pub enum Field {
     Either(String),
 }
 
-/// A value of a field, as seen by queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FieldValue<'a> {
     Text(&'a str),

@@ -69,7 +69,6 @@ impl Part {
         &self.text
     }
 
-    /// Whether another string, already folded, contains this one.
     pub fn is_contained_in(&self, folded: &str) -> bool {
         self.finder.find(folded.as_bytes()).is_some()
     }

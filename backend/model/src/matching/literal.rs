@@ -109,7 +109,6 @@ impl Operand {
     }
 }
 
-/// A set of operands with fast lookup.
 #[derive(Debug, Clone)]
 pub struct Operands {
     all: Vec<Operand>,

@@ -19,7 +19,6 @@ pub(super) fn headline(digest: &DigestContent, worst: &str) -> String {
     )
 }
 
-/// Formats the numbers of new and of other messages.
 fn format_counts(digest: &DigestContent) -> String {
     let new = digest.count - digest.clear_count;
     match (new, digest.clear_count) {

@@ -48,6 +48,7 @@ pub struct Facts<'a> {
     pub exceeded: Option<ExceededLimit>,
     /// The remaining budget of all templates of the message.
     budget: Budget,
+    /// Whether the rule's message is in the markup of the destination, with its values escaped.
     pub is_markup: bool,
     pub language: TemplateLanguage,
     /// The destination's custom variables.

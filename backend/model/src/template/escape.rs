@@ -132,7 +132,6 @@ fn neutralize_markup(text: &str) -> String {
     escaped
 }
 
-/// Breaks room mentions in a text.
 fn neutralize_mentions(text: &str) -> Cow<'_, str> {
     if !text.contains('@') {
         return Cow::Borrowed(text);

@@ -191,7 +191,6 @@ pub(super) enum ConversationError {
 #[derive(Clone, Copy)]
 pub(super) enum Login<'a> {
     Password(&'a str, &'a str),
-    /// User name and OAuth 2 token.
     Token(&'a str, &'a str),
 }
 

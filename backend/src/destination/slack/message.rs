@@ -11,7 +11,6 @@ use crate::{
 /// Slack truncates texts beyond this many characters.
 const TEXT_CHARACTERS_MAX: usize = 40_000;
 
-/// Maximum number of characters of a text that `chat.update` accepts.
 const UPDATE_CHARACTERS_MAX: usize = 4_000;
 
 const BLOCKS_MAX: usize = 50;

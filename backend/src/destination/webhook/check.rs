@@ -31,10 +31,8 @@ use crate::{
 };
 
 const SIGNING_KEY_BYTES: RangeInclusive<usize> = 24..=64;
-/// Maximum number of signing secrets, during a rotation.
 const SIGNING_SECRETS_MAX: usize = 2;
 
-/// Maximum number of characters of the effect of a test.
 const TEST_EFFECT_CHARACTERS_MAX: usize = 100;
 
 /// Headers set by the service or its HTTP client.

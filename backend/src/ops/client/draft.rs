@@ -39,6 +39,7 @@ impl ClientDraft {
     }
 }
 
+/// A partial update of a client; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct ClientEdit {
     pub rates: Rates,

@@ -426,7 +426,6 @@ impl Keys {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        // The table is consistent between statements, so a panic elsewhere does not corrupt it.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

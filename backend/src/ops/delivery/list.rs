@@ -81,7 +81,6 @@ impl Filter {
         Self { condition, ..self }
     }
 
-    /// Returns the scope that binds page tokens to the filter.
     pub(super) fn scope(&self) -> Scope {
         let moment = |at_ms: Option<i64>| at_ms.map(i64::to_be_bytes);
         Scope::new("deliveries")

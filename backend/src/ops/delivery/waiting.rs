@@ -116,7 +116,6 @@ pub struct WaitReasons<'a> {
     backlogs: HashMap<RecordId, Backlog>,
 }
 
-/// The waiting deliveries of a destination.
 #[derive(Debug)]
 struct Backlog {
     /// Index keys in the order in which the deliveries become due; the first [`COUNTED_MAX`].
@@ -158,9 +157,6 @@ impl Deliveries {
 
 impl WaitReasons<'_> {
     /// Returns why a delivery waits, how many are ahead of it, and when it is attempted next.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn reason(&mut self, delivery: &Delivery) -> Result<WaitReason, Error> {
         let all = self.deliveries;
         let due_ms = match delivery.state {

@@ -64,12 +64,10 @@ impl FailingWatch {
         }
     }
 
-    /// Checks every few seconds until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
                 if let Err(error) = self.run_once().await {
-                    // The next pass tries again.
                     log_failure("failed to check the health of destinations", &error);
                 }
                 let clock = &self.deciding.clock;

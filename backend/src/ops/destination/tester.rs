@@ -392,7 +392,6 @@ impl TestRunner {
         Ok(())
     }
 
-    /// Updates the health of the destination if it is stored.
     async fn update_health(
         &self,
         changes: &mut Changes,
@@ -489,7 +488,6 @@ fn set_apart(occurrence: &mut Occurrence, test: RecordId) {
     occurrence.acknowledged = false;
 }
 
-/// Returns the message that closes what a test opened.
 fn closing_delivery(opening: &Delivery, now_ms: i64) -> Delivery {
     let mut content = opening.content.clone();
     content.clear = true;

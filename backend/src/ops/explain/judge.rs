@@ -125,7 +125,6 @@ impl Judge<'_> {
         verdict
     }
 
-    /// Evaluates what the rule would decide if the same event arrived now.
     pub(super) fn evaluate_now(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let (rule, definition) = self.definitions.rule_now(subject.name, subject.id)?;
         let (point, state) = self.now.clone();

@@ -21,7 +21,6 @@ impl BeatFlush {
         Self { deciding }
     }
 
-    /// Checks every second until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {

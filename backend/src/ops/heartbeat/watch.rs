@@ -74,12 +74,10 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Checks every second until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
                 if let Err(error) = self.run_once().await {
-                    // The next pass tries again.
                     log_failure("failed to check heartbeats", &error);
                 }
                 let clock = &self.deciding.clock;

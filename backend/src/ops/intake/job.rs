@@ -25,7 +25,6 @@ pub(super) struct Job {
     pub(super) reply: Option<Reply>,
     pub(super) queued: Instant,
     pub(super) trace: Option<TraceContext>,
-    /// Share of the disk that the job may use.
     pub(super) space: DiskShare,
     /// Id of the service's own stored event that the job ingests, which is ingested only once.
     pub(super) stored: Option<RecordId>,

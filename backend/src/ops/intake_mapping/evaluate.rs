@@ -201,6 +201,8 @@ struct PreparedMapping<'a> {
     acknowledged: Option<DocumentQuery>,
 }
 
+/// Maps a request into events.
+///
 /// # Errors
 /// Returns [`Error::Invalid`] if the body cannot be mapped.
 pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<MappingResult, Error> {

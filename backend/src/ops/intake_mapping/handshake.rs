@@ -24,7 +24,6 @@ const EVENT_GRID_DOMAINS: [&str; 3] = [
     ".eventgrid.azure.us",
     ".eventgrid.azure.cn",
 ];
-/// Ports of Event Grid's validation addresses.
 const EVENT_GRID_PORTS: [u16; 2] = [443, 553];
 
 #[derive(Debug, Clone, PartialEq, Eq)]

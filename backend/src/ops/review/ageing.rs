@@ -33,7 +33,6 @@ use crate::{
     },
 };
 
-/// Task that closes and deletes occurrences when they are due, in small batches.
 #[derive(Debug)]
 pub struct Ageing {
     deciding: DecisionContext,

@@ -50,7 +50,6 @@ impl SettingsWatch {
         }
     }
 
-    /// Checks after every commit until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let mut log = self.store.engine().log_signal();
         let work = async {

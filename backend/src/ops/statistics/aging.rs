@@ -18,7 +18,6 @@ use crate::{
 
 const INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Task that merges and deletes old counters.
 #[derive(Debug)]
 pub struct CounterAging {
     store: Store,
@@ -30,7 +29,6 @@ impl CounterAging {
         Self { store, clock }
     }
 
-    /// Runs once an hour until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {

@@ -201,7 +201,6 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a placeholder clause that is always valid.
 fn placeholder_clause() -> Clause {
     Clause::Contains("summary".into(), "placeholder".into())
 }

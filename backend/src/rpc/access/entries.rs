@@ -62,6 +62,8 @@ impl Entries {
         }
     }
 
+    /// Parses the next bytes of the message.
+    ///
     /// # Errors
     /// Returns [`Error::Invalid`] if there are more entries than any request may have.
     pub(super) fn parse_next(&mut self, mut bytes: &[u8]) -> Result<(), Error> {

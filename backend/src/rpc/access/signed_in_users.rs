@@ -113,7 +113,6 @@ impl SignedInUsers {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {
-        // The map is consistent between any two statements, so a poisoned lock is usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

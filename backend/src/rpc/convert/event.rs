@@ -20,8 +20,6 @@ use crate::{
     store::{LogPosition, engine::Condition},
 };
 
-/// Converts an event with some of its occurrences.
-///
 /// `newest` is the event's newest occurrence, which has the total count.
 pub fn event(newest: &Occurrence, occurrences: Vec<Occurrence>) -> v1::Event {
     v1::Event {

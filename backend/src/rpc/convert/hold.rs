@@ -8,7 +8,6 @@ use crate::{
     limits::HOLDS_SHOWN_MAX,
 };
 
-/// Converts at most `HOLDS_SHOWN_MAX` holds, in order.
 pub fn holds(held_by: &[HeldBy]) -> Vec<v1::Hold> {
     held_by.iter().take(HOLDS_SHOWN_MAX).map(hold).collect()
 }

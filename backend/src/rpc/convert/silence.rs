@@ -105,6 +105,8 @@ pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest
     Ok((filter, page))
 }
 
+/// Converts the extension of a silence.
+///
 /// # Errors
 /// Returns [`Error::Invalid`] unless exactly one form is set.
 pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {

@@ -10,7 +10,6 @@ use crate::{
 const PAGE: usize = 256;
 
 impl Changes {
-    /// Whether a delivery ends with these changes.
     pub fn ends_delivery(&self, delivery: RecordId) -> bool {
         self.ended.iter().any(|it| it.delivery == delivery)
     }

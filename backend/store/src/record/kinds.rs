@@ -158,7 +158,6 @@ pub(super) fn with_shift<T: Record>(mut value: Vec<u8>, shift_ms: i64, sealer: &
     }
 }
 
-/// Returns the shift that the times of a record include.
 pub(super) fn shift_of<T: Record>(value: &[u8]) -> Result<i64, EngineError> {
     let head = match value.first() {
         Some(&PROVEN) => 1 + PROOF_BYTES,

@@ -56,7 +56,6 @@ impl ClockFact {
     }
 }
 
-/// Whether a fact is the clock fact.
 pub(crate) fn is_of_clock(key: &[u8]) -> bool {
     key == KEY
 }

@@ -149,7 +149,6 @@ impl ConnectionQuota {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        // The counts are consistent between any two statements, so a poisoned lock is usable.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -195,7 +194,6 @@ impl Table {
             .is_some_and(|network| self.evict_oldest_of(network, false))
     }
 
-    /// Evicts the oldest connection of the network with the most calls in flight.
     fn evict_from_busiest(&mut self) {
         let most = self
             .networks

@@ -54,7 +54,6 @@ impl<H: Eq + Hash + Clone> Pool<H> {
     }
 
     fn state(&self) -> MutexGuard<'_, InUse<H>> {
-        // The counts are consistent between any two statements, so a poisoned lock is usable.
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

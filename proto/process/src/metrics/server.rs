@@ -36,7 +36,6 @@ const LIMITS: Limits = Limits {
     drain: PATIENCE,
 };
 
-/// A listener that serves only the metrics page.
 #[derive(Debug)]
 pub struct Server {
     listener: Listener,

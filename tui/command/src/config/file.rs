@@ -18,7 +18,7 @@ pub(crate) struct Values {
     pub(crate) views: Option<Value>,
 }
 
-/// Returns the file to read: the named one, else the user's own one, else that of the system if this
+/// Returns the file to read: the named file, else the user's file, else the system's file if this
 /// user may read it.
 pub(super) fn select(
     named: Option<PathBuf>,

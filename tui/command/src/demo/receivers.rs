@@ -50,7 +50,6 @@ async fn accept(listener: TcpListener) {
     }
 }
 
-/// Serves the requests of a connection until its client closes it.
 async fn serve(stream: TcpStream, begin: Instant) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {

@@ -115,7 +115,7 @@ fn events(tick: u64) -> Vec<Value> {
     events
 }
 
-/// Returns the everyday event of a number: mostly harmless, some end what an earlier one opened.
+/// Returns the routine event with a number. Most are harmless, and some close an earlier event.
 fn routine(number: u64) -> Value {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let host = host(mixed % HOSTS);

@@ -22,7 +22,6 @@ use tonic::{Code, Status, Streaming};
 use super::progress::Progress;
 use crate::{cli::BackupArguments, clients, config::Settings, failure::Failure, ready};
 
-/// Creates a backup, or resumes an interrupted one.
 pub(crate) async fn run(
     arguments: BackupArguments,
     settings: &Settings,

@@ -1,5 +1,5 @@
-//! `completions`: scripts generated from the definition of the command line, which call this command
-//! again for names.
+//! `completions`: shell scripts generated from the definition of the command line. They call this
+//! command to complete names.
 
 mod names;
 

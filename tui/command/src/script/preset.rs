@@ -28,7 +28,6 @@ pub(super) async fn run(command: PresetCommand, settings: &Settings) -> Result<(
     }
 }
 
-/// Prints name, kind and description of each preset.
 fn list() -> Result<(), Failure> {
     let mut lines = String::new();
     for file in files::all() {
@@ -128,7 +127,6 @@ fn parameter_names(parameters: &[Parameter]) -> String {
     names.join(", ")
 }
 
-/// Returns the names of all presets.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     files::all().map(|file| file.name)
 }

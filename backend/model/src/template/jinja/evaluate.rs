@@ -340,7 +340,6 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         self.charge_created(Value::from_pairs(keys.into_iter().zip(values)))
     }
 
-    /// Charges for a value created by the template.
     fn charge_created(&mut self, value: Value) -> Result<Value, Error> {
         self.meter.charge(self.state, &value, VALUE_DEPTH_MAX)?;
         Ok(value)

@@ -17,7 +17,6 @@ use super::{
 /// Cost of a time zone lookup and of formatting a date, in steps.
 const DATE_STEPS: u64 = 50;
 const JSON_STEP_BYTES: usize = 4;
-/// Default length of `truncate`, in characters.
 const TRUNCATE_CHARACTERS: usize = 255;
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
 

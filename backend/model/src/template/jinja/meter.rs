@@ -116,7 +116,6 @@ impl Meter {
     }
 }
 
-/// Returns a value, or the error that it contains.
 fn check_valid(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Invalid {
         return Ok(value);

@@ -10,6 +10,7 @@ use crate::{
     record::table::{numbers, record},
 };
 
+/// All further settings; omitted if there are none.
 #[derive(Debug)]
 pub(super) struct WebhookExtras {
     pub(super) auth: Option<Box<Auth>>,

@@ -73,7 +73,6 @@ async fn names(words: &[String], matches: &ArgMatches) -> Result<Vec<String>, Fa
     }
 }
 
-/// Returns the kind of the resource that a command expects.
 fn kind(path: &[&str], last: &ArgMatches) -> Option<ConfigKind> {
     match path {
         ["get" | "delete"] => last.get_one::<ConfigKind>("kind").copied(),

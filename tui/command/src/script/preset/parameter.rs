@@ -134,7 +134,6 @@ impl Parameter {
 }
 
 impl Syntax {
-    /// Encodes a text as part of a payload.
     fn encode(self, text: &str) -> String {
         match self {
             Self::Json => {
