@@ -1,4 +1,4 @@
-//! `bellwether demo`: a story that moves, and nothing that stays.
+//! `bellwether demo`: its story runs, and no files remain.
 
 use std::{
     io::{BufRead, BufReader},

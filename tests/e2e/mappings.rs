@@ -301,7 +301,7 @@ async fn handshakes_of_services_are_completed() {
         .await;
     let code = json!({"validationResponse": "512d38b6-c7b8-40c8-89fe-f46f9e9622b6"});
     assert_eq!(answer.ok(), code);
-    // Without the handshake, the mapping treats it as an event.
+    // Without the handshake, the mapping converts the confirmation to an event.
     let confirmation = |url: &str| {
         json!({
             "Type": "SubscriptionConfirmation",

@@ -42,7 +42,7 @@ use crate::{
 const NO_MORE_AFTER: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 
-/// Starts another node over the first one's store, with the key of its admin.
+/// Starts another node on the store of the first one, with the same admin key.
 fn join(database: &Database, first: &World, name: &str) -> World {
     join_with(first, &database.settings_of(name))
 }

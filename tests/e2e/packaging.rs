@@ -263,7 +263,7 @@ fn compose_file_and_chart_start_nodes() {
     as_the_chart_says(&machine, &init);
 }
 
-/// Starts another node as the chart does, over the same database.
+/// Starts another node as the chart does, on the same database.
 fn as_the_chart_says(machine: &Machine, init: &Container) {
     let Some(helm) = helm() else { return };
     let secret = |name: &str| machine.path("secrets").join(name);

@@ -22,7 +22,7 @@ use super::outside::{Outside, RECEIVERS};
 
 /// Number of rules, each with a trigger for one service.
 const RULES: u64 = 500;
-/// One in this many rules groups.
+/// One rule in this many groups events.
 const GROUPING: u64 = 5;
 const INHIBITIONS: u64 = 20;
 const HALF_AN_HOUR_MS: i64 = 30 * 60 * 1_000;

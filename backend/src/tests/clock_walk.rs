@@ -538,8 +538,8 @@ impl Walk {
             }
         }
         let beats = self.beats;
-        // Outages extend it by the grace in each of two waits, and each new leader starts from the
-        // stored state.
+        // Outages extend each of two waits by the grace, and each new leader starts from the stored
+        // state.
         let most_ms = SILENT_MS + 20 * SECOND_MS + 2 * SERVICE_SLACK_MS * (1 + beats.restarts);
         assert!(
             beats.is_late || beats.watched_ms <= most_ms,
@@ -547,8 +547,8 @@ impl Walk {
         );
     }
 
-    /// Checks that fixed records wait as long as intended on each node, and that times of day are
-    /// kept.
+    /// Checks that the fixed records have the correct remaining time on each node, and that times
+    /// of day are unchanged.
     async fn check_fixed(&self) {
         let left_ms = self.fixed_ms - self.passed_ms();
         let (delivery, budget, health, receipt) = fixed(0);

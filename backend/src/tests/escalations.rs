@@ -356,7 +356,8 @@ impl Hours {
             let step_count = steps.get(&(*host, known.occurrence)).map_or(0, Vec::len);
             let ended = known.until_ms.filter(|it| *it <= now_ms);
             if let Some(until_ms) = ended.filter(|_| known.is_open && known.paging_ms.is_none()) {
-                // The round begins with the first evaluation after that, possibly already now.
+                // The round begins with the first evaluation after the acknowledgement, possibly
+                // this one.
                 (known.paging_ms, known.until_ms) = (Some(until_ms), None);
             }
             let Some(begun_ms) = known.paging_ms else {

@@ -361,7 +361,7 @@ pub fn scoped_client(name_of_it: &str) -> Client {
     }
 }
 
-/// Returns the state of a rule that notified about an occurrence until its end.
+/// Returns the state of a rule that notified about an occurrence, including its close.
 fn notified() -> Notified {
     Notified {
         rule: id(31),

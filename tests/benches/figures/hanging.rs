@@ -30,7 +30,7 @@ pub(crate) async fn measure(report: &mut Report) {
     let mut beside = Side::start(true).await;
     // The first run warms up, and occupies all slots of the destination that hangs.
     for turn in 0..=TURNS {
-        // Each is first equally often, so that drift affects both equally.
+        // Each service is measured first equally often, so that drift affects both equally.
         if turn % 2 == 0 {
             healthy.turn().await;
             beside.turn().await;

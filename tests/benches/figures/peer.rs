@@ -36,8 +36,8 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Alertmanager {
-    /// Starts one that sends each alert separately to the given address, or no alerts; `None` if it
-    /// is not installed.
+    /// Starts an Alertmanager that sends each alert separately to the given address, or no alerts;
+    /// `None` if it is not installed.
     pub(crate) async fn start(webhook: Option<&str>) -> Option<Self> {
         let Some(program) = program() else {
             say("(Alertmanager is not installed: figures without it)");
@@ -106,7 +106,7 @@ fn alerts(first: usize, count: usize) -> String {
     format!("[{}]", alerts.join(","))
 }
 
-/// Sends such alerts to this service, as a webhook of Alertmanager.
+/// Sends alerts numbered from `first` to this service, as Alertmanager's webhook does.
 pub(crate) async fn send_webhook(client: Rest, first: usize, count: usize) {
     let alerts = alerts(first, count);
     let body = format!(r#"{{"version":"4","receiver":"bench","alerts":{alerts}}}"#);
@@ -115,7 +115,7 @@ pub(crate) async fn send_webhook(client: Rest, first: usize, count: usize) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// Sends it alerts numbered from `first`.
+/// Sends alerts numbered from `first` to Alertmanager.
 pub(crate) async fn send(client: Rest, first: usize, count: usize) {
     let body = alerts(first, count);
     let answer = client.send(Method::POST, "/api/v2/alerts", body).await;

@@ -59,7 +59,7 @@ impl Figure {
         self
     }
 
-    /// Sets the reference it is compared with, of the same run and in the same unit.
+    /// Sets the reference value, measured in the same run and in the same unit.
     pub(crate) fn beside(mut self, name: impl Into<String>, value: Option<f64>) -> Self {
         self.reference = value.map(|value| (name.into(), value));
         self

@@ -1,4 +1,4 @@
-//! Clocks, severities and texts with which other services lose alerts; this one must not.
+//! No alert is lost because of unusual clocks, severities or texts.
 
 use bellwether_tests::{
     eventually::eventually, process, receiver::Receiver, rest::Rest, tree, world::World,

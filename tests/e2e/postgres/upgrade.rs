@@ -47,7 +47,7 @@ impl Load {
     }
 }
 
-/// Starts nodes of the earlier version over a store created by it.
+/// Starts nodes of the earlier version on a store that it created.
 fn of_earlier(binary: &Path, database: &Database) -> Vec<World> {
     let mut worlds: Vec<World> = Vec::new();
     for name in NAMES {

@@ -7,7 +7,7 @@ use bellwether_proto::json::{wire_from_json, wire_to_json};
 use libfuzzer_sys::fuzz_target;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 
-/// The first byte of an input picks one.
+/// The message types; the first byte of an input selects one.
 const MESSAGES: &[&str] = &[
     "zenoss.cloud.Events",
     "bellwether.v1.CreateTriggerRequest",

@@ -1,5 +1,5 @@
-//! A query from the wire compiles or is refused with its faults; the index of triggers, the plain
-//! evaluation and the explanation agree, and a query survives the way to the wire and back.
+//! A query from the wire compiles or is refused with its violations. The index of triggers, the
+//! plain evaluation and the explanation agree, and a query survives a round trip over the wire.
 #![no_main]
 
 use bellwether_backend::{

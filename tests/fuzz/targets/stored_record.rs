@@ -1,4 +1,5 @@
-//! Bytes of a store that are no record are an error; those that are survive being written again.
+//! Stored bytes that are not a record are an error; a record that is read can be written and read
+//! again.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Tests of whom a rule reaches, over the wire: by itself and through an escalation policy.
+//! Tests of the receivers of a rule over the wire: its own, and those of its escalation policy.
 
 use super::*;
 use crate::ops::{contact::Contacts, escalation_policy::EscalationPolicies, schedule::Schedules};
@@ -70,7 +70,7 @@ async fn world() -> World {
     world
 }
 
-/// Returns a way as destination, policy, step, contact and schedule.
+/// Returns a path as destination, policy, step, contact and schedule.
 fn row(way: &v1::RuleReach) -> (&str, &str, i32, &str, &str) {
     (
         &way.destination_name,

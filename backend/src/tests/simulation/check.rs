@@ -206,10 +206,10 @@ impl Scenario {
                 (Mood::Refuses, state) => match state {
                     // In full, and reduced.
                     DeliveryState::Dead => made == 2,
-                    // It was deleted before it could reject, or while it did.
+                    // The destination was deleted before or while it rejected messages.
                     state => state == DeliveryState::Cancelled && made <= 2,
                 },
-                // All attempts were made before it was fixed.
+                // All attempts were made before the destination was fixed.
                 (Mood::ReturnsGone, DeliveryState::Dead) => made == self.schedule.len(),
                 (Mood::Hangs, state) => state == DeliveryState::Dead && made == 2,
                 (_, state) => state == DeliveryState::Delivered,

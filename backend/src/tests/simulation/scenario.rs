@@ -514,7 +514,7 @@ impl Scenario {
         }
     }
 
-    /// Fixes the destination that was gone, and saves it.
+    /// Fixes the destination that responded with 410, and saves it.
     async fn mend(&mut self) {
         self.outside.mended.store(true, Ordering::Relaxed);
         let draft = self.destination_draft(GONE);

@@ -32,7 +32,7 @@ fn stretches() -> Vec<(Range, usize, Vec<&'static [u8]>)> {
     ]
 }
 
-/// Returns the keys that a walk returns of those in its range.
+/// Returns the expected keys of a walk, given the keys in its range.
 fn expected(lying: &[&[u8]], direction: Direction, limit: usize) -> Vec<Vec<u8>> {
     let mut keys: Vec<_> = lying.iter().map(|key| key.to_vec()).collect();
     if direction == Direction::Descending {

@@ -223,7 +223,7 @@ async fn no_response_report_closes_once_all_are_acknowledged() {
     world.review().await;
     world.minutes(6).await;
     assert!(world.response().await.unanswered);
-    // It is reported after the commit that it is about.
+    // The report follows in a separate commit.
     let open = async |count: usize| {
         for _ in 0..1_000 {
             let all = samples::all::<Occurrence>(&world.store).await;

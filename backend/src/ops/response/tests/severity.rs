@@ -277,7 +277,7 @@ async fn group_member_that_becomes_critical_starts_a_round() {
                     before,
                     "no message to all: {case}"
                 );
-                // The next one is not worse than that.
+                // The next member is not more severe.
                 for host in ["db-1", "db-2"] {
                     world.severity(host, Critical).await;
                 }

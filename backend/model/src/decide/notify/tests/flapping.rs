@@ -42,7 +42,7 @@ impl Life {
         all
     }
 
-    /// Returns the messages after that time; there must be none a moment earlier.
+    /// Returns the messages after a time; asserts that there are none a moment earlier.
     fn settled(&mut self, seconds: i64) -> Vec<(u32, bool, bool)> {
         self.wait(seconds - 1);
         assert!(self.review().is_empty(), "it has not settled");
