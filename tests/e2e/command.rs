@@ -383,7 +383,7 @@ fn clients_are_created_listed_and_revoked() {
 }
 
 #[test]
-fn command_without_a_service_says_how_to_start_one() {
+fn command_without_a_service_explains_how_to_start_one() {
     let home = tempfile::tempdir().expect("a folder");
     let mut command = process::command(
         home.path(),

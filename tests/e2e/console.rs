@@ -22,7 +22,7 @@ fn console(world: &World) -> Terminal {
 }
 
 /// Asserts the modes that must be restored: alternate screen, bracketed paste and mouse.
-fn has_the_mouse_too(console: &Terminal) {
+fn assert_modes_are_set(console: &Terminal) {
     let modes = console.remaining_modes();
     for mode in ["1049", "2004", "1000", "1006"] {
         assert!(modes.iter().any(|set| set == mode), "{mode}: {modes:?}");
@@ -228,7 +228,7 @@ fn terminal_modes_are_restored_on_every_exit() {
     for way in ["q", "\x03", "-TERM", "-HUP", "-INT"] {
         let mut console = console(&world);
         console.shows(&["Overview"]);
-        has_the_mouse_too(&console);
+        assert_modes_are_set(&console);
         match way {
             "q" | "\x03" => console.press(way),
             signal => process::signal(signal, console.process()),
@@ -252,7 +252,7 @@ fn mouse_capture_can_be_toggled_and_is_released_on_exit() {
     assert!(!console.remaining_modes().iter().any(|mode| mode == "1000"));
     console.press("M");
     console.shows(&["selects, opens and scrolls"]);
-    has_the_mouse_too(&console);
+    assert_modes_are_set(&console);
     console.press("4");
     console.shows(&["No destinations yet"]);
     console.press("\x1b[<0;3;1M");
@@ -287,7 +287,7 @@ fn panic_restores_the_terminal_and_is_reported() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
-    has_the_mouse_too(&console);
+    assert_modes_are_set(&console);
 
     process::signal("-USR2", console.process());
 
@@ -307,7 +307,7 @@ fn task_panic_is_logged_without_touching_the_screen() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
-    has_the_mouse_too(&console);
+    assert_modes_are_set(&console);
 
     process::signal("-USR1", console.process());
 
@@ -320,7 +320,7 @@ fn task_panic_is_logged_without_touching_the_screen() {
 }
 
 #[test]
-fn suspend_restores_the_terminal_and_resume_takes_it_back() {
+fn suspend_restores_the_terminal_and_resume_reclaims_it() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
@@ -345,7 +345,7 @@ fn suspend_restores_the_terminal_and_resume_takes_it_back() {
         console.press("1");
         console.shows(&["Overview"]);
     }
-    has_the_mouse_too(&console);
+    assert_modes_are_set(&console);
     console.press("q");
     assert!(console.ended().success());
     assert_eq!(console.remaining_modes(), Vec::<String>::new());
@@ -385,7 +385,7 @@ async fn editor_gets_exclusive_use_of_the_terminal() {
     console.press("\r1");
 
     console.shows(&["› Overview"]);
-    has_the_mouse_too(&console);
+    assert_modes_are_set(&console);
     console.press("q");
     console.ended();
     assert_eq!(console.remaining_modes(), Vec::<String>::new());

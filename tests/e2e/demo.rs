@@ -13,7 +13,7 @@ use bellwether_tests::{
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn demo_tells_a_story_and_leaves_no_files() {
+async fn demo_runs_its_story_and_leaves_no_files() {
     let home = tempfile::tempdir().unwrap();
     let mut demo = command(home.path(), ["demo", "--serve"]);
     demo.env("TMPDIR", home.path()).stdout(Stdio::piped());

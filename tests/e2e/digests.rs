@@ -86,7 +86,7 @@ async fn budget_is_validated_and_returned() {
 }
 
 /// Returns the id and the members of the pending digest of 13 messages.
-async fn a_digest_that_waits(rest: &Rest) -> (String, Vec<Value>) {
+async fn pending_digest(rest: &Rest) -> (String, Vec<Value>) {
     let pending = rest.get(&format!("{PENDING}?kinds=DIGEST")).await.ok();
     let [digest] = &pending["pending"].as_array().unwrap()[..] else {
         panic!("{pending}");
@@ -149,7 +149,7 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
     })
     .await;
 
-    let (id, folded) = a_digest_that_waits(&rest).await;
+    let (id, folded) = pending_digest(&rest).await;
 
     world.kill();
     assert_eq!(receiver.count(), 2);

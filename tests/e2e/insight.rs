@@ -70,7 +70,7 @@ async fn lived_through(rest: &Rest, receiver: &Receiver) {
     }
 }
 
-fn the_row_is_right(row: &Value) {
+fn assert_is_the_expected_row(row: &Value) {
     for (field, count) in [
         ("notificationCount", 14),
         ("deliveryCount", 14),
@@ -105,7 +105,7 @@ pub(crate) async fn noise_report_counts_notifications_and_their_outcome() {
         ("DESTINATION", "hook"),
         ("EVENT_NAME", "full"),
     ] {
-        the_row_is_right(&row(&rest, by, name).await);
+        assert_is_the_expected_row(&row(&rest, by, name).await);
     }
     let page = row(&rest, "RULE", "page").await;
     let events = json!([{"name": "full", "notificationCount": 14}]);

@@ -55,7 +55,7 @@ async fn settled_deliveries(rest: &Rest) -> Vec<Value> {
 
 /// Sends ten events, three of which match: one of these is sent twice, and one is closed and
 /// reopened.
-async fn send_ten_of_which_three_match(rest: &Rest) {
+async fn send_ten_events_three_matching(rest: &Rest) {
     let mut lab = samples::event("full", "lab1", "SEVERITY_ERROR", "disk is full");
     lab["dimensions"]["env"] = json!("LAB");
     let full = |host: &str| samples::event("full", host, "SEVERITY_ERROR", "The DISK is full");
@@ -101,7 +101,7 @@ pub(crate) async fn every_receiver_is_notified_once_per_occurrence() {
     assert_eq!(receiver.received().len(), 1, "a test sends one message");
     receiver.forget();
 
-    send_ten_of_which_three_match(&rest).await;
+    send_ten_events_three_matching(&rest).await;
     let settled = settled_deliveries(&rest).await;
 
     let mut reported = BTreeMap::new();

@@ -339,7 +339,7 @@ async fn handshakes_of_services_are_completed() {
 }
 
 #[tokio::test]
-async fn sender_of_cloudevents_may_ask_for_permission() {
+async fn cloudevents_sender_can_request_permission() {
     let world = World::start();
     let rest = world.rest();
     rest.post(MAPPINGS, &example("azure-event-grid")).await.ok();

@@ -323,7 +323,7 @@ async fn schedule_feed_is_served_by_address_until_deleted() {
 }
 
 #[tokio::test]
-async fn page_says_that_the_link_acknowledges_a_group() {
+async fn page_states_that_the_link_acknowledges_a_group() {
     let receiver = Receiver::start().await;
     let world = World::with_settings("link_base = \"https://events.example\"\n");
     let rest = world.rest();

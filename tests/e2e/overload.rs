@@ -41,7 +41,7 @@ fn peak_mib(world: &World) -> u64 {
     kib.expect("the kernel reports it") / 1024
 }
 
-async fn others_are_served(world: &World) {
+async fn assert_others_are_served(world: &World) {
     let (rest, channel) = (world.rest(), world.grpc());
     let served = async {
         let event = json!({"name": "calm", "dimensions": {"host": "a"}});
@@ -60,11 +60,11 @@ async fn others_are_served(world: &World) {
 
 /// Asserts that other clients are served during the attack, within the memory limit.
 async fn withstands<T>(world: &World, attack: T) {
-    others_are_served(world).await;
+    assert_others_are_served(world).await;
     let peak = peak_mib(world);
     assert!(peak < MEMORY_MAX_MIB, "{peak} MiB");
     drop(attack);
-    others_are_served(world).await;
+    assert_others_are_served(world).await;
     if hostile_times(1, 2) == 2 {
         let name = std::thread::current().name().unwrap_or_default().to_owned();
         drop(writeln!(std::io::stderr(), "{name}: at most {peak} MiB"));
@@ -84,7 +84,7 @@ async fn is_whole(mut world: World) -> World {
         check(&world);
     }
     world.start_again();
-    others_are_served(&world).await;
+    assert_others_are_served(&world).await;
     if !is_folder {
         check(&world);
     }
@@ -340,7 +340,7 @@ async fn stalled_watchers_use_little_memory_and_do_not_delay_shutdown() {
         hold_open(grpc, b"", 50).await,
         hold_open(grpc, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 50).await,
     ];
-    others_are_served(&world).await;
+    assert_others_are_served(&world).await;
     let peak = peak_mib(&world);
     assert!(peak < MEMORY_MAX_MIB, "{peak} MiB");
     let start = Instant::now();

@@ -260,11 +260,11 @@ fn compose_file_and_chart_start_nodes() {
          WHERE application_name = 'bellwether' AND NOT ssl";
     assert_eq!(machine.postgres.execute(sessions), "0");
 
-    as_the_chart_says(&machine, &init);
+    start_node_as_in_chart(&machine, &init);
 }
 
 /// Starts another node as the chart does, on the same database.
-fn as_the_chart_says(machine: &Machine, init: &Container) {
+fn start_node_as_in_chart(machine: &Machine, init: &Container) {
     let Some(helm) = helm() else { return };
     let secret = |name: &str| machine.path("secrets").join(name);
     fs::copy(secret("store-password"), secret("password")).unwrap();

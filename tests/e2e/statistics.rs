@@ -87,7 +87,7 @@ async fn statistics(rest: &Rest) -> Value {
     rest.get("/v1/statistics?span=3600s").await.ok()
 }
 
-async fn numbers_are_those_of_the_lists(rest: &Rest, events: usize) {
+async fn assert_statistics_match_the_lists(rest: &Rest, events: usize) {
     let found = statistics(rest).await;
     for name in ["good", "bad"] {
         let counted = of(&found, "destinations", name);
@@ -158,12 +158,12 @@ async fn statistics_are_exact_at_any_size_and_after_a_kill() {
     set_up(&world.rest(), &receiver).await;
     send(&world.rest(), 0, EVENTS / 2).await;
     wait_until_settled(&world.rest()).await;
-    numbers_are_those_of_the_lists(&world.rest(), EVENTS / 2).await;
+    assert_statistics_match_the_lists(&world.rest(), EVENTS / 2).await;
     send(&world.rest(), EVENTS / 2, EVENTS / 2).await;
     world.kill();
     world.start_again();
     wait_until_settled(&world.rest()).await;
-    numbers_are_those_of_the_lists(&world.rest(), EVENTS).await;
+    assert_statistics_match_the_lists(&world.rest(), EVENTS).await;
 
     world.terminate();
     let checked = world.command(&["check", "--json"]).output().unwrap();

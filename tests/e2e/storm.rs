@@ -204,18 +204,18 @@ fn number(value: &Value) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_screen_agrees_with_the_service_in_a_storm() {
     let mut storm = Storm::begin().await;
-    the_overview_and_the_tabs_have_the_numbers_of_the_service(&mut storm).await;
-    lists_have_the_totals_of_the_service_and_their_counts_are_exact(&mut storm).await;
-    an_unknown_field_is_an_error_in_every_list_and_columns_filter(&mut storm);
-    explain_has_the_reason_of_the_delivery_and_no_due_time_is_past(&mut storm).await;
-    a_silence_is_typed_shown_as_understood_and_undone(&mut storm).await;
+    overview_and_tabs_match_the_service(&mut storm).await;
+    list_totals_and_counts_match_the_service(&mut storm).await;
+    unknown_field_is_an_error_and_columns_filter(&mut storm);
+    explain_matches_the_delivery_and_no_due_time_is_past(&mut storm).await;
+    silence_is_typed_shown_as_parsed_and_undone(&mut storm).await;
     successful_test_sends_waiting_messages_and_resets_health(&mut storm).await;
     storm.console.press("q");
     assert!(storm.console.ended().success());
     assert_eq!(storm.console.remaining_modes(), Vec::<String>::new());
 }
 
-async fn the_overview_and_the_tabs_have_the_numbers_of_the_service(storm: &mut Storm) {
+async fn overview_and_tabs_match_the_service(storm: &mut Storm) {
     storm.go("1", &["Open ", "Undelivered or late", "Noisiest"]);
     let overview = async || storm.rest.get("/v1/overview").await.ok();
     let open = async || {
@@ -253,7 +253,7 @@ async fn the_overview_and_the_tabs_have_the_numbers_of_the_service(storm: &mut S
     storm.agrees("the noisiest host", count, ("", " ▇")).await;
 }
 
-async fn lists_have_the_totals_of_the_service_and_their_counts_are_exact(storm: &mut Storm) {
+async fn list_totals_and_counts_match_the_service(storm: &mut Storm) {
     storm.go("2", &["db-0"]);
     let count = async || {
         let query = json!({"query": {"statuses": ["STATUS_OPEN", "STATUS_SUPPRESSED"]}});
@@ -287,7 +287,7 @@ async fn lists_have_the_totals_of_the_service_and_their_counts_are_exact(storm: 
     }
 }
 
-fn an_unknown_field_is_an_error_in_every_list_and_columns_filter(storm: &mut Storm) {
+fn unknown_field_is_an_error_and_columns_filter(storm: &mut Storm) {
     for key in ["3", "4", "5", "0"] {
         storm.go(key, &[]);
         let screen = storm.filter("nosuch=1", &["no field `nosuch` here"]);
@@ -310,7 +310,7 @@ fn an_unknown_field_is_an_error_in_every_list_and_columns_filter(storm: &mut Sto
     storm.console.press("/\x15\r");
 }
 
-async fn explain_has_the_reason_of_the_delivery_and_no_due_time_is_past(storm: &mut Storm) {
+async fn explain_matches_the_delivery_and_no_due_time_is_past(storm: &mut Storm) {
     storm.go("4", &["/13"]);
     storm.filter("name=legacy-pager", &["1/1  ·  /"]);
     storm.console.press("p");
@@ -368,7 +368,7 @@ async fn explain_has_the_reason_of_the_delivery_and_no_due_time_is_past(storm: &
     storm.console.press("/\x15\r");
 }
 
-async fn a_silence_is_typed_shown_as_understood_and_undone(storm: &mut Storm) {
+async fn silence_is_typed_shown_as_parsed_and_undone(storm: &mut Storm) {
     storm.go("2", &["live"]);
     storm.filter("host=db-7", &["/host=db-7", "▶ ", "swap was reported"]);
     storm.console.press("z");

@@ -31,15 +31,15 @@ fn console_tour_from_empty_service_to_closing_message() {
 
 async fn journey(columns: u16, rows: u16) -> Vec<page::Page> {
     let mut guide = Guide::start(columns, rows).await;
-    a_destination_is_tested_and_saved(&mut guide).await;
-    a_trigger_is_made_of_a_real_event(&mut guide).await;
-    a_rule_is_previewed_and_enabled(&mut guide);
+    destination_is_tested_and_saved(&mut guide).await;
+    trigger_is_created_from_a_real_event(&mut guide).await;
+    rule_is_previewed_and_enabled(&mut guide);
     next_event_is_notified_and_explained(&mut guide).await;
     closing_is_notified_too(&mut guide).await;
     guide.leave()
 }
 
-async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
+async fn destination_is_tested_and_saved(guide: &mut Guide) {
     guide.sees(&["● connected", "First steps", "→ Add a destination"]);
     guide.page(
         "A new service",
@@ -83,7 +83,7 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
     );
 }
 
-async fn a_trigger_is_made_of_a_real_event(guide: &mut Guide) {
+async fn trigger_is_created_from_a_real_event(guide: &mut Guide) {
     guide
         .press("2")
         .sees(&["No events here yet", "curl http://127.0.0.1:"]);
@@ -129,7 +129,7 @@ async fn a_trigger_is_made_of_a_real_event(guide: &mut Guide) {
         .sees(&["✓ trigger disk-full created; next: a rule", "1/1"]);
 }
 
-fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
+fn rule_is_previewed_and_enabled(guide: &mut Guide) {
     guide
         .press("5")
         .sees(&["No rules yet"])

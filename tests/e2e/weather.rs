@@ -95,7 +95,7 @@ fn assert_left(mut console: Terminal) {
 }
 
 /// Opens and closes the help of a screen repeatedly, and checks the 95th percentile of the times.
-fn keys_are_answered(console: &mut Terminal, screen: &str) {
+fn assert_keys_respond(console: &mut Terminal, screen: &str) {
     let mut took: Vec<_> = (0..KEYS / 2)
         .flat_map(|_| {
             let opened = time_until_text(console, "?", "Available actions");
@@ -138,7 +138,7 @@ async fn outage_is_shown_survived_and_recovered_from(weather: Weather) {
         broke.elapsed()
     );
     happen(&rest, &["cedar", "dogwood"]).await;
-    keys_are_answered(&mut console, "2");
+    assert_keys_respond(&mut console, "2");
     let screen = console.shows(&["it is ash"]);
     assert!(screen.contains("not connected"), "{screen}");
     assert!(!screen.contains("it is cedar"), "{screen}");
@@ -197,7 +197,7 @@ async fn console_stays_responsive_on_a_slow_connection() {
 
     proxy.set(Weather::Slow);
     assert!(time_until_text(&mut console, "2", "Events") < PATIENCE);
-    keys_are_answered(&mut console, "2");
+    assert_keys_respond(&mut console, "2");
     console.shows(&["it is ash"]);
     assert_left(console);
 }

@@ -183,7 +183,7 @@ fn paths_are_unique_and_declare_their_key() {
 }
 
 #[test]
-fn literal_segments_win_and_aliases_may_contain_slashes() {
+fn literal_segments_take_precedence_and_captures_are_decoded() {
     let senders = Senders::new().unwrap();
     for (path, expected, captured) in [
         ("/v2/alerts/requests/x", "/v2/alerts/requests/{id}", "x"),

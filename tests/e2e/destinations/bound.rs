@@ -280,7 +280,7 @@ async fn stored_secrets_are_sent_only_to_their_own_address() {
 }
 
 #[tokio::test]
-async fn resupplied_secret_moves_and_other_secrets_do_not() {
+async fn only_resupplied_secrets_are_sent_to_a_new_address() {
     let world = World::start();
     let rest = world.rest();
     let (home, remote) = (recorder().await, recorder().await);

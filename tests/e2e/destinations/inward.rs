@@ -38,7 +38,7 @@ const INWARD: [&str; 18] = [
 const VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn inward_addresses_and_redirecting_variables_are_blocked() {
+async fn internal_addresses_are_blocked_despite_proxy_variables() {
     if Engine::only_in_a_folder() {
         return;
     }

@@ -327,12 +327,12 @@ async fn mail_server_with_an_invalid_certificate_receives_no_mail() {
             MailSecurity::StartTls(tls.clone()),
             MailSecurity::Tls(tls.clone()),
         ] {
-            is_not_given_a_mail(security, says, &file).await;
+            receives_no_mail(security, says, &file).await;
         }
     }
 }
 
-async fn is_not_given_a_mail(security: MailSecurity, says: &str, file: &Path) {
+async fn receives_no_mail(security: MailSecurity, says: &str, file: &Path) {
     let server = StrictMailServer::start(email::rules(security, "PLAIN")).await;
     let world = World::with_authorities(&email::settings(&server), file);
     let kind = json!({"email": {"to": "duty@example.net"}});

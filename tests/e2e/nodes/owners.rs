@@ -266,10 +266,7 @@ impl Sending {
 
 /// Asserts that every accepted event was reported, each closing after its opening, each by one
 /// delivery regardless of retries.
-async fn each_came_in_order_by_one_delivery(
-    arrivals: &Mutex<Arrivals>,
-    answered: &BTreeSet<Change>,
-) {
+async fn assert_each_reported_in_order(arrivals: &Mutex<Arrivals>, answered: &BTreeSet<Change>) {
     let late = Duration::from_secs(240);
     let messages = eventually_within(late, "all messages", async || {
         let messages = arrivals.lock().unwrap().messages.clone();
@@ -359,7 +356,7 @@ async fn node_loss_delays_only_its_own_destinations() {
     for round in 0..rounds(3) {
         let lost = (round % 3, round % 2 == 0);
         answered.extend(lose(&mut worlds, lost, &numbers, &arrivals).await);
-        each_came_in_order_by_one_delivery(&arrivals, &answered).await;
+        assert_each_reported_in_order(&arrivals, &answered).await;
     }
     let messages = arrivals.lock().unwrap().messages.len();
     eprintln!(
@@ -393,7 +390,7 @@ async fn limits_and_order_hold_during_ownership_changes() {
         all_own(&worlds).await;
     }
     let answered = sending.end().await;
-    each_came_in_order_by_one_delivery(&arrivals, &answered).await;
+    assert_each_reported_in_order(&arrivals, &answered).await;
     // No node was interrupted, so no message was sent twice.
     assert_eq!(receiver.count(), answered.len());
     assert!(arrivals.lock().unwrap().in_flight <= IN_FLIGHT);

@@ -166,7 +166,7 @@ async fn until_rest(world: &World) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn expensive_queries_delay_no_one_and_end_on_disconnect() {
+async fn expensive_queries_delay_no_other_client_and_end_on_disconnect() {
     let world = World::start();
     let greedy = Arc::new(
         world

@@ -183,7 +183,7 @@ fn reconnecting_clients(attack: &mut JoinSet<()>, target: &Arc<Target>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn combined_attacks_spare_honest_clients_and_the_store() {
+async fn combined_attacks_affect_neither_other_clients_nor_the_store() {
     let world = World::start();
     let target = Arc::new(Target::of(&world));
     let key = world.client("honest", "admin");

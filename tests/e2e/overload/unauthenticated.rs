@@ -33,7 +33,7 @@ const SHORT_MEMORY_MAX_MIB: u64 = 450;
 const LONG_MEMORY_MAX_MIB: u64 = 512;
 
 /// Asserts that a new client with a key is served over both listeners before the deadline.
-async fn a_newcomer_is_served(world: &World, key: &str) {
+async fn assert_new_client_is_served(world: &World, key: &str) {
     let start = Instant::now();
     let served = async {
         let rest = Rest::new(world.service().address("rest"), Some(key));
@@ -103,7 +103,7 @@ async fn unread_unauthenticated_responses_use_little_memory() {
         client.ask(&check, Some(EMPTY), true, 1_024).await;
         held.push(client);
     }
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     let unknown = [
         (":method", "GET"),
         (":scheme", "http"),
@@ -115,14 +115,14 @@ async fn unread_unauthenticated_responses_use_little_memory() {
         client.ask(&unknown, None, true, 199).await;
         held.push(client);
     }
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     memory_holds(&world);
     drop(held);
     is_whole(world).await;
 }
 
 #[tokio::test]
-async fn idle_unauthenticated_connections_lock_nobody_out() {
+async fn idle_unauthenticated_connections_do_not_block_other_clients() {
     let world = World::start();
     let held = hold_open(
         world.service().address("rest"),
@@ -130,7 +130,7 @@ async fn idle_unauthenticated_connections_lock_nobody_out() {
         hostile_times(4_200, 6_000),
     )
     .await;
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     memory_holds(&world);
     drop(held);
     is_whole(world).await;
@@ -166,7 +166,7 @@ async fn unauthenticated_sockets_do_not_exhaust_few_descriptors() {
         (receiver.count() > 0).then_some(())
     })
     .await;
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     drop(held);
     is_whole(world).await;
 }
@@ -187,7 +187,7 @@ async fn unauthenticated_bodies_do_not_exhaust_memory() {
         hold_open(address, &begun, hostile_times(110, 400)).await,
         hold_open(address, &wrong_begun, hostile_times(110, 400)).await,
     ];
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     memory_holds(&world);
     drop(held);
     is_whole(world).await;
@@ -203,7 +203,7 @@ async fn health_watchers_do_not_block_other_streams() {
         client.ask(&watch, Some(EMPTY), true, PER_CONNECTION).await;
         held.push(client);
     }
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     drop(held);
     is_whole(world).await;
 }
@@ -242,12 +242,12 @@ async fn unfinished_calls_of_one_client_do_not_block_another() {
             count = count.saturating_sub(PER_CONNECTION);
         }
     }
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     // Complete calls whose responses are not read do not block other calls either.
     let lists = grpc_call("/bellwether.v1.RuleService/ListRules", Some(&viewer));
     let mut unread = Http2::without_window(world.service().address("grpc")).await;
     unread.ask(&lists, Some(EMPTY), true, 100).await;
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     // Over REST, complete heads with bodies that never end.
     let begun = post_head(
         EVENTS,
@@ -256,7 +256,7 @@ async fn unfinished_calls_of_one_client_do_not_block_another() {
     let mut mib = begun.clone();
     mib.resize(begun.len() + 1024 * 1024, b' ');
     let bodies = hold_open(world.service().address("rest"), &mib, 110).await;
-    a_newcomer_is_served(&world, &world.admin_key()).await;
+    assert_new_client_is_served(&world, &world.admin_key()).await;
     memory_holds(&world);
     drop((held, unread, bodies));
     is_whole(world).await;

@@ -389,7 +389,7 @@ async fn group_is_one_incident_that_ends_with_its_last_event() {
 }
 
 #[tokio::test]
-async fn twelve_events_freed_by_a_silence_are_one_incident() {
+async fn events_released_by_a_silence_form_one_incident() {
     let mut stage = Stage::new(&json!({})).await;
     let rest = stage.rest();
     let silence = json!({"name": "move", "reason": "r", "filter": "name=disk",

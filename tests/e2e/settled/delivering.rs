@@ -233,7 +233,7 @@ async fn misconfigured_or_failing_receivers_fail_the_destination() {
 }
 
 #[tokio::test]
-async fn probes_alternate_and_one_success_releases_the_waiting() {
+async fn probes_alternate_and_one_success_releases_waiting_deliveries() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\"]\n");
     let [rest, grpc] = world.wires();
     tokio::join!(

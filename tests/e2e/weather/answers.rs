@@ -96,7 +96,7 @@ async fn oversized_response_is_reported_without_blocking_the_console() {
     console.shows(&["● connected", "not live", "limit of 16 MiB"]);
     console.press("7");
     console.shows(&["● connected", "Last used"]);
-    keys_are_answered(&mut console, "7");
+    assert_keys_respond(&mut console, "7");
     assert!(memory_mib(console.process()) < MEMORY_MAX_MIB);
 
     middleman.clear_changes();
@@ -141,7 +141,7 @@ async fn endless_stream_blocks_neither_keys_nor_memory() {
 
     console.press("2");
     console.shows(&["it is a flood"]);
-    keys_are_answered(&mut console, "2");
+    assert_keys_respond(&mut console, "2");
     let held = memory_mib(console.process());
     assert!(held < MEMORY_MAX_MIB, "{held} MiB");
     assert_left(console);

@@ -173,7 +173,7 @@ async fn keys_without_effect_in_a_form_are_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_json_payload_says_that_the_standard_document_is_sent() {
+async fn invalid_json_payload_announces_the_standard_document() {
     let service = Service::start().await;
     let mut console = form(&service, (140, 40), "/audit").await;
     press(&mut console, "<Tab><Tab><Tab><Tab>{\"a\": ").await;
@@ -219,7 +219,7 @@ async fn press_and_search(console: &mut Headless, keys: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn typed_secrets_are_in_no_frame() {
+async fn typed_secrets_never_appear_on_the_screen() {
     let service = Service::start().await;
     let [header, bearer, url, password, other] = SECRETS;
     for size in [(80, 24), (100, 30), (140, 40)] {
@@ -262,7 +262,7 @@ async fn typed_secrets_are_in_no_frame() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn next_step_after_a_rule_is_saved_follows_from_what_was_stored() {
+async fn saving_a_disabled_rule_suggests_enabling_it() {
     let service = Service::start().await;
     service.destination("audit").await;
     service.events(0..1).await;

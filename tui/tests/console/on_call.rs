@@ -213,7 +213,7 @@ async fn more_than_twenty_responses_are_grouped_by_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn handover_lists_what_the_next_shift_needs_and_is_copied_as_text() {
+async fn handover_summary_is_shown_and_copied_as_text() {
     let real = paging().await;
     let hour = jiff::SignedDuration::from_hours(1);
     let end = jiff::Timestamp::now().checked_add(hour).unwrap();
@@ -263,7 +263,7 @@ async fn handover_lists_what_the_next_shift_needs_and_is_copied_as_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn schedule_and_policy_forms_preview_and_pick() {
+async fn schedule_and_policy_forms_have_previews_and_choosers() {
     let real = paging().await;
     let mut console = real.console().await;
     press(&mut console, "gSndays<Tab>UTC<Tab>").await;

@@ -114,7 +114,7 @@ async fn acknowledgement_without_updates_is_undone_without_updates() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn undoing_a_close_asks_and_undoing_an_assignment_does_not() {
+async fn only_undoing_a_close_requires_confirmation() {
     let real = with_rule(&json!({})).await;
     let mut console = real.console().await;
     press(&mut console, "2").await;
@@ -147,7 +147,7 @@ async fn undoing_a_close_asks_and_undoing_an_assignment_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn undoing_a_pause_confirms_how_many_deliveries_are_sent() {
+async fn undoing_a_pause_confirms_the_number_of_deliveries() {
     let real = with_rule(&json!({})).await;
     let mut console = real.console().await;
     press(&mut console, "4").await;

@@ -213,7 +213,7 @@ async fn omitted_secrets_are_retained_and_changes_are_masked() {
 }
 
 #[tokio::test]
-async fn stale_plan_is_refused_naming_the_changed_documents() {
+async fn refusal_of_a_stale_plan_names_the_changed_documents() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
     let seen = world

@@ -193,7 +193,7 @@ async fn loop_guard_stop_on_operator_change_is_reported() {
 }
 
 #[tokio::test]
-async fn an_event_has_one_open_occurrence_at_a_time() {
+async fn event_has_one_open_occurrence_at_a_time() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);

@@ -48,7 +48,7 @@ async fn new_key_works_immediately_and_identifies_its_client() {
 }
 
 #[tokio::test]
-async fn a_client_without_a_name_or_a_role_is_refused() {
+async fn client_without_a_name_or_role_is_refused() {
     let world = World::start().await;
     for role in [0, 6, -1] {
         let request = v1::CreateClientRequest {

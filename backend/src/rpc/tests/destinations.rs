@@ -365,7 +365,7 @@ async fn url_templates_are_allowed_only_in_path_and_query() {
 }
 
 #[tokio::test]
-async fn internal_address_is_refused_naming_the_setting() {
+async fn refusal_of_an_internal_address_names_the_setting() {
     let world = World::start().await;
     let inner = "http://10.0.0.1/hook";
     let cases = [

@@ -211,7 +211,7 @@ fn key(text: &str) -> Headers {
     vec![("idempotency-key", text.to_owned())]
 }
 
-async fn is_the_same_word_for_word(table: Vec<Row>) {
+async fn assert_identical_on_both_paths(table: Vec<Row>) {
     let world = World::new().await;
     for (what, client, more, message, code) in table {
         let [past, over] = world.both(client, &more, &message).await;
@@ -229,7 +229,7 @@ async fn caller_refusals_are_identical_on_both_paths() {
     let long = key(&"k".repeat(300));
     let two = [key("a"), key("b")].concat();
     let no_time = vec![("grpc-timeout", "0n".to_owned())];
-    is_the_same_word_for_word(vec![
+    assert_identical_on_both_paths(vec![
         ("no key", "", vec![], one(), 16),
         ("an unknown key", "bw_none", vec![], one(), 16),
         ("a role that is not enough", "viewer", vec![], one(), 7),
@@ -252,7 +252,7 @@ async fn message_refusals_are_identical_on_both_paths() {
         events: vec![large],
         ..Events::default()
     };
-    is_the_same_word_for_word(vec![
+    assert_identical_on_both_paths(vec![
         ("too many events", "sender", vec![], many, 3),
         ("too many entries", "sender", vec![], bomb, 3),
         ("too large", "sender", vec![], large.encode_to_vec(), 8),
@@ -265,7 +265,7 @@ async fn message_refusals_are_identical_on_both_paths() {
 async fn responses_are_identical_on_both_paths() {
     let more_than_a_second = events(50, false);
     let malformed_text = vec![0x12, 4, 0x12, 2, 0xff, 0xff];
-    is_the_same_word_for_word(vec![
+    assert_identical_on_both_paths(vec![
         ("no events", "sender", vec![], vec![], 0),
         ("one event", "sender", vec![], events(1, false), 0),
         ("a faulty one", "sender", vec![], events(3, false), 0),

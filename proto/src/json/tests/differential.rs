@@ -212,7 +212,7 @@ fn product_messages_match_the_reference_implementation() {
 }
 
 #[test]
-fn accepted_text_means_the_same_to_the_reference() {
+fn accepted_text_parses_as_in_the_reference() {
     let subject = Subject::kinds();
     let mutation = (any::<prop::sample::Index>(), any::<char>());
     let mutations = prop::collection::vec(mutation, 0..3);

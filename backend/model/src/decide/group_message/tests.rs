@@ -148,7 +148,7 @@ fn decided_under(
 }
 
 #[test]
-fn only_messages_that_name_all_members_store_them() {
+fn all_members_are_stored_only_if_the_message_names_them() {
     let members = |count: usize, body_bytes: usize| {
         let member = |at: usize| Occurrence {
             summary: String::new(),

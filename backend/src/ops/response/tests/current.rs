@@ -12,7 +12,7 @@ fn names(receivers: &[v1::ResponseReceiver]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn current_names_everyone_of_the_latest_step() {
+async fn current_receivers_are_those_of_the_latest_step() {
     let steps = [&[contact("ana"), contact("ben")][..], &[contact("cleo")]];
     let world = world(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
@@ -29,7 +29,7 @@ async fn current_names_everyone_of_the_latest_step() {
 }
 
 #[tokio::test]
-async fn current_reports_the_failure_of_a_page() {
+async fn current_receivers_show_the_failure_of_a_page() {
     let both = [contact("ana"), contact("ben")];
     let world = world(&[&both[..], &[contact("cleo")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
@@ -45,7 +45,7 @@ async fn current_reports_the_failure_of_a_page() {
 }
 
 #[tokio::test]
-async fn next_follows_the_schedule_at_the_time_of_the_step() {
+async fn next_receivers_follow_the_schedule_at_the_time_of_the_step() {
     // The clock starts on 15 January 2027 at 08:00.
     let world = world(&[&[contact("cleo")]], |_| {}).await;
     let turns = ("2027-01-14T08:03:00", "FREQ=DAILY");
@@ -64,7 +64,7 @@ async fn next_follows_the_schedule_at_the_time_of_the_step() {
 }
 
 #[tokio::test]
-async fn next_is_the_fallback_at_the_end_of_all_rounds() {
+async fn fallback_is_the_next_receiver_after_all_rounds() {
     for fallback in ["chat", ""] {
         let world = world(&[&[contact("ana")]], |it| {
             it.fallback_destination_name = fallback.into();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn pending_is_skipped_when_its_trigger_no_longer_matches() {
+async fn pending_notification_is_skipped_when_its_trigger_no_longer_matches() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -26,7 +26,7 @@ async fn pending_is_skipped_when_its_trigger_no_longer_matches() {
 }
 
 #[tokio::test]
-async fn disabled_rule_skips_pending_until_its_next_match() {
+async fn disabled_rule_skips_pending_notifications_until_its_next_match() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -260,7 +260,7 @@ async fn edit_reevaluates_two_thousand_pending_notifications() {
 }
 
 #[tokio::test]
-async fn notify_open_waits_under_a_silence_and_keeps_pending() {
+async fn notify_open_waits_under_a_silence_and_keeps_pending_notifications() {
     use crate::ops::notify_open::{NotifyOpen, StoredDefinition};
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;

@@ -91,7 +91,7 @@ async fn event_opened_and_closed_under_silence_is_skipped() {
 }
 
 #[tokio::test]
-async fn silence_passes_closings_and_defers_updates() {
+async fn closings_are_sent_and_updates_deferred_under_a_silence() {
     let world = World::under(&[with_updates()]).await;
     for host in ["closes", "returns", "rises"] {
         world.event(host, |_| {}).await;
@@ -172,7 +172,7 @@ async fn repeats_due_under_a_silence_become_one_message() {
 }
 
 #[tokio::test]
-async fn silence_ended_during_downtime_sends_at_start() {
+async fn silence_ended_during_downtime_releases_notifications_at_start() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;

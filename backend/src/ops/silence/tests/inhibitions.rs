@@ -168,7 +168,7 @@ async fn effect_notified_before_its_cause_still_gets_its_closing() {
 }
 
 #[tokio::test]
-async fn suppressed_silenced_or_returning_cause_still_holds() {
+async fn suppressed_silenced_or_returning_cause_still_holds_effects() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.silence("quiet", "name=host-down", 600).await;
@@ -215,7 +215,7 @@ async fn inhibition_edits_apply_immediately_to_stored_causes() {
 }
 
 #[tokio::test]
-async fn cause_ended_during_downtime_releases_at_start() {
+async fn cause_ended_during_downtime_releases_effects_at_start() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", down).await;
@@ -366,7 +366,7 @@ async fn effect_opened_and_closed_with_its_cause_is_not_sent() {
 
 /// Opens causes and as many effects on one host, and closes the causes in `closed`, oldest or
 /// newest first. Returns the number of messages then sent about the effects.
-async fn sent_of_effects(world: &World, causes: usize, closed: &[usize]) -> usize {
+async fn count_effect_messages(world: &World, causes: usize, closed: &[usize]) -> usize {
     let cause = |number: usize, status: Status| {
         move |it: &mut IncomingEvent| {
             down(it);
@@ -413,7 +413,7 @@ async fn effects_are_held_until_the_last_of_many_causes_closes() {
             let world = World::under(&[rule_of(0)]).await;
             save(&world, &inhibition).await;
             let closed: Vec<_> = closed.collect();
-            let sent = sent_of_effects(&world, causes, &closed).await;
+            let sent = count_effect_messages(&world, causes, &closed).await;
             assert_eq!(sent, 0, "{closed:?} of {causes} causes, {linger_ms}");
         }
     }
@@ -426,7 +426,7 @@ async fn effects_are_sent_once_the_last_of_many_causes_is_closed() {
         save(&world, &inhibition()).await;
         let closed: Vec<_> = (0..causes).collect();
         assert!(
-            sent_of_effects(&world, causes, &closed).await > 0,
+            count_effect_messages(&world, causes, &closed).await > 0,
             "{causes}"
         );
     }
