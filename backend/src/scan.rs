@@ -211,7 +211,7 @@ impl effort::ComputeHost for TaskEffort {
     }
 
     /// Other tasks continue on another thread.
-    fn run_apart(&self, work: &mut (dyn FnMut() + Send)) {
+    fn run_offloaded(&self, work: &mut (dyn FnMut() + Send)) {
         match CURRENT.try_with(|_scan| ()) {
             Ok(()) => block_in_place(work),
             Err(_none) => work(),

@@ -104,7 +104,7 @@ impl Backend {
         clock: Arc<dyn Clock>,
     ) -> BoxFuture<'static, Result<Self, StartError>> {
         Box::pin(async move {
-            memory::write_no_core_files();
+            memory::disable_core_files();
             let addr = config.grpc_listen;
             let listener = Listener::bind(addr)
                 .await

@@ -7,7 +7,7 @@ pub trait ComputeHost: Send + Sync {
     fn is_over(&self) -> bool;
 
     /// Runs uninterruptible work on a thread where it does not block other work.
-    fn run_apart(&self, work: &mut (dyn FnMut() + Send));
+    fn run_offloaded(&self, work: &mut (dyn FnMut() + Send));
 }
 
 static HOST: OnceLock<&'static dyn ComputeHost> = OnceLock::new();
@@ -22,12 +22,12 @@ pub(crate) fn is_over() -> bool {
     HOST.get().is_some_and(|host| host.is_over())
 }
 
-pub(crate) fn run_apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn run_offloaded<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let Some(host) = HOST.get() else {
         return work();
     };
     let mut work = Some(work);
     let mut done = None;
-    host.run_apart(&mut || done = work.take().map(|work| work()));
+    host.run_offloaded(&mut || done = work.take().map(|work| work()));
     done.expect("a host runs the work once")
 }

@@ -165,7 +165,7 @@ fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms
     let (reports, report) = (&newest.reports, event.report);
     match newest.close {
         None if is_end => {
-            reports.is_of_earlier(report)
+            reports.is_about_earlier_condition(report)
                 || report.reporter.is_some() && reports.is_held(report.reporter, now_ms)
         }
         Some(close) if !is_end && close.reason == CloseReason::Sender => {

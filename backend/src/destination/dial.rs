@@ -7,7 +7,7 @@ use tokio::{net::TcpStream, time::Instant};
 
 use crate::destination::{
     egress::{Guard, Refusal},
-    times::Dialed,
+    times::DialTimes,
 };
 
 /// Maximum number of addresses tried per name.
@@ -96,7 +96,7 @@ impl Dialer {
         &self,
         host: &str,
         port: u16,
-    ) -> Result<(TcpStream, Dialed), DialError> {
+    ) -> Result<(TcpStream, DialTimes), DialError> {
         let begun = Instant::now();
         let deadline = begun + self.limit;
         let timeout = || DialError::Timeout {
@@ -114,7 +114,7 @@ impl Dialer {
             let share = left / u32::try_from(addresses.len() - index).unwrap_or(1);
             match tokio::time::timeout(share, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
-                    let dialed = Dialed {
+                    let dialed = DialTimes {
                         resolve: Some(resolve),
                         connect: begun.elapsed().saturating_sub(resolve),
                     };

@@ -133,7 +133,7 @@ impl Guard {
         same_port.map(SocketAddr::ip).any(|own| {
             own.to_canonical() == address.ip()
                 || (own.is_unspecified() || address.ip().is_unspecified())
-                    && is_of_this_machine(address.ip())
+                    && is_address_of_this_machine(address.ip())
         })
     }
 }
@@ -144,7 +144,7 @@ fn is_local(name: &str) -> bool {
 }
 
 /// Only addresses of this machine can be bound.
-fn is_of_this_machine(address: IpAddr) -> bool {
+fn is_address_of_this_machine(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 

@@ -208,7 +208,7 @@ impl HttpClient {
         let is_repeatable = request.headers.contains_key("idempotency-key");
         let authorization = self.route.authorization(&url);
         let request = build_request(request, &url, authorization)?;
-        self.let_go_of_moved(&origins, &origin, &url).await;
+        self.drop_moved_connections(&origins, &origin, &url).await;
         let (mut unprocessed, mut was_stale) = (0, false);
         loop {
             let (number, connections) = origins.connections(&origin);
@@ -218,7 +218,7 @@ impl HttpClient {
                 ..
             }) = &sent
             {
-                origins.note_address(&origin, number, *address);
+                origins.record_address(&origin, number, *address);
             }
             let lost = match sent {
                 Ok(answer) if answer.status != StatusCode::MISDIRECTED_REQUEST => {
@@ -260,7 +260,7 @@ const ADDRESS_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl HttpClient {
     /// Removes the connections to an origin from the pool if DNS no longer returns their addresses.
-    async fn let_go_of_moved(&self, origins: &Origins, origin: &str, url: &Url) {
+    async fn drop_moved_connections(&self, origins: &Origins, origin: &str, url: &Url) {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return;
         };

@@ -148,7 +148,7 @@ async fn fetch(
     if !is_in_body && matches!(&result, Ok(answer) if refuses(answer)) {
         (result, transcript) = request_token(attempt, grant, true).await;
         if matches!(&result, Ok(answer) if answer.status.is_success()) {
-            attempt.outlets.tokens.note_in_body(key);
+            attempt.outlets.tokens.record_in_body(key);
         }
     }
     // The response may contain a token and must not be logged.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Dialed {
+pub(crate) struct DialTimes {
     /// Name resolution; `None` if a proxy does it.
     pub(crate) resolve: Option<Duration>,
     /// Connecting, after name resolution.
@@ -27,7 +27,7 @@ pub struct ExchangeTimes {
 impl ExchangeTimes {
     /// Records the times of the connection opened for the exchange; `secured` is the time until TLS
     /// was established.
-    pub(super) fn open(&mut self, dialed: Dialed, secured: Option<Duration>) {
+    pub(super) fn open(&mut self, dialed: DialTimes, secured: Option<Duration>) {
         (self.resolve, self.connect) = (dialed.resolve, Some(dialed.connect));
         let before = dialed.resolve.unwrap_or_default() + dialed.connect;
         self.tls = secured.map(|secured| secured.saturating_sub(before));

@@ -33,7 +33,7 @@ impl Tokens {
         in_body.contains(&key)
     }
 
-    pub(super) fn note_in_body(&self, key: [u8; 32]) {
+    pub(super) fn record_in_body(&self, key: [u8; 32]) {
         let mut in_body = self.in_body.lock().unwrap_or_else(PoisonError::into_inner);
         if in_body.len() >= TOKENS_MAX {
             in_body.clear();

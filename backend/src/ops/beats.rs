@@ -228,7 +228,7 @@ impl Beats {
         claimed: &mut Vec<Beat>,
     ) {
         for loaded in snapshot.heartbeats().iter() {
-            if !loaded.is_of_events() || loaded.is_quiet(moment.service_ms) {
+            if !loaded.uses_events() || loaded.is_quiet(moment.service_ms) {
                 continue;
             }
             if let Some(values) = loaded.beat_values(occurrence) {

@@ -171,7 +171,7 @@ impl Configuration {
             let (staged, mut changes) = self.stage_documents(documents, prune_owner).await?;
             check::check_role(&changes, role)?;
             let set = if validate_only {
-                stopped_responses::note_stopped_responses(
+                stopped_responses::count_stopped_responses(
                     (&self.store, staged.store()),
                     &mut changes,
                 )

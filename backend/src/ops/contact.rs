@@ -96,7 +96,7 @@ impl Drafted for Contact {
         let mut changes = all.store.changes();
         let used = (Kind::Contact, &contact.name);
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
-        reach::refuse_used((&all.store, &users), used, all.clock.now_ms()).await?;
+        reach::ensure_unused((&all.store, &users), used, all.clock.now_ms()).await?;
         Ok(changes)
     }
 

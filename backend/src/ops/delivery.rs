@@ -22,7 +22,7 @@ use crate::{
     error::Error,
     limits::ATTEMPTS_MAX,
     ops::{
-        commit::commit, decision_context::new_id, fields::FieldsSeen,
+        commit::commit, decision_context::new_id, fields::FieldCache,
         tag_scope::check_delivery_owner,
     },
     store::{
@@ -46,13 +46,13 @@ pub struct Deliveries {
     store: Store,
     clock: Arc<dyn Clock>,
     holds: Holds,
-    fields: FieldsSeen,
+    fields: FieldCache,
 }
 
 impl Deliveries {
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
-            fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
+            fields: FieldCache::new(store.clone(), Arc::clone(&clock)),
             store,
             clock,
             holds: Holds::default(),
@@ -60,7 +60,7 @@ impl Deliveries {
     }
 
     #[must_use]
-    pub fn with_fields(mut self, fields: FieldsSeen) -> Self {
+    pub fn with_fields(mut self, fields: FieldCache) -> Self {
         self.fields = fields;
         self
     }

@@ -100,7 +100,7 @@ impl Drafted for Destination {
         let references = References::find(&all.store, Kind::Destination, &destination.name).await?;
         let now_ms = all.clock.now_ms();
         let named = (Kind::Destination, &destination.name);
-        reach::refuse_used((&all.store, &references), named, now_ms).await?;
+        reach::ensure_unused((&all.store, &references), named, now_ms).await?;
         let used = UsedResource::Destination(&destination.name);
         remove_from_rules(&all.store, used, force, now_ms, &mut changes).await?;
         let health = destination.id.to_bytes().into();

@@ -307,7 +307,7 @@ fn explain_rule(
             Some(opening)
         }
         _ => {
-            let held_back = (0..decisions).find(|at| judge.was_held_back(subject, *at));
+            let held_back = (0..decisions).find(|at| judge.was_held(subject, *at));
             let existed = (0..decisions).find(|at| judge.rule_existed(subject, *at));
             let gone = deleted_ms.is_some() && existed.is_none() && !decided;
             if gone {

@@ -26,7 +26,7 @@ const BATCH: usize = 500;
 const DEPTH_MAX: usize = 4;
 
 #[derive(Debug, Clone)]
-pub struct FieldsSeen {
+pub struct FieldCache {
     store: Store,
     clock: Arc<dyn Clock>,
     known: Arc<Mutex<SeenFields>>,
@@ -81,7 +81,7 @@ impl UnknownField {
     }
 }
 
-impl FieldsSeen {
+impl FieldCache {
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
     use crate::{clock::ManualClock, ops::samples, store::Lane};
 
-    async fn sample_fields() -> FieldsSeen {
+    async fn sample_fields() -> FieldCache {
         let store = samples::store();
         let mut occurrence = samples::occurrence();
         occurrence.dimensions.insert("host".into(), "db-1".into());
@@ -335,7 +335,7 @@ mod tests {
         let mut changes = store.changes();
         changes.insert(&occurrence);
         store.apply(Lane::Bulk, changes).await.unwrap();
-        FieldsSeen::new(store, Arc::new(ManualClock::at(samples::START_MS)))
+        FieldCache::new(store, Arc::new(ManualClock::at(samples::START_MS)))
     }
 
     #[tokio::test]

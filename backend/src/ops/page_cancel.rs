@@ -117,7 +117,7 @@ impl Receivers {
 
     /// Records the newest pages that ended in earlier versions, which are missing from the thread
     /// index.
-    async fn note_unindexed(&mut self, store: &Store) -> Result<(), EngineError> {
+    async fn record_unindexed(&mut self, store: &Store) -> Result<(), EngineError> {
         let newest = self.paged.values().map(|it| it.to_bytes().into());
         let (newest, _) = store.get_readable::<Delivery>(newest.collect()).await?;
         for delivery in newest
@@ -201,7 +201,7 @@ async fn cancel_waiting(
             }
         }
         if !to.all_reached() {
-            to.note_unindexed(store).await?;
+            to.record_unindexed(store).await?;
         }
         for report in reports {
             let mut reached = to.reached.iter();

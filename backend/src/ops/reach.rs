@@ -111,7 +111,7 @@ pub async fn rules_reaching(
 ///
 /// # Errors
 /// Returns [`Error::Refused`] with the names of the users if there are any.
-pub(super) async fn refuse_used(
+pub(super) async fn ensure_unused(
     (store, references): (&Store, &References),
     (kind, name): (Kind, &Name),
     now_ms: i64,
@@ -177,7 +177,7 @@ async fn through_policy(store: &Store, name: &Name, now_ms: i64) -> Result<Vec<R
     let scheduled = on_call.values().flatten();
     let contacts = policy.contacts().chain(scheduled).cloned();
     let contacts = read::<Contact>(store, contacts, |it| &it.name).await?;
-    let mut all = Ways::default();
+    let mut all = ReachPaths::default();
     for (at, step) in policy.plan.steps.iter().enumerate() {
         let step_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
         for target in &step.targets {
@@ -212,12 +212,12 @@ async fn through_policy(store: &Store, name: &Name, now_ms: i64) -> Result<Vec<R
 
 /// Paths in order, without duplicates.
 #[derive(Default)]
-struct Ways {
+struct ReachPaths {
     ordered: Vec<Reached>,
     seen: HashSet<Reached>,
 }
 
-impl Ways {
+impl ReachPaths {
     fn add(&mut self, way: Reached) {
         if self.seen.insert(way.clone()) {
             self.ordered.push(way);

@@ -16,7 +16,7 @@ use crate::{
     ops::{
         commit::commit,
         etag,
-        fields::FieldsSeen,
+        fields::FieldCache,
         page::{Page, PageRequest},
         recent::RecentNotifications,
         revision,
@@ -233,7 +233,7 @@ pub struct Resources<T> {
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recent: RecentNotifications,
-    pub(super) fields: FieldsSeen,
+    pub(super) fields: FieldCache,
     pub(super) guard: Arc<Guard>,
     /// Locked during creation, so that no two similar-looking names are created concurrently.
     names: Arc<Mutex<NameIndex>>,
@@ -244,7 +244,7 @@ impl<T: Drafted> Resources<T> {
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             recent: RecentNotifications::new(store.clone(), Arc::clone(&clock)),
-            fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
+            fields: FieldCache::new(store.clone(), Arc::clone(&clock)),
             guard: Arc::default(),
             names: Arc::default(),
             store,

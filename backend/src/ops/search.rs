@@ -169,7 +169,7 @@ async fn count_total(
     sort: Sort,
 ) -> Result<Option<usize>, Error> {
     let mut walk = Walk::narrow(store, &request.filter, sort, None, None).await?;
-    if request.filter.is_answered_by(sort.field) {
+    if request.filter.is_covered_by_index(sort.field) {
         let count = walk.count(TOTAL_SCANNED_MAX + 1).await?;
         return Ok((count <= TOTAL_SCANNED_MAX).then_some(count));
     }

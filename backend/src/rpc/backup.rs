@@ -25,13 +25,13 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub struct Backups {
+pub struct BackupApi {
     store: Store,
     shutdown: CancellationToken,
     capacity: Arc<Semaphore>,
 }
 
-impl Backups {
+impl BackupApi {
     /// Creates the service; streams end when `shutdown` is cancelled.
     pub fn new(store: Store, shutdown: CancellationToken) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl BackupStream {
 type Steps = Pin<Box<dyn Stream<Item = Result<ReadBackupResponse, Status>> + Send>>;
 
 #[async_trait]
-impl BackupService for Backups {
+impl BackupService for BackupApi {
     type ReadBackupStream = Steps;
 
     async fn read_backup(

@@ -21,13 +21,13 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub struct Checks {
+pub struct CheckApi {
     store: Store,
     shutdown: CancellationToken,
     capacity: Arc<Semaphore>,
 }
 
-impl Checks {
+impl CheckApi {
     /// Creates the service; streams end when `shutdown` is cancelled.
     pub fn new(store: Store, shutdown: CancellationToken) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Checking {
 type Checked = Pin<Box<dyn Stream<Item = Result<CheckStoreResponse, Status>> + Send>>;
 
 #[async_trait]
-impl CheckService for Checks {
+impl CheckService for CheckApi {
     type CheckStoreStream = Checked;
 
     async fn check_store(
@@ -116,7 +116,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_one_check_runs_at_a_time() {
-        let checks = Checks::new(samples::store(), CancellationToken::new());
+        let checks = CheckApi::new(samples::store(), CancellationToken::new());
         let first = checks.check_store(request()).await.unwrap();
         let second = checks.check_store(request()).await.err().unwrap();
         assert_eq!(second.code(), Code::ResourceExhausted);
@@ -132,7 +132,7 @@ mod tests {
     #[tokio::test]
     async fn check_ends_on_shutdown() {
         let shutdown = CancellationToken::new();
-        let checks = Checks::new(samples::store(), shutdown.clone());
+        let checks = CheckApi::new(samples::store(), shutdown.clone());
         let mut reports = checks.check_store(request()).await.unwrap().into_inner();
         shutdown.cancel();
         let ended = reports.next().await.unwrap().unwrap_err();

@@ -17,12 +17,12 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub struct DeliveryCalls {
+pub struct DeliveryApi {
     deliveries: Deliveries,
     installation: Installation,
 }
 
-impl DeliveryCalls {
+impl DeliveryApi {
     /// Creates the service. Recorded deliveries are rendered for `installation`.
     pub fn new(deliveries: Deliveries, installation: Installation) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl DeliveryCalls {
 }
 
 #[async_trait]
-impl DeliveryService for DeliveryCalls {
+impl DeliveryService for DeliveryApi {
     async fn list_deliveries(
         &self,
         request: Request<v1::ListDeliveriesRequest>,

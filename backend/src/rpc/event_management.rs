@@ -23,19 +23,19 @@ const MAY_REOPEN: &str = "its sender has not closed it: its next report reopens 
                           it";
 
 #[derive(Debug)]
-pub struct EventManagement {
+pub struct EventManagementApi {
     deciding: DecisionContext,
     intake: Intake,
 }
 
-impl EventManagement {
+impl EventManagementApi {
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 }
 
 #[async_trait]
-impl EventManagementService for EventManagement {
+impl EventManagementService for EventManagementApi {
     async fn annotate(
         &self,
         request: Request<AnnotateRequest>,

@@ -25,7 +25,7 @@ use crate::{
     error::Error,
     limits::{OCCURRENCES_PER_REQUEST_MAX, ROUTES_PER_REQUEST_MAX},
     ops::{
-        delivery::Deliveries, explain, fields::FieldsSeen, find, response::responses_to_wire,
+        delivery::Deliveries, explain, fields::FieldCache, find, response::responses_to_wire,
         route, ruleset::Ruleset, search, watch::Watch,
     },
     scan,
@@ -33,22 +33,22 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub struct EventQueries {
+pub struct EventQueryApi {
     store: Store,
     clock: Arc<dyn Clock>,
     ruleset: Arc<Ruleset>,
-    fields: FieldsSeen,
+    fields: FieldCache,
     deliveries: Deliveries,
     shutdown: CancellationToken,
 }
 
-impl EventQueries {
+impl EventQueryApi {
     /// Creates the service for a store. Streams end when `shutdown` is cancelled.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,
         ruleset: Arc<Ruleset>,
-        fields: FieldsSeen,
+        fields: FieldCache,
         deliveries: Deliveries,
         shutdown: CancellationToken,
     ) -> Self {
@@ -121,7 +121,7 @@ impl EventQueries {
 type Watched = Pin<Box<dyn Stream<Item = Result<WatchEventsResponse, Status>> + Send>>;
 
 #[async_trait]
-impl EventQueryService for EventQueries {
+impl EventQueryService for EventQueryApi {
     async fn get_event(
         &self,
         request: Request<GetEventRequest>,

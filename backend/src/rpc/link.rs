@@ -10,7 +10,7 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, convert::time::timestamp, event_query::EventQueries, group::GroupApi};
+use super::{access, convert::time::timestamp, event_query::EventQueryApi, group::GroupApi};
 use crate::{
     domain::{GroupId, Name, OccurrenceId},
     error::Error,
@@ -33,7 +33,7 @@ const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
 pub struct LinkApi {
     audit: Arc<AuditLog>,
     links: SignedLinks,
-    events: EventQueries,
+    events: EventQueryApi,
     groups: GroupApi,
     responses: Responses,
     schedules: Schedules,
@@ -47,7 +47,7 @@ impl LinkApi {
     )]
     pub fn new(
         links: SignedLinks,
-        events: EventQueries,
+        events: EventQueryApi,
         groups: GroupApi,
         responses: Responses,
         schedules: Schedules,

@@ -19,7 +19,7 @@ use crate::{
 const SPAN_DEFAULT: Duration = Duration::from_secs(3600);
 
 #[derive(Debug)]
-pub struct Overviews {
+pub struct OverviewApi {
     store: Store,
     clock: Arc<dyn Clock>,
     ruleset: Arc<Ruleset>,
@@ -27,7 +27,7 @@ pub struct Overviews {
     data_dir: PathBuf,
 }
 
-impl Overviews {
+impl OverviewApi {
     /// Creates the service for a store, with the current time as its start.
     pub fn new(
         store: Store,
@@ -47,7 +47,7 @@ impl Overviews {
 }
 
 #[async_trait]
-impl OverviewService for Overviews {
+impl OverviewService for OverviewApi {
     async fn get_overview(
         &self,
         _request: Request<GetOverviewRequest>,

@@ -43,8 +43,8 @@ use super::{
     client::ClientApi,
     data_receiver::DataReceiver,
     destination::DestinationApi,
-    event_management::EventManagement,
-    event_query::EventQueries,
+    event_management::EventManagementApi,
+    event_query::EventQueryApi,
     rule::RuleApi,
     trigger::TriggerApi,
 };
@@ -61,7 +61,7 @@ use crate::{
         decision_context::DecisionContext,
         delivery::Deliveries,
         destination::{Destinations, Tester},
-        fields::FieldsSeen,
+        fields::FieldCache,
         intake::Intake,
         notify_open::NotifyOpen,
         rule::{Installation, Rules},
@@ -247,11 +247,11 @@ fn routes(
     };
     let opens = NotifyOpen::new(deciding.clone(), intake.clone());
     let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);
-    let events = EventQueries::new(
+    let events = EventQueryApi::new(
         store(),
         clock(),
         Arc::clone(&ruleset),
-        FieldsSeen::new(store(), clock()),
+        FieldCache::new(store(), clock()),
         Deliveries::new(store(), clock()),
         CancellationToken::new(),
     );
@@ -272,7 +272,7 @@ fn routes(
         Arc::clone(keys),
     )))
     .add_service(EventQueryServiceServer::new(events))
-    .add_service(EventManagementServiceServer::new(EventManagement::new(
+    .add_service(EventManagementServiceServer::new(EventManagementApi::new(
         deciding.clone(),
         intake.clone(),
     )))

@@ -71,7 +71,7 @@ use crate::{
         delivery::{Deliveries, Holds},
         destination::{Destinations, FailingWatch, Tester},
         escalation_policy::{EscalationPolicies, PolicyPreview},
-        fields::FieldsSeen,
+        fields::FieldCache,
         heartbeat::{
             BeatFlush, Expectations, HeartbeatKeys, HeartbeatPreviews, HeartbeatWatch, Heartbeats,
         },
@@ -101,19 +101,19 @@ use crate::{
     rpc::{
         access::{Guard, Refusals, SignedInUsers, refusal_words},
         audit_log::AuditApi,
-        backup::Backups,
+        backup::BackupApi,
         calendar::CalendarApi,
-        check::Checks,
+        check::CheckApi,
         client::ClientApi,
         code,
         config::ConfigApi,
         contact::ContactApi,
         data_receiver::{DataReceiver, dialect_words},
-        delivery::DeliveryCalls,
+        delivery::DeliveryApi,
         destination::DestinationApi,
         escalation_policy::EscalationPolicyApi,
-        event_management::EventManagement,
-        event_query::EventQueries,
+        event_management::EventManagementApi,
+        event_query::EventQueryApi,
         group::GroupApi,
         heartbeat::HeartbeatApi,
         inhibition::InhibitionApi,
@@ -122,7 +122,7 @@ use crate::{
         link::LinkApi,
         logs::LogsServer,
         methods,
-        overview::Overviews,
+        overview::OverviewApi,
         pending::PendingApi,
         response::ResponseApi,
         rule::RuleApi,
@@ -192,7 +192,7 @@ async fn assemble_over(
 ) -> Result<Assembled, StartError> {
     let engine = Arc::clone(store.engine());
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
-    modules.store.metrics().begin(&known_labels());
+    modules.store.metrics().create_series(&known_labels());
     if let Some(losses) = &config.losses {
         modules.store.metrics().store_lost(losses.count);
     }
@@ -481,13 +481,13 @@ impl Modules {
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
-        let fields = FieldsSeen::new(store(), clock());
+        let fields = FieldCache::new(store(), clock());
         let deliveries = Deliveries::new(store(), clock())
             .with_holds(self.holds.clone())
             .with_fields(fields.clone());
         let events = || {
             let (fields, deliveries) = (fields.clone(), deliveries.clone());
-            EventQueries::new(
+            EventQueryApi::new(
                 store(),
                 clock(),
                 ruleset(),
@@ -520,9 +520,9 @@ impl Modules {
         ));
         serve! {
             AuditServiceServer: AuditApi::new(Arc::clone(&self.audit)),
-            BackupServiceServer: Backups::new(store(), streams.clone()),
+            BackupServiceServer: BackupApi::new(store(), streams.clone()),
             CalendarServiceServer: CalendarApi::new(Calendars::new(store(), clock())),
-            CheckServiceServer: Checks::new(store(), streams.clone()),
+            CheckServiceServer: CheckApi::new(store(), streams.clone()),
             ContactServiceServer: ContactApi::new(
                 Contacts::new(store(), clock()),
                 Arc::clone(&tester),
@@ -547,9 +547,9 @@ impl Modules {
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             ConfigServiceServer: ConfigApi::new(self.configuration(), impacts),
             InsightServiceServer: InsightApi::new(NoiseReports::new(store(), clock())),
-            DeliveryServiceServer: DeliveryCalls::new(deliveries.clone(), installation),
+            DeliveryServiceServer: DeliveryApi::new(deliveries.clone(), installation),
             EventQueryServiceServer: events(),
-            EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
+            EventManagementServiceServer: EventManagementApi::new(self.deciding.clone(), self.intake.clone()),
             SettingsServiceServer: SettingsApi::new(InstallationSettings::new(store(), clock()), store()),
             SignInServiceServer: SignInApi::new(
                 self.users.as_ref().map(|it| Arc::clone(it.sign_ins())),
@@ -585,7 +585,7 @@ impl Modules {
                 Contacts::new(store(), clock()),
                 Arc::clone(&self.audit),
             ),
-            OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
+            OverviewServiceServer: OverviewApi::new(store(), clock(), ruleset(), config.data_dir.clone()),
             ViewServiceServer: ViewApi::new(SavedViews::new(store(), clock())),
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Disables core files, which would contain keys and secrets.
-pub(super) fn write_no_core_files() {
+pub(super) fn disable_core_files() {
     let none = Rlimit {
         current: Some(0),
         maximum: Some(0),

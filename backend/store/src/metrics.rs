@@ -233,7 +233,7 @@ impl Metrics {
     ///
     /// For calls, only the series of successful calls and of failures of the service are created:
     /// all methods with all codes would dominate the page.
-    pub fn begin(&self, known: &LabelValues) {
+    pub fn create_series(&self, known: &LabelValues) {
         const ERRORS: [&str; 5] = [
             "ok",
             "internal",

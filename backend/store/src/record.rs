@@ -28,7 +28,7 @@ pub use self::kinds::{
 };
 use self::kinds::{shift_of, with_shift};
 pub use self::shift::ClockFact;
-pub(super) use self::shift::is_of_clock;
+pub(super) use self::shift::is_clock_fact;
 pub use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{

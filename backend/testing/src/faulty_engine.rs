@@ -26,7 +26,7 @@ pub struct FaultyEngine<E> {
 
 /// The outcome of a write.
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+enum InjectedOutcome {
     Done,
     Refused,
     Unknown { is_done: bool },
@@ -76,13 +76,13 @@ impl<E: Engine> FaultyEngine<E> {
         }
     }
 
-    fn fate(&self) -> Fate {
+    fn next_outcome(&self) -> InjectedOutcome {
         let faults = self.failure_rate();
         self.draw(|random| match random.random_range(0..3) {
-            _ if !random.random_bool(faults) => Fate::Done,
-            0 => Fate::Refused,
-            1 => Fate::Unknown { is_done: false },
-            _ => Fate::Unknown { is_done: true },
+            _ if !random.random_bool(faults) => InjectedOutcome::Done,
+            0 => InjectedOutcome::Refused,
+            1 => InjectedOutcome::Unknown { is_done: false },
+            _ => InjectedOutcome::Unknown { is_done: true },
         })
     }
 
@@ -104,10 +104,10 @@ fn injected_error() -> EngineError {
 impl<E: Engine> Engine for FaultyEngine<E> {
     async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
         self.delay().await;
-        let answer = match self.fate() {
-            Fate::Done => self.engine.apply(lane, set).await,
-            Fate::Refused => Err(injected_error()),
-            Fate::Unknown { is_done } => {
+        let answer = match self.next_outcome() {
+            InjectedOutcome::Done => self.engine.apply(lane, set).await,
+            InjectedOutcome::Refused => Err(injected_error()),
+            InjectedOutcome::Unknown { is_done } => {
                 if is_done {
                     // The write notifies no one, not even in a dry run.
                     drop(self.engine.apply(lane, set).await);

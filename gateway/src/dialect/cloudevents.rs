@@ -305,7 +305,7 @@ impl<'a> CloudEvent<'a> {
         let otel = || {
             let number = of("severitynumber")?;
             let number = number.as_i64().or_else(|| number.as_str()?.parse().ok())?;
-            Severity::of_otel_number(number)
+            Severity::from_otel_number(number)
         };
         of("severity")
             .and_then(parse_severity)

@@ -40,7 +40,7 @@ impl Severity {
             .find(|it| cloud::Severity::from(*it) == known)
     }
 
-    pub(super) fn of_otel_number(number: i64) -> Option<Self> {
+    pub(super) fn from_otel_number(number: i64) -> Option<Self> {
         Some(match number {
             1..=8 => Self::Debug,
             9..=12 => Self::Info,

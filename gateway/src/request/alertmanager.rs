@@ -55,7 +55,7 @@ impl Handler {
         permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let (head, stream) = request.into_parts();
-        let answering = self.answer_alertmanager(at, captures, head, stream, exchange, permit);
+        let answering = self.respond_to_alertmanager(at, captures, head, stream, exchange, permit);
         let answered = tokio::time::timeout_at(exchange.deadline, answering).await;
         match answered.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
             Ok((Value::Null, _)) => Reply::bare(http::StatusCode::OK, HeaderMap::new()),
@@ -81,7 +81,7 @@ impl Handler {
         clippy::too_many_arguments,
         reason = "what a request has been found to be"
     )]
-    async fn answer_alertmanager(
+    async fn respond_to_alertmanager(
         &self,
         at: usize,
         captures: &[&str],

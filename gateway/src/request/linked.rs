@@ -257,7 +257,7 @@ impl Handler {
         session: Option<String>,
         exchange: Exchange<'_>,
     ) -> Result<Form, Problem> {
-        let is_own = session::is_of_this_page(request.headers());
+        let is_own = session::is_same_origin(request.headers());
         let mut memory = body::Memory::new(&self.strange_memory, Owner::anonymous(exchange.peer));
         let body = request.into_body();
         let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);

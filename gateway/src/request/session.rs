@@ -8,7 +8,7 @@ pub(super) fn token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
 
 /// Whether the browser reports a request from the same origin. All browsers do so over TLS and on
 /// this machine. The `Origin` header is not sent, because URLs can be credentials.
-pub(super) fn is_of_this_page(headers: &HeaderMap) -> bool {
+pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
     headers
         .get("sec-fetch-site")
         .is_some_and(|site| site == "same-origin")

@@ -19,7 +19,7 @@ use tonic::Code;
 use super::{
     Exchange, Handler, Owner, Reply, headers,
     linked::{LinkedPage, error_page, pairs},
-    session::{Cookie, is_of_this_page},
+    session::{Cookie, is_same_origin},
 };
 use crate::{limits, linked::Entry, problem::Problem};
 
@@ -223,7 +223,7 @@ fn parameter(query: &str, name: &str) -> String {
 
 /// Signs out; only from a page of the same origin.
 fn sign_out(page: &str, headers: &HeaderMap) -> Reply {
-    let left = if is_of_this_page(headers) {
+    let left = if is_same_origin(headers) {
         redirect("/", [Cookie::Session.set_cookie(page, "", 0)])
     } else {
         let why = "the form was sent from another page";

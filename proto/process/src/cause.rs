@@ -37,11 +37,11 @@ fn inner_source<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error +
 
 /// Whether a server presented a CA certificate as its end-entity certificate.
 pub fn is_authority_as_server(wrong: &CertificateError) -> bool {
-    is_of_webpki(wrong, "CaUsedAsEndEntity")
+    is_webpki_error(wrong, "CaUsedAsEndEntity")
 }
 
 /// Whether the error is this variant of `webpki`, which rustls passes on as text only.
-fn is_of_webpki(wrong: &CertificateError, name: &str) -> bool {
+fn is_webpki_error(wrong: &CertificateError, name: &str) -> bool {
     matches!(wrong, CertificateError::Other(OtherError(error)) if error.to_string() == name)
 }
 
@@ -122,7 +122,7 @@ fn explain_certificate(wrong: &CertificateError, authorities: &str) -> String {
             "the server uses a CA certificate as its server certificate; add that certificate \
              to `{authorities}`, or create one with `-addext basicConstraints=CA:FALSE`"
         ),
-        wrong if is_of_webpki(wrong, "UnsupportedCertVersion") => {
+        wrong if is_webpki_error(wrong, "UnsupportedCertVersion") => {
             "the server's certificate has X.509 version 1, which has no host names; recreate it \
              with one, such as with `openssl req -x509 -addext subjectAltName=DNS:HOST`"
                 .into()

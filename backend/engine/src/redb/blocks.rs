@@ -241,7 +241,7 @@ impl Blocks {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if is_whole(offset, out.len()) {
+        if is_block_aligned(offset, out.len()) {
             self.file.read(offset, out)?;
             return self.verify(offset, out);
         }
@@ -275,7 +275,7 @@ impl Blocks {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.is_unsynced.store(true, Ordering::Release);
-        if is_whole(offset, data.len()) {
+        if is_block_aligned(offset, data.len()) {
             self.file.write(offset, data)?;
             return self.set_sums(offset, data);
         }
@@ -306,7 +306,7 @@ impl Blocks {
     }
 }
 
-fn is_whole(offset: u64, length: usize) -> bool {
+fn is_block_aligned(offset: u64, length: usize) -> bool {
     offset.is_multiple_of(BLOCK_BYTES as u64) && length.is_multiple_of(BLOCK_BYTES)
 }
 

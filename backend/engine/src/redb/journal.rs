@@ -46,7 +46,7 @@ impl Journal {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Note {
+pub(super) struct JournalSums {
     /// The newest checksum of each block, in journal order.
     pub(super) sums: Vec<Sum>,
     /// The last two checksums of the first block, which is recorded before it is written.
@@ -69,8 +69,8 @@ pub(super) fn encode(sums: &[Sum]) -> Vec<u8> {
 }
 
 /// Reads the entries up to the first incomplete one, which was being written during the crash.
-pub(super) fn read(mut journal: &[u8]) -> Note {
-    let mut noted = Note::default();
+pub(super) fn read(mut journal: &[u8]) -> JournalSums {
+    let mut noted = JournalSums::default();
     while let Some((sums, rest)) = read_note(journal) {
         for (block, sum) in sums {
             if block == 0 {
@@ -100,7 +100,7 @@ fn read_note(journal: &[u8]) -> Option<(Vec<Sum>, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Note, encode, read};
+    use super::{JournalSums, encode, read};
 
     #[test]
     fn journal_is_read_up_to_first_incomplete_note() {
@@ -110,18 +110,18 @@ mod tests {
             encode(&[(0, 9), (3, 2)]),
         ];
         let journal = notes.concat();
-        let whole = Note {
+        let whole = JournalSums {
             sums: vec![(0, 7), (3, 1), (0, 8), (0, 9), (3, 2)],
             first: vec![8, 9],
         };
         assert_eq!(read(&journal), whole);
-        let cut = Note {
+        let cut = JournalSums {
             sums: vec![(0, 7), (3, 1), (0, 8)],
             first: vec![7, 8],
         };
         for end in notes[0].len() + notes[1].len()..journal.len() {
             assert_eq!(read(&journal[..end]), cut);
         }
-        assert_eq!(read(b""), Note::default());
+        assert_eq!(read(b""), JournalSums::default());
     }
 }

@@ -169,7 +169,7 @@ impl Mover {
         put(&mut rows, memory.walk(&end, END, Direction::Ascending))?;
         let gone = entries().filter(|(_, slot)| slot.is_none());
         for (key, _) in gone {
-            if tree.may_have_old(Some(filter::event_of(key))) {
+            if tree.may_have_legacy_entries(Some(filter::event_of(key))) {
                 rows.remove(key)?;
             }
         }

@@ -149,7 +149,7 @@ impl Rows for View<'_> {
                     return cell.map(take).transpose();
                 }
             }
-            if !tree.may_have_old(Some(event)) {
+            if !tree.may_have_legacy_entries(Some(event)) {
                 return Ok(None);
             }
         } else if tree.lacks(key) {
@@ -182,7 +182,7 @@ impl Rows for View<'_> {
                     merge.table(entries, range)?;
                 }
             }
-            is_in_rows = tree.may_have_old(event);
+            is_in_rows = tree.may_have_legacy_entries(event);
         }
         if is_in_rows && merge.is_empty() {
             return Plain(&tree.rows).walk(start, end, direction, visit);

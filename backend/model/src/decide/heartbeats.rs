@@ -145,7 +145,7 @@ impl LoadedHeartbeat {
         }
     }
 
-    pub fn is_of_events(&self) -> bool {
+    pub fn uses_events(&self) -> bool {
         self.query.is_some()
     }
 

@@ -77,14 +77,14 @@ impl LoadedInhibition {
 
     /// Returns, for each source field, whether the occurrence has it; `None` if `source` does not
     /// match.
-    pub fn has_of_source(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
+    pub fn source_fields_present(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
         let is_source = self.source.matches(occurrence);
         is_source.then(|| present_fields(&self.source_fields, occurrence))
     }
 
     /// Returns, for each target field, whether the occurrence has it; `None` if `target` does not
     /// match.
-    pub fn has_of_target(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
+    pub fn target_fields_present(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
         let is_target = self.target.matches(occurrence);
         is_target.then(|| present_fields(&self.target_fields, occurrence))
     }
@@ -210,7 +210,7 @@ impl Inhibitions {
     ) -> Vec<HeldBy> {
         let mut held = self.existing_holds(target, is_marked);
         let direct = self.causes_of(target, causes, now_ms).found;
-        if direct.is_empty() || !self.is_somebody_free(target, causes, now_ms) {
+        if direct.is_empty() || !self.has_free_cause(target, causes, now_ms) {
             return held;
         }
         for (loaded, cause) in direct {
@@ -307,7 +307,7 @@ impl Inhibitions {
 
     /// Whether the causes above an occurrence lead to another occurrence that is not held. If there
     /// are too many causes to follow, whether one of the direct causes opened earlier.
-    fn is_somebody_free(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
+    fn has_free_cause(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
         let mut above: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
         let mut opened: BTreeMap<RecordId, (i64, RecordId)> = BTreeMap::new();
         let mut next = VecDeque::from([(Arc::new(target.clone()), 0)]);

@@ -90,7 +90,7 @@ impl Response {
     pub fn acknowledge(&mut self, severity: Severity) {
         self.rest(ResponseState::Acknowledged);
         self.is_unanswered = false;
-        self.note_severity(severity);
+        self.record_severity(severity);
     }
 
     /// Clears all later steps and methods, and sets the state.
@@ -179,7 +179,7 @@ pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance
     while response.next_ms.is_some_and(|it| it <= context.now_ms) {
         let at = usize::try_from(response.step).unwrap_or(usize::MAX);
         if at < response.plan.steps.len() {
-            if !response.take_step(at, context, pages) {
+            if !response.run_step(at, context, pages) {
                 done.empty.push((response.round, response.step));
             }
         } else if response.rounds_left > 0 {
@@ -273,14 +273,9 @@ impl Response {
 
     /// Runs a step. Receivers that were already notified in this round are skipped, and a step
     /// without receivers makes the next one due. Returns whether there was a receiver.
-    fn take_step(
-        &mut self,
-        at: usize,
-        context: &AdvanceContext<'_>,
-        pages: &mut Vec<Page>,
-    ) -> bool {
+    fn run_step(&mut self, at: usize, context: &AdvanceContext<'_>, pages: &mut Vec<Page>) -> bool {
         let step = self.plan.steps[at].clone();
-        self.note_severity(context.severity);
+        self.record_severity(context.severity);
         let before = pages.len();
         self.step = self.step.saturating_add(1);
         let (round, number) = (self.round, self.step);

@@ -119,7 +119,7 @@ impl HeldNotifications {
                 self.after.push(pending);
                 continue;
             } else {
-                why_skipped(&pending, occurrence, step, snapshot)
+                skip_outcome(&pending, occurrence, step, snapshot)
             };
             self.note(pending.rule, what, pending.held_by);
         }
@@ -144,7 +144,7 @@ fn is_decided_by(pending: &Pending, step: &Step<'_>) -> bool {
     step.kind != StepKind::Open || matches.any(|it| it.rule.id == pending.rule)
 }
 
-fn why_skipped(
+fn skip_outcome(
     pending: &Pending,
     occurrence: &Occurrence,
     step: &Step<'_>,

@@ -181,7 +181,7 @@ impl Reports {
 
     /// Whether a report of an end is about an earlier condition, which ended before this one began
     /// by the clock of its reporter.
-    pub fn is_of_earlier(&self, report: Report) -> bool {
+    pub fn is_about_earlier_condition(&self, report: Report) -> bool {
         // A condition cannot end before it began.
         let Some(end_ms) = report.end_ms.max(report.began_ms) else {
             return false;

@@ -140,7 +140,7 @@ impl PagedContact {
 
     /// Whether both are pages to the same contact by the same method. A method without an identity,
     /// which an earlier version stored, is equal to any other.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same_page(&self, other: &Self) -> bool {
         let is_unknown = self.method.is_empty() || other.method.is_empty();
         self.name == other.name && (is_unknown || self.method == other.method)
     }
@@ -157,7 +157,7 @@ impl Response {
         let mut known = self.paged.iter();
         known.position(|it| {
             let is_same = match (&it.contact, contact) {
-                (Some(it), Some(contact)) => it.is_same(contact),
+                (Some(it), Some(contact)) => it.is_same_page(contact),
                 (it, contact) => it.is_none() && contact.is_none(),
             };
             is_same && it.destination.0 == destination
@@ -170,7 +170,7 @@ impl Response {
     }
 
     /// Records a severity for which a step runs or that is acknowledged.
-    pub fn note_severity(&mut self, severity: Severity) {
+    pub fn record_severity(&mut self, severity: Severity) {
         self.most_severe = self.most_severe.max(Some(severity));
     }
 

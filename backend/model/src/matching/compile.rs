@@ -371,7 +371,7 @@ impl Compiler {
                 .case_insensitive(true)
                 .size_limit(bytes)
                 .dfa_size_limit(bytes.saturating_mul(PATTERN_CACHE).min(CACHE_BYTES_MAX));
-            match effort::run_apart(|| builder.build()) {
+            match effort::run_offloaded(|| builder.build()) {
                 Ok(built) => {
                     self.pattern_bytes += bytes;
                     return Some(built);

@@ -103,7 +103,7 @@ impl<'a, 'b> Renderer<'a, 'b> {
         inverted: bool,
         parts: &[Part],
     ) -> Result<(), RenderError> {
-        let value = self.find(name)?.filter(|value| is_something(value));
+        let value = self.find(name)?.filter(|value| is_truthy(value));
         match (value, inverted) {
             (None, true) => self.render_parts(parts),
             (None, false) | (Some(_), true) => Ok(()),
@@ -191,7 +191,7 @@ fn look_up<'a>(
     Ok(is_known.then_some(None))
 }
 
-fn is_something(value: &Value) -> bool {
+fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(flag) => *flag,

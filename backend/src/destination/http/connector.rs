@@ -13,7 +13,7 @@ use tower::Service;
 use super::{line::Line, route::Route, tunnel};
 use crate::destination::{
     dial::{DialError, Dialer},
-    times::Dialed,
+    times::DialTimes,
 };
 
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl Service<Uri> for GuardedConnector {
                 Some(through) => {
                     let begun = Instant::now();
                     let stream = tunnel::connect(&dialer, through, host, port).await?;
-                    let dialed = Dialed {
+                    let dialed = DialTimes {
                         resolve: None,
                         connect: begun.elapsed(),
                     };

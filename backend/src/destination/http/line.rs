@@ -18,7 +18,7 @@ use hyper_util::{
 };
 use tokio::net::TcpStream;
 
-use crate::destination::times::Dialed;
+use crate::destination::times::DialTimes;
 
 /// Whether a connection has received a response. Clones share the state.
 #[derive(Debug, Clone, Default)]
@@ -42,13 +42,13 @@ pub(super) struct Peer(pub(super) SocketAddr);
 pub(super) struct Line {
     stream: TokioIo<TcpStream>,
     answered: Answered,
-    dialed: Dialed,
+    dialed: DialTimes,
     /// Whether it leads to a proxy that forwards requests.
     is_forwarded: bool,
 }
 
 impl Line {
-    pub(super) fn new(stream: TcpStream, dialed: Dialed, is_forwarded: bool) -> Self {
+    pub(super) fn new(stream: TcpStream, dialed: DialTimes, is_forwarded: bool) -> Self {
         Self {
             stream: TokioIo::new(stream),
             answered: Answered::default(),

@@ -103,7 +103,7 @@ impl Origins {
         (now, connections)
     }
 
-    pub(super) fn note_address(&self, origin: &str, number: u64, address: SocketAddr) {
+    pub(super) fn record_address(&self, origin: &str, number: u64, address: SocketAddr) {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pool.by_origin.get_mut(origin);
         if let Some(known) = known.filter(|known| known.number == number) {

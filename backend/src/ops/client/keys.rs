@@ -225,7 +225,7 @@ impl Keys {
             let why = "the key has expired; request a new one";
             return Err(Error::Unauthenticated(why.into()));
         }
-        self.note_use(known, from);
+        self.record_use(known, from);
         Ok(Some(known.caller()))
     }
 
@@ -382,7 +382,7 @@ impl Keys {
         Ok(())
     }
 
-    fn note_use(&self, known: &CachedKey, from: Option<IpAddr>) {
+    fn record_use(&self, known: &CachedKey, from: Option<IpAddr>) {
         let now_ms = self.clock.now_ms();
         let minute_ms = now_ms - now_ms.rem_euclid(MINUTE_MS);
         // The address is updated at most once a minute.

@@ -47,7 +47,7 @@ const STATES: [(&str, DeliveryState); 9] = [
 pub struct Condition {
     text: String,
     root: Node,
-    pub(super) narrow: Narrow,
+    pub(super) narrow: IndexConditions,
     pub(super) names_states: bool,
 }
 
@@ -62,7 +62,7 @@ impl Eq for Condition {}
 
 /// The necessary parts of a condition that an index or the delivery ids can evaluate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Narrow {
+pub(super) struct IndexConditions {
     pub(super) states: Vec<u8>,
     pub(super) rule_names: Vec<String>,
     pub(super) destination_names: Vec<String>,
@@ -122,7 +122,7 @@ impl Condition {
     }
 
     /// Returns whether the condition matches a delivery. Decision times are checked through
-    /// [`Narrow`] instead.
+    /// [`IndexConditions`] instead.
     pub(super) fn holds(&self, delivery: &Delivery) -> bool {
         let events: Vec<_> = events(delivery).map(Subject::new).collect();
         self.root.holds(&document(delivery), &events)
@@ -185,7 +185,7 @@ fn document(delivery: &Delivery) -> Document {
 
 #[derive(Default)]
 struct Reader {
-    narrow: Narrow,
+    narrow: IndexConditions,
     comparisons: usize,
     names_states: bool,
     violations: Vec<(String, String)>,
@@ -209,9 +209,9 @@ impl Reader {
         }
     }
 
-    /// Compiles a part that must match; `None` if it is fully covered by [`Narrow`].
+    /// Compiles a part that must match; `None` if it is fully covered by [`IndexConditions`].
     fn compile_needed(&mut self, clause: &Clause, path: &str) -> Option<Node> {
-        if self.is_of_time(clause, path) {
+        if self.consume_time_clause(clause, path) {
             return None;
         }
         let narrow = &mut self.narrow;
@@ -235,7 +235,7 @@ impl Reader {
 
     /// Consumes `since` and `until`, which refer to the decision time; returns whether the clause
     /// is one of them.
-    fn is_of_time(&mut self, clause: &Clause, path: &str) -> bool {
+    fn consume_time_clause(&mut self, clause: &Clause, path: &str) -> bool {
         let is_since = matches!(clause, Clause::GreaterAndEquals(field, _) if field == "lastSeen");
         let is_until = matches!(clause, Clause::Less(field, _) if field == "startTime");
         let (since_ms, until_ms) = time_bounds(clause);

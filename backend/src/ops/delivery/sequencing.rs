@@ -53,7 +53,7 @@ pub(crate) async fn predecessors(
     if is_first(delivery) {
         return Ok(Predecessors::default());
     }
-    let earlier = last_unended(store, delivery).await?;
+    let earlier = last_unfinished(store, delivery).await?;
     let digests = unfinished_digests(store, delivery).await?;
     if let Some(last) = digests.first() {
         let is_only = earlier.is_none() && digests.iter().all(|it| it.value.id == last.value.id);
@@ -79,7 +79,7 @@ pub(crate) async fn predecessors(
 
 /// Returns the last delivery of the thread that must end before this one begins. Opening and repeat
 /// messages only wait for an earlier closing message, since earlier openings have the same content.
-async fn last_unended(
+async fn last_unfinished(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<Stored<Delivery>>, EngineError> {

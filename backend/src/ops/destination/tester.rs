@@ -296,7 +296,7 @@ impl TestRunner {
         let destination = self.destination(test.target, now_ms).await?;
         let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
         if destination::keeps_state(&destination.kind) {
-            set_apart(&mut occurrence, id);
+            isolate_test_occurrence(&mut occurrence, id);
         }
         let mut content = sample::content(occurrence, destination.kind.clone(), test.message);
         content.template_language = destination.language;
@@ -479,7 +479,7 @@ impl TestRunner {
 
 /// Gives the occurrence of a test an identity of its own, so that closing it at the receiver does
 /// not close what a real event opened there.
-fn set_apart(occurrence: &mut Occurrence, test: RecordId) {
+fn isolate_test_occurrence(occurrence: &mut Occurrence, test: RecordId) {
     let dimensions = &mut occurrence.dimensions;
     dimensions.insert(TEST_DIMENSION.into(), test.to_string());
     occurrence.event = EventId::derive(&occurrence.name, dimensions);

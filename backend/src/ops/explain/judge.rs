@@ -91,7 +91,7 @@ impl Judge<'_> {
 
     /// Returns whether the rule was in force at a decision and a matching trigger was held, which
     /// makes the decision worth explaining.
-    pub(super) fn was_held_back(&mut self, subject: &Subject<'_>, at: usize) -> bool {
+    pub(super) fn was_held(&mut self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
         let DefinitionAt::InForce(rule, _) = self.definitions.rule(subject.name, subject.id, point)
         else {

@@ -32,7 +32,7 @@ use crate::{
 
 /// Returns the group response that another member should carry instead. A held response is retried
 /// whenever its carrier is evaluated, because another member may no longer be held.
-fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
+fn response_to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
     let mut responses = carrier
         .notified
         .iter()
@@ -47,12 +47,12 @@ fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
 
 /// Returns whether an occurrence carries a group response that another member should carry instead.
 pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
-    to_move(carrier, now_ms).is_some()
+    response_to_move(carrier, now_ms).is_some()
 }
 
 /// Moves the group responses that these occurrences should no longer carry to other members.
 /// Returns whether any response was moved.
-pub async fn move_on(
+pub async fn move_carried_responses(
     (deciding, intake): (&DecisionContext, &Intake),
     carrier: &Occurrence,
 ) -> Result<bool, Error> {
@@ -85,7 +85,7 @@ async fn move_response(
     let Some(carrier) = store.get::<Occurrence>(key.to_vec()).await? else {
         return Ok((changes, (RecordedReports::default(), false)));
     };
-    let Some((id, response)) = to_move(&carrier.value, now_ms) else {
+    let Some((id, response)) = response_to_move(&carrier.value, now_ms) else {
         return Ok((changes, (RecordedReports::default(), false)));
     };
     let mut response = response.clone();

@@ -123,7 +123,7 @@ impl HeartbeatPreviews {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let loaded = LoadedHeartbeat::new(heartbeat, snapshot.calendars());
         let loaded = loaded.ok_or_else(|| Error::invalid("heartbeat", "cannot be evaluated"))?;
-        if !loaded.is_of_events() {
+        if !loaded.uses_events() {
             let warning =
                 "no event is a beat of this heartbeat; without `filter`, only calls count";
             warnings.push(warning.to_owned());

@@ -152,7 +152,7 @@ impl HeartbeatWatch {
                 .saturating_add(millis(since.min(SERVICE_TIME_INTERVAL)));
         }
         if !accepts || since > SERVICE_TIME_INTERVAL {
-            time.note_outage(millis(since));
+            time.record_outage(millis(since));
         }
         time.steps
             .detect(clock.now_ms(), millis(since), time.now_ms);

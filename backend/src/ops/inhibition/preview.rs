@@ -227,8 +227,8 @@ struct MissingFields {
 impl MissingFields {
     fn record(&mut self, loaded: &LoadedInhibition, occurrence: &Occurrence) {
         for (known, has) in [
-            (&mut self.source, loaded.has_of_source(occurrence)),
-            (&mut self.target, loaded.has_of_target(occurrence)),
+            (&mut self.source, loaded.source_fields_present(occurrence)),
+            (&mut self.target, loaded.target_fields_present(occurrence)),
         ] {
             let Some(has) = has else { continue };
             let before = known.get_or_insert_with(|| vec![false; has.len()]);

@@ -202,7 +202,7 @@ impl PendingReview {
             self.open(&batch, Scan::Effects).await?;
         }
         for inhibition in unseen {
-            self.note_counted(inhibition).await?;
+            self.record_counted(inhibition).await?;
         }
         for silence in new {
             let revision = silence.revision;
@@ -343,7 +343,7 @@ impl PendingReview {
         Batch::new(&self.deciding, &self.intake)
     }
 
-    async fn note_counted(&self, inhibition: &Inhibition) -> Result<(), Error> {
+    async fn record_counted(&self, inhibition: &Inhibition) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
             let mut changes = store.changes();

@@ -27,7 +27,7 @@ pub struct Bucket {
 
 pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
     let mut total = 0;
-    if filter.is_answered_by(SortField::LastSeen) && filter.start_ms.is_none() {
+    if filter.is_covered_by_index(SortField::LastSeen) && filter.start_ms.is_none() {
         for status in filter.statuses() {
             for severity in filter.severities() {
                 let range = Range::with_prefix(&[status as u8, severity as u8]);

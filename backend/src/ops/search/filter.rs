@@ -50,7 +50,7 @@ impl Filter {
     }
 
     /// Returns whether the index for a sort field yields exactly the matching occurrences.
-    pub(super) fn is_answered_by(&self, sort: SortField) -> bool {
+    pub(super) fn is_covered_by_index(&self, sort: SortField) -> bool {
         self.query.is_none()
             && match sort {
                 SortField::LastSeen => self.end_ms.is_none(),

@@ -56,7 +56,7 @@ impl ClockFact {
     }
 }
 
-pub(crate) fn is_of_clock(key: &[u8]) -> bool {
+pub(crate) fn is_clock_fact(key: &[u8]) -> bool {
     key == KEY
 }
 

@@ -13,7 +13,7 @@ use crate::{
     engine::{Action, Change, EngineError, Expect, Kind, Lane},
     open::is_of_keys,
     record::{
-        Changes, ProofLevel, Record, Store, counters, is_of_clock, upgrade_proof, with_record,
+        Changes, ProofLevel, Record, Store, counters, is_clock_fact, upgrade_proof, with_record,
     },
     verify::Findings,
 };
@@ -137,7 +137,7 @@ impl Filler<'_> {
         value: &[u8],
     ) -> Result<(), EngineError> {
         match record.kind {
-            Kind::Meta if is_of_keys(&record.key) || is_of_clock(&record.key) => {
+            Kind::Meta if is_of_keys(&record.key) || is_clock_fact(&record.key) => {
                 return self.write_plain(record, value).await;
             }
             Kind::Counter if counters::is_independent(&record.key) => {

@@ -34,11 +34,11 @@ impl Time {
             let counted_ms = down_ms.min(millis(SERVICE_TIME_INTERVAL));
             time.now_ms = now_ms.saturating_add(counted_ms);
         }
-        time.note_outage(down_ms);
+        time.record_outage(down_ms);
         time
     }
 
-    pub(super) fn note_outage(&mut self, down_ms: i64) {
+    pub(super) fn record_outage(&mut self, down_ms: i64) {
         match self.outages.last_mut() {
             Some(last) if last.service_ms == self.now_ms => {
                 last.down_ms = last.down_ms.saturating_add(down_ms);

@@ -212,7 +212,7 @@ impl<'a> Batch<'a> {
     async fn move_responses(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let (mut moved, mut result) = (BTreeSet::new(), Ok(()));
         for carrier in found.iter().map(|it| &it.value) {
-            match respond::move_on((self.deciding, self.intake), carrier).await {
+            match respond::move_carried_responses((self.deciding, self.intake), carrier).await {
                 Ok(true) => drop(moved.insert(carrier.key)),
                 Ok(false) => {}
                 Err(error) => {
