@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Notes how many running responses each rule change stops, by deleting the rule or removing its
+/// Records how many running responses each rule change stops, by deleting the rule or removing its
 /// escalation.
 pub(super) async fn count_stopped_responses(
     (before, after): (&Store, &Store),
