@@ -14,7 +14,7 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
 
-pub use self::export::{Exporting, TraceConfig, TraceConfigError, export};
+pub use self::export::{TraceConfig, TraceConfigError, TraceExport, export};
 use crate::domain::TraceContext;
 pub use opentelemetry::trace::SpanKind;
 

@@ -19,18 +19,18 @@ pub(crate) fn all_rejected_message(grpc_path: &str, answer: &[u8]) -> Option<Str
         "/bellwether.v1.EventManagementService/Annotate" => {
             let results = AnnotateResponse::decode(answer).ok()?.annotation_responses;
             let results = results.into_iter().map(|it| (it.success, it.error));
-            every_error("annotations", results)
+            all_failed_message("annotations", results)
         }
         "/bellwether.v1.EventManagementService/SetStatus" => {
             let results = SetStatusResponse::decode(answer).ok()?.status_responses;
             let results = results.into_iter().map(|it| (it.success, it.error));
-            every_error("statuses", results)
+            all_failed_message("statuses", results)
         }
         _ => None,
     }
 }
 
-fn every_error(
+fn all_failed_message(
     list: &str,
     results: impl ExactSizeIterator<Item = (Option<bool>, String)>,
 ) -> Option<String> {

@@ -288,12 +288,12 @@ impl Handler {
             RouteMatch::Nothing if NOT_SERVED.contains(&native) => {
                 RequestTarget::Problem(Problem::events_only())
             }
-            RouteMatch::Nothing => self.find_foreign(method, path),
+            RouteMatch::Nothing => self.find_sender_target(method, path),
         }
     }
 
     /// Finds a path of another product. Some paths are in both tables.
-    fn find_foreign<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {
+    fn find_sender_target<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {
         let mut allow = match self.senders.find(method, path) {
             RouteMatch::Operation(at, captures) => return RequestTarget::Sender(at, captures),
             RouteMatch::WrongMethod(allow) => allow,

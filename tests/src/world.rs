@@ -130,13 +130,13 @@ impl World {
     fn prepared(lines: &str, ca_file: &Path) -> Self {
         let mut world = Self::prepare_folder(lines, ca_file);
         if Engine::of_this_thread() == Engine::Database {
-            world.make_in_database();
+            world.create_in_database();
         }
         world.start_again();
         world
     }
 
-    fn make_in_database(&mut self) {
+    fn create_in_database(&mut self) {
         let data_dir = self.data_dir();
         std::fs::create_dir(&data_dir).unwrap();
         self.variables = engine::in_database(&data_dir);

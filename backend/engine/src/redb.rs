@@ -325,7 +325,7 @@ impl Shared {
         })
     }
 
-    fn note_changed(&self, kinds: u32, position: u64) {
+    fn publish_positions(&self, kinds: u32, position: u64) {
         for (number, changed) in self.changed.iter().enumerate() {
             if kinds & (1 << number) != 0 {
                 changed.store(position, Ordering::Release);

@@ -316,7 +316,7 @@ pub fn apply_change(
         occurrence.acknowledged = flag;
     }
     if occurrence.state() != before {
-        occurrence.note_change(before, change.without_updates);
+        occurrence.update_notified(before, change.without_updates);
     }
     if change.acknowledged.is_some() {
         occurrence.acknowledged_severity = occurrence.acknowledged.then_some(occurrence.severity);

@@ -269,7 +269,10 @@ impl HttpClient {
             .route
             .proxy_route(host, port, url.scheme() == "https")
             .is_none();
-        let Some((number, used)) = origins.to_check(origin).filter(|_| is_direct) else {
+        let Some((number, used)) = origins
+            .addresses_due_for_check(origin)
+            .filter(|_| is_direct)
+        else {
             return;
         };
         let found = self.dialer.resolve(host, port);

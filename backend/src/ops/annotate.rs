@@ -27,7 +27,7 @@ pub struct AnnotationItem {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Annotated {
+pub struct AddedAnnotation {
     pub occurrence: OccurrenceId,
     pub annotation: String,
 }
@@ -43,7 +43,7 @@ pub async fn annotate(
     deciding: &DecisionContext,
     items: &[AnnotationItem],
     author: &Name,
-) -> Result<Vec<Result<Annotated, Error>>, Error> {
+) -> Result<Vec<Result<AddedAnnotation, Error>>, Error> {
     let targets: Vec<_> = items.iter().map(|item| item.target).collect();
     let decide = async || {
         let mut edits = Edits::read(&deciding.store, &targets).await?;
@@ -68,7 +68,7 @@ fn apply_annotation(
     item: &AnnotationItem,
     author: &Name,
     now_ms: i64,
-) -> Result<Annotated, Error> {
+) -> Result<AddedAnnotation, Error> {
     if item.text.len() > ANNOTATION_BYTES_MAX {
         let bytes = item.text.len();
         let message = format!("has {bytes} bytes; the limit is {ANNOTATION_BYTES_MAX}");
@@ -94,7 +94,7 @@ fn apply_annotation(
             create_ms: now_ms,
             update_ms: now_ms,
         });
-        return Ok(Annotated {
+        return Ok(AddedAnnotation {
             occurrence: id,
             annotation,
         });
@@ -111,7 +111,7 @@ fn apply_annotation(
         note.author = author.clone();
         note.update_ms = now_ms;
     }
-    Ok(Annotated {
+    Ok(AddedAnnotation {
         occurrence: id,
         annotation: wanted.clone(),
     })

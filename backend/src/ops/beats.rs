@@ -150,7 +150,7 @@ impl Beats {
 
     /// Notes that a beat was reported by a call, so that an event may need to be opened or closed.
     /// `added` is the heartbeat that expects a new value set because of it.
-    pub(crate) fn note_call(&self, added: Option<RecordId>) {
+    pub(crate) fn mark_changed_by_call(&self, added: Option<RecordId>) {
         let mut known = self.lock_cache();
         known.is_changed = true;
         if let Some(heartbeat) = added {
@@ -158,7 +158,7 @@ impl Beats {
         }
     }
 
-    pub(crate) fn take_change(&self) -> bool {
+    pub(crate) fn take_changed_flag(&self) -> bool {
         std::mem::take(&mut self.lock_cache().is_changed)
     }
 
@@ -290,7 +290,7 @@ impl Beats {
         }
     }
 
-    pub(crate) fn claim_remembered(self: &Arc<Self>, clock: &dyn Clock) -> Claims {
+    pub(crate) fn claim_cached(self: &Arc<Self>, clock: &dyn Clock) -> Claims {
         let service_ms = self.service_ms(clock);
         let mut known = self.lock_cache();
         let mut claimed = Vec::new();

@@ -67,7 +67,7 @@ impl RecentInhibitions {
 
     /// Records the inhibitions that a decision required. The record is reset periodically to drop
     /// those no longer required.
-    pub fn record_needed(&self, causes: &Causes) {
+    pub fn record_required(&self, causes: &Causes) {
         let known = causes.known_inhibitions();
         let mut inner = self.inner();
         inner.decisions = (inner.decisions + 1) % FORGET_AFTER;

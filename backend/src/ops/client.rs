@@ -255,13 +255,14 @@ impl Clients {
     /// # Errors
     /// Returns [`Error::Internal`] if the file cannot be written, and an error if the store fails.
     pub async fn ensure_admin(&self, data_dir: &Path) -> Result<(), Error> {
-        self.make_admin(&data_dir.join(ADMIN_KEY_FILE)).await?;
+        self.create_first_admin(&data_dir.join(ADMIN_KEY_FILE))
+            .await?;
         Ok(())
     }
 
     /// Like [`Clients::ensure_admin`], with an explicit file. Returns whether the client was
     /// created.
-    pub async fn make_admin(&self, key_file: &Path) -> Result<bool, Error> {
+    pub async fn create_first_admin(&self, key_file: &Path) -> Result<bool, Error> {
         if !self.page(Vec::new(), 1).await?.is_empty() {
             return Ok(false);
         }

@@ -51,7 +51,7 @@ macro_rules! kinds {
         })+
 
         impl Stage {
-            async fn put_each(
+            async fn put_documents(
                 &self,
                 documents: &[Document],
                 order: &[usize],
@@ -241,7 +241,7 @@ impl Stage {
         });
         let mut changes: Vec<Option<Change>> = documents.iter().map(|_| None).collect();
         let mut failed = DocumentErrors::default();
-        self.put_each(documents, &order, &mut changes, &mut failed)
+        self.put_documents(documents, &order, &mut changes, &mut failed)
             .await?;
         failed.or(changes.into_iter().flatten().collect())
     }

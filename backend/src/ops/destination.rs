@@ -241,7 +241,7 @@ fn checked_kind(
     (guard, snippets): (Option<&Guard>, &Snippets),
     violations: &mut Violations,
 ) -> Option<DestinationKind> {
-    let kind = secrets::fill_stored((kind?, language), previous, violations);
+    let kind = secrets::fill_stored_secrets((kind?, language), previous, violations);
     violations.extend_new(destination::check(&kind, language, (guard, snippets)));
     Some(kind)
 }

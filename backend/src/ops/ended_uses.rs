@@ -17,7 +17,7 @@ pub(super) async fn users_in_force(
     changes: &mut Changes,
 ) -> Result<References, Error> {
     let mut users = References::find(store, kind, name).await?;
-    for (word, user) in users.take_all() {
+    for (word, user) in users.take_references() {
         let is_in_use = if word == Kind::Schedule.as_str() {
             is_used_by_schedule(store, (kind, name), &user, now_ms, changes).await?
         } else if word == Kind::Silence.as_str() {

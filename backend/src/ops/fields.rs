@@ -29,11 +29,11 @@ const DEPTH_MAX: usize = 4;
 pub struct FieldCache {
     store: Store,
     clock: Arc<dyn Clock>,
-    known: Arc<Mutex<SeenFields>>,
+    known: Arc<Mutex<CachedFields>>,
 }
 
 #[derive(Debug, Default)]
-struct SeenFields {
+struct CachedFields {
     /// Dimensions and metadata fields, each with and without its prefix.
     names: BTreeSet<String>,
     /// Monotonic time of the last full read, and the change log position up to which the names are
@@ -98,7 +98,7 @@ impl FieldCache {
         own: &[&str],
     ) -> Result<Vec<Option<UnknownField>>, Error> {
         let is_all_known =
-            |known: &SeenFields| names.iter().all(|name| is_known(name, &known.names));
+            |known: &CachedFields| names.iter().all(|name| is_known(name, &known.names));
         let is_done = is_all_known(&self.lock_cache());
         if !is_done {
             self.refresh().await?;
@@ -220,7 +220,7 @@ impl FieldCache {
             tokio::task::yield_now().await;
         }
         let read = Some((self.clock.elapsed(), through));
-        *self.lock_cache() = SeenFields {
+        *self.lock_cache() = CachedFields {
             names,
             read,
             is_whole,
@@ -229,7 +229,7 @@ impl FieldCache {
         Ok(())
     }
 
-    fn lock_cache(&self) -> std::sync::MutexGuard<'_, SeenFields> {
+    fn lock_cache(&self) -> std::sync::MutexGuard<'_, CachedFields> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -365,7 +365,7 @@ impl Expectations {
             Ok((changes, Some(heartbeat)))
         };
         let (added, _) = commit(store, Lane::Bulk, decide).await?;
-        beats.note_call(added);
+        beats.mark_changed_by_call(added);
         Ok(())
     }
 

@@ -239,7 +239,7 @@ fn rules_using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
 /// Returns the keys of the next occurrences of a walk; `None` at its end. An occurrence that moves
 /// in the order was changed, and that change decided on it.
 async fn next(walk: &mut Walk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
-    let places = walk.next_places(REVIEW_BATCH).await?;
+    let places = walk.next_positions(REVIEW_BATCH).await?;
     let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();
     Ok((!keys.is_empty()).then_some(keys))
 }

@@ -134,7 +134,7 @@ impl Receivers {
         self.paged.keys().any(|it| is_for(delivery, it.as_ref()))
     }
 
-    fn all_reached(&self) -> bool {
+    fn has_reached_all(&self) -> bool {
         self.reached.len() == self.paged.len()
     }
 }
@@ -192,7 +192,7 @@ async fn cancel_waiting(
             }
         }
         for mut range in ended {
-            while !to.all_reached()
+            while !to.has_reached_all()
                 && let Some(found) = next_page(store, &mut range).await?
             {
                 for it in &found {
@@ -200,7 +200,7 @@ async fn cancel_waiting(
                 }
             }
         }
-        if !to.all_reached() {
+        if !to.has_reached_all() {
             to.record_unindexed(store).await?;
         }
         for report in reports {

@@ -151,7 +151,10 @@ async fn policies_using(store: &Store, used: (Kind, &Name)) -> Result<BTreeSet<N
             policies.insert(name);
             continue;
         }
-        for (word, user) in References::find(store, kind, &name).await?.take_all() {
+        for (word, user) in References::find(store, kind, &name)
+            .await?
+            .take_references()
+        {
             let kinds = [Kind::Contact, Kind::Schedule, Kind::Policy];
             let kind = kinds.into_iter().find(|it| it.as_str() == word);
             let kind = kind.filter(|it| seen.insert((*it, user.clone())));

@@ -110,7 +110,7 @@ impl References {
         self.0.iter().map(|(word, name)| (*word, name))
     }
 
-    pub(super) fn take_all(&mut self) -> Vec<(&'static str, Name)> {
+    pub(super) fn take_references(&mut self) -> Vec<(&'static str, Name)> {
         std::mem::take(&mut self.0)
     }
 

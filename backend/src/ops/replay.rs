@@ -74,14 +74,14 @@ pub async fn replay(
             // This moment may be incomplete.
             return world.into_result(step.at_ms - 1).await;
         }
-        if !world.pass_until(step.at_ms, end).await? {
+        if !world.advance_until(step.at_ms, end).await? {
             let reached_ms = world.clock.now_ms() - 1;
             return world.into_result(reached_ms).await;
         }
         world.apply(&step.happening).await?;
         scan::yield_if_needed().await;
     }
-    let is_whole = world.pass_until(until_ms, end).await?;
+    let is_whole = world.advance_until(until_ms, end).await?;
     let reached_ms = if is_whole {
         until_ms
     } else {
@@ -150,7 +150,7 @@ impl ReplayService {
 
     /// Processes all work due up to `at_ms` and advances the clock to it. Returns whether it
     /// finished before `end`.
-    async fn pass_until(&mut self, at_ms: i64, end: Duration) -> Result<bool, Error> {
+    async fn advance_until(&mut self, at_ms: i64, end: Duration) -> Result<bool, Error> {
         while let Some(due_ms) = self.reviewer.next_due_ms(self.reviewed_ms).await?
             && due_ms <= at_ms
         {

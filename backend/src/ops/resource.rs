@@ -326,7 +326,7 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// Returns [`Error::NotFound`] if there is none, and [`Error::PermissionDenied`] if it has none
     /// of the caller's tags.
-    pub async fn find_own(&self, name: &str) -> Result<T, Error> {
+    pub async fn find_in_scope(&self, name: &str) -> Result<T, Error> {
         let found = self.find(name).await?;
         if let Some(scope) = TagScope::of_caller() {
             scope.check("name", &found)?;

@@ -90,7 +90,7 @@ impl Reviewer {
         let resumed = self.intake.resume(&self.deciding.store).await;
         let said = lifecycle::report_stages(&self.deciding, &self.intake).await;
         let reviewed = self.pending.run_once().await;
-        let ended = lifecycle::end_idle(&self.deciding).await;
+        let ended = lifecycle::end_idle_silences(&self.deciding).await;
         let counted = unanswered::report(&self.deciding, &self.intake).await;
         resumed.and(said).and(reviewed).and(ended).and(counted)
     }

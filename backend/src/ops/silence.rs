@@ -109,7 +109,7 @@ impl Drafted for Silence {
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
         violations.check_sentence("reason", &draft.reason, SILENCE_TEXT_CHARACTERS_MAX);
-        covers_something(draft, &mut violations);
+        check_coverage(draft, &mut violations);
         let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let rules = refers
             .resolve_all::<Rule>("ruleNames", &draft.rule_names)
@@ -148,7 +148,7 @@ impl Drafted for Silence {
     }
 
     async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {
-        let count = async |standing| count_standing(&all.store, standing, &silence).await;
+        let count = async |standing| count_with_standing(&all.store, standing, &silence).await;
         let comments = silence.comments.iter();
         let bytes = comments.map(|it| it.text.len() + it.author.as_str().len());
         let bytes = bytes.sum();
@@ -226,7 +226,7 @@ async fn calendars_of(store: &Store, silence: &Silence) -> Result<Calendars, Err
     Ok(Calendars::new(all.iter()))
 }
 
-async fn count_standing(
+async fn count_with_standing(
     store: &Store,
     standing: SilenceStanding,
     silence: &Silence,
@@ -251,7 +251,7 @@ fn refuse_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
     })
 }
 
-fn covers_something(draft: &SilenceDraft, violations: &mut Violations) {
+fn check_coverage(draft: &SilenceDraft, violations: &mut Violations) {
     match &draft.query {
         Some(query) => {
             if let Err(found) = matching::compile(query) {

@@ -37,7 +37,7 @@ impl ClientService for ClientApi {
         let draft = ClientDraft::from(request.into_inner());
         let (client, key) = self.clients.create(&draft).await?;
         // Respond only once the key is accepted on all nodes.
-        self.keys.catch_up_everywhere().await?;
+        self.keys.catch_up_on_all_nodes().await?;
         let answer = v1::CreateClientResponse {
             client: Some(v1::Client::from_domain(client)),
             key: key.reveal().to_owned(),
@@ -71,7 +71,7 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::UpdateClientResponse>, Status> {
         let (name, edit) = edit(request.into_inner());
         let client = self.clients.update(&name, &edit).await?;
-        self.keys.catch_up_everywhere().await?;
+        self.keys.catch_up_on_all_nodes().await?;
         let client = Some(v1::Client::from_domain(client));
         Ok(audit::for_resource(
             name,
@@ -86,7 +86,7 @@ impl ClientService for ClientApi {
         let request = request.into_inner();
         let rotated = self.clients.rotate(&request.name, request.overlap_seconds);
         let (client, key) = rotated.await?;
-        self.keys.catch_up_everywhere().await?;
+        self.keys.catch_up_on_all_nodes().await?;
         let answer = v1::RotateClientKeyResponse {
             client: Some(v1::Client::from_domain(client)),
             key: key.reveal().to_owned(),
@@ -100,7 +100,7 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::RevokeClientResponse>, Status> {
         let name = request.into_inner().name;
         self.clients.revoke(&name).await?;
-        self.keys.catch_up_everywhere().await?;
+        self.keys.catch_up_on_all_nodes().await?;
         Ok(audit::for_resource(name, v1::RevokeClientResponse {}))
     }
 

@@ -87,7 +87,10 @@ impl ContactService for ContactApi {
         &self,
         request: Request<v1::TestContactRequest>,
     ) -> Result<Response<v1::TestContactResponse>, Status> {
-        let contact = self.contacts.find_own(&request.into_inner().name).await?;
+        let contact = self
+            .contacts
+            .find_in_scope(&request.into_inner().name)
+            .await?;
         let name = contact.name;
         let methods = contact.methods.into_iter();
         let tests = methods.map(|method| self.test(&name, method));

@@ -51,7 +51,7 @@ fn traceparent(metadata: &MetadataMap) -> Option<TraceContext> {
 }
 
 #[derive(Debug, Default)]
-struct Sorted {
+struct SortedEvents {
     accepted: Vec<IncomingEvent>,
     places: Vec<usize>,
     refused: Vec<Refusal>,
@@ -167,7 +167,7 @@ impl DataReceiver {
         caller: &Caller,
     ) -> Result<Vec<(Refusal, Code)>, Error> {
         let metrics = self.intake.metrics();
-        let Sorted {
+        let SortedEvents {
             accepted,
             places,
             refused,
@@ -209,7 +209,7 @@ impl DataReceiver {
         key: String,
     ) -> Result<(Vec<Refusal>, bool), Error> {
         let fingerprint = idempotency::fingerprint(&request);
-        let Sorted {
+        let SortedEvents {
             accepted, refused, ..
         } = self.sort(dialect, request.events, &caller);
         let refused = receipt::truncate_refusals(refused);
@@ -234,14 +234,14 @@ impl DataReceiver {
         }
     }
 
-    fn sort(&self, dialect: &str, events: Vec<Event>, caller: &Caller) -> Sorted {
+    fn sort(&self, dialect: &str, events: Vec<Event>, caller: &Caller) -> SortedEvents {
         let now_ms = self.clock.now_ms();
         let incoming = if dialect == NATIVE {
             incoming
         } else {
             truncated
         };
-        let mut sorted = Sorted::default();
+        let mut sorted = SortedEvents::default();
         for (place, event) in events.into_iter().enumerate() {
             match incoming(event, now_ms).and_then(|event| check_source(&caller.scope, event)) {
                 Ok(mut event) => {

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     limits::ITEMS_PER_REQUEST_MAX,
     ops::{
-        annotate::{self, Annotated},
+        annotate::{self, AddedAnnotation},
         decision_context::DecisionContext,
         intake::Intake,
         set_status,
@@ -57,7 +57,7 @@ impl EventManagementService for EventManagementApi {
         for (result, outcome) in results.iter_mut().zip(outcomes.merge(answers)) {
             result.success = Some(outcome.is_ok());
             match outcome {
-                Ok(Annotated {
+                Ok(AddedAnnotation {
                     occurrence,
                     annotation,
                 }) => {

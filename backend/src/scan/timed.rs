@@ -20,9 +20,9 @@ struct Work {
     until: Duration,
 }
 
-struct Working;
+struct WorkingGuard;
 
-impl Drop for Working {
+impl Drop for WorkingGuard {
     fn drop(&mut self) {
         CURRENT.with_borrow_mut(|it| *it = None);
     }
@@ -51,7 +51,7 @@ pub(crate) fn run_timed<T>(
 ) -> (T, bool) {
     let until = thread_time() + time;
     CURRENT.with_borrow_mut(|it| *it = Some(Work { is_left, until }));
-    let working = Working;
+    let working = WorkingGuard;
     let done = work();
     let was_over = is_over();
     drop(working);

@@ -155,7 +155,7 @@ struct Modules {
     publisher: ReportPublisher,
 }
 
-pub(super) struct Assembled {
+pub(super) struct AssembledServer {
     pub(super) routes: Routes,
     pub(super) direct: Direct,
     pub(super) front: Front,
@@ -173,7 +173,7 @@ pub(super) async fn assemble(
     clock: Arc<dyn Clock>,
     own: SocketAddr,
     streams: CancellationToken,
-) -> Result<Assembled, StartError> {
+) -> Result<AssembledServer, StartError> {
     let store = store::open(&config.location()).await?;
     let engine = Arc::clone(store.engine());
     let assembled = assemble_over(store, config, clock, own, streams).await;
@@ -189,7 +189,7 @@ async fn assemble_over(
     clock: Arc<dyn Clock>,
     own: SocketAddr,
     streams: CancellationToken,
-) -> Result<Assembled, StartError> {
+) -> Result<AssembledServer, StartError> {
     let engine = Arc::clone(store.engine());
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
     modules.store.metrics().create_series(&known_labels());
@@ -227,7 +227,7 @@ async fn assemble_over(
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
         .max_decoding_message_size(DIALECT_BYTES_MAX)
         .max_encoding_message_size(ANSWER_BYTES_MAX);
-    Ok(Assembled {
+    Ok(AssembledServer {
         front: Front::new(&guard, &counted, intake, routes.clone()),
         direct: Direct::new(guard, receiver, counted.0),
         routes,

@@ -20,7 +20,7 @@ pub(super) fn malformed_status(error: &DecodeError) -> Status {
     Status::invalid_argument(error.to_string())
 }
 
-fn is_of_bytes(text: &str) -> bool {
+fn is_decode_message(text: &str) -> bool {
     const MESSAGES: [&str; 4] = [
         "failed to decode Protobuf message",
         "protocol error: received message with",
@@ -41,7 +41,7 @@ pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
     let text = status.message();
     let rewritten = match status.code() {
         Code::OutOfRange if text.contains("message length too large") => too_large(limit_in(text)),
-        Code::Internal if is_of_bytes(text) => Status::invalid_argument(text),
+        Code::Internal if is_decode_message(text) => Status::invalid_argument(text),
         _ => return response,
     };
     // Fails only for strings that are invalid in a header, which these are not.

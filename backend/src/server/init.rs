@@ -13,7 +13,7 @@ use crate::{
     ops::client::{ClientDraft, Clients},
     store::{
         audit::{Actor, run_as},
-        open::{make_in_database, open_for_command},
+        open::{create_in_database, open_for_command},
     },
 };
 
@@ -63,14 +63,16 @@ pub fn init_store<'a>(
     admin_key_file: &'a Path,
 ) -> BoxFuture<'a, Result<CreatedStore, StartError>> {
     Box::pin(async move {
-        let store = make_in_database(database).await?;
+        let store = create_in_database(database).await?;
         let engine = Arc::clone(store.engine());
         let clock = engine.clock();
         let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
         let made = async {
             // Done before any node counts.
             store.begin_counting(clock.now_ms()).await?;
-            Clients::new(store, clock).make_admin(admin_key_file).await
+            Clients::new(store, clock)
+                .create_first_admin(admin_key_file)
+                .await
         };
         let made = made.await;
         let closed = engine.close().await;

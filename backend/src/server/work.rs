@@ -26,7 +26,7 @@ impl Work {
             .push((name, Box::new(move |stop| Box::pin(run(stop)))));
     }
 
-    pub(super) fn start(self, stop: &CancellationToken) -> Started {
+    pub(super) fn start(self, stop: &CancellationToken) -> StartedWork {
         let mut parts = JoinSet::new();
         for (name, start) in self.0 {
             let task = start(stop.clone());
@@ -36,7 +36,7 @@ impl Work {
                 (name, matches!(ended, Some(Err(_))))
             });
         }
-        Started { parts }
+        StartedWork { parts }
     }
 }
 
@@ -77,11 +77,11 @@ impl fmt::Debug for Work {
 }
 
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedWork {
     parts: JoinSet<(&'static str, bool)>,
 }
 
-impl Started {
+impl StartedWork {
     pub(super) async fn failed_task(&mut self) -> &'static str {
         match self.parts.join_next().await {
             Some(Ok((name, panicked))) => {

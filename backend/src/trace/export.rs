@@ -31,13 +31,13 @@ pub struct TraceConfig {
 pub struct TraceConfigError(String);
 
 #[derive(Debug)]
-pub struct Exporting(SdkTracerProvider);
+pub struct TraceExport(SdkTracerProvider);
 
 /// Starts sending the spans of this process to a collector, which need not be reachable yet. Must
 /// be called at most once.
 ///
 /// # Errors
-pub fn export(config: &TraceConfig, version: &str) -> Result<Exporting, TraceConfigError> {
+pub fn export(config: &TraceConfig, version: &str) -> Result<TraceExport, TraceConfigError> {
     let bad = |error: &dyn std::fmt::Display| TraceConfigError(error.to_string());
     let mut exporter = SpanExporter::builder()
         .with_tonic()
@@ -62,10 +62,10 @@ pub fn export(config: &TraceConfig, version: &str) -> Result<Exporting, TraceCon
         .build();
     // Fails only for a second service in the same process, which does not exist.
     drop(TRACER.set(provider.tracer(SERVICE)));
-    Ok(Exporting(provider))
+    Ok(TraceExport(provider))
 }
 
-impl Exporting {
+impl TraceExport {
     pub async fn end(self) {
         let end = move || self.0.shutdown_with_timeout(END_TIME_MAX);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(end).await {

@@ -25,15 +25,15 @@ pub(super) use self::{
     database::DatabaseDraft,
     draft::Draft,
     folder::private_file,
-    key_check::{Checks, is_of_keys, verify_keys},
+    key_check::{Checks, is_key_check, verify_keys},
     key_file::parse_ring,
     trust::KEY_FILE_BYTES_MAX,
 };
 pub use self::{
-    database::{database_script, database_status, make_in_database, migrate_database},
+    database::{create_in_database, database_script, database_status, migrate_database},
     error::OpenError,
     folder::{is_in_use, replace_file},
-    rotate::{Rotated, rotate_key},
+    rotate::{RotatedKey, rotate_key},
 };
 use self::{
     disk::Disk, disk_space::DiskSpace, folder::Folder, key_file::KeyFile, overlay::Overlay,

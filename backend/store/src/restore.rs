@@ -260,7 +260,7 @@ async fn fill(
         )));
     }
     if let Some(now_ms) = how.hold_due_by_ms {
-        let made_quiet = make_quiet(target.store(), now_ms).await;
+        let made_quiet = set_quiet_since(target.store(), now_ms).await;
         made_quiet.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
         // A backup without settings gets its only settings record here.
         filled.records.insert(Kind::Settings.as_str(), 1);
@@ -285,7 +285,7 @@ async fn fill(
     })
 }
 
-async fn make_quiet(store: &Store, now_ms: i64) -> Result<(), EngineError> {
+async fn set_quiet_since(store: &Store, now_ms: i64) -> Result<(), EngineError> {
     let stored = store.get::<Settings>(Settings::NAME.into()).await?;
     let mut changes = store.past_changes();
     if let Some(stored) = &stored {

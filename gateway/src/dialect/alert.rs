@@ -79,7 +79,7 @@ fn event(
     let mut draft = Draft::new(event_name(&labels));
     let replica = identify(&mut draft, &labels, settings);
     let said = labels.get(SEVERITY).map_or("", |it| it);
-    let severity = Severity::from_any_name(said).unwrap_or(settings.alert_severity);
+    let severity = Severity::from_known_name(said).unwrap_or(settings.alert_severity);
     draft.severity(severity);
     if said != severity.as_str() {
         draft.store_field(SEVERITY, said);

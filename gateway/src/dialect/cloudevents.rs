@@ -323,6 +323,6 @@ fn parse_severity(value: &Value<'_>) -> Option<Severity> {
         Some(number) => Severity::ALL
             .into_iter()
             .find(|severity| i64::from(severity.number()) == number),
-        None => Severity::from_any_name(text),
+        None => Severity::from_known_name(text),
     }
 }

@@ -144,7 +144,7 @@ fn fill_payload(
 }
 
 fn severity(word: &str) -> Option<Severity> {
-    let known = Severity::from_any_name(word);
+    let known = Severity::from_known_name(word);
     known.filter(|it| *it != Severity::Debug)
 }
 

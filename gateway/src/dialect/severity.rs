@@ -33,7 +33,7 @@ impl Severity {
         cloud::Severity::from(self).into()
     }
 
-    pub(super) fn from_any_name(word: &str) -> Option<Self> {
+    pub(super) fn from_known_name(word: &str) -> Option<Self> {
         let known = severity::from_name(word)?;
         Self::ALL
             .into_iter()

@@ -26,14 +26,14 @@ fn operation_name(id: &str) -> String {
     let is_needed = id.starts_with(alertmanager::TAG);
     let words = id.split('_').skip(usize::from(!is_needed));
     let camel: String = words.map(capitalized).collect();
-    with_first(&camel, char::to_ascii_lowercase)
+    map_first_char(&camel, char::to_ascii_lowercase)
 }
 
 fn capitalized(word: &str) -> String {
-    with_first(word, char::to_ascii_uppercase)
+    map_first_char(word, char::to_ascii_uppercase)
 }
 
-fn with_first(word: &str, change: fn(&char) -> char) -> String {
+fn map_first_char(word: &str, change: fn(&char) -> char) -> String {
     let mut chars = word.chars();
     let first = chars.next().map(|it| change(&it));
     first.into_iter().chain(chars).collect()

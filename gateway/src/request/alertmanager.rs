@@ -31,7 +31,7 @@ use crate::{
     problem::Problem,
 };
 
-struct Admitted<'a> {
+struct AdmittedRequest<'a> {
     pairs: Vec<(String, String)>,
     id: String,
     body: Bytes,
@@ -117,7 +117,7 @@ impl Handler {
         };
         *permit = Some(self.admit(owner)?);
         let query = head.uri.query().unwrap_or_default();
-        let admitted = Admitted {
+        let admitted = AdmittedRequest {
             pairs: linked::pairs(query.as_bytes()).collect(),
             id: captures.into_iter().next().unwrap_or_default(),
             body,
@@ -150,7 +150,7 @@ impl Handler {
         &self,
         method: &str,
         request: &impl Message,
-        admitted: &Admitted<'_>,
+        admitted: &AdmittedRequest<'_>,
     ) -> Result<M, Problem> {
         let metadata = admitted.metadata.clone();
         let asking = self.call_own(method, request, metadata, admitted.exchange);
@@ -159,7 +159,7 @@ impl Handler {
     }
 
     /// Returns the requested alerts, the most severe first, and whether there are more.
-    async fn alerts(&self, admitted: &Admitted<'_>) -> Result<(Vec<Alert>, bool), Problem> {
+    async fn alerts(&self, admitted: &AdmittedRequest<'_>) -> Result<(Vec<Alert>, bool), Problem> {
         let alert_query = AlertQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
         let by_severity = SortByField {
             field: "severity".to_owned(),
@@ -217,7 +217,7 @@ impl Handler {
         }
     }
 
-    async fn receivers(&self, admitted: &Admitted<'_>) -> AlertmanagerResult {
+    async fn receivers(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
         let mut request = ListDestinationsRequest {
             page_size: limits::SILENCES_PER_PAGE,
             ..ListDestinationsRequest::default()
@@ -237,11 +237,11 @@ impl Handler {
         Ok((receivers.into(), None))
     }
 
-    async fn silences(&self, admitted: &Admitted<'_>) -> AlertmanagerResult {
+    async fn silences(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
         let filter = matcher::parse_all(alert::filters(&admitted.pairs));
         let filter = filter.map_err(Problem::invalid)?;
         let mut found = Vec::new();
-        self.each_silence(admitted, |silence| {
+        self.find_map_silence(admitted, |silence| {
             let shown = SilenceView::from_silence(silence);
             if shown.passes(&filter) {
                 found.push(shown);
@@ -253,9 +253,9 @@ impl Handler {
         Ok((found.iter().map(SilenceView::json).collect(), None))
     }
 
-    async fn each_silence<T>(
+    async fn find_map_silence<T>(
         &self,
-        admitted: &Admitted<'_>,
+        admitted: &AdmittedRequest<'_>,
         mut select: impl FnMut(Silence) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
         let mut request = ListSilencesRequest {
@@ -277,7 +277,7 @@ impl Handler {
         Ok(None)
     }
 
-    async fn silence(&self, admitted: &Admitted<'_>, id: &str) -> Result<Silence, Problem> {
+    async fn silence(&self, admitted: &AdmittedRequest<'_>, id: &str) -> Result<Silence, Problem> {
         let request = GetSilenceRequest {
             name: id.to_owned(),
         };
@@ -290,11 +290,11 @@ impl Handler {
             Err(problem) => return Err(problem),
         }
         let find = |silence: Silence| (silence::id(&silence.name) == id).then_some(silence);
-        let found = self.each_silence(admitted, find).await?;
+        let found = self.find_map_silence(admitted, find).await?;
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("silence {id} not found")))
     }
 
-    async fn post_silence(&self, admitted: &Admitted<'_>) -> AlertmanagerResult {
+    async fn post_silence(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
         let posted = match SilenceRequest::read(&admitted.body) {
             Ok(posted) => posted,
             Err(why) => return Err(self.invalid_silence(admitted, why).await),
@@ -355,7 +355,7 @@ impl Handler {
 
     /// Returns the error for an invalid silence, but only to clients that are allowed to store a
     /// silence.
-    async fn invalid_silence(&self, admitted: &Admitted<'_>, why: String) -> Problem {
+    async fn invalid_silence(&self, admitted: &AdmittedRequest<'_>, why: String) -> Problem {
         let request = CreateSilenceRequest {
             validate_only: true,
             ..CreateSilenceRequest::default()
@@ -373,7 +373,7 @@ impl Handler {
         }
     }
 
-    async fn expire(&self, admitted: &Admitted<'_>) -> AlertmanagerResult {
+    async fn expire(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
         match self.expire_named(admitted, admitted.id.clone()).await {
             Err(problem) if matches!(problem.code, Code::NotFound | Code::InvalidArgument) => {
                 let found = self.silence(admitted, &admitted.id).await?;
@@ -384,7 +384,11 @@ impl Handler {
     }
 
     /// Expires a silence; no error if it has already expired.
-    async fn expire_named(&self, admitted: &Admitted<'_>, name: String) -> AlertmanagerResult {
+    async fn expire_named(
+        &self,
+        admitted: &AdmittedRequest<'_>,
+        name: String,
+    ) -> AlertmanagerResult {
         let request = ExpireSilenceRequest { name };
         let expired: Result<ExpireSilenceResponse, _> = self
             .request("SilenceService/ExpireSilence", &request, admitted)

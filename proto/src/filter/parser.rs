@@ -119,12 +119,12 @@ impl<'a> Parser<'a> {
             return Err(error_at(at, message));
         }
         self.depth += 1;
-        let read = self.term_inside(at);
+        let read = self.parse_nested_term(at);
         self.depth -= 1;
         read
     }
 
-    fn term_inside(&mut self, at: usize) -> Result<Read, FilterError> {
+    fn parse_nested_term(&mut self, at: usize) -> Result<Read, FilterError> {
         if self.consume_word("not") {
             return self.parse_negation(at);
         }
@@ -301,7 +301,7 @@ impl<'a> Parser<'a> {
             [Piece::Text(text), Piece::Star] => Clause::StartsWith(field_name, text.clone()),
             [Piece::Star, Piece::Text(text)] => Clause::EndsWith(field_name, text.clone()),
             pieces if pieces.contains(&Piece::Star) => {
-                Clause::Matches(field_name, pattern_of_stars(pieces))
+                Clause::Matches(field_name, pattern_from_stars(pieces))
             }
             _ => Clause::Equals(field_name, self.literal(field, word, place)?),
         })
@@ -533,7 +533,7 @@ fn pattern_of(word: &Word) -> String {
 }
 
 /// Builds an anchored pattern in which stars match any characters.
-fn pattern_of_stars(pieces: &[Piece]) -> String {
+fn pattern_from_stars(pieces: &[Piece]) -> String {
     let inside: String = pieces
         .iter()
         .map(|piece| match piece {

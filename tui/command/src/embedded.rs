@@ -7,7 +7,7 @@ use bellwether_backend::{
     config::StoreLosses,
     server::{self, StartError},
     store::open::OpenError,
-    trace::{self, Exporting},
+    trace::{self, TraceExport},
 };
 use bellwether_gateway::{Direct, Gateway, UnaryResult, Upstream};
 use bellwether_process::metrics::{Page, Process, Server as MetricsServer, Source};
@@ -44,7 +44,7 @@ pub(crate) struct Service {
     metrics: Option<MetricsServer>,
     tls: Option<ServerTls>,
     renewal: Arc<Notify>,
-    traces: Option<Exporting>,
+    traces: Option<TraceExport>,
 }
 
 #[derive(Debug)]

@@ -127,7 +127,7 @@ impl Blocks {
     }
 
     /// Remembers checksums to be written to the journal at the next sync.
-    fn note_changed(&self, changed: impl IntoIterator<Item = (usize, u32)>) {
+    fn queue_checksums(&self, changed: impl IntoIterator<Item = (usize, u32)>) {
         let mut notes = self.notes();
         if notes.journal.is_some() {
             let numbered = changed.into_iter();
@@ -193,7 +193,7 @@ impl Blocks {
                 }
             }
         }
-        self.note_changed(found.iter().copied());
+        self.queue_checksums(found.iter().copied());
     }
 
     fn set_sums(&self, start: u64, bytes: &[u8]) -> io::Result<()> {

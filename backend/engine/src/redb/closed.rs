@@ -11,7 +11,7 @@ pub(super) struct Closed {
 }
 
 impl Closed {
-    pub(super) fn for_now() -> Self {
+    pub(super) fn while_reopening() -> Self {
         Self {
             why: "its file is being reopened after an error".into(),
             is_damaged: false,
@@ -19,7 +19,7 @@ impl Closed {
         }
     }
 
-    pub(super) fn for_good() -> Self {
+    pub(super) fn after_close() -> Self {
         Self {
             why: "it is closed".into(),
             is_damaged: false,

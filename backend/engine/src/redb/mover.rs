@@ -115,7 +115,7 @@ impl Mover {
                 "failed to record the end of the log; the next start scans it"
             );
         }
-        shared.layers.set_tree(Err(Closed::for_good()));
+        shared.layers.set_tree(Err(Closed::after_close()));
         self.database = None;
         Ok(ended?)
     }
@@ -134,7 +134,7 @@ impl Mover {
 
     fn transaction(&self) -> Result<WriteTransaction, Failure> {
         let Some(database) = &self.database else {
-            return Err(Closed::for_now().into());
+            return Err(Closed::while_reopening().into());
         };
         let settings = self.file.settings();
         let mut transaction = database.begin_write()?;
@@ -149,7 +149,7 @@ impl Mover {
 
     fn read(&self, before: Option<&Tree>) -> Result<Tree, Failure> {
         let Some(database) = &self.database else {
-            return Err(Closed::for_now().into());
+            return Err(Closed::while_reopening().into());
         };
         let known = before.map(Tree::run_list).unwrap_or_default();
         Tree::read(database, &known, &self.old)
@@ -230,7 +230,7 @@ impl Mover {
 
     /// Reopens the file, and determines whether the rows being moved are in it.
     fn reopen(&mut self, shared: &Shared) {
-        shared.layers.set_tree(Err(Closed::for_now()));
+        shared.layers.set_tree(Err(Closed::while_reopening()));
         self.discard_union();
         let opened = self.reopen_file().and_then(|()| {
             let tree = self.read(None)?;
@@ -310,6 +310,6 @@ struct EndNotice<'a>(&'a Arc<Shared>);
 impl Drop for EndNotice<'_> {
     fn drop(&mut self) {
         self.0.commands.report_ended();
-        self.0.layers.set_tree(Err(Closed::for_good()));
+        self.0.layers.set_tree(Err(Closed::after_close()));
     }
 }

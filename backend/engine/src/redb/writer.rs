@@ -305,7 +305,8 @@ impl Writer {
         self.shared.observed.record_success();
         (self.head, self.oldest) = (group.head, group.oldest);
         self.definitions = group.definitions;
-        self.shared.note_changed(group.kinds, group.head.sequence);
+        self.shared
+            .publish_positions(group.kinds, group.head.sequence);
         self.shared
             .layers
             .update(|layers| layers.active = group.memory);

@@ -57,11 +57,11 @@ impl LoadedInhibition {
     /// Returns the digest of the occurrence's field values if it is a source of the inhibition.
     pub fn source_values(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_up = occurrence.status != Status::Closed;
-        is_up.then(|| self.was_source(occurrence))?
+        is_up.then(|| self.source_values_of_any_status(occurrence))?
     }
 
     /// Like [`Self::source_values`], but also for a source that has closed.
-    pub fn was_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
+    pub fn source_values_of_any_status(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_source = self.source.matches(occurrence);
         is_source.then(|| equal_values(&self.source_fields, occurrence))?
     }

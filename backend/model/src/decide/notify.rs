@@ -392,7 +392,7 @@ impl Writer<'_> {
         let rule = found.rule;
         let waited = self.waiting.previously_held(rule.id);
         let known = notified.iter().position(|entry| entry.rule == rule.id);
-        let with_group = known.and_then(|at| self.as_group_notified(&notified[at]));
+        let with_group = known.and_then(|at| self.with_group_notification(&notified[at]));
         let case = Case {
             rule,
             occurrence: self.occurrence,

@@ -142,7 +142,7 @@ impl UsableMethod<'_> {
         }
     }
 
-    pub(super) fn is_queued_as(self, queued: &QueuedMethod) -> bool {
+    pub(super) fn matches_queued(self, queued: &QueuedMethod) -> bool {
         let is_method = if queued.method.is_empty() {
             u32::try_from(self.position) == Ok(queued.position)
         } else {

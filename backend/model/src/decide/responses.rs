@@ -62,7 +62,7 @@ impl Response {
     }
 
     /// Returns the receivers of an ended response for the next response, without round and step.
-    pub(super) fn into_previous(self) -> Vec<PagedReceiver> {
+    pub(super) fn into_earlier_receivers(self) -> Vec<PagedReceiver> {
         let paged = self.paged.into_iter();
         paged
             .map(|it| PagedReceiver {
@@ -255,7 +255,7 @@ impl Response {
             };
             let (severity, now_ms) = (context.severity, context.now_ms);
             let mut usable = context.responders.usable_methods(contact, severity, now_ms);
-            let Some(method) = usable.find(|it| it.is_queued_as(&queued)) else {
+            let Some(method) = usable.find(|it| it.matches_queued(&queued)) else {
                 continue;
             };
             let page = method.page(queued.schedule, self);
@@ -302,7 +302,7 @@ impl Response {
                     let mut queued = self.queued.iter_mut();
                     // A method that has been waiting since an earlier round is not delayed by this
                     // round.
-                    if let Some(waiting) = queued.find(|it| method.is_queued_as(it)) {
+                    if let Some(waiting) = queued.find(|it| method.matches_queued(it)) {
                         (waiting.round, waiting.step) = (round, number);
                     } else {
                         let queued = method.queued_method(schedule.cloned(), self, context.now_ms);

@@ -184,7 +184,7 @@ pub enum Standing {
 impl Expectation {
     /// Whether this is the service record, whose `beat_service_ms` is the service time stored at
     /// `last_ms`.
-    pub fn is_of_service(&self) -> bool {
+    pub fn is_service_record(&self) -> bool {
         self.heartbeat == SERVICE && self.key == SERVICE
     }
 

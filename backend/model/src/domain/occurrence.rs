@@ -144,7 +144,7 @@ impl Occurrence {
 
     /// Records that severity or acknowledgement changed from `before`. With `is_silent`, receivers
     /// get no update about the acknowledgement.
-    pub fn note_change(&mut self, before: LastNotified, is_silent: bool) {
+    pub fn update_notified(&mut self, before: LastNotified, is_silent: bool) {
         self.move_last_notified();
         let state = self.state();
         for entry in &mut self.notified {

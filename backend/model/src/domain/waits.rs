@@ -148,7 +148,7 @@ impl Shift for Expectation {
     /// Beats are counted in service time, which clock steps do not move; only the service record
     /// has a wait.
     fn shift(&mut self, by_ms: i64) {
-        if self.is_of_service() {
+        if self.is_service_record() {
             self.last_ms.shift(by_ms);
         }
     }

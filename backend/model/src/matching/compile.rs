@@ -66,11 +66,11 @@ pub(super) enum Comparison {
 
 impl CompiledQuery {
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
-        self.is_true_of(&Subject::new(occurrence))
+        self.matches_subject(&Subject::new(occurrence))
     }
 
     /// Like [`Self::matches`], for an occurrence matched against several queries.
-    pub fn is_true_of(&self, subject: &Subject<'_>) -> bool {
+    pub fn matches_subject(&self, subject: &Subject<'_>) -> bool {
         self.root.matches(subject)
     }
 

@@ -70,7 +70,7 @@ impl<K> TriggerSet<K> {
         let candidates = candidates.into_iter().map(|at| &self.queries[at]);
         let subject = Subject::new(occurrence);
         candidates
-            .filter(|(_, query)| query.is_true_of(&subject))
+            .filter(|(_, query)| query.matches_subject(&subject))
             .map(|(key, _)| key)
             .collect()
     }

@@ -16,10 +16,10 @@ impl Template {
 
     pub fn parse_with(text: &str, snippets: &Snippets) -> Result<Self, TemplateError> {
         check_size(text)?;
-        Self::parse_inside(text, &mut Included::new(text, snippets))
+        Self::parse_nested(text, &mut Included::new(text, snippets))
     }
 
-    fn parse_inside(text: &str, included: &mut Included<'_>) -> Result<Self, TemplateError> {
+    fn parse_nested(text: &str, included: &mut Included<'_>) -> Result<Self, TemplateError> {
         let mut open = vec![Open {
             name: "",
             at: 0,
@@ -155,7 +155,7 @@ impl<'a> Tag<'a> {
     /// Returns the parts of the snippet that it names.
     fn included(&self, included: &mut Included<'_>) -> Result<Vec<Part>, String> {
         let text = included.enter(self.name)?;
-        let snippet = Template::parse_inside(text, included);
+        let snippet = Template::parse_nested(text, included);
         included.leave();
         let snippet = snippet.map_err(|error| Included::error_in(self.name, error))?;
         Ok(snippet.parts)

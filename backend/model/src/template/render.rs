@@ -109,12 +109,12 @@ impl<'a, 'b> Renderer<'a, 'b> {
             (None, false) | (Some(_), true) => Ok(()),
             (Some(Value::Array(entries)), false) => entries
                 .iter()
-                .try_for_each(|entry| self.render_inside(entry, parts)),
-            (Some(value), false) => self.render_inside(value, parts),
+                .try_for_each(|entry| self.render_in_scope(entry, parts)),
+            (Some(value), false) => self.render_in_scope(value, parts),
         }
     }
 
-    fn render_inside(&mut self, value: &'a Value, parts: &[Part]) -> Result<(), RenderError> {
+    fn render_in_scope(&mut self, value: &'a Value, parts: &[Part]) -> Result<(), RenderError> {
         self.budget.spend(1)?;
         self.stack.push(value);
         let rendered = self.render_parts(parts);

@@ -156,7 +156,7 @@ impl Reply {
 
     /// Whether the address was refused because the mail has more recipients than the server
     /// accepts. Some servers use 552 for this (RFC 5321, 4.5.3.1.10).
-    pub(super) fn is_too_many(&self) -> bool {
+    pub(super) fn has_too_many_recipients(&self) -> bool {
         matches!(self.code, 452 | 552) && self.contains_any(&["4.5.3", "5.5.3", "too many recip"])
     }
 

@@ -300,7 +300,7 @@ async fn name(
         };
         if reply.is_positive() {
             named.accepted.push(address.clone());
-        } else if reply.is_too_many() && !named.accepted.is_empty() {
+        } else if reply.has_too_many_recipients() && !named.accepted.is_empty() {
             named.next = addresses[at..].to_vec();
             break;
         } else {

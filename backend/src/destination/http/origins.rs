@@ -113,7 +113,10 @@ impl Origins {
 
     /// Returns the number of the connections to an origin, and their addresses, if these are due for
     /// a check.
-    pub(super) fn to_check(&self, origin: &str) -> Option<(u64, HashSet<SocketAddr>)> {
+    pub(super) fn addresses_due_for_check(
+        &self,
+        origin: &str,
+    ) -> Option<(u64, HashSet<SocketAddr>)> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pool.by_origin.get_mut(origin)?;
         if known.addresses.is_empty() || known.checked.elapsed() < ADDRESS_CHECK_INTERVAL {

@@ -50,7 +50,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
     );
     let advice = if answer.status.is_success() {
         Advice::FewMore
-    } else if answer.status == StatusCode::BAD_REQUEST && !is_about_the_event(&explanation) {
+    } else if answer.status == StatusCode::BAD_REQUEST && !is_about_event(&explanation) {
         Advice::Fix
     } else {
         answer.advice(attempt.start_ms)
@@ -58,7 +58,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
     Verdict::rejected(attempt.mask_and_truncate(&explanation), advice)
 }
 
-fn is_about_the_event(said: &str) -> bool {
+fn is_about_event(said: &str) -> bool {
     let said = said.to_lowercase();
     let is_key = [
         "routing_key",

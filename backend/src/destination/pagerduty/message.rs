@@ -158,11 +158,11 @@ fn render_list(
     };
     let found = list.len();
     let shown = list.into_iter().take(ENTRIES_MAX).filter_map(|entry| {
-        let url = whole_url(&entry[address], scheme)?;
+        let url = url_within_limit(&entry[address], scheme)?;
         let mut shown = json!({address: url});
         for name in texts {
             let text = match *name {
-                "href" => whole_url(&entry[*name], "http"),
+                "href" => url_within_limit(&entry[*name], "http"),
                 name => entry[name]
                     .as_str()
                     .map(|text| cut::truncate_chars(text, SUMMARY_CHARACTERS_MAX)),
@@ -186,7 +186,7 @@ fn render_list(
 
 /// Returns a URL with this scheme, unless it is too long for PagerDuty: a truncated one would lead
 /// elsewhere.
-fn whole_url(value: &Value, scheme: &str) -> Option<String> {
+fn url_within_limit(value: &Value, scheme: &str) -> Option<String> {
     let url = Url::parse(value.as_str()?).ok()?;
     let is_fit = url.has_host() && url.scheme().starts_with(scheme);
     let url = String::from(url);

@@ -40,13 +40,13 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
         document["group"] = self::group(group, &facts.link);
     }
     if let Some(digest) = &facts.content.digest {
-        let events = first_fitting(digest::events(digest, event));
+        let events = members_within_limit(digest::events(digest, event));
         document["digest"] = digest::variables(digest, &events);
     }
     document
 }
 
-fn first_fitting(all: impl Iterator<Item = Value>) -> Vec<Value> {
+fn members_within_limit(all: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut left_bytes = MEMBERS_BYTES_MAX;
     all.take_while(|shown| {
         let bytes = shown.to_string().len();
@@ -77,7 +77,7 @@ fn event(occurrence: &Occurrence) -> Value {
 
 /// Returns a group with as many of its members as fit, the most severe first.
 fn group(group: &GroupContent, link: &str) -> Value {
-    let events = first_fitting(group.members.iter().map(|(change, occurrence)| {
+    let events = members_within_limit(group.members.iter().map(|(change, occurrence)| {
         let mut shown = event(occurrence);
         shown["change"] = change.map_or("", MemberChange::as_str).into();
         shown

@@ -276,7 +276,7 @@ impl Keys {
 
     /// Like [`Keys::catch_up`], for every node that shares the store: after this call, no node
     /// accepts a client that was revoked before it.
-    pub async fn catch_up_everywhere(&self) -> Result<(), Error> {
+    pub async fn catch_up_on_all_nodes(&self) -> Result<(), Error> {
         self.catch_up().await?;
         let engine = self.store.engine();
         let position = *engine.log_signal().borrow();
@@ -304,14 +304,14 @@ impl Keys {
                 },
                 () = self.clock.wait_until(write_at_ms) => {
                     write_at_ms = self.clock.now_ms() + interval_ms;
-                    self.write_uses().await
+                    self.store_last_uses().await
                 }
             };
             if let Err(error) = result {
                 log_failure("failed to watch clients for changes", &error);
             }
         }
-        if let Err(error) = self.write_uses().await {
+        if let Err(error) = self.store_last_uses().await {
             log_failure("failed to store the last use of keys", &error);
         }
     }
@@ -394,7 +394,7 @@ impl Keys {
         }
     }
 
-    async fn write_uses(&self) -> Result<(), Error> {
+    async fn store_last_uses(&self) -> Result<(), Error> {
         let mut used: Vec<_> = self.table().known.values().cloned().collect();
         // For a client with several keys, the latest use counts.
         used.sort_by_key(|known| std::cmp::Reverse(known.used_ms.load(Ordering::Relaxed)));

@@ -15,7 +15,7 @@ impl Contacts {
     /// Returns [`Error::NotFound`] if the contact does not exist, [`Error::PermissionDenied`] if it
     /// is outside the caller's tags, and an error if the store fails.
     pub async fn issue_feed(&self, name: &str) -> Result<Contact, Error> {
-        let contact = self.find_own(name).await?;
+        let contact = self.find_in_scope(name).await?;
         if let Some(by) = audit::current_actor() {
             let entry = AuditEntry {
                 kind: Kind::Contact.as_str().into(),

@@ -120,7 +120,7 @@ impl Deliveries {
                 limit,
                 token,
             } => {
-                let filter = with_states(action, filter);
+                let filter = with_default_states(action, filter);
                 let limit = if dry_run { usize::MAX } else { limit };
                 self.bulk_matching(action, &filter, limit, &token, dry_run)
                     .await?
@@ -304,7 +304,7 @@ impl Batch<'_> {
     }
 }
 
-fn with_states(action: BulkAction, filter: Filter) -> Filter {
+fn with_default_states(action: BulkAction, filter: Filter) -> Filter {
     let names_states = filter.condition.as_ref().is_some_and(|it| it.names_states);
     if !filter.states.is_empty() || names_states {
         return filter;

@@ -136,7 +136,7 @@ impl Node {
             Self::Or(nodes) => nodes.iter().any(|it| it.holds(own, events)),
             Self::Not(node) => !node.holds(own, events),
             Self::Own(query) => query.matches(own),
-            Self::Event(query) => events.iter().any(|it| query.is_true_of(it)),
+            Self::Event(query) => events.iter().any(|it| query.matches_subject(it)),
         }
     }
 }

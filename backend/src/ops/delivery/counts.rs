@@ -67,7 +67,7 @@ impl DeliveryTally {
     }
 
     /// Moves the tests from the counts by state to their own: the counters do not include them.
-    fn separate_tests(&mut self, counted: &Numbers) {
+    fn subtract_tests(&mut self, counted: &Numbers) {
         let sums = [
             (&mut self.waiting, Tally::Waiting),
             (&mut self.delivered, Tally::Delivered),
@@ -137,7 +137,7 @@ impl Deliveries {
             }
             let after = counted().await?;
             if before == after || reads == READS_MAX {
-                tally.separate_tests(&after);
+                tally.subtract_tests(&after);
                 return Ok((tally, is_cut));
             }
             before = after;

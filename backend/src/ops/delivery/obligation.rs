@@ -145,7 +145,7 @@ impl Deliveries {
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
                 let entries = self.entries(&mut rules, &occurrence).await?;
                 for item in outstanding(&occurrence, &entries, filter, begun) {
-                    if self.is_there(&mut known, &item).await? {
+                    if self.destination_exists(&mut known, &item).await? {
                         items.push(item);
                     }
                 }
@@ -232,7 +232,7 @@ impl Deliveries {
 
     /// Returns whether the destination still exists; deleted destinations have no outstanding
     /// resolutions.
-    async fn is_there(
+    async fn destination_exists(
         &self,
         known: &mut HashMap<String, Option<RecordId>>,
         item: &Obligation,

@@ -163,14 +163,14 @@ impl WaitReasons<'_> {
             DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
             // The end of the lease is not the time of an attempt.
             DeliveryState::Leased { .. } => return Ok(WaitReason::default()),
-            state => return Ok(due_at(state.due_ms())),
+            state => return Ok(wait_until_due_reason(state.due_ms())),
         };
         let now_ms = all.clock.now_ms();
         if delivery.test {
-            return Ok(due_at(Some(due_ms)));
+            return Ok(wait_until_due_reason(Some(due_ms)));
         }
         if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
-            return Ok(above_budget(delivery, due_ms));
+            return Ok(budget_wait(delivery, due_ms));
         }
         let before = sequencing::predecessors(&all.store, delivery).await?;
         let hold = all.holds.get(delivery.destination);
@@ -216,7 +216,7 @@ impl WaitReasons<'_> {
             Some(Hold::Limited { until_ms }) => (WaitCode::ReceiverRate, LIMITED.into(), until_ms),
             // A delivery that is due later is not blocked by these holds.
             Some(Hold::Rate { .. } | Hold::Width { .. }) if due_ms > now_ms => {
-                return Ok(due_at(Some(due_ms)));
+                return Ok(wait_until_due_reason(Some(due_ms)));
             }
             Some(Hold::Rate {
                 per_minute,
@@ -235,14 +235,14 @@ impl WaitReasons<'_> {
         let start_ms = start_ms.max(now_ms);
         let next_ms = match hold {
             Some(Hold::Rate { per_minute, .. }) => {
-                Some(start_ms.saturating_add(at_rate(ahead, per_minute)))
+                Some(start_ms.saturating_add(duration_at_rate(ahead, per_minute)))
             }
             _ if due_ms > start_ms => Some(due_ms),
             _ => backlog.next_ms(ahead, start_ms),
         };
         Ok(WaitReason {
             code,
-            reason: with_position(reason, ahead),
+            reason: append_position(reason, ahead),
             next_ms,
             ahead: (due_ms <= now_ms).then_some(ahead),
         })
@@ -315,14 +315,14 @@ fn format_duration(ms: i64) -> String {
     }
 }
 
-fn due_at(next_ms: Option<i64>) -> WaitReason {
+fn wait_until_due_reason(next_ms: Option<i64>) -> WaitReason {
     WaitReason {
         next_ms,
         ..WaitReason::default()
     }
 }
 
-fn above_budget(delivery: &Delivery, due_ms: i64) -> WaitReason {
+fn budget_wait(delivery: &Delivery, due_ms: i64) -> WaitReason {
     let (code, reason) = if delivery.content.digest.is_some() {
         let reason = "a digest, collecting messages above the budget of its destination until then";
         (WaitCode::Digest, reason)
@@ -340,12 +340,12 @@ fn above_budget(delivery: &Delivery, due_ms: i64) -> WaitReason {
 }
 
 /// Returns the time for a number of attempts at a rate limit, in milliseconds.
-fn at_rate(attempts: usize, per_minute: u32) -> i64 {
+fn duration_at_rate(attempts: usize, per_minute: u32) -> i64 {
     let attempts = i64::try_from(attempts).unwrap_or(i64::MAX);
     attempts.saturating_mul(MINUTE_MS) / i64::from(per_minute.max(1))
 }
 
-fn with_position(reason: String, ahead: usize) -> String {
+fn append_position(reason: String, ahead: usize) -> String {
     match ahead {
         _ if reason.is_empty() => reason,
         0 => reason,

@@ -15,7 +15,7 @@ use crate::{
 /// Fills in stored secrets where the draft omits them or contains the mask. Secrets that are not
 /// stored either become empty; for a mask, a violation is added. A stored secret that would be sent
 /// to a different address also adds a violation, and is left out.
-pub(super) fn fill_stored(
+pub(super) fn fill_stored_secrets(
     (mut draft, language): (DestinationKind, TemplateLanguage),
     stored: Option<(&DestinationKind, TemplateLanguage)>,
     violations: &mut Violations,
@@ -25,7 +25,7 @@ pub(super) fn fill_stored(
     if let (DestinationKind::Webhook(draft), Some(DestinationKind::Webhook(stored))) =
         (&mut draft, stored)
     {
-        name_headers(draft, stored);
+        add_secret_headers(draft, stored);
     }
     // Header names are case-insensitive.
     let mut remaining = BTreeMap::new();
@@ -59,7 +59,7 @@ pub(super) fn fill_stored(
         *secret = stored.unwrap_or_default();
     });
     if let Some(stored) = stored {
-        remove_for_other_address(
+        remove_secrets_for_other_address(
             (&mut draft, language),
             (stored, stored_language),
             reused,
@@ -71,7 +71,7 @@ pub(super) fn fill_stored(
 
 /// Removes secrets that would be sent to a URL other than the one they are stored for. The full URL
 /// is compared, since another path on the same host can belong to someone else.
-fn remove_for_other_address(
+fn remove_secrets_for_other_address(
     (draft, language): (&mut DestinationKind, TemplateLanguage),
     (stored, stored_language): (&DestinationKind, TemplateLanguage),
     reused: Vec<(String, &'static str)>,
@@ -107,7 +107,7 @@ fn remove_for_other_address(
 
 /// Adds the stored secret headers to a draft without any headers. A draft with headers drops those
 /// it does not mention.
-fn name_headers(draft: &mut Webhook, stored: &Webhook) {
+fn add_secret_headers(draft: &mut Webhook, stored: &Webhook) {
     if draft.headers.is_empty() {
         let is_secret = |header: &&Header| matches!(header.value, HeaderValue::Secret(_));
         let secret = stored.headers.iter().filter(is_secret);

@@ -105,7 +105,7 @@ async fn move_response(
         (Candidate::Member(stored, mut member, mut notices), Some(group)) => {
             if unanswered.is_some() {
                 // The report names this member from now on.
-                notices.unanswered = still_unanswered(&mut member, id);
+                notices.unanswered = unanswered_of_member(&mut member, id);
             }
             for delivery in &notices.deliveries {
                 changes.insert(delivery);
@@ -141,7 +141,7 @@ async fn move_response(
     let said = about.map_or_else(Vec::new, |it| {
         UnansweredNotice::if_changed(unanswered.as_ref(), &response, (it, &carrier.value))
     });
-    reports.add_reports(&single_notice(said), &carrier.value, now_ms);
+    reports.add_reports(&unanswered_notices(said), &carrier.value, now_ms);
     let is_moved = next != carrier.value;
     if is_moved {
         cancel_pages(
@@ -158,14 +158,14 @@ async fn move_response(
     Ok((changes, (reports, is_moved)))
 }
 
-fn single_notice(unanswered: Vec<UnansweredNotice>) -> Notices {
+fn unanswered_notices(unanswered: Vec<UnansweredNotice>) -> Notices {
     Notices {
         unanswered,
         ..Notices::default()
     }
 }
 
-fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
+fn unanswered_of_member(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
     let shown = member.clone();
     let said = entry(member, group).and_then(|it| {
         Some(UnansweredNotice::if_changed(
@@ -225,7 +225,7 @@ async fn candidate(
         let past = past.with_causes(causes);
         for stored in found {
             let mut member = stored.value.clone();
-            let adopted = adopted_response(response, &member, now_ms);
+            let adopted = response_for_member(response, &member, now_ms);
             set(&mut member, group, Some(adopted));
             let step = Step {
                 kind: StepKind::Check,
@@ -242,7 +242,7 @@ async fn candidate(
             } else if member.key == carrier.key {
                 return Ok(Candidate::Carrier);
             } else {
-                report_on_groups((store, snapshot), &mut notices).await?;
+                add_group_content((store, snapshot), &mut notices).await?;
                 let (stored, member) = (Box::new(stored), Box::new(member));
                 return Ok(Candidate::Member(stored, member, notices));
             }
@@ -251,7 +251,7 @@ async fn candidate(
     Ok(Candidate::Nobody(holds))
 }
 
-fn adopted_response(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
+fn response_for_member(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
     let mut adopted = response.clone();
     match adopted.state {
         ResponseState::Stopped => return adopted,
@@ -272,7 +272,7 @@ fn is_carried(before: ResponseState, after: ResponseState) -> bool {
 }
 
 /// Adds the content of the groups to the messages sent by group responses.
-pub async fn report_on_groups(
+pub async fn add_group_content(
     (store, snapshot): (&Store, &Snapshot),
     notices: &mut Notices,
 ) -> Result<(), EngineError> {

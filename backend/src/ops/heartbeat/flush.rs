@@ -47,7 +47,7 @@ impl BeatFlush {
             beats,
             ..
         } = &self.deciding;
-        let mut claims = Arc::clone(beats).claim_remembered(clock.as_ref());
+        let mut claims = Arc::clone(beats).claim_cached(clock.as_ref());
         claims.read(store).await?;
         let mut changes = store.changes();
         claims.add_to(&mut changes);

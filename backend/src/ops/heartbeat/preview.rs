@@ -191,7 +191,7 @@ impl HeartbeatPreviews {
         let windows = loaded.windows(start_ms, now_ms);
         for (values, beaten) in found.into_values() {
             scan::yield_if_needed().await;
-            let judged = Judged {
+            let judged = JudgedHeartbeat {
                 heartbeat: &loaded.heartbeat,
                 windows: windows.as_deref(),
                 start_ms,
@@ -219,14 +219,14 @@ impl HeartbeatPreview {
     }
 }
 
-struct Judged<'a> {
+struct JudgedHeartbeat<'a> {
     heartbeat: &'a Heartbeat,
     windows: Option<&'a [Span]>,
     start_ms: i64,
     now_ms: i64,
 }
 
-impl Judged<'_> {
+impl JudgedHeartbeat<'_> {
     fn expectation(
         &self,
         values: Vec<SharedValue>,

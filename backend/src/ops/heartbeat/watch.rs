@@ -112,7 +112,7 @@ impl HeartbeatWatch {
             self.next.clear();
             self.swept = Some(Arc::clone(heartbeats));
         }
-        let has_news = self.deciding.beats.take_change();
+        let has_news = self.deciding.beats.take_changed_flag();
         for loaded in heartbeats.iter() {
             let id = loaded.heartbeat.id;
             let is_due = self.next.get(&id).is_none_or(|it| *it <= time.now_ms);
@@ -277,7 +277,7 @@ impl HeartbeatWatch {
         };
         let unreported = Range::with_prefix(&by_beat(heartbeat.id, Standing::Unreported).build());
         for stored in self.read_range(unreported).await? {
-            self.report_or_pass(loaded, stored, time).await?;
+            self.try_report(loaded, stored, time).await?;
         }
         if !heartbeat.by.is_empty() {
             self.delete_silent(loaded, time).await?;
@@ -381,7 +381,7 @@ impl HeartbeatWatch {
 
     /// Like [`HeartbeatWatch::report`], except that an event that is not accepted does not block
     /// the others.
-    async fn report_or_pass(
+    async fn try_report(
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,

@@ -200,8 +200,10 @@ impl Previews {
                 let until_ms = close.map_or(i64::MAX, |at_ms| {
                     at_ms.saturating_add(loaded.inhibition.linger_ms)
                 });
-                if let (Some(values), true) = (loaded.was_source(&occurrence), until_ms > since_ms)
-                {
+                if let (Some(values), true) = (
+                    loaded.source_values_of_any_status(&occurrence),
+                    until_ms > since_ms,
+                ) {
                     causes.entry(values).or_default().push(Cause {
                         key: occurrence.key,
                         start_ms: occurrence.start_ms,

@@ -137,7 +137,7 @@ pub(super) async fn commit(
     loop {
         let decided = decide(deciding, jobs, &causes).await?;
         if load_missing(&deciding.store, &causes).await? {
-            recent.record_needed(&causes);
+            recent.record_required(&causes);
             return store(deciding, jobs, decided).await;
         }
     }
@@ -506,7 +506,7 @@ impl Decision<'_> {
         let has_others = job.events.len() > 1;
         self.past.causes().begin_request();
         let mut foreseen = if has_others && self.snapshot.inhibitions().is_any() {
-            self.foresee(job, (&ids, &keys), lines)
+            self.predict_causes(job, (&ids, &keys), lines)
         } else {
             Vec::new()
         };
@@ -530,7 +530,7 @@ impl Decision<'_> {
 
     /// Determines the events of a request that are causes once all have been applied. Returns the
     /// receptions of events whose id occurs once. The others are applied one by one later.
-    fn foresee(
+    fn predict_causes(
         &self,
         job: &Job,
         (ids, keys): (&[EventId], &[RecordId]),

@@ -114,7 +114,7 @@ impl Default for Work {
 
 impl Work {
     /// Returns the reason for which no more entries are mapped; `None` if there is none.
-    fn beyond_limits(&self, at: usize, total: usize) -> Option<String> {
+    fn limit_reason(&self, at: usize, total: usize) -> Option<String> {
         if at >= DIALECT_EVENTS_MAX {
             Some(format!(
                 "has {total} entries; the limit is {DIALECT_EVENTS_MAX}"
@@ -141,7 +141,7 @@ impl Work {
         self.mapped.refused.push((at, reason));
     }
 
-    fn refuse_all(&mut self, places: Range<usize>, reason: &str, first: &Value) {
+    fn refuse_range(&mut self, places: Range<usize>, reason: &str, first: &Value) {
         let Range { start, end } = places;
         self.refuse(start, reason.to_owned(), first);
         let others = (start + 1..end).map(|at| (at, reason.to_owned()));
@@ -224,7 +224,7 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappi
     Ok(work.finish(mapping))
 }
 
-fn no_list(mapping: &IntakeMapping, found: Option<&Value>) -> Error {
+fn missing_list_error(mapping: &IntakeMapping, found: Option<&Value>) -> Error {
     let what = match found {
         Some(_) => "has a value other than a list at",
         None => "has no list at",
@@ -296,7 +296,7 @@ impl<'a> PreparedMapping<'a> {
         match at_path(&mut document, &self.mapping.each).map(Value::take) {
             Some(Value::Array(list)) => self.map_entries(document, list, broken, work),
             found => {
-                let error = no_list(self.mapping, found.as_ref());
+                let error = missing_list_error(self.mapping, found.as_ref());
                 let Some(at) = at else {
                     return Err(error);
                 };
@@ -317,8 +317,8 @@ impl<'a> PreparedMapping<'a> {
         let total = list.len();
         for (at, document) in list.into_iter().enumerate() {
             let broken = broken.next_if(|(place, _)| *place == at);
-            if let Some(reason) = work.beyond_limits(at, total) {
-                work.refuse_all(at..total, &reason, &document);
+            if let Some(reason) = work.limit_reason(at, total) {
+                work.refuse_range(at..total, &reason, &document);
                 break;
             }
             match (broken, document) {
@@ -379,9 +379,9 @@ impl<'a> PreparedMapping<'a> {
                 work.refuse(at, format!("is not JSON: {why}"), &item);
                 continue;
             }
-            if let Some(reason) = work.beyond_limits(at, total) {
+            if let Some(reason) = work.limit_reason(at, total) {
                 // The remaining entries are not mapped.
-                work.refuse_all(at..total, &reason, &item);
+                work.refuse_range(at..total, &reason, &item);
                 break;
             }
             if let Some(condition_document) = &mut condition_document {

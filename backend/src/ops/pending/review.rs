@@ -275,7 +275,7 @@ impl PendingReview {
         let store = self.deciding.store.clone();
         let mut walk = Walk::new(&store, &open, NEWEST_FIRST, None);
         loop {
-            let places = walk.next_places(HOLDS_BATCH).await?;
+            let places = walk.next_positions(HOLDS_BATCH).await?;
             if places.is_empty() {
                 return scanned;
             }

@@ -29,7 +29,7 @@ impl Schedules {
     /// Returns [`Error::NotFound`] if there is none, [`Error::PermissionDenied`] if it is outside
     /// the caller's tags, or an error if the store fails.
     pub async fn issue_feed(&self, name: &str) -> Result<Schedule, Error> {
-        let schedule = self.find_own(name).await?;
+        let schedule = self.find_in_scope(name).await?;
         if let Some(by) = audit::current_actor() {
             let entry = AuditEntry {
                 kind: Kind::Schedule.as_str().into(),

@@ -79,13 +79,13 @@ pub async fn group(
         tokio::task::yield_now().await;
     }
     Ok(Groups {
-        all: largest_first(groups.into_values().collect()),
+        all: sort_by_size(groups.into_values().collect()),
         counted,
         is_complete,
     })
 }
 
-fn largest_first(mut groups: Vec<Group>) -> Vec<Group> {
+fn sort_by_size(mut groups: Vec<Group>) -> Vec<Group> {
     // The sort is stable: ties stay sorted by value.
     groups.sort_by_key(|group| Reverse(group.by_severity.values().sum::<usize>()));
     groups
@@ -153,7 +153,7 @@ fn to_groups(groups: Vec<(&str, BTreeMap<Severity, usize>)>) -> Groups {
     let counts = groups.iter().flat_map(|group| group.by_severity.values());
     Groups {
         counted: counts.sum(),
-        all: largest_first(groups),
+        all: sort_by_size(groups),
         is_complete: true,
     }
 }

@@ -83,7 +83,7 @@ impl<'a> Walk<'a> {
             start: start_ms.map(moment).unwrap_or_default(),
             end: end_ms.map(moment),
         };
-        let (index, prefixes) = streams_of(filter, sort.field);
+        let (index, prefixes) = index_streams(filter, sort.field);
         let streams = prefixes.iter().filter_map(|prefix| {
             let head = match (sort.field, prefix.last()) {
                 (SortField::Severity, Some(severity)) => vec![*severity],
@@ -114,7 +114,7 @@ impl<'a> Walk<'a> {
             return Ok(walk);
         };
         let since = Key::new().time_ms(start_ms).build();
-        let (index, prefixes) = streams_of(filter, SortField::LastSeen);
+        let (index, prefixes) = index_streams(filter, SortField::LastSeen);
         let mut places: Vec<OrderPosition> = Vec::new();
         for prefix in prefixes {
             let range = Range {
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
         filter: &Filter,
         field: SortField,
     ) -> Result<Option<i64>, EngineError> {
-        let (index, prefixes) = streams_of(filter, field);
+        let (index, prefixes) = index_streams(filter, field);
         let ranges: Vec<_> = prefixes
             .iter()
             .map(|prefix| Range::with_prefix(prefix))
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Vec<(Vec<u8>, Stored<Occurrence>)>, EngineError> {
         loop {
             let (places, keys): (Vec<_>, Vec<_>) = self
-                .next_places(count.min(self.batch))
+                .next_positions(count.min(self.batch))
                 .await?
                 .into_iter()
                 .unzip();
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the next positions; empty only at the end.
-    pub(crate) async fn next_places(
+    pub(crate) async fn next_positions(
         &mut self,
         count: usize,
     ) -> Result<Vec<OrderPosition>, EngineError> {
@@ -266,7 +266,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns the index for an order, and the prefixes of its streams.
-fn streams_of(filter: &Filter, field: SortField) -> (Index, Vec<Vec<u8>>) {
+fn index_streams(filter: &Filter, field: SortField) -> (Index, Vec<Vec<u8>>) {
     let index = match field {
         SortField::LastSeen => Index::OccurrenceByState,
         SortField::Severity => Index::OccurrenceBySeverity,

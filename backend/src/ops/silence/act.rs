@@ -361,7 +361,7 @@ impl Silencing {
     /// Converts a draft into a silence that is complete enough to determine what it covers.
     fn to_silence(draft: &SilenceDraft) -> Result<Silence, Error> {
         let mut violations = Violations::new(&draft.violations);
-        super::covers_something(draft, &mut violations);
+        super::check_coverage(draft, &mut violations);
         let names = draft.rule_names.iter().enumerate();
         let rule_names = names.filter_map(|(at, text)| {
             let invalid = |message| violations.add(format!("ruleNames[{at}]"), message);

@@ -13,7 +13,7 @@ pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<Stri
         open_count: open,
         ..
     } = preview;
-    if query.is_some_and(|query| is_true_of_nothing(&query.clause)) {
+    if query.is_some_and(|query| is_true_without_matches(&query.clause)) {
         let why = "its query also matches events without fields";
         return Some(format!("{why}; it covers {covered} of {open} open events"));
     }
@@ -41,11 +41,11 @@ pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Err
 }
 
 /// Returns whether a clause is true if every comparison is false.
-fn is_true_of_nothing(clause: &Clause) -> bool {
+fn is_true_without_matches(clause: &Clause) -> bool {
     match clause {
-        Clause::And(clauses) => clauses.iter().all(is_true_of_nothing),
-        Clause::Or(clauses) => clauses.iter().any(is_true_of_nothing),
-        Clause::Not(clause) => !is_true_of_nothing(clause),
+        Clause::And(clauses) => clauses.iter().all(is_true_without_matches),
+        Clause::Or(clauses) => clauses.iter().any(is_true_without_matches),
+        Clause::Not(clause) => !is_true_without_matches(clause),
         _ => false,
     }
 }

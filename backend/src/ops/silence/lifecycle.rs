@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{count_standing, silence_event_id};
+use super::{count_with_standing, silence_event_id};
 use crate::{
     decide::{LoadedSilence, Snapshot},
     domain::{
@@ -60,7 +60,7 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
 }
 
 /// Ends silences that have covered an event and then none for long enough.
-pub async fn end_idle(deciding: &DecisionContext) -> Result<(), Error> {
+pub async fn end_idle_silences(deciding: &DecisionContext) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
     for loaded in snapshot.silences().all() {
@@ -73,7 +73,7 @@ pub async fn end_idle(deciding: &DecisionContext) -> Result<(), Error> {
         let Some(stored) = deciding.store.get::<Silence>(silence.key()).await? else {
             continue;
         };
-        let covers = covers_anything(deciding, silence).await?;
+        let covers = covers_any_occurrence(deciding, silence).await?;
         let known = stored.value.progress;
         let next = match (covers, known.idle_since_ms) {
             (true, _) => Progress {
@@ -103,7 +103,10 @@ pub async fn end_idle(deciding: &DecisionContext) -> Result<(), Error> {
     Ok(())
 }
 
-async fn covers_anything(deciding: &DecisionContext, silence: &Silence) -> Result<bool, Error> {
+async fn covers_any_occurrence(
+    deciding: &DecisionContext,
+    silence: &Silence,
+) -> Result<bool, Error> {
     let prefix = Key::new()
         .byte(SilenceStanding::Covered as u8)
         .id(silence.id);
@@ -217,7 +220,7 @@ pub(super) async fn close_event(
     if !find::is_open(&deciding.store, silence_event_id(&silence.name)).await? {
         return Ok(());
     }
-    let count = async |standing| count_standing(&deciding.store, standing, silence).await;
+    let count = async |standing| count_with_standing(&deciding.store, standing, silence).await;
     let covered = count(SilenceStanding::Covered).await?;
     let pending = count(SilenceStanding::Pending).await?;
     let skipped = count(SilenceStanding::Skipped).await?;

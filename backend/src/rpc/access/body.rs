@@ -25,14 +25,14 @@ pub(super) enum BodyDirection {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Ends {
+pub(super) struct CallEnds {
     /// Cancelled when the key is revoked; `None` for a call without a key.
     pub(super) revoked: Option<CancellationToken>,
     pub(super) deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
-pub(super) struct UntilEnded {
+pub(super) struct EndingBody {
     body: tonic::body::Body,
     way: BodyDirection,
     is_over: bool,
@@ -40,8 +40,8 @@ pub(super) struct UntilEnded {
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl UntilEnded {
-    pub(super) fn new(body: tonic::body::Body, way: BodyDirection, ends: Ends) -> Self {
+impl EndingBody {
+    pub(super) fn new(body: tonic::body::Body, way: BodyDirection, ends: CallEnds) -> Self {
         let revoked = ends.revoked.map(|it| Box::pin(it.cancelled_owned()));
         Self {
             body,
@@ -63,7 +63,7 @@ impl UntilEnded {
     }
 }
 
-impl Body for UntilEnded {
+impl Body for EndingBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -101,18 +101,18 @@ impl Body for UntilEnded {
 }
 
 #[derive(Debug)]
-pub(super) struct Small {
+pub(super) struct SmallBody {
     body: tonic::body::Body,
     left: usize,
 }
 
-impl Small {
+impl SmallBody {
     pub(super) fn new(body: tonic::body::Body, most: usize) -> Self {
         Self { body, left: most }
     }
 }
 
-impl Body for Small {
+impl Body for SmallBody {
     type Data = Bytes;
     type Error = Status;
 

@@ -182,14 +182,14 @@ impl Share {
             &self.reserved,
             &mut Entries::for_message(),
         )?;
-        is_there(&self.reserved)
+        finish_arrival(&self.reserved)
     }
 
     /// Wraps a body so that it reserves memory for a message of at most `bytes_max` bytes while the
     /// message arrives, counts its entries, and acquires the permit when it is complete. A
     /// compressed message is decompressed.
     pub(super) fn measure(&self, body: Body, bytes_max: usize, is_packed: bool) -> Body {
-        Body::new(Measured {
+        Body::new(MeasuredBody {
             body,
             unfold: self.unfold,
             reserved: Arc::clone(&self.reserved),
@@ -229,7 +229,7 @@ fn take_memory(bytes: usize, reserved: &Mutex<ReservedResources>) -> Result<(), 
     })
 }
 
-fn is_there(reserved: &Mutex<ReservedResources>) -> Result<(), Status> {
+fn finish_arrival(reserved: &Mutex<ReservedResources>) -> Result<(), Status> {
     let mut reserved = reserved.lock().unwrap_or_else(PoisonError::into_inner);
     if reserved.arriving.is_none() {
         return Ok(());
@@ -258,7 +258,7 @@ impl ReservedResources {
     }
 }
 
-struct Measured {
+struct MeasuredBody {
     body: Body,
     unfold: usize,
     reserved: Arc<Mutex<ReservedResources>>,
@@ -269,7 +269,7 @@ struct Measured {
     ended: bool,
 }
 
-impl Measured {
+impl MeasuredBody {
     fn account_data(&mut self, data: Bytes) -> Result<Bytes, Status> {
         let (unfold, reserved) = (self.unfold, &self.reserved);
         let Some(inflate) = &mut self.inflate else {
@@ -287,7 +287,7 @@ impl Measured {
     }
 }
 
-impl http_body::Body for Measured {
+impl http_body::Body for MeasuredBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -304,7 +304,7 @@ impl http_body::Body for Measured {
                     Ok(data) => self.account_data(data),
                     Err(frame) => return Poll::Ready(Some(Ok(frame))),
                 },
-                Poll::Ready(None) => match is_there(&self.reserved) {
+                Poll::Ready(None) => match finish_arrival(&self.reserved) {
                     Ok(()) => return Poll::Ready(None),
                     Err(status) => Err(status),
                 },

@@ -17,7 +17,7 @@ use tower::{Layer, Service};
 
 use super::{
     CallAddress, Refusals, SignedInUsers,
-    body::{BodyDirection, Ends, Small, UntilEnded},
+    body::{BodyDirection, CallEnds, EndingBody, SmallBody},
     capacity::{Capacities, Holder, Share},
     deadline::{deadline_exceeded, requested_timeout},
     inflate::{self, Inflated},
@@ -291,7 +291,7 @@ impl Guard {
         }
     }
 
-    fn note_refusal(&self, by: Actor, answer: &HeaderMap) {
+    fn audit_denied_call(&self, by: Actor, answer: &HeaderMap) {
         if code_of(answer) == Code::PermissionDenied
             && let Some(status) = Status::from_header_map(answer)
         {
@@ -468,7 +468,7 @@ where
                             let call =
                                 audit::run_as(by.clone(), admitted.call(&mut inner, request));
                             let answer = call.await?;
-                            guard.note_refusal(by, answer.headers());
+                            guard.audit_denied_call(by, answer.headers());
                             answer
                         }
                         Err(status) => status.into_http(),
@@ -530,16 +530,16 @@ impl AdmittedCall {
         } = self;
         let requested =
             requested_timeout(request.headers()).filter(|_| method.class.is_streaming());
-        let ends = Ends {
+        let ends = CallEnds {
             revoked: caller.as_ref().map(|caller| caller.revoked.clone()),
             deadline: requested.and_then(|requested| Instant::now().checked_add(requested)),
         };
         let until_ended = |body, way| match &ends {
-            Ends {
+            CallEnds {
                 revoked: None,
                 deadline: None,
             } => body,
-            ends => Body::new(UntilEnded::new(body, way, ends.clone())),
+            ends => Body::new(EndingBody::new(body, way, ends.clone())),
         };
         let request_id = request.headers().get(REQUEST_ID).cloned();
         let is_packed = inflate::take_gzip_header(request.headers_mut());
@@ -598,7 +598,7 @@ fn limit_body(
         }
     };
     if needs_no_key {
-        let body = Body::new(Small::new(body, UNAUTHENTICATED_REQUEST_BYTES_MAX));
+        let body = Body::new(SmallBody::new(body, UNAUTHENTICATED_REQUEST_BYTES_MAX));
         return unpacked(body, UNAUTHENTICATED_REQUEST_BYTES_MAX);
     }
     match share {

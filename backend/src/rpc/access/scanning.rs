@@ -97,19 +97,19 @@ where
     };
     // A status in the headers ends the stream: clients reject messages after it.
     Ok(if is_streaming && !response.body().is_end_stream() {
-        response.map(|body| Body::new(Streamed::new(scans, &scanner, body)))
+        response.map(|body| Body::new(ScanBody::new(scans, &scanner, body)))
     } else {
         response
     })
 }
 
-struct Streamed {
+struct ScanBody {
     frames: mpsc::Receiver<Result<Frame<Bytes>, Status>>,
     /// Stops producing when dropped.
     _making: Running<()>,
 }
 
-impl Streamed {
+impl ScanBody {
     fn new(scans: &Scans, scanner: &Scanner, mut body: Body) -> Self {
         let (sender, frames) = mpsc::channel(1);
         let making = scans.begin(scanner, async move {
@@ -127,7 +127,7 @@ impl Streamed {
     }
 }
 
-impl http_body::Body for Streamed {
+impl http_body::Body for ScanBody {
     type Data = Bytes;
     type Error = Status;
 

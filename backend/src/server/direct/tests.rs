@@ -21,9 +21,9 @@ use crate::{
     },
     ops::client::{ClientDraft, Clients},
     server::{
-        assemble::{Assembled, assemble},
+        assemble::{AssembledServer, assemble},
         front::Front,
-        work::Started,
+        work::StartedWork,
     },
     store,
 };
@@ -69,7 +69,7 @@ struct World {
     direct: Direct,
     clients: BTreeMap<&'static str, String>,
     clock: Arc<ManualClock>,
-    _work: Started,
+    _work: StartedWork,
     _folder: TempDir,
 }
 
@@ -102,7 +102,7 @@ impl World {
         let own = SocketAddr::from(([127, 0, 0, 1], 1));
         let streams = CancellationToken::new();
         let assembled = assemble(&config, Arc::clone(&clock) as Arc<dyn Clock>, own, streams);
-        let Assembled {
+        let AssembledServer {
             direct,
             front,
             work,

@@ -113,7 +113,7 @@ impl BackupFolder {
         add().map_err(BackupError::io("write", &path))
     }
 
-    pub fn start_over(&mut self) -> Result<(), BackupError> {
+    pub fn restart_backup(&mut self) -> Result<(), BackupError> {
         self.open = None;
         self.place = None;
         self.done.clear();

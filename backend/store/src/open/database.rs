@@ -202,7 +202,7 @@ pub(super) async fn open_without_joining(database: &DatabaseConfig) -> Result<St
 }
 
 /// Creates the tables of a store and its key. Completes an interrupted creation.
-pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store, OpenError>> {
+pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
         let server = location.status().await?;

@@ -24,10 +24,10 @@ pub(super) const IN_DATABASE: u32 = 4;
 const ORDERED: u32 = 3;
 
 pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
-    put_newest(store, Expect::Absent).await
+    put_newest_version(store, Expect::Absent).await
 }
 
-async fn put_newest(store: &Store, expect: Expect) -> Result<(), EngineError> {
+async fn put_newest_version(store: &Store, expect: Expect) -> Result<(), EngineError> {
     let put = Action::Put(NEWEST.to_be_bytes().into());
     let change = Change {
         is_logged: false,
@@ -43,9 +43,9 @@ async fn put_newest(store: &Store, expect: Expect) -> Result<(), EngineError> {
 pub(super) async fn settle(store: &Store) -> Result<(), EngineError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
     match rows.into_iter().flatten().next() {
-        None => put_newest(store, Expect::Absent).await,
+        None => put_newest_version(store, Expect::Absent).await,
         Some(row) if row.value == NEWEST.to_be_bytes() => Ok(()),
-        Some(row) => put_newest(store, Expect::Version(row.version)).await,
+        Some(row) => put_newest_version(store, Expect::Version(row.version)).await,
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) async fn upgrade(store: &Store, folder: &Folder) -> Result<(), OpenEr
         let reordered = reorder::reorder(store).await;
         reordered.map_err(|source| folder.store_error(source))?;
     }
-    let raised = put_newest(store, Expect::Version(version)).await;
+    let raised = put_newest_version(store, Expect::Version(version)).await;
     raised.map_err(|source| folder.store_error(source))?;
     tracing::info!(
         from = found,

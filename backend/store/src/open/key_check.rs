@@ -212,7 +212,7 @@ fn key_of(number: u32) -> Vec<u8> {
     [PREFIX, &number.to_be_bytes()].concat()
 }
 
-pub(crate) fn is_of_keys(key: &[u8]) -> bool {
+pub(crate) fn is_key_check(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }
 

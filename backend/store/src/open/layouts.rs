@@ -429,7 +429,7 @@ async fn forged_clients_and_destinations_are_refused_in_any_layout() {
 struct Definitions<T>(T, T);
 
 impl<T: Record + PartialEq> Definitions<T> {
-    async fn is_there(&self, store: &Store) -> Result<bool, String> {
+    async fn are_stored(&self, store: &Store) -> Result<bool, String> {
         let found = store.get::<T>(self.0.key()).await;
         let found = found.map_err(|error| error.to_string())?;
         Ok(found.is_some_and(|it| it.value == self.0))
@@ -449,12 +449,16 @@ impl<T: Record + PartialEq> Definitions<T> {
     async fn is_refused(&self, config: &Location, bytes: &[u8], why: &str) {
         let store = open(config).await.unwrap();
         self.forge(&store, bytes).await;
-        let refused = self.is_there(&store).await.unwrap_err();
+        let refused = self.are_stored(&store).await.unwrap_err();
         assert!(refused.contains(why), "{}: {refused}", T::KIND.as_str());
         drop(store);
         // The error persists after a restart, and a check of the store reports it.
         let store = open(config).await.unwrap();
-        assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.as_str());
+        assert!(
+            self.are_stored(&store).await.is_err(),
+            "{}",
+            T::KIND.as_str()
+        );
         let descriptions = verify(&store, &|_| {}).await.descriptions;
         let is_reported =
             |it: &String| it.contains("cannot be read") || it.contains("another record's key");
@@ -487,7 +491,7 @@ impl<T: Record + PartialEq> Definitions<T> {
         let store = open(config).await.unwrap();
         self.forge(&store, &written).await;
         assert_eq!(
-            self.is_there(&store).await,
+            self.are_stored(&store).await,
             Ok(true),
             "{}",
             T::KIND.as_str()

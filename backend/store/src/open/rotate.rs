@@ -11,14 +11,14 @@ use crate::location::Location;
 use futures_util::future::BoxFuture;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rotated {
+pub struct RotatedKey {
     pub number: u32,
 }
 
 /// Adds a key to the store, and seals and authenticates all data with it. With `forget`, removes
 /// the older keys from the file. The store must not be in use by a service. If the rotation is
 /// interrupted, the store can be opened with the unchanged key file, which completes the rotation.
-pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotated, OpenError>> {
+pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<RotatedKey, OpenError>> {
     Box::pin(async move {
         let number = change(config, append).await?;
         let store = open(config).await?;
@@ -32,7 +32,7 @@ pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotat
         if forget {
             change(config, retain_newest).await?;
         }
-        Ok(Rotated { number })
+        Ok(RotatedKey { number })
     })
 }
 

@@ -220,7 +220,7 @@ fn defined(name: &Name, state: AnyResource) -> AuditSnapshot {
     }
 }
 
-fn only_named(name: &impl ToString) -> AuditSnapshot {
+fn name_only_snapshot(name: &impl ToString) -> AuditSnapshot {
     AuditSnapshot {
         name: name.to_string(),
         state: None,

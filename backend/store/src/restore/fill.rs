@@ -11,7 +11,7 @@ use crate::{
     backup::{BackupRecord, Source},
     domain::{Attempt, Delivery, DeliveryState, Outcome},
     engine::{Action, Change, EngineError, Expect, Kind, Lane},
-    open::is_of_keys,
+    open::is_key_check,
     record::{
         Changes, ProofLevel, Record, Store, counters, is_clock_fact, upgrade_proof, with_record,
     },
@@ -137,7 +137,7 @@ impl Filler<'_> {
         value: &[u8],
     ) -> Result<(), EngineError> {
         match record.kind {
-            Kind::Meta if is_of_keys(&record.key) || is_clock_fact(&record.key) => {
+            Kind::Meta if is_key_check(&record.key) || is_clock_fact(&record.key) => {
                 return self.write_plain(record, value).await;
             }
             Kind::Counter if counters::is_independent(&record.key) => {

@@ -64,12 +64,12 @@ impl Check<'_> {
     /// Reads every entry. Each must lead to a record that has this entry.
     pub(super) async fn check_entries_in_use(&mut self) -> Result<(), EngineError> {
         for index in Index::ALL {
-            self.check_entries_to(index).await?;
+            self.check_entries_of_index(index).await?;
         }
         Ok(())
     }
 
-    async fn check_entries_to(&mut self, index: Index) -> Result<(), EngineError> {
+    async fn check_entries_of_index(&mut self, index: Index) -> Result<(), EngineError> {
         let kind = index.kind();
         let mut range = Range::with_prefix(b"");
         loop {
@@ -96,7 +96,7 @@ impl Check<'_> {
                 }
             }
             for entry in page {
-                if !own.contains(&entry) && self.is_left_over(index, &entry).await? {
+                if !own.contains(&entry) && self.is_stale_entry(index, &entry).await? {
                     let record = name(kind, &entry.1);
                     let error = format!(
                         "the index {index:?} has an entry that points to {record} but does not belong to it"
@@ -110,7 +110,7 @@ impl Check<'_> {
     }
 
     /// Whether an entry leads to a missing record, or to a record that does not have the entry.
-    async fn is_left_over(
+    async fn is_stale_entry(
         &self,
         index: Index,
         (entry, record): &(Vec<u8>, Vec<u8>),

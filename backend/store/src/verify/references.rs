@@ -19,8 +19,8 @@ pub(super) async fn dangling_references(
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {
     let attempts: Vec<_> = parts.iter().filter_map(|part| part.attempt).collect();
-    let mut errors = without_attempt(&attempts, store).await?;
-    errors.extend(without_delivery(&attempts, store).await?);
+    let mut errors = missing_attempt_errors(&attempts, store).await?;
+    errors.extend(missing_delivery_errors(&attempts, store).await?);
     for other in Kind::ALL {
         let references = parts.iter().flat_map(|part| {
             let others = part.refers.iter().filter(|(kind, _)| *kind == other);
@@ -45,7 +45,7 @@ pub(super) async fn dangling_references(
     Ok(errors)
 }
 
-async fn without_attempt(
+async fn missing_attempt_errors(
     attempts: &[AttemptPart],
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {
@@ -67,7 +67,7 @@ async fn without_attempt(
     Ok(missing.map(|(leased, _)| describe(leased)).collect())
 }
 
-async fn without_delivery(
+async fn missing_delivery_errors(
     attempts: &[AttemptPart],
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {

@@ -54,7 +54,7 @@ pub(super) async fn serve<Io, S>(
                 // The response is built only when the task first runs, so that calls on an evicted
                 // connection are cheap.
                 if activity.visit().evicted().is_cancelled() {
-                    return Err(Evicted);
+                    return Err(EvictedError);
                 }
                 let response = Box::pin(service.handle(request, peer, activity)).await;
                 Ok(response.map(|body| TrackedBody { body, in_flight }))
@@ -111,7 +111,7 @@ pub(super) async fn serve<Io, S>(
 
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was closed to make room for others")]
-struct Evicted;
+struct EvictedError;
 
 /// A response body that keeps its request in flight until it has been sent.
 #[derive(Debug)]

@@ -66,11 +66,11 @@ impl Hosts {
         let literal = host.trim_start_matches('[').trim_end_matches(']');
         literal.parse::<IpAddr>().is_ok()
             || host.eq_ignore_ascii_case("localhost")
-            || self.0.iter().any(|name| is_called(host, name))
+            || self.0.iter().any(|name| matches_host_name(host, name))
     }
 }
 
-fn is_called(host: &str, name: &str) -> bool {
+fn matches_host_name(host: &str, name: &str) -> bool {
     match name.strip_prefix("*.") {
         None => host.eq_ignore_ascii_case(name),
         Some(above) => host

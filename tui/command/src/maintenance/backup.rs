@@ -156,7 +156,7 @@ impl Service {
             match self.read(target, &bar).await? {
                 Read::Whole(end) => return Ok(end),
                 Read::Overtaken if target.resume_position().is_some() => {
-                    target.start_over().map_err(|error| failure(&error))?;
+                    target.restart_backup().map_err(|error| failure(&error))?;
                 }
                 Read::Overtaken => {
                     return Err(Failure::new(

@@ -33,7 +33,7 @@ async fn insert(engine: &RedbEngine, number: u32) -> Result<Applied, EngineError
     engine.apply(Lane::Bulk, vec![change].into()).await
 }
 
-async fn is_there(engine: &RedbEngine, number: u32) -> bool {
+async fn exists(engine: &RedbEngine, number: u32) -> bool {
     let keys = [number.to_be_bytes().to_vec()];
     let rows = engine.get(Kind::Occurrence, &keys).await.unwrap();
     rows[0].is_some()
@@ -68,13 +68,13 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     let check = async |engine: &RedbEngine, done: &[u32], when: &str| {
         for number in done {
             assert!(
-                is_there(engine, *number).await,
+                exists(engine, *number).await,
                 "{context}, {when}: {number} is lost"
             );
         }
         for number in &not_done {
             assert!(
-                !is_there(engine, *number).await,
+                !exists(engine, *number).await,
                 "{context}, {when}: {number} exists"
             );
         }
@@ -137,8 +137,8 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
         }
         let engine = open_with(&disk, settings).unwrap();
         for number in &done {
-            let is_there = is_there(&engine, *number).await;
-            assert!(is_there, "{context}: {number} is lost, closed: {is_closed}");
+            let exists = exists(&engine, *number).await;
+            assert!(exists, "{context}: {number} is lost, closed: {is_closed}");
         }
     }
     is_closed
@@ -208,7 +208,7 @@ async fn fills_and_empties(settings: Settings) {
     };
     assert!(matches!(error, EngineError::Full(_)), "{error:?}");
     assert!(last > 110, "only {last} fit");
-    assert!(is_there(&engine, last - 1).await && !is_there(&engine, last).await);
+    assert!(exists(&engine, last - 1).await && !exists(&engine, last).await);
     for number in 0..50_u32 {
         let keys = [number.to_be_bytes().to_vec()];
         let rows = engine.get(Kind::Occurrence, &keys).await.unwrap();
@@ -233,7 +233,7 @@ async fn fills_and_empties(settings: Settings) {
     disk.free_space();
     insert(&engine, last).await.unwrap();
     for number in 50..last {
-        assert!(is_there(&engine, number).await);
+        assert!(exists(&engine, number).await);
     }
 }
 

@@ -135,7 +135,7 @@ impl Writer<'_> {
 
     /// Returns the record of an earlier notification for repeats: a message about a group counts
     /// for all its members.
-    pub(super) fn as_group_notified(&self, entry: &Notified) -> Option<Notified> {
+    pub(super) fn with_group_notification(&self, entry: &Notified) -> Option<Notified> {
         let group = self.group_of(entry)?;
         (group.notified_ms > entry.last_ms).then(|| Notified {
             last_ms: group.notified_ms,

@@ -117,7 +117,7 @@ pub(in crate::decide) fn withdraw_acknowledgement(occurrence: &mut Occurrence, n
         from: "true".into(),
         to: "false".into(),
     });
-    occurrence.note_change(before, false);
+    occurrence.update_notified(before, false);
 }
 
 /// Limits an acknowledgement to the timeout of the policies in use.
@@ -182,7 +182,7 @@ impl Writer<'_> {
                 // Receivers of a response that ended before the occurrence still get the closing
                 // message.
                 let before = entry.response.take().filter(|_| !was_closed);
-                new.paged = before.map_or_else(Vec::new, |it| it.into_previous());
+                new.paged = before.map_or_else(Vec::new, |it| it.into_earlier_receivers());
                 entry.response = Some(Box::new(new));
             }
             let Some(mut response) = entry.response.take() else {

@@ -141,7 +141,9 @@ fn check_expression(it: &Expr<'_>) -> Result<(), CheckError> {
             check_expressions([&it.test_expr, &it.true_expr])?;
             check_expressions(&it.false_expr)
         }
-        Expr::Filter(it) if !FILTERS.contains(&it.name) => Err(no_filter(it.span(), it.name)),
+        Expr::Filter(it) if !FILTERS.contains(&it.name) => {
+            Err(unknown_filter_error(it.span(), it.name))
+        }
         Expr::Filter(it) => {
             check_expressions(&it.expr)?;
             check_applied_name(it.span(), it.name, &it.args)?;
@@ -175,7 +177,9 @@ fn check_applied_name(span: Span, filter: &str, all: &[CallArg<'_>]) -> Result<(
         return Ok(());
     };
     match name.value.as_str() {
-        Some(name) if filter == "map" && !FILTERS.contains(&name) => Err(no_filter(span, name)),
+        Some(name) if filter == "map" && !FILTERS.contains(&name) => {
+            Err(unknown_filter_error(span, name))
+        }
         Some(name) if filter != "map" => check_test(span, name),
         _ => Ok(()),
     }
@@ -188,7 +192,7 @@ fn check_test(span: Span, name: &str) -> Result<(), CheckError> {
     Err((span, format!("unknown test `{name}`")))
 }
 
-fn no_filter(span: Span, name: &str) -> CheckError {
+fn unknown_filter_error(span: Span, name: &str) -> CheckError {
     (span, format!("unknown filter `{name}`"))
 }
 

@@ -97,7 +97,7 @@ impl HeartbeatWatch {
         let length_ms = due_ms(&window).saturating_sub(window.first_service_ms());
         let is_settled = time.is_settled(grace_ms, length_ms);
         if !window.is_over && due_ms(&window) <= time.now_ms && is_settled {
-            window.is_over = self.begin_missed(loaded, &window, time).await?;
+            window.is_over = self.mark_late_beats(loaded, &window, time).await?;
         }
         if window.is_over
             && let Some(span) = next_window(loaded, window.start_ms, time)
@@ -118,7 +118,7 @@ impl HeartbeatWatch {
     }
 
     /// Marks the beats of a window as late; returns whether all are marked.
-    async fn begin_missed(
+    async fn mark_late_beats(
         &self,
         loaded: &LoadedHeartbeat,
         window: &ExpectedWindow,

@@ -190,7 +190,7 @@ impl<'a> Batch<'a> {
         let due: Vec<_> = due.into_iter().collect();
         let of_one_rule = due.chunk_by(|one, next| one.0 == next.0);
         let batches = of_one_rule.flat_map(|it| it.chunks(NOTIFY_BATCH));
-        let sending = batches.map(|batch| self.send_in_time(batch));
+        let sending = batches.map(|batch| self.send_with_timeout(batch));
         let sending: Vec<_> = sending.collect();
         let sending = stream::iter(sending).buffer_unordered(NOTIFY_BATCHES_AT_ONCE);
         let (mut settled, mut sent) = (BTreeSet::new(), Ok(()));
@@ -229,7 +229,7 @@ impl<'a> Batch<'a> {
 
     /// Sends the messages of groups of one rule, within a time limit. Returns the occurrences that
     /// no longer wait, and the first error.
-    async fn send_in_time(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
+    async fn send_with_timeout(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match tokio::time::timeout(NOTIFY_TIME_MAX, self.send_together(due)).await {
             Ok(done) => done,
             Err(_elapsed) => {
@@ -243,7 +243,7 @@ impl<'a> Batch<'a> {
     /// Sends the messages of groups of one rule together, or one by one if that fails. Returns the
     /// occurrences that no longer wait, and the first error.
     async fn send_together(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
-        match self.send_some(due).await {
+        match self.send_due_groups(due).await {
             Ok(settled) => return (settled, Ok(())),
             Err(error) => {
                 log_failure("failed to notify a batch of groups", &error);
@@ -251,7 +251,7 @@ impl<'a> Batch<'a> {
         }
         let (mut all_settled, mut result) = (Vec::new(), Ok(()));
         for due in due.chunks(1) {
-            match self.send_some(due).await {
+            match self.send_due_groups(due).await {
                 Ok(settled) => all_settled.extend(settled),
                 Err(error) => {
                     log_failure("failed to notify a group", &error);
@@ -262,7 +262,7 @@ impl<'a> Batch<'a> {
         (all_settled, result)
     }
 
-    async fn send_some(&self, due: &[DueGroup]) -> Result<Vec<RecordId>, Error> {
+    async fn send_due_groups(&self, due: &[DueGroup]) -> Result<Vec<RecordId>, Error> {
         let deciding = (self.deciding, self.intake);
         let notify::Outcome {
             rest, mut settled, ..
@@ -374,7 +374,7 @@ impl<'a> Batch<'a> {
                 past: &past,
             };
             let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
-            respond::report_on_groups((store, &*snapshot), &mut notices).await?;
+            respond::add_group_content((store, &*snapshot), &mut notices).await?;
             reports.add_reports(&notices, &next, now_ms);
             let change = (&stored.value, &next);
             cancel_pages(store, change, &mut notices.deliveries, now_ms, &mut changes).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{decode, encode, entry, only_named};
+use super::{decode, encode, entry, name_only_snapshot};
 use crate::record::{
     EndedDelivery, Record,
     bytes::Key,
@@ -61,7 +61,7 @@ impl Record for Delivery {
     const KIND: Kind = Kind::Delivery;
 
     fn audit_snapshot(&self) -> Option<AuditSnapshot> {
-        let seen = only_named(&self.id);
+        let seen = name_only_snapshot(&self.id);
         let outcome = if self.test {
             tested(self)
         } else {

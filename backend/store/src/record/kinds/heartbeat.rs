@@ -1,6 +1,6 @@
 //! Expectations of heartbeats as records.
 
-use super::{decode, encode, entry, only_named};
+use super::{decode, encode, entry, name_only_snapshot};
 use crate::{
     audit::AuditSnapshot,
     domain::{Expectation, RecordId, Standing},
@@ -13,7 +13,7 @@ impl Record for Expectation {
     const KIND: Kind = Kind::Expectation;
 
     fn audit_snapshot(&self) -> Option<AuditSnapshot> {
-        Some(only_named(&self.key))
+        Some(name_only_snapshot(&self.key))
     }
 
     fn key(&self) -> Vec<u8> {

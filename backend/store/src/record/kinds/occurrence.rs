@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{decode, encode, entry, only_named};
+use super::{decode, encode, entry, name_only_snapshot};
 use crate::record::{
     Record,
     bytes::Key,
@@ -120,7 +120,7 @@ impl Record for Occurrence {
     const KIND: Kind = Kind::Occurrence;
 
     fn audit_snapshot(&self) -> Option<AuditSnapshot> {
-        Some(only_named(&self.id()))
+        Some(name_only_snapshot(&self.id()))
     }
 
     fn key(&self) -> Vec<u8> {

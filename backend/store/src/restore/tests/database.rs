@@ -11,7 +11,7 @@ use crate::{
     engine::{Lane, LogPosition},
     location::{DatabaseConfig, Location},
     open,
-    open::{DatabaseDraft, make_in_database},
+    open::{DatabaseDraft, create_in_database},
     record::Store,
     samples,
     server::free_schema,
@@ -108,7 +108,7 @@ async fn interrupted_database_restore_is_unusable_but_restartable() {
         refused.contains("`bellwether restore` was interrupted"),
         "{refused}"
     );
-    let refused = message_of(make_in_database(database).await);
+    let refused = message_of(create_in_database(database).await);
     assert!(
         refused.contains("`bellwether restore` was interrupted"),
         "{refused}"
