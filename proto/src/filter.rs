@@ -78,7 +78,7 @@ impl Parsed {
         clauses.iter().zip(self.parts.iter().map(String::as_str))
     }
 
-    /// Whether it is an `or` of several conditions, without brackets around them.
+    /// Whether the filter is an `or` of several conditions, without brackets around them.
     pub fn is_disjunction(&self) -> bool {
         self.is_either
     }

@@ -219,7 +219,7 @@ fn start_and_stop(mut command: Command) -> Output {
     if !line.is_empty() {
         let id = tracer.id();
         let traced = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-        // It may have exited in the meantime.
+        // The process may have exited in the meantime.
         drop(Command::new("kill").args(["-TERM", traced.trim()]).status());
     }
     tracer.wait_with_output().unwrap()
@@ -303,7 +303,7 @@ fn judge(
             Operation::Backup | Operation::Restore => {
                 assert_eq!(found, None, "{context}: nothing unfinished remains");
             }
-            // It may have failed while it was being stopped.
+            // The start may have failed while the service was being stopped.
             Operation::Start => {}
         }
         let again = operation.run(fixture, case.path(), &Fault::Nothing);

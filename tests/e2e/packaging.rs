@@ -416,7 +416,7 @@ fn chart_values_add_ingresses_monitoring_and_pod_settings() {
     let endpoint = &monitor["spec"]["endpoints"][0];
     assert_eq!(endpoint["scheme"], "https");
     assert_eq!(endpoint["honorLabels"], "true");
-    // It selects exactly one of the services, so that no pod is scraped twice.
+    // The monitor selects exactly one of the services, so that no pod is scraped twice.
     let selector = monitor["spec"]["selector"]["matchLabels"].as_object();
     let services = ["Service bell", "Service bell-nodes"].map(|name| {
         let labels = &all[name]["metadata"]["labels"];

@@ -84,7 +84,6 @@ impl Cutter {
         }
     }
 
-    /// Returns its port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }

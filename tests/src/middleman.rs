@@ -93,7 +93,6 @@ impl RewritingProxy {
         }
     }
 
-    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

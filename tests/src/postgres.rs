@@ -221,7 +221,6 @@ impl Postgres {
 pub struct Pooler {
     process: Child,
     folder: PathBuf,
-    /// Its port.
     pub port: u16,
 }
 

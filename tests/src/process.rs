@@ -103,7 +103,7 @@ pub fn run(mut command: Command) -> Output {
 pub struct Service {
     child: Child,
     log: PathBuf,
-    /// Its ready line.
+    /// The line in which the service reports that it is ready.
     pub ready: Value,
     /// Time from the start of the process to its ready line.
     pub start_time: Duration,

@@ -87,17 +87,17 @@ pub struct Reply {
 /// The delivery of a response, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseManner {
-    /// It arrives complete.
+    /// The response arrives complete.
     Whole,
-    /// It never starts.
+    /// The response never starts.
     Hangs,
     /// The connection is closed before it starts.
     Closes,
-    /// Its body is replaced by one of 100 MB.
+    /// The body is replaced by one of 100 MB.
     Huge,
-    /// Its body is cut off in the middle.
+    /// The body is cut off in the middle.
     BreaksOff,
-    /// Its body starts and never ends.
+    /// The body starts and never ends.
     Endless,
 }
 

@@ -92,7 +92,6 @@ impl Event {
         }
     }
 
-    /// Returns its number, as a version.
     pub(crate) fn number(&self) -> i64 {
         i64::try_from(self.number).unwrap()
     }

@@ -240,7 +240,6 @@ impl Service {
         self.serving.join_all().await;
     }
 
-    /// Returns its metrics page.
     async fn page(&self) -> String {
         figures::page(self.metrics.as_ref()).await
     }

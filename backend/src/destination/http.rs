@@ -380,7 +380,7 @@ async fn send_once(
 
 #[derive(Debug, Clone, Copy)]
 struct Progress {
-    /// Whether it was completely handed to a connection.
+    /// Whether the request was completely handed to a connection.
     is_sent: bool,
     /// Whether the connection had received a response before.
     is_reused: bool,

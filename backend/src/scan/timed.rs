@@ -14,7 +14,7 @@ thread_local! {
 }
 
 struct Work {
-    /// Whether its caller has disconnected.
+    /// Whether the caller has disconnected.
     is_left: Arc<AtomicBool>,
     /// CPU time of the thread at which the work must end.
     until: Duration,

@@ -85,7 +85,6 @@ impl Alertmanager {
         Some(peer)
     }
 
-    /// Returns its process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }

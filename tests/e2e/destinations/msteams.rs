@@ -111,7 +111,7 @@ async fn disabled_teams_workflow_fails_the_destination_not_the_message() {
         let place = stage.rest.get(path).await.ok();
         let health = &place["destination"]["health"];
         assert_eq!(health["state"], "FAILING", "{body}: {health}");
-        // It is delivered once the workflow is enabled.
+        // The message is delivered once the workflow is enabled.
         teams.misbehave(None);
         let id = ended["id"].as_str().expect("an id");
         let retry = format!("/v1/notification/deliveries/{id}:retry");

@@ -51,7 +51,7 @@ async fn stalled_node_hands_its_duties_to_another() {
     let receiver = Receiver::start().await;
     routes(&three.rest(), &receiver).await;
     all_own(&[&two, &three]).await;
-    // It runs, reads and renews its lease, but cannot record deliveries.
+    // The node runs, reads and renews its lease, but cannot record deliveries.
     database
         .server
         .execute("REVOKE UPDATE ON bellwether.delivery FROM clerk");

@@ -114,7 +114,7 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
     let (stop, ends) = tokio::sync::watch::channel(false);
     let senders = send(&second.rest(), "held", &reported, &ends);
     wait_answered(&reported, ANSWERED).await;
-    // It holds the lock of the commit order, for which the other nodes wait.
+    // The node holds the lock of the commit order, for which the other nodes wait.
     let is_amid = || {
         let text = "SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l USING (pid) \
                     WHERE a.state = 'idle in transaction' AND l.mode = 'RowShareLock' \

@@ -85,7 +85,7 @@ const PRESETS: [(&str, Read); 9] = [
             text(&alert["annotations"]["summary"]),
         )
     }),
-    // It has threads rather than incidents.
+    // Google Chat has threads rather than incidents.
     ("google-chat", |it| {
         let body = it.json();
         let said = text(&body["text"]);

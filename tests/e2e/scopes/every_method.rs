@@ -87,7 +87,7 @@ const READING: [&str; 80] = [
     "SignInService/FinishSignIn",
     "SignInService/GetSignIn",
     "SignInService/StartSignIn",
-    // They require a role that cannot be restricted to a tag.
+    // Methods that require a role that cannot be restricted to a tag.
     "BackupService/ReadBackup",
     "CheckService/CheckStore",
     "ClientService/CreateClient",
@@ -100,7 +100,7 @@ const READING: [&str; 80] = [
     "SettingsService/SetQuiet",
     "SettingsService/UpdateSettings",
 ];
-/// They require the role `ingest`, which is restricted to sources.
+/// Methods that require the role `ingest`, which is restricted to sources.
 const SENDING: [&str; 2] = [
     "HeartbeatService/Beat",
     "IntakeMappingService/ReceiveWebhook",

@@ -61,13 +61,13 @@ pub enum ServerAction {
 pub enum ConnectionAction {
     /// Serves it.
     Serves,
-    /// Closes it immediately after accepting it.
+    /// Closes the connection immediately after accepting it.
     Closes,
-    /// Resets it immediately after accepting it.
+    /// Resets the connection immediately after accepting it.
     Resets,
-    /// Closes it during the TLS handshake, after the client's first bytes (TLS only).
+    /// Closes the connection during the TLS handshake, after the client's first bytes (TLS only).
     ClosesInHandshake,
-    /// Resets it during the TLS handshake (TLS only).
+    /// Resets the connection during the TLS handshake (TLS only).
     ResetsInHandshake,
     /// Accepts it without further action.
     Hangs,

@@ -11,20 +11,16 @@ use crate::receiver::Received;
 /// A change of an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Opens it, or updates it if it is already open.
+    /// Opens the incident, or updates it if it is already open.
     Open,
-    /// Acknowledges it.
     Acknowledge,
-    /// Closes it.
     Close,
 }
 
 /// An incident.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Incident {
-    /// Whether it is open.
     pub is_open: bool,
-    /// Whether it is acknowledged.
     pub is_acknowledged: bool,
     /// Texts of the messages about the incident, oldest first.
     pub texts: Vec<String>,

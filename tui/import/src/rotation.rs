@@ -341,7 +341,7 @@ mod tests {
                     Some("2999-01-01T01:00:00"),
                 ),
             ),
-            // It applies from five days (three cycles) before the given first hand-off.
+            // The layer applies from five days (three cycles) before the given first hand-off.
             (
                 at("2025-12-31T08:00:00Z"),
                 None,

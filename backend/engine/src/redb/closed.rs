@@ -6,7 +6,7 @@ use crate::error::EngineError;
 pub(super) struct Closed {
     why: String,
     is_damaged: bool,
-    /// Whether it is about to be reopened.
+    /// Whether the store is about to be reopened.
     pub(super) is_passing: bool,
 }
 

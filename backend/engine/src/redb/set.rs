@@ -20,7 +20,7 @@ pub(super) struct EncodedSet {
     pub(super) removed: Vec<RemovedRow>,
     /// Rows that must not exist, by key.
     pub(super) fresh: Vec<NewRow>,
-    /// Whether it changes a record twice, or adds an entry twice.
+    /// Whether the set changes a record twice, or adds an entry twice.
     pub(super) is_twofold: bool,
     rows: Batch,
     /// Locations of the records, which are sealed with their version.

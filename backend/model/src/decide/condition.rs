@@ -64,7 +64,7 @@ pub enum Verdict {
         /// The first condition that prevents the notification.
         by: &'static Condition,
         hold: Hold,
-        /// Whether it is the only condition that prevents the notification.
+        /// Whether no other condition prevents the notification.
         alone: bool,
     },
 }
@@ -115,7 +115,7 @@ pub static CONDITIONS: [Condition; 6] = [
 ];
 
 impl Condition {
-    /// Whether it is the loop guard, which is reported by an own event.
+    /// Whether the condition is the loop guard, which is reported by an own event.
     pub(super) fn is_loop_guard(&self) -> bool {
         self.name == loop_guard::NAME
     }

@@ -319,7 +319,7 @@ impl Inhibitions {
             more.extend(direct.more);
             let over = direct.found;
             if over.is_empty() {
-                // It is not held, so all occurrences below it may be held.
+                // Without a cause, `at` is not held, so all occurrences below it may be held.
                 return at.key != target.key;
             }
             let keys: BTreeSet<_> = over.iter().map(|(_, it)| it.key).collect();

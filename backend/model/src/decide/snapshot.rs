@@ -25,7 +25,7 @@ impl LoadedTrigger {
         Self { trigger, query }
     }
 
-    /// Whether its query uses the status, so that it also applies to closed occurrences.
+    /// Whether the query uses the status, so that the trigger also applies to closed occurrences.
     pub fn uses_status(&self) -> bool {
         let query = self.query.as_ref();
         query.is_some_and(CompiledQuery::uses_status)

@@ -237,7 +237,7 @@ impl DeliveryState {
 /// message between attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content {
-    /// Whether it reports that a notified occurrence changed or closed.
+    /// Whether the delivery reports that a notified occurrence changed or closed.
     pub clear: bool,
     /// The occurrence with its annotations, without its history.
     pub occurrence: Occurrence,

@@ -182,7 +182,7 @@ impl Response {
         }
     }
 
-    /// Returns its policy if all rounds ended without an acknowledgement.
+    /// Returns the escalation policy if all rounds ended without an acknowledgement.
     pub fn unanswered_by(&self) -> Option<&Name> {
         let is_unanswered = self.is_unanswered && !self.state.is_over();
         is_unanswered.then_some(&self.policy)

@@ -26,7 +26,8 @@ const RULE_MESSAGE: &str = "the rule's message";
 /// A template that exceeded a rendering limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExceededLimit {
-    /// Whether it is the rule's message, rather than a template of the destination or the settings.
+    /// Whether the message is the rule's, rather than a template of the destination or the
+    /// settings.
     pub of_rule: bool,
     /// The template and the limit.
     pub message: String,

@@ -16,7 +16,7 @@ pub(super) enum RequestFailure {
     Unprocessed,
     /// The connection was reused and closed; whether the request arrived first is unknown.
     Stale(SendFailure),
-    /// It was not sent, because there was no connection.
+    /// The request was not sent, because there was no connection.
     Refused(SendFailure),
     /// The connection failed or did not respond.
     Broken(SendFailure),

@@ -43,7 +43,7 @@ pub(super) struct Line {
     stream: TokioIo<TcpStream>,
     answered: Answered,
     dialed: DialTimes,
-    /// Whether it leads to a proxy that forwards requests.
+    /// Whether the connection leads to a proxy that forwards requests.
     is_forwarded: bool,
 }
 

@@ -558,7 +558,7 @@ fn failing_payload_is_sent_in_its_simplest_form() {
         body["text"].as_str().unwrap().starts_with("<!channel>"),
         "{body}"
     );
-    // If it still is not a valid document, the default one replaces it.
+    // A result that is still not a valid document is replaced by the default one.
     let (body, _) = of(TemplateLanguage::Mustache, "{{event.summary}}".into());
     assert!(
         body["fallback"].as_str().unwrap().contains("not JSON"),

@@ -236,7 +236,7 @@ async fn group_key_is_fixed_when_a_member_joins() {
         })
         .await;
     world.event("b", |_| {}).await;
-    // It stays in the group it joined.
+    // The event stays in the group it joined.
     world.event("a", rack("2")).await;
     world.wait(30).await;
     let mut messages = world.messages().await;
@@ -390,7 +390,7 @@ async fn flapping_member_is_reported_settled_once() {
     }
     world.wait(400).await;
     let before = world.messages().await.len();
-    // It settles, and the next message of the group reports it.
+    // The event settles, and the next message of the group reports it.
     world.wait(200).await;
     world.wait(300).await;
     let reported = world.messages().await.split_off(before);

@@ -9,7 +9,7 @@ use crate::domain::{Severity, Status};
 pub(super) struct Trigger {
     pub(super) site: usize,
     pub(super) level: Severity,
-    /// Whether it matches closed events, and reports them.
+    /// Whether the rule matches closed events, and reports them.
     pub(super) closed: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Occurrence {
     pub(super) count: u64,
     /// The earlier of the newest event's timestamp and its arrival.
     order_ms: i64,
-    /// Whether it was suppressed from its start, and not open since.
+    /// Whether the event was suppressed from its start, and not open since.
     never_open: bool,
     /// Notifications, by rule.
     notes: BTreeMap<usize, Note>,

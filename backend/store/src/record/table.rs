@@ -33,7 +33,7 @@ pub(super) use self::{
 pub(super) trait Table: Sized {
     fn write(&self, to: &mut Writer<'_>);
 
-    /// Reads its fields; `None` if a value is invalid.
+    /// Returns `None` if a value is invalid.
     fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable>;
 }
 

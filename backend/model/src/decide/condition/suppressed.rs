@@ -24,7 +24,8 @@ pub(super) const CONDITION: Condition = Condition {
     },
 };
 
-/// Whether it is closed, started suppressed and was never open, as far as its history shows.
+/// Whether the occurrence is closed, started suppressed and, as far as its history shows, was never
+/// open.
 fn was_never_open(case: &Case<'_>) -> bool {
     if case.occurrence.status != Status::Closed {
         return false;

@@ -12,7 +12,7 @@ use crate::{
 };
 
 pub(super) struct GroupRelation {
-    /// Whether it was reported with a group that has not ended.
+    /// Whether the occurrence was reported with a group that has not ended.
     is_member: bool,
     /// Whether the occurrence would join a group, if the rule has grouping.
     pub(super) joins: bool,

@@ -139,7 +139,7 @@ async fn critical_event_pages_again_in_every_state() {
         assert_eq!(response.state(), State::Active, "{state}");
         assert!(!response.unanswered, "{state}");
         assert_eq!(world.pages("call").await, 1, "{state}");
-        // It can be acknowledged again, for the severity that it has now.
+        // The response can be acknowledged again, for the current severity.
         world.acknowledge(None).await;
         for severity in [Warning, Critical] {
             world.severity("db-1", severity).await;

@@ -179,7 +179,7 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
 }
 
 async fn clear(location: &DatabaseLocation, made_key_file: bool) {
-    // If this fails, the remains are incomplete, and the next restore removes them.
+    // If the removal fails, the remains are incomplete, and the next restore removes them.
     drop(clear_tables(&location.address, LogPosition::START).await);
     if made_key_file {
         drop(fs::remove_file(&location.key_file));
