@@ -25,10 +25,8 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// All engines.
     pub const ALL: [Self; 2] = [Self::Folder, Self::Database];
 
-    /// Returns the name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Folder => "folder",

@@ -66,7 +66,6 @@ impl Modules {
         modules
     }
 
-    /// Returns the top-level modules.
     pub fn top_modules(&self) -> BTreeSet<&str> {
         self.0
             .keys()

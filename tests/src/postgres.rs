@@ -36,7 +36,6 @@ wait "$server"
 if [ -n "$is_last" ]; then rm -rf "$2"; fi
 "#;
 
-/// A PostgreSQL server.
 #[derive(Debug)]
 pub struct Postgres {
     programs: PathBuf,
@@ -135,7 +134,6 @@ impl Postgres {
         command
     }
 
-    /// Returns the server's port.
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -98,7 +98,6 @@ pub fn run(mut command: Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// A running service.
 #[derive(Debug)]
 pub struct Service {
     child: Child,
@@ -147,7 +146,6 @@ impl Service {
         }
     }
 
-    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

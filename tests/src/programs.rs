@@ -70,7 +70,6 @@ impl Running {
         Self(child.unwrap())
     }
 
-    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.0.id()
     }

@@ -29,13 +29,11 @@ const CHUNK: Bytes = Bytes::from_static(&[b'x'; 64 * 1024]);
 /// A request as received.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// HTTP method.
     pub method: String,
     /// Path and query.
     pub path: String,
     /// Header fields by name.
     pub headers: BTreeMap<String, String>,
-    /// Request body.
     pub body: Bytes,
 }
 
@@ -72,13 +70,10 @@ impl Received {
 /// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// HTTP status.
     pub status: u16,
     /// Additional header fields.
     pub headers: Vec<(&'static str, String)>,
-    /// Response body.
     pub body: String,
-    /// Delay before the response.
     pub delay: Duration,
     /// The delivery of the response, if any.
     pub manner: ResponseManner,

@@ -17,14 +17,10 @@ pub struct Rest {
     key: Option<String>,
 }
 
-/// A response.
 #[derive(Debug)]
 pub struct Answer {
-    /// HTTP status.
     pub status: StatusCode,
-    /// Header fields.
     pub headers: HeaderMap,
-    /// Response body.
     pub body: Bytes,
 }
 
@@ -90,7 +86,6 @@ impl Rest {
         self.try_send(method, path, &json, body).await.unwrap()
     }
 
-    /// Sends a `GET` request.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, "").await
     }
@@ -105,7 +100,6 @@ impl Rest {
         self.send(Method::PUT, path, body.to_string()).await
     }
 
-    /// Sends a `DELETE` request.
     pub async fn delete(&self, path: &str) -> Answer {
         self.send(Method::DELETE, path, "").await
     }

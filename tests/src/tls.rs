@@ -35,11 +35,8 @@ pub struct Authority {
 /// A certificate and its private key, in PEM.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// Certificate.
     pub certificate: String,
-    /// Private key.
     pub key: String,
-    /// Serial number.
     pub serial: u64,
 }
 

@@ -76,7 +76,6 @@ pub enum Wire {
     Grpc(Grpc),
 }
 
-/// An error response.
 #[derive(Debug, Clone)]
 pub struct Refusal {
     /// gRPC code; for REST, the code in the body.

@@ -238,7 +238,6 @@ impl World {
         &self.variables
     }
 
-    /// Returns the data folder.
     pub fn data_dir(&self) -> PathBuf {
         self.folder.path().join("data")
     }

@@ -72,7 +72,6 @@ impl Figures {
 /// Selects one of the figures.
 type FigureFn = fn(&Figures) -> u64;
 
-/// Returns the metrics page.
 pub(super) async fn page(source: &dyn Source) -> String {
     source.lines().await
 }

@@ -25,7 +25,6 @@ const HOUR_MS: u64 = 3_600_000;
 
 pub(super) struct Outside {
     address: SocketAddr,
-    /// Number of accepted messages.
     pub(super) received: Arc<AtomicU64>,
     _listening: JoinSet<()>,
 }

@@ -173,7 +173,6 @@ impl Pty {
         self.keys.write_all(keys.as_bytes()).expect("its keys");
     }
 
-    /// Reads the screen.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Screen) -> T) -> T {
         read(
             self.seen
@@ -211,7 +210,6 @@ impl Pty {
         took
     }
 
-    /// Returns the process id.
     pub(crate) fn process(&self) -> u32 {
         self.child.process_id().expect("it runs")
     }

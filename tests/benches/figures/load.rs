@@ -95,7 +95,6 @@ where
     }
 }
 
-/// Returns the 99th percentile.
 pub(crate) fn percentile_99(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() * 99 / 100]

@@ -53,7 +53,6 @@ impl Figure {
         }
     }
 
-    /// Sets its goal.
     pub(crate) fn goal(mut self, goal: Goal) -> Self {
         self.goal = goal;
         self
@@ -156,7 +155,6 @@ fn row(figure: &Figure) -> (String, Value) {
     (figure.name.clone(), row)
 }
 
-/// Prints progress.
 pub(crate) fn say(line: &str) {
     use std::io::Write as _;
     let mut output = std::io::stdout().lock();

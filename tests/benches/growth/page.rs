@@ -19,7 +19,6 @@ pub(crate) struct Page {
     /// The field it searches by.
     pub(crate) name: &'static str,
     query: EventQuery,
-    /// The query as JSON.
     json: Value,
 }
 

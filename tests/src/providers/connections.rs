@@ -59,7 +59,6 @@ pub enum ServerAction {
 /// The receiver's reaction to a connection before its first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionAction {
-    /// Serves it.
     Serves,
     /// Closes the connection immediately after accepting it.
     Closes,

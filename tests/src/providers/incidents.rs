@@ -17,7 +17,6 @@ pub enum Change {
     Close,
 }
 
-/// An incident.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Incident {
     pub is_open: bool,
@@ -29,7 +28,6 @@ pub struct Incident {
 /// The state of a receiver.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Incidents by key.
     pub incidents: BTreeMap<String, Incident>,
     /// Keys of messages that closed or acknowledged an incident that was never opened.
     pub unknown: Vec<String>,

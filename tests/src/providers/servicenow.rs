@@ -29,9 +29,7 @@ const FIELDS: [(&str, usize); 13] = [
 /// An instance with one OAuth client.
 #[derive(Debug)]
 pub struct ServiceNow {
-    /// Client id.
     pub client_id: String,
-    /// Client secret.
     pub client_secret: String,
     /// Refresh token; `None` for the client-credentials grant.
     pub refresh_token: Option<String>,

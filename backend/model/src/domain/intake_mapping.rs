@@ -66,9 +66,7 @@ pub struct MappedSeverity {
 /// A handshake that a sender requires before it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handshake {
-    /// Amazon SNS.
     Sns,
-    /// Azure Event Grid.
     EventGrid,
 }
 

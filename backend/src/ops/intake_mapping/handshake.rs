@@ -28,7 +28,6 @@ const EVENT_GRID_PORTS: [u16; 2] = [443, 553];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HandshakeStep {
-    /// Fetch this URL.
     Fetch(Url),
     /// Return this code.
     Respond(String),
@@ -36,7 +35,6 @@ enum HandshakeStep {
     Accept,
 }
 
-/// Completes handshakes.
 #[derive(Debug)]
 pub struct Handshakes(Sender);
 

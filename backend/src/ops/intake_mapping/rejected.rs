@@ -22,7 +22,6 @@ pub struct RejectedDocument {
     pub dropped: bool,
     /// The reason, with secrets masked.
     pub reason: String,
-    /// Size in bytes.
     pub size_bytes: usize,
     /// The beginning, with secrets masked.
     pub document: String,

@@ -256,7 +256,6 @@ pub struct MsTeams {
 /// Settings of PagerDuty's Events API v2.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PagerDuty {
-    /// The integration key.
     pub routing_key: Secret,
     /// The template of the class; empty means the kind of the event.
     pub class: String,

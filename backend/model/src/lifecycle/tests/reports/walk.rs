@@ -144,7 +144,6 @@ struct WalkOptions {
     by_alertmanager: bool,
     /// Whether senders restart and lose their state.
     restarts: bool,
-    /// Whether reports are lost.
     losses: bool,
 }
 
