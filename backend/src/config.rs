@@ -268,7 +268,6 @@ pub enum SmtpLogin {
     Password { user: String, password: Secret },
     /// User name and OAuth 2 token (XOAUTH2).
     OAuth2 {
-        /// The user name, usually an email address.
         user: String,
         token_url: String,
         client_id: String,

@@ -19,7 +19,6 @@ pub enum EngineError {
     /// succeed.
     #[error("the disk is full: {0}")]
     Full(String),
-    /// The set may or may not have been written.
     #[error("the outcome of a write is unknown")]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the store is damaged: {0}")]

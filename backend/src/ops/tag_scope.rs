@@ -124,7 +124,6 @@ pub(super) fn check_owner<T: Resource>(
     Ok(())
 }
 
-/// Like [`check_owner`], for an event.
 pub(super) fn check_event_owner(
     changes: &mut Changes,
     occurrence: &Occurrence,

@@ -77,7 +77,6 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     fn key(&self) -> Vec<u8>;
     /// Returns the index entries of the record, without duplicates.
     fn entries(&self) -> Vec<Entry>;
-    /// Returns the record's references by name.
     fn references(&self) -> Vec<Reference<'_>> {
         Vec::new()
     }

@@ -38,10 +38,8 @@ pub struct Description {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// The provider is unreachable or timed out.
     #[error("the provider does not respond: {0}")]
     Unreachable(String),
-    /// The response violates the protocol.
     #[error("the response of the provider is unusable: {0}")]
     Unusable(String),
     #[error("the provider refused: {}", format_error(.code, .description))]

@@ -128,7 +128,6 @@ pub struct HeartbeatRun {
     /// Service time of the first start without an end, so that a run that keeps restarting becomes
     /// late.
     pub since_service_ms: i64,
-    /// Service time of the last start.
     pub start_service_ms: i64,
     /// Time of the last start, in milliseconds since 1970.
     pub start_ms: i64,
@@ -137,7 +136,6 @@ pub struct HeartbeatRun {
 /// A window that has started, and in which a beat is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedWindow {
-    /// The start, in milliseconds since 1970.
     pub start_ms: i64,
     pub length_ms: i64,
     /// Service time at which the start was noticed.
@@ -160,7 +158,6 @@ impl ExpectedWindow {
     }
 }
 
-/// An open event about a missing beat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenAlarm {
     pub event: EventId,

@@ -17,7 +17,6 @@ const JSON_STEP_BYTES: usize = 4;
 pub enum RenderError {
     #[error(transparent)]
     Failed(#[from] TemplateError),
-    /// The text would exceed this limit.
     #[error("the output exceeds the limit of {0} bytes per template")]
     TooLong(usize),
     #[error("rendering takes more than {0} steps; nest fewer sections over long lists")]

@@ -42,7 +42,6 @@ pub struct Obligation {
     pub severity: Severity,
     /// Status of the occurrence; never closed.
     pub status: Status,
-    /// Name of the rule when it notified.
     pub rule_name: Name,
     pub destination_name: Name,
     /// The contact that was notified through the destination, and its method; `None` for a

@@ -49,7 +49,6 @@ pub struct Previews {
     pub rendered: Vec<Preview>,
     /// Human-readable problems of the rule's message, and warnings about its triggers.
     pub warnings: Vec<String>,
-    /// The receivers that the draft would reach.
     pub reaches: Vec<Reached>,
 }
 

@@ -15,7 +15,6 @@ where
     F: Future + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        // No code panics while the lock is held.
         let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move {

@@ -31,7 +31,6 @@ pub enum Auth {
         scope: String,
         /// The requested audience; may be empty.
         audience: String,
-        /// Further parameters of the token request.
         params: BTreeMap<String, String>,
     },
     Mtls {
