@@ -3,10 +3,11 @@
 //! `BELLWETHER_TEST_LENGTH=million` is for tests started manually: `just million`.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 16] = [
+const WALKS: [(&str, u64, u64); 17] = [
     // Steps of the clock in each direction, before, during and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
-    // Steps per walk with clock changes, and number of walks.
+    // The first store, steps per walk with clock changes, and number of walks.
+    ("BELLWETHER_CLOCK_LIFE", 0, 0),
     ("BELLWETHER_CLOCK_WALK", 1_000, 20_000),
     ("BELLWETHER_CLOCK_WALKS", 1, 1),
     // Steps per walk through decisions, and number of walks.
