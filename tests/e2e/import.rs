@@ -121,7 +121,6 @@ async fn alertmanager_configuration_is_imported_and_applies() {
         "global.smtp_auth_password: ",
         "global.resolve_timeout: ",
         "receivers[1].slack_configs[0].title: ",
-        "receivers[1].opsgenie_configs[0]: ",
         "receivers[2].pagerduty_configs[0].details: ",
         "receivers[4].webhook_configs[0].max_alerts: ",
         "inhibit_rules[1]: ",
@@ -172,6 +171,30 @@ async fn alertmanager_configuration_is_imported_and_applies() {
     );
     let (with_secrets, _) = import(&world, &["alertmanager", path, "--with-secrets"]);
     assert!(with_secrets.contains(SECRET), "{with_secrets}");
+}
+
+#[tokio::test]
+async fn every_alertmanager_receiver_is_imported_except_two() {
+    let world = World::start();
+    let file = world.folder().join("receivers.yml");
+    fs::write(&file, include_str!("import/receivers.yml")).unwrap();
+    let (documents, report) = import(&world, &["alertmanager", file.to_str().unwrap()]);
+    for part in [
+        "receivers[13].sns_configs[0]: Amazon SNS requires requests signed",
+        "receivers[17].wechat_configs[0]: a WeChat application requires a token exchange",
+    ] {
+        assert!(report.contains(part), "{part}\n{report}");
+    }
+    let changes = apply(&world, "alertmanager", &documents, &variables(&report));
+    let created = changes.matches("destination").count();
+    assert_eq!(created, 16, "{changes}");
+    let rest = world.rest();
+    for (name, unresolved) in [("telegram", false), ("jira", true)] {
+        let rule = rest.get(&format!("/v1/notification/rules/{name}")).await;
+        let rule = rule.ok()["rule"].clone();
+        assert_eq!(rule["destinationNames"], json!([name]), "{rule}");
+        assert_eq!(rule["sendUpdates"].is_null(), unresolved, "{rule}");
+    }
 }
 
 #[tokio::test]

@@ -507,6 +507,119 @@ const RULES: &[Rules] = &[
         },
     },
     Rules {
+        file: "jira-issue",
+        secret_path: "",
+        secret: "Basic canary",
+        accepts: (201, r#"{"id":"10000","key":"OPS-24"}"#),
+        wrong: &[(
+            400,
+            r#"{"errorMessages":[],"errors":{"project":"valid project is required"}}"#,
+        )],
+        check: |it, _| {
+            assert_eq!(it.header("authorization"), "Basic canary");
+            let body = posted(it, "/rest/api/2/issue", &["fields"]);
+            let fields = &body["fields"];
+            assert_eq!(fields["project"], json!({"key": "OPS"}));
+            assert_eq!(fields["issuetype"], json!({"name": "Task"}));
+            assert_eq!(fields["labels"], json!(["critical"]));
+            title(&fields["summary"], 255);
+            assert!(!fields["summary"].as_str().unwrap().contains('\n'));
+            whole(&fields["description"], 32_767);
+        },
+    },
+    Rules {
+        file: "pushover",
+        secret_path: "/1/messages.json?token=canary&user=u",
+        secret: "",
+        accepts: (200, r#"{"status":1,"request":"r"}"#),
+        wrong: &[(
+            400,
+            r#"{"user":"invalid","errors":["user identifier is invalid"],"status":0,"request":"r"}"#,
+        )],
+        check: |it, reported| {
+            let fields = form(it, "/1/messages.json?token=canary&user=u");
+            let known = ["message", "priority", "title", "url"];
+            assert!(fields.keys().all(|it| known.contains(&&**it)), "{fields:?}");
+            assert!(fields["message"].contains(SHOWN), "{fields:?}");
+            assert!(fields["message"].chars().count() <= 1_024);
+            assert!(fields["title"].chars().count() <= 250);
+            assert_eq!(fields["priority"], reported.choose("1", "0"));
+        },
+    },
+    Rules {
+        file: "wecom",
+        secret_path: "/cgi-bin/webhook/send?key=canary",
+        secret: "",
+        accepts: (200, r#"{"errcode":0,"errmsg":"ok"}"#),
+        wrong: &[(200, r#"{"errcode":93000,"errmsg":"invalid webhook url"}"#)],
+        check: |it, _| {
+            let body = posted(it, "/cgi-bin/webhook/send?key=canary", &["msgtype", "text"]);
+            assert_eq!(body["msgtype"], "text");
+            whole(&body["text"]["content"], 2_048);
+        },
+    },
+    Rules {
+        file: "dingtalk",
+        secret_path: "/robot/send?access_token=canary",
+        secret: "",
+        accepts: (200, r#"{"errcode":0,"errmsg":"ok"}"#),
+        wrong: &[
+            (200, r#"{"errcode":300001,"errmsg":"token is not exist"}"#),
+            (
+                200,
+                r#"{"errcode":310000,"errmsg":"keywords not in content"}"#,
+            ),
+        ],
+        check: |it, _| {
+            let body = posted(
+                it,
+                "/robot/send?access_token=canary",
+                &["msgtype", "text", "at"],
+            );
+            assert_eq!(body["msgtype"], "text");
+            assert_eq!(body["at"], json!({"isAtAll": false}));
+            let text = body["text"]["content"].as_str().unwrap();
+            assert!(text.starts_with("Alert: "), "{text}");
+            whole(&body["text"]["content"], 20_000);
+        },
+    },
+    Rules {
+        file: "feishu",
+        secret_path: "/open-apis/bot/v2/hook/canary",
+        secret: "",
+        accepts: (200, r#"{"code":0,"msg":"success","data":{}}"#),
+        wrong: &[(
+            200,
+            r#"{"code":19001,"msg":"param invalid: incoming webhook access token invalid"}"#,
+        )],
+        check: |it, _| {
+            let body = posted(
+                it,
+                "/open-apis/bot/v2/hook/canary",
+                &["msg_type", "content"],
+            );
+            assert_eq!(body["msg_type"], "text");
+            whole(&body["content"]["text"], 20_000);
+        },
+    },
+    Rules {
+        file: "line",
+        secret_path: "",
+        secret: "Bearer canary",
+        accepts: (200, r#"{"sentMessages":[{"id":"1"}]}"#),
+        wrong: &[(
+            400,
+            r#"{"message":"The property, 'to', in the request body is invalid (line: -, column: -)"}"#,
+        )],
+        check: |it, _| {
+            assert_eq!(it.header("authorization"), "Bearer canary");
+            let body = posted(it, "/v2/bot/message/push", &["to", "messages"]);
+            let messages = body["messages"].as_array().unwrap();
+            assert_eq!((messages.len(), &messages[0]["type"]), (1, &json!("text")));
+            whole(&messages[0]["text"], 5_000);
+        },
+    },
+    Rules {
         file: "apprise",
         secret_path: "",
         secret: "",

@@ -16,10 +16,11 @@ const CALLS: &str = "@all @Channel @here @room @everyone @team @**all** <!channe
 
 /// The text fields in which chats interpret markup. Other presets send plain text, which is checked
 /// with the fields in `RULES`.
-const MARKUP: [(&str, &str); 12] = [
+const MARKUP: [(&str, &str); 13] = [
     ("apprise", "/body"),
     ("apprise", "/title"),
     ("discord", "/content"),
+    ("feishu", "/content/text"),
     ("github-issue", "/body"),
     ("google-chat", "/text"),
     ("matrix", "/body"),

@@ -1,5 +1,5 @@
-//! Converts the configuration of other products to documents, and reports parts without a
-//! counterpart. Reads and writes no files.
+//! Presets, and conversion of the configuration of other products to documents, with a report of
+//! the parts without a counterpart. Reads and writes no files.
 
 mod alertmanager;
 mod error;
@@ -9,6 +9,7 @@ mod imported;
 mod opsgenie;
 mod pagerduty;
 mod people;
+pub mod preset;
 mod rotation;
 #[cfg(test)]
 mod tests;

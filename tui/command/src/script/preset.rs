@@ -1,13 +1,9 @@
 //! `preset`: ready-made documents for other products, which are part of the program.
 
-mod files;
-mod parameter;
-
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use bellwether_import::preset::{Parameter, Preset};
 
-use self::{files::File, parameter::Parameter};
 use super::{
     apply::{self, ApplyRequest},
     connect,
@@ -30,7 +26,7 @@ pub(super) async fn run(command: PresetCommand, settings: &Settings) -> Result<(
 
 fn list() -> Result<(), Failure> {
     let mut lines = String::new();
-    for file in files::all() {
+    for file in Preset::all() {
         let document = document(file)?;
         let (name, kind) = (file.name, document.kind.singular());
         let description = description(file, &document);
@@ -54,7 +50,7 @@ fn show(name: &str) -> Result<(), Failure> {
 async fn apply(arguments: PresetApplyArguments, settings: &Settings) -> Result<(), Failure> {
     let mut document = document(find(&arguments.name)?)?;
     for (name, value) in &arguments.values {
-        let parameters = parameter::all(&document.body);
+        let parameters = Parameter::all(&document.body);
         let Some(parameter) = parameters.iter().find(|it| it.name == *name) else {
             return Err(Failure::usage(format!(
                 "--set: unknown parameter `{name}`; this preset has {}",
@@ -63,7 +59,7 @@ async fn apply(arguments: PresetApplyArguments, settings: &Settings) -> Result<(
         };
         parameter.set(&mut document.body, value);
     }
-    let parameters = parameter::all(&document.body);
+    let parameters = Parameter::all(&document.body);
     if let Some(open) = parameters.iter().find(|it| it.is_open) {
         let name = &open.name;
         return Err(Failure::usage(format!("--set {name}=VALUE: required")));
@@ -82,10 +78,9 @@ async fn apply(arguments: PresetApplyArguments, settings: &Settings) -> Result<(
     apply::write(&changes, None, arguments.output)
 }
 
-fn find(name: &str) -> Result<&'static File, Failure> {
-    let found = files::all().find(|file| file.name == name);
-    found.ok_or_else(|| {
-        let known = files::all().map(|file| file.name);
+fn find(name: &str) -> Result<&'static Preset, Failure> {
+    Preset::find(name).ok_or_else(|| {
+        let known = Preset::all().map(|file| file.name);
         let nearest = known.min_by_key(|known| strsim::damerau_levenshtein(known, name));
         let nearest = nearest.expect("there are presets");
         Failure::usage(format!(
@@ -94,22 +89,13 @@ fn find(name: &str) -> Result<&'static File, Failure> {
     })
 }
 
-fn document(file: &File) -> Result<Document, Failure> {
-    let mut value: Value = if file.is_json {
-        serde_json::from_str(file.text).expect("the mappings are JSON")
-    } else {
-        serde_saphyr::from_str(file.text).expect("the presets are YAML")
-    };
-    // Mappings are stored as the body of a REST call.
-    if value["kind"].is_null() {
-        value["kind"] = json!("mapping");
-    }
-    let document = document::document(format!("preset {}", file.name), value);
-    document.map_err(Failure::new)
+fn document(file: &Preset) -> Result<Document, Failure> {
+    let source = format!("preset {}", file.name);
+    document::document(source, file.document()).map_err(Failure::new)
 }
 
 /// Returns the first sentence of the comment or the description.
-fn description(file: &File, document: &Document) -> String {
+fn description(file: &Preset, document: &Document) -> String {
     let comment = file.text.lines().map_while(|line| line.strip_prefix("# "));
     let text = match document.body["description"].as_str() {
         Some(text) => text.to_owned(),
@@ -128,23 +114,25 @@ fn parameter_names(parameters: &[Parameter]) -> String {
 }
 
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    files::all().map(|file| file.name)
+    Preset::all().map(|file| file.name)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn parameters_of(name: &str) -> Vec<String> {
         let document = document(find(name).unwrap()).unwrap();
-        let found = parameter::all(&document.body).into_iter();
+        let found = Parameter::all(&document.body).into_iter();
         found.map(|it| it.name).collect()
     }
 
     fn set(name: &str, values: &[(&str, &str)]) -> Value {
         let mut body = document(find(name).unwrap()).unwrap().body;
         for (name, value) in values {
-            let found = parameter::all(&body);
+            let found = Parameter::all(&body);
             let found = found.iter().find(|it| it.name == *name).unwrap();
             found.set(&mut body, value);
         }
@@ -153,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_preset_is_a_document_with_a_description() {
-        for file in files::all() {
+        for file in Preset::all() {
             let document = document(file).unwrap();
             assert_eq!(document.name, file.name);
             assert!(description(file, &document).len() > 10, "{}", file.name);

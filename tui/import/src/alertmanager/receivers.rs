@@ -1,5 +1,7 @@
 //! Import of receivers: each integration becomes a destination.
 
+mod presets;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -15,16 +17,21 @@ use crate::error::ImportError;
 
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=30_000;
 const LIST: &str = "_configs";
-const PRESETS: [(&str, &str); 9] = [
-    ("discord", "discord"),
-    ("incidentio", "incident-io"),
-    ("jira", "jira-service-management"),
-    ("mattermost", "mattermost"),
-    ("opsgenie", "opsgenie"),
-    ("rocketchat", "rocket-chat"),
-    ("telegram", "telegram"),
-    ("victorops", "splunk-on-call"),
-    ("webex", "webex"),
+/// Secrets and addresses in `global` of receivers that are converted from presets.
+const GLOBAL_SECRETS: [&str; 5] = [
+    "opsgenie_api_key",
+    "rocketchat_token",
+    "rocketchat_token_id",
+    "telegram_bot_token",
+    "victorops_api_key",
+];
+const GLOBAL_URLS: [&str; 6] = [
+    "jira_api_url",
+    "opsgenie_api_url",
+    "rocketchat_api_url",
+    "telegram_api_url",
+    "victorops_api_url",
+    "webex_api_url",
 ];
 
 #[derive(Default)]
@@ -64,9 +71,9 @@ pub(crate) fn read(
                     global: &global,
                     imported: &mut *imported,
                 };
-                if let Some((default, kind)) = writer.destination(&mut config)? {
+                if let Some((default, body)) = writer.destination(&mut config)? {
                     let send_resolved = config.flag("send_resolved")?.unwrap_or(default);
-                    let name = writer.add(&kind, &mut config)?;
+                    let name = writer.add(body, &mut config)?;
                     made.destinations.push(Destination {
                         name,
                         send_resolved,
@@ -90,6 +97,8 @@ struct Global {
     slack: Option<(String, Secret)>,
     slack_token: Option<(String, Secret)>,
     pagerduty_url: Option<String>,
+    secrets: BTreeMap<&'static str, (String, Secret)>,
+    urls: BTreeMap<&'static str, String>,
 }
 
 #[derive(Clone)]
@@ -100,7 +109,16 @@ enum Secret {
 
 impl Global {
     fn read(global: &mut Fields) -> Result<Self, ImportError> {
+        let (mut secrets, mut urls) = (BTreeMap::new(), BTreeMap::new());
+        for name in GLOBAL_SECRETS {
+            secrets.extend(secret(global, name)?.map(|it| (name, it)));
+        }
+        for name in GLOBAL_URLS {
+            urls.extend(global.text(name)?.map(|it| (name, it)));
+        }
         Ok(Self {
+            secrets,
+            urls,
             http: global.take("http_config"),
             slack: secret(global, "slack_api_url")?,
             slack_token: secret(global, "slack_app_token")?,
@@ -128,7 +146,7 @@ struct Writer<'a> {
     imported: &'a mut Imported,
 }
 
-/// Whether closings are sent by default, and the destination's type with its settings.
+/// Whether closings are sent by default, and the fields of the destination.
 type Converted = Option<(bool, Value)>;
 
 impl Writer<'_> {
@@ -140,25 +158,16 @@ impl Writer<'_> {
             "pagerduty" => self.pagerduty(config),
             "msteams" | "msteamsv2" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
-                Ok(Some((true, json!({"msteams": {"url": url}}))))
+                Ok(Some((true, json!({"type": {"msteams": {"url": url}}}))))
             }
-            kind => {
-                let preset = PRESETS.iter().find(|(name, _)| *name == kind);
-                let why = match preset {
-                    Some((_, file)) => format!("no destination type; see the preset `{file}.yaml`"),
-                    None => "no destination type; try a webhook".to_owned(),
-                };
-                self.imported.leave_out(&config.path, &why);
-                Ok(None)
-            }
+            _ => self.from_preset(config),
         }
     }
 
-    fn add(&mut self, kind: &Value, config: &mut Fields) -> Result<String, ImportError> {
+    fn add(&mut self, mut body: Value, config: &mut Fields) -> Result<String, ImportError> {
         let name = self.imported.name("destination", self.receiver);
-        let mut body = json!({
-            "name": name, "description": format!("Alertmanager: {}", config.path), "type": kind,
-        });
+        body["name"] = json!(name);
+        body["description"] = json!(format!("Alertmanager: {}", config.path));
         if let Some(ms) = duration::field(config, "timeout")?.filter(|ms| *ms > 0) {
             let limited = ms.clamp(*TIMEOUT_MS.start(), *TIMEOUT_MS.end());
             if limited != ms {
@@ -202,6 +211,12 @@ impl Writer<'_> {
         let what =
             "the body is this service's document, not Alertmanager's; see the topic «webhook»";
         self.imported.note(&config.path, what);
+        self.http(config, &mut webhook)?;
+        Ok(Some((true, json!({"type": {"webhook": webhook}}))))
+    }
+
+    /// Applies `http_config`, or that of `global`, to a webhook.
+    fn http(&mut self, config: &mut Fields, webhook: &mut Value) -> Result<(), ImportError> {
         let own = config.has("http_config");
         let http = if own {
             Some(config.object("http_config")?)
@@ -212,10 +227,10 @@ impl Writer<'_> {
                 .transpose()?
         };
         if let Some(mut http) = http {
-            self.authentication(&mut http, &mut webhook)?;
+            self.authentication(&mut http, webhook)?;
             http.finish(self.imported);
         }
-        Ok(Some((true, json!({"webhook": webhook}))))
+        Ok(())
     }
 
     fn authentication(
@@ -332,7 +347,7 @@ impl Writer<'_> {
                 self.imported.leave_out(&config.at(name), why);
             }
         }
-        Ok(Some((false, json!({"email": email}))))
+        Ok(Some((false, json!({"type": {"email": email}}))))
     }
 
     /// Returns a `slack` destination for a bot token, or a webhook for an incoming webhook.
@@ -355,7 +370,7 @@ impl Writer<'_> {
             let token = self.secret_value(token, "token");
             return Ok(Some((
                 false,
-                json!({"slack": {"channel": channel, "token": token}}),
+                json!({"type": {"slack": {"channel": channel, "token": token}}}),
             )));
         }
         let Some(url) = url.or_else(|| self.global.slack.clone()) else {
@@ -375,7 +390,7 @@ impl Writer<'_> {
         self.imported.note(&config.path, what);
         Ok(Some((
             false,
-            json!({"webhook": {"secretUrl": url, "payload": payload}}),
+            json!({"type": {"webhook": {"secretUrl": url, "payload": payload}}}),
         )))
     }
 
@@ -404,7 +419,7 @@ impl Writer<'_> {
                 None => {}
             }
         }
-        Ok(Some((true, json!({"pagerduty": pagerduty}))))
+        Ok(Some((true, json!({"type": {"pagerduty": pagerduty}}))))
     }
 }
 

@@ -1,42 +1,42 @@
 //! The files of the presets: destinations and a heartbeat as YAML, and ingest mappings as JSON.
 
-#[derive(Debug)]
-pub(super) struct File {
-    pub(super) name: &'static str,
-    pub(super) text: &'static str,
-    pub(super) is_json: bool,
-}
+use super::Preset;
 
 macro_rules! files {
     ($folder:literal, $ending:literal, $($name:literal),* $(,)?) => {
-        &[$(File {
+        &[$(Preset {
             name: $name,
             text: include_str!(concat!(
-                "../../../../../tests/examples/", $folder, "/", $name, ".", $ending
+                "../../../../tests/examples/", $folder, "/", $name, ".", $ending
             )),
             is_json: matches!($ending.as_bytes(), b"json"),
         }),*]
     };
 }
 
-const PRESETS: &[File] = files!(
+pub(super) const PRESETS: &[Preset] = files!(
     "presets",
     "yaml",
     "alertmanager",
     "apprise",
     "better-stack",
     "cloudevents",
+    "dingtalk",
     "discord",
+    "feishu",
     "github-issue",
     "google-chat",
     "gotify",
     "grafana-oncall",
     "incident-io",
+    "jira-issue",
     "jira-service-management",
+    "line",
     "matrix",
     "mattermost",
     "ntfy",
     "opsgenie",
+    "pushover",
     "rocket-chat",
     "slack-webhook",
     "splunk-on-call",
@@ -45,10 +45,11 @@ const PRESETS: &[File] = files!(
     "twilio-sms",
     "watchdog",
     "webex",
+    "wecom",
     "zulip",
 );
 
-const MAPPINGS: &[File] = files!(
+pub(super) const MAPPINGS: &[Preset] = files!(
     "mappings",
     "json",
     "aws-sns",
@@ -62,10 +63,6 @@ const MAPPINGS: &[File] = files!(
     "uptime-kuma",
     "zabbix",
 );
-
-pub(super) fn all() -> impl Iterator<Item = &'static File> {
-    PRESETS.iter().chain(MAPPINGS)
-}
 
 #[cfg(test)]
 mod tests {

@@ -11,10 +11,10 @@ const HEADERS: &str = "/type/webhook/headers";
 const PAYLOAD: &str = "/type/webhook/payload";
 
 #[derive(Debug)]
-pub(super) struct Parameter {
-    pub(super) name: String,
+pub struct Parameter {
+    pub name: String,
     /// Whether the document contains only a placeholder.
-    pub(super) is_open: bool,
+    pub is_open: bool,
     place: Place,
 }
 
@@ -30,47 +30,6 @@ enum Place {
 enum Syntax {
     Json,
     Form,
-}
-
-/// Returns the parameters of a document: its scalar fields, the address, the headers, the constants
-/// of the payload, and a signing secret.
-pub(super) fn all(body: &Value) -> Vec<Parameter> {
-    let mut found = Vec::new();
-    let mut add = |name: &str, is_open, place| {
-        found.push(Parameter {
-            name: name.to_owned(),
-            is_open,
-            place,
-        });
-    };
-    let is_template = |value: &Value| value.as_str().is_some_and(is_template);
-    let fields = |pointer: &str| body.pointer(pointer).and_then(Value::as_object);
-    add("name", false, Place::Field("/name".into()));
-    for (name, value) in fields("").into_iter().flatten() {
-        let is_other = ["name", "description", "templateLanguage"].contains(&&**name);
-        let is_scalar = !value.is_object() && !value.is_array();
-        if is_scalar && !is_other {
-            add(name, false, Place::Field(format!("/{name}")));
-        }
-    }
-    for pointer in URLS {
-        if body.pointer(pointer).is_some_and(|it| !is_template(it)) {
-            add("url", false, Place::Field(pointer.into()));
-        }
-    }
-    for (name, value) in fields(HEADERS).into_iter().flatten() {
-        if name != "content-type" && !is_template(value) {
-            add(name, false, Place::Field(format!("{HEADERS}/{name}")));
-        }
-    }
-    let payload = body.pointer(PAYLOAD).and_then(Value::as_str);
-    for (name, place) in constants(payload.unwrap_or_default()) {
-        add(name, false, place);
-    }
-    if let Some(pointer) = find_secret(body, "") {
-        add("secret", true, Place::Field(pointer));
-    }
-    found
 }
 
 fn is_template(text: &str) -> bool {
@@ -112,7 +71,48 @@ fn find_secret(value: &Value, pointer: &str) -> Option<String> {
 }
 
 impl Parameter {
-    pub(super) fn set(&self, body: &mut Value, value: &str) {
+    /// Returns the parameters of a document: its scalar fields, the address, the headers, the constants
+    /// of the payload, and a signing secret.
+    pub fn all(body: &Value) -> Vec<Self> {
+        let mut found = Vec::new();
+        let mut add = |name: &str, is_open, place| {
+            found.push(Self {
+                name: name.to_owned(),
+                is_open,
+                place,
+            });
+        };
+        let is_template = |value: &Value| value.as_str().is_some_and(is_template);
+        let fields = |pointer: &str| body.pointer(pointer).and_then(Value::as_object);
+        add("name", false, Place::Field("/name".into()));
+        for (name, value) in fields("").into_iter().flatten() {
+            let is_other = ["name", "description", "templateLanguage"].contains(&&**name);
+            let is_scalar = !value.is_object() && !value.is_array();
+            if is_scalar && !is_other {
+                add(name, false, Place::Field(format!("/{name}")));
+            }
+        }
+        for pointer in URLS {
+            if body.pointer(pointer).is_some_and(|it| !is_template(it)) {
+                add("url", false, Place::Field(pointer.into()));
+            }
+        }
+        for (name, value) in fields(HEADERS).into_iter().flatten() {
+            if name != "content-type" && !is_template(value) {
+                add(name, false, Place::Field(format!("{HEADERS}/{name}")));
+            }
+        }
+        let payload = body.pointer(PAYLOAD).and_then(Value::as_str);
+        for (name, place) in constants(payload.unwrap_or_default()) {
+            add(name, false, place);
+        }
+        if let Some(pointer) = find_secret(body, "") {
+            add("secret", true, Place::Field(pointer));
+        }
+        found
+    }
+
+    pub fn set(&self, body: &mut Value, value: &str) {
         match &self.place {
             Place::Field(pointer) => {
                 let field = body.pointer_mut(pointer).expect("it was found there");

@@ -1,0 +1,500 @@
+//! Receivers without a destination type: webhooks, from presets.
+
+use serde_json::{Value, json};
+
+use super::{Converted, Secret, Writer, is_template, secret};
+use crate::{
+    error::ImportError,
+    fields::{Fields, invalid},
+    preset::Preset,
+};
+
+/// The body of a destination, made from a preset.
+struct Draft(Value);
+
+impl Draft {
+    fn new(preset: &str) -> Self {
+        let preset = Preset::find(preset).expect("every name is listed");
+        let mut body = preset.document();
+        if let Some(fields) = body.as_object_mut() {
+            fields.retain(|name, _| ["type", "templateLanguage"].contains(&name.as_str()));
+        }
+        Self(body)
+    }
+
+    fn webhook(&mut self) -> &mut Value {
+        &mut self.0["type"]["webhook"]
+    }
+
+    fn url(self, url: &str) -> Self {
+        self.address("url", json!(url))
+    }
+
+    fn secret_url(self, url: Value) -> Self {
+        self.address("secretUrl", url)
+    }
+
+    /// Replaces the preset's address.
+    fn address(mut self, name: &str, url: Value) -> Self {
+        if let Some(webhook) = self.webhook().as_object_mut() {
+            webhook.retain(|name, _| !["url", "secretUrl"].contains(&name.as_str()));
+            webhook.insert(name.to_owned(), url);
+        }
+        self
+    }
+
+    fn header(mut self, name: &str, value: Value) -> Self {
+        self.webhook()["headers"][name] = value;
+        self
+    }
+
+    /// Removes the preset's header, since `http_config` authenticates the requests.
+    fn without_authorization(mut self) -> Self {
+        if let Some(headers) = self.webhook()["headers"].as_object_mut() {
+            headers.remove("authorization");
+        }
+        self
+    }
+
+    fn payload(mut self, change: impl FnOnce(&str) -> String) -> Self {
+        let payload = &mut self.webhook()["payload"];
+        *payload = json!(change(payload.as_str().unwrap_or_default()));
+        self
+    }
+
+    /// Replaces a string of the preset's payload.
+    fn replace(self, constant: &str, value: &str) -> Self {
+        let (constant, value) = (json!(constant).to_string(), json!(value).to_string());
+        self.payload(|payload| payload.replacen(&constant, &value, 1))
+    }
+
+    /// Adds a field to the payload, a JSON object.
+    fn field(self, name: &str, value: &Value) -> Self {
+        self.payload(|payload| payload.replacen('{', &format!("{{\"{name}\": {value}, "), 1))
+    }
+
+    fn converted(self, send_resolved: bool) -> Converted {
+        Some((send_resolved, self.0))
+    }
+}
+
+/// Returns a base address with one trailing slash.
+fn base(url: &str) -> String {
+    format!("{}/", url.trim_end_matches('/'))
+}
+
+impl Writer<'_> {
+    pub(super) fn from_preset(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        match self.kind {
+            "discord" => {
+                let url = self.required_secret(config, "webhook_url", "url")?;
+                Ok(Draft::new("discord").secret_url(url).converted(true))
+            }
+            "mattermost" => {
+                let url = self.required_secret(config, "webhook_url", "url")?;
+                let draft = Draft::new("mattermost").secret_url(url);
+                let channel = self.constant(config, "channel")?;
+                Ok(match channel {
+                    Some(channel) => draft.field("channel", &json!(channel)),
+                    None => draft,
+                }
+                .converted(true))
+            }
+            "incidentio" => self.incident_io(config),
+            "jira" => self.jira(config),
+            "opsgenie" => self.opsgenie(config),
+            "pushover" => self.pushover(config),
+            "rocketchat" => self.rocket_chat(config),
+            "telegram" => self.telegram(config),
+            "victorops" => self.splunk_on_call(config),
+            "webex" => self.webex(config),
+            kind => {
+                let why = match kind {
+                    "sns" => "Amazon SNS requires requests signed with AWS Signature Version 4",
+                    "wechat" => {
+                        "a WeChat application requires a token exchange; a group robot is in the \
+                         preset `wecom`"
+                    }
+                    _ => "no destination type; try a webhook",
+                };
+                self.imported.leave_out(&config.path, why);
+                Ok(None)
+            }
+        }
+    }
+
+    fn incident_io(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        let url = self.required_secret(config, "url", "url")?;
+        let mut draft = Draft::new("incident-io");
+        draft = match secret(config, "alert_source_token")? {
+            Some(token) => {
+                let value = self.composed(token, "authorization", |it| format!("Bearer {it}"));
+                draft.header("authorization", value)
+            }
+            None => draft.without_authorization(),
+        };
+        self.http(config, draft.webhook())?;
+        Ok(draft.secret_url(url).converted(true))
+    }
+
+    fn jira(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        let url = self.url(config, "jira_api_url", "")?;
+        // Descriptions are plain text only in version 2 of the API.
+        let url = url.replace("/rest/api/3/", "/rest/api/2/");
+        let mut draft = Draft::new("jira-issue")
+            .url(&format!("{url}issue"))
+            .without_authorization();
+        for (name, constant) in [("project", "OPS"), ("issue_type", "Task")] {
+            let value = self.constant(config, name)?;
+            let value = value.ok_or_else(|| invalid(&config.at(name), "is required"))?;
+            draft = draft.replace(constant, &value);
+        }
+        self.http(config, draft.webhook())?;
+        config.take("send_resolved");
+        let what = "an issue is created for each opening, and is not changed or closed later";
+        self.imported.note(&config.path, what);
+        Ok(draft.converted(false))
+    }
+
+    fn opsgenie(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        const DEFAULT: &str = "https://api.opsgenie.com/";
+        let key = self.secret_or_global(config, "api_key", "opsgenie_api_key")?;
+        let key = self.composed(key, "authorization", |it| format!("GenieKey {it}"));
+        let mut draft = Draft::new("opsgenie").header("authorization", key);
+        let base = self.url(config, "opsgenie_api_url", DEFAULT)?;
+        let url = draft.webhook()["url"].as_str().unwrap_or_default();
+        let url = url.replacen(DEFAULT, &base, 1);
+        Ok(draft.url(&url).converted(true))
+    }
+
+    fn pushover(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        let mut required = |name| {
+            let found = secret(config, name)?;
+            found.ok_or_else(|| invalid(&config.at(name), "is required"))
+        };
+        let (user, token) = (required("user_key")?, required("token")?);
+        let url = |token: &str, user: &str| {
+            format!("https://api.pushover.net/1/messages.json?token={token}&user={user}")
+        };
+        let url = match (token, user) {
+            ((path, Secret::Value(token)), (_, Secret::Value(user))) => {
+                self.secret_value((path, Secret::Value(url(&token, &user))), "url")
+            }
+            ((path, _), _) => self.placeholder(&path, "url", &url("TOKEN", "USER")),
+        };
+        Ok(Draft::new("pushover").secret_url(url).converted(true))
+    }
+
+    /// Returns a destination that uses the REST API, as the receiver does; the preset uses an
+    /// incoming integration.
+    fn rocket_chat(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        let base = self.url(config, "rocketchat_api_url", "https://open.rocket.chat")?;
+        let mut draft = Draft::new("rocket-chat").url(&format!("{base}api/v1/chat.postMessage"));
+        for (name, header) in [("token", "x-auth-token"), ("token_id", "x-user-id")] {
+            let found = self.secret_or_global(config, name, &format!("rocketchat_{name}"))?;
+            let value = self.secret_value(found, name);
+            draft = draft.header(header, value);
+        }
+        let channel = self.constant(config, "channel")?;
+        let channel = channel.ok_or_else(|| invalid(&config.at("channel"), "is required"))?;
+        Ok(draft.field("channel", &json!(channel)).converted(false))
+    }
+
+    fn telegram(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        let token = self.secret_or_global(config, "bot_token", "telegram_bot_token")?;
+        let base = self.url(config, "telegram_api_url", "https://api.telegram.org")?;
+        let url = self.composed(token, "url", |it| format!("{base}bot{it}/sendMessage"));
+        let mut draft = Draft::new("telegram").secret_url(url);
+        let chat = config.text("chat_id")?;
+        match (chat, config.take("chat_id_file")) {
+            (Some(chat), _) => draft = draft.replace("@ops", &chat),
+            (None, Some(_)) => {
+                let why = "replace `@ops` in the payload of the destination by the chat";
+                self.imported.leave_out(&config.at("chat_id_file"), why);
+            }
+            (None, None) => return Err(invalid(&config.at("chat_id"), "is required")),
+        }
+        if let Some(thread) = config.take("message_thread_id") {
+            draft = draft.field("message_thread_id", &thread);
+        }
+        Ok(draft.converted(true))
+    }
+
+    fn splunk_on_call(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        let default = "https://alert.victorops.com/integrations/generic/20131114/alert";
+        let key = self.secret_or_global(config, "api_key", "victorops_api_key")?;
+        let base = self.url(config, "victorops_api_url", default)?;
+        let route = self.constant(config, "routing_key")?;
+        let route = route.ok_or_else(|| invalid(&config.at("routing_key"), "is required"))?;
+        let url = self.composed(key, "url", |it| format!("{base}{it}/{route}"));
+        Ok(Draft::new("splunk-on-call").secret_url(url).converted(true))
+    }
+
+    /// Returns a destination that uses the REST API with a bot's token; the preset uses an incoming
+    /// webhook.
+    fn webex(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+        let url = self.url(config, "webex_api_url", "https://webexapis.com/v1/messages")?;
+        let room = self.constant(config, "room_id")?;
+        let room = room.ok_or_else(|| invalid(&config.at("room_id"), "is required"))?;
+        let mut draft = Draft::new("webex").field("roomId", &json!(room));
+        self.http(config, draft.webhook())?;
+        Ok(draft.url(url.trim_end_matches('/')).converted(true))
+    }
+
+    /// Reads a field that may be a Go template, which is not converted.
+    fn constant(&mut self, config: &mut Fields, name: &str) -> Result<Option<String>, ImportError> {
+        let text = config.text(name)?;
+        match text.filter(|text| !text.is_empty()) {
+            Some(text) if is_template(&text) => Err(invalid(
+                &config.at(name),
+                "is a Go template; replace it by a fixed value and import again",
+            )),
+            text => Ok(text),
+        }
+    }
+
+    fn secret_or_global(
+        &mut self,
+        config: &mut Fields,
+        name: &str,
+        global: &str,
+    ) -> Result<(String, Secret), ImportError> {
+        let own = secret(config, name)?;
+        let found = own.or_else(|| self.global.secrets.get(global).cloned());
+        let why = format!("is required, or `global.{global}`");
+        found.ok_or_else(|| invalid(&config.at(name), &why))
+    }
+
+    /// Reads `api_url`, its counterpart in `global`, or the default.
+    fn url(
+        &mut self,
+        config: &mut Fields,
+        global: &str,
+        default: &str,
+    ) -> Result<String, ImportError> {
+        let own = config.text("api_url")?;
+        let shared = || self.global.urls.get(global).cloned();
+        let url = own.or_else(shared).unwrap_or_else(|| default.to_owned());
+        if url.is_empty() {
+            return Err(invalid(&config.at("api_url"), "is required"));
+        }
+        Ok(base(&url))
+    }
+
+    /// Returns a secret that contains the configured one. The content of a file is unknown here, so
+    /// a variable takes its place.
+    fn composed(
+        &mut self,
+        (path, secret): (String, Secret),
+        word: &str,
+        compose: impl Fn(&str) -> String,
+    ) -> Value {
+        match secret {
+            Secret::Value(value) => self.secret_value((path, Secret::Value(compose(&value))), word),
+            Secret::File(_) => self.placeholder(&path, word, &compose("SECRET")),
+        }
+    }
+
+    fn placeholder(&mut self, path: &str, word: &str, form: &str) -> Value {
+        let what = format!("the variable has the form `{form}`, with the content of the file");
+        self.imported.note(path, &what);
+        let words = ["destination", self.receiver, self.kind, word];
+        self.imported.variable(path, &words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alertmanager;
+
+    /// Imports one receiver and returns its destination and the omitted parts.
+    fn imported(
+        kind: &str,
+        config: Value,
+        global: Value,
+        with_secrets: bool,
+    ) -> (Value, Vec<String>) {
+        let list = format!("{kind}_configs");
+        let file = json!({
+            "route": {"receiver": "a"},
+            "global": global,
+            "receivers": [{"name": "a", list: [config]}],
+        });
+        let imported = alertmanager(file, with_secrets).unwrap();
+        let mut documents = imported.documents().iter();
+        let destination = documents.find(|(kind, _)| *kind == "destination");
+        let body = destination.map_or(Value::Null, |(_, body)| body.clone());
+        (body, imported.left_out())
+    }
+
+    fn webhook(kind: &str, config: Value) -> Value {
+        let (body, left_out) = imported(kind, config, Value::Null, true);
+        assert_eq!(left_out, Vec::<String>::new(), "{kind}");
+        body["type"]["webhook"].clone()
+    }
+
+    #[test]
+    fn addresses_and_secrets_take_the_places_of_the_preset() {
+        let basic = json!({"basic_auth": {"username": "ana", "password": "p"}});
+        let bearer = json!({"authorization": {"credentials": "t"}});
+        for (kind, config, pointer, expected) in [
+            (
+                "discord",
+                json!({"webhook_url": "https://d/1"}),
+                "/secretUrl",
+                "https://d/1",
+            ),
+            (
+                "mattermost",
+                json!({"webhook_url": "https://m/1"}),
+                "/secretUrl",
+                "https://m/1",
+            ),
+            (
+                "incidentio",
+                json!({"url": "https://i/1", "alert_source_token": "t"}),
+                "/headers/authorization",
+                "Bearer t",
+            ),
+            (
+                "jira",
+                json!({"api_url": "https://j/rest/api/3", "project": "WEB", "issue_type": "Bug",
+                    "http_config": basic}),
+                "/url",
+                "https://j/rest/api/2/issue",
+            ),
+            (
+                "opsgenie",
+                json!({"api_key": "k"}),
+                "/headers/authorization",
+                "GenieKey k",
+            ),
+            (
+                "pushover",
+                json!({"user_key": "u", "token": "t"}),
+                "/secretUrl",
+                "https://api.pushover.net/1/messages.json?token=t&user=u",
+            ),
+            (
+                "rocketchat",
+                json!({"channel": "ops", "token": "t", "token_id": "i"}),
+                "/url",
+                "https://open.rocket.chat/api/v1/chat.postMessage",
+            ),
+            (
+                "telegram",
+                json!({"bot_token": "1:t", "chat_id": -100}),
+                "/secretUrl",
+                "https://api.telegram.org/bot1:t/sendMessage",
+            ),
+            (
+                "victorops",
+                json!({"api_key": "k", "routing_key": "web"}),
+                "/secretUrl",
+                "https://alert.victorops.com/integrations/generic/20131114/alert/k/web",
+            ),
+            (
+                "webex",
+                json!({"room_id": "r", "http_config": bearer}),
+                "/auth/bearer/token",
+                "t",
+            ),
+        ] {
+            let found = webhook(kind, config);
+            assert_eq!(found.pointer(pointer), Some(&json!(expected)), "{found}");
+            let addresses = [&found["url"], &found["secretUrl"]];
+            let present = addresses.iter().filter(|it| !it.is_null());
+            assert_eq!(present.count(), 1, "{found}");
+        }
+    }
+
+    #[test]
+    fn constants_are_part_of_the_payload() {
+        for (kind, config, part) in [
+            (
+                "mattermost",
+                json!({"webhook_url": "https://m/1", "channel": "a\"b"}),
+                r#"{"channel": "a\"b", "text": "#,
+            ),
+            (
+                "telegram",
+                json!({"bot_token": "t", "chat_id": -100, "message_thread_id": 7}),
+                r#"{"message_thread_id": 7, "chat_id": "-100", "#,
+            ),
+            (
+                "webex",
+                json!({"room_id": "r"}),
+                r#"{"roomId": "r", "text": "#,
+            ),
+            (
+                "jira",
+                json!({"api_url": "https://j", "project": "WEB", "issue_type": "Bug"}),
+                r#"{"project": {"key": "WEB"}, "issuetype": {"name": "Bug"}, "#,
+            ),
+        ] {
+            let payload = webhook(kind, config)["payload"].to_string();
+            let payload: String = serde_json::from_str(&payload).unwrap();
+            assert!(payload.contains(part), "{kind}: {payload}");
+        }
+    }
+
+    #[test]
+    fn global_settings_and_files_are_used() {
+        let global = json!({"opsgenie_api_key": "k", "opsgenie_api_url": "https://o.example"});
+        let (body, _) = imported("opsgenie", json!({}), global, true);
+        let webhook = &body["type"]["webhook"];
+        assert_eq!(webhook["headers"]["authorization"], "GenieKey k");
+        let url = webhook["url"].as_str().unwrap();
+        assert!(url.starts_with("https://o.example/v2/alerts"), "{url}");
+        // The content of a file is unknown, so a variable takes its place.
+        let config = json!({"bot_token_file": "/run/token", "chat_id": 1});
+        let (body, _) = imported("telegram", config, Value::Null, true);
+        let url = &body["type"]["webhook"]["secretUrl"];
+        assert_eq!(
+            *url,
+            json!({"fromEnv": "BELLWETHER_SECRET_DESTINATION_A_TELEGRAM_URL"})
+        );
+    }
+
+    #[test]
+    fn receivers_that_sign_or_exchange_tokens_are_omitted() {
+        for kind in ["sns", "wechat", "surprise"] {
+            let (body, left_out) = imported(kind, json!({"a": 1}), Value::Null, true);
+            assert_eq!(body, Value::Null, "{kind}");
+            assert_eq!(left_out[0], format!("receivers[0].{kind}_configs[0]"));
+        }
+    }
+
+    #[test]
+    fn missing_or_templated_fields_are_errors() {
+        for (kind, config, error) in [
+            (
+                "telegram",
+                json!({"bot_token": "t"}),
+                "chat_id: is required",
+            ),
+            (
+                "opsgenie",
+                json!({}),
+                "api_key: is required, or `global.opsgenie_api_key`",
+            ),
+            (
+                "victorops",
+                json!({"api_key": "k", "routing_key": "{{ .A }}"}),
+                "routing_key: is a Go template",
+            ),
+            (
+                "jira",
+                json!({"project": "A", "issue_type": "B"}),
+                "api_url: is required",
+            ),
+        ] {
+            let list = format!("{kind}_configs");
+            let file = json!({"route": {"receiver": "a"},
+                "receivers": [{"name": "a", list: [config]}]});
+            let failure = alertmanager(file, false).unwrap_err().to_string();
+            assert!(failure.contains(error), "{failure}");
+        }
+    }
+}
