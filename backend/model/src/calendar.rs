@@ -253,8 +253,8 @@ impl PreparedWindow {
         stopped
     }
 
-    /// Returns the span of a local start, and how much longer than usual it is; `None` if it is
-    /// after the last start.
+    /// Returns the span of a local start, and the amount by which a clock change makes it longer;
+    /// `None` for a start after the last one.
     fn span(
         &self,
         local: DateTime,

@@ -261,7 +261,7 @@ impl Stage {
             for change in std::mem::take(&mut left) {
                 match self.delete(change.kind, &change.name).await {
                     Ok(()) => deleted.push(change),
-                    // A resource that uses it may be of the same kind and be deleted later.
+                    // The resources that use this one may be of the same kind and be deleted later.
                     Err(error @ (Error::FailedPrecondition(_) | Error::Refused { .. })) => {
                         refused = Some(error);
                         left.push(change);

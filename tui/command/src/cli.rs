@@ -86,7 +86,7 @@ impl Cli {
     /// The command line, with the flags hidden on commands to which they do not apply.
     pub(crate) fn visible_command() -> clap::Command {
         let mut command = Self::command();
-        // Global arguments are propagated to the subcommands only by this.
+        // Only this propagates global arguments to the subcommands.
         command.build();
         offered::hide_others(command)
     }

@@ -105,7 +105,7 @@ impl Starts {
         };
         let until = match rule.until {
             Some(Until::Day(day)) => Some(day),
-            // In local time, the limit is within a day of this one.
+            // The local date of the limit differs from the date in UTC by at most a day.
             Some(Until::Time(at)) => {
                 let utc = jiff::tz::TimeZone::UTC.to_datetime(at).date();
                 utc.checked_add(Span::new().days(2)).ok()

@@ -77,7 +77,7 @@ fn content(
         return (content_type, text);
     }
     let mut safe = document(facts);
-    // Tells readers why this is not the requested document.
+    // Explains to readers why this is not the requested document.
     safe["fallback"] = facts.warnings.last().cloned().into();
     standard(safe)
 }
