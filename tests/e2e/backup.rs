@@ -154,7 +154,7 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     fs::write(&key_path, key).expect("written");
     let store_path = world.data_dir().join("store.redb");
     let mut store = fs::read(&store_path).expect("a store");
-    // Free pages may contain it too, but at least one page in use does.
+    // Free pages may contain the host too, but at least one page in use does.
     let is_host = |at: &usize| store[*at..].starts_with(b"host-11");
     let places: Vec<usize> = (0..store.len()).filter(is_host).collect();
     assert!(!places.is_empty(), "the host is in it");

@@ -433,7 +433,7 @@ async fn successful_test_sends_waiting_messages_and_resets_health(storm: &mut St
     assert!(number(&delivered) >= before, "{delivered} of {before}");
     storm.console.press("\x1b");
     storm.console.shows(&[FIXED, "healthy"]);
-    // After a resume, its health is unknown until a message is sent.
+    // After a resume, the health of a destination is unknown until a message is sent.
     storm.filter("name=legacy-pager", &["1/1  ·  /", "paused"]);
     storm.console.press("p");
     storm.console.shows(&["Resume legacy-pager?"]);
@@ -445,7 +445,7 @@ async fn successful_test_sends_waiting_messages_and_resets_health(storm: &mut St
         let found = storm.rest.get(path).await.ok();
         let health = &found["destination"]["health"];
         let is_failing = health["state"] == "FAILING";
-        // A low count means that it has failed since it was resumed.
+        // A low count means that the destination has failed since it was resumed.
         (is_failing && number(&health["attemptCount"]) < 10).then_some(())
     })
     .await;

@@ -29,7 +29,7 @@ async fn no_response_report_and_its_closing_survive_a_kill() {
     assert_eq!(report(&world).await, None);
     assert_eq!(samples::all::<OwnEvent>(&world.store).await.len(), 1);
     world.restart(1).await;
-    // Each pass would ingest it again if it had not been ingested.
+    // Each pass would ingest the event again if it had not been ingested.
     world.review().await;
     world.review().await;
     let said = samples::said(&world.store, "escalation").await;

@@ -71,7 +71,7 @@ async fn sent(world: &World) -> Vec<String> {
     all.sort_by_key(|it| it.id);
     let shown = |it: Delivery| {
         let occurrence = &it.content.occurrence;
-        // The service's own events have none.
+        // The service's own events have no host.
         let host = occurrence.dimensions.get("host")?;
         let clear = if it.content.clear { " clear" } else { "" };
         Some(format!("{} {host}{clear}", occurrence.name))
@@ -465,7 +465,7 @@ async fn edit_of_equal_keeps_effects_still_inhibited() {
         world.wait(90).await;
         assert_eq!(sent(&world).await, ["host-down a"], "{effects}");
         assert_eq!(saved(&world).await.counted_revision, 2);
-        // Notifications that it no longer holds are sent.
+        // Notifications that the inhibition no longer holds are sent.
         let other = Inhibition {
             equal: vec![field("host"), field("part")],
             revision: 3,
