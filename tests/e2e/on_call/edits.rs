@@ -58,7 +58,7 @@ async fn past_shifts_use_the_revision_in_force_then() {
 }
 
 #[tokio::test]
-async fn keep_current_delays_a_mid_shift_change_until_the_hand_off() {
+async fn keep_current_delays_a_change_until_the_hand_off() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

@@ -420,7 +420,7 @@ async fn effects_are_held_until_the_last_of_many_causes_closes() {
 }
 
 #[tokio::test]
-async fn effects_are_sent_once_the_last_of_many_causes_is_closed() {
+async fn effects_are_sent_when_the_last_cause_closes() {
     for causes in [1, 16, 17, 40] {
         let world = World::under(&[rule_of(0)]).await;
         save(&world, &inhibition()).await;
