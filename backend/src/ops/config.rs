@@ -199,7 +199,8 @@ impl Configuration {
         if let Some(at) = documents.iter().position(Document::is_settings) {
             let before = settings::in_force(&self.store).await?.templates;
             let new = settings::in_force(staged.store()).await?.templates;
-            let broken = settings::snippets::broken(staged.store(), &before, &new).await?;
+            let broken =
+                settings::snippets::broken_templates(staged.store(), &before, &new).await?;
             let mut failed = DocumentErrors::default();
             failed.add(at, &documents[at], Error::Invalid(broken))?;
             changes = failed.or(changes)?;

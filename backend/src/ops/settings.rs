@@ -257,7 +257,8 @@ impl Drafted for Settings {
         let before = before.cloned().unwrap_or_default();
         // Documents that are applied together are checked once all of them are staged.
         if before != *values.templates && !all.store.is_staged() {
-            violations.extend(snippets::broken(&all.store, &before, &values.templates).await?);
+            violations
+                .extend(snippets::broken_templates(&all.store, &before, &values.templates).await?);
         }
         let name = Name::parse(Self::NAME).ok();
         let settings = name.map(|name| Self {

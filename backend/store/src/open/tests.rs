@@ -329,7 +329,7 @@ mod conforms_on_a_disk {
         // An engine on an empty file.
         let folder = Arc::new(Folder::claim(parent.path()).unwrap());
         File::create_new(folder.store_path()).unwrap();
-        let disk = Disk::store(Arc::clone(&folder), DiskSpace::new(&folder, 0));
+        let disk = Disk::for_store(Arc::clone(&folder), DiskSpace::new(&folder, 0));
         let settings = Settings {
             quick_repair_from: 0,
             ..Settings::with_cache(1024 * 1024)

@@ -420,11 +420,11 @@ pub(crate) struct PreviewArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     #[command(subcommand)]
-    pub(crate) report: ReportOf,
+    pub(crate) report: ReportCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ReportOf {
+pub(crate) enum ReportCommand {
     /// Count notifications, and how many were acknowledged, closed soon or never acted on.
     Noise(NoiseArguments),
 }
