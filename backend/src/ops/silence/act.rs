@@ -332,7 +332,7 @@ impl Silencing {
         let mut warnings = view.warnings;
         if preview.stopped_early {
             warnings.push(format!(
-                "not all open events were checked before the deadline: it covers at least {}",
+                "not all open events were checked before the deadline: the silence covers at least {}",
                 preview.covered_count
             ));
         }
