@@ -53,7 +53,7 @@ pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
 
 /// Stores the settings of the file if none are stored. In a store used by one process only, the
 /// file applies at every start. In a shared store, the stored settings apply.
-#[expect(clippy::too_many_lines, reason = "a field after the other")]
+#[expect(clippy::too_many_lines, reason = "one field after another")]
 pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
     let decide = async || {
@@ -309,7 +309,7 @@ fn format_difference(it: &SettingDifference) -> String {
 }
 
 /// Returns the values of a draft. Omitted values are set to their defaults.
-#[expect(clippy::too_many_lines, reason = "a field after the other")]
+#[expect(clippy::too_many_lines, reason = "one field after another")]
 fn values(draft: &v1::Settings, violations: &mut Violations) -> SharedSettings {
     let defaults = SharedSettings::default();
     let tenant = if draft.tenant.is_empty() {

@@ -70,7 +70,7 @@ pub async fn move_carried_responses(
     Ok(is_moved)
 }
 
-#[expect(clippy::too_many_lines, reason = "one decision over one reading")]
+#[expect(clippy::too_many_lines, reason = "one decision about one read state")]
 async fn move_response(
     deciding: &DecisionContext,
     key: &[u8],

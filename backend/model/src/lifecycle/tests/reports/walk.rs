@@ -138,7 +138,7 @@ impl Alertmanager {
 }
 
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 struct WalkOptions {
     by_prometheus: bool,
     by_alertmanager: bool,
@@ -161,7 +161,7 @@ fn spans(chance: &mut Chance) -> Vec<(i64, i64)> {
 
 #[expect(
     clippy::too_many_lines,
-    reason = "one walk, and what holds at each step"
+    reason = "a walk with the checks after each step"
 )]
 fn walk(seed: u64, way: WalkOptions) {
     let chance = &mut Chance(seed);
