@@ -205,7 +205,7 @@ fn walk(seed: u64, way: WalkOptions) {
                 let began = report.began.unwrap_or_default() - ahead;
                 let end = report.end.map(|it| it - ahead);
                 let sender = (name, ahead, Some(240));
-                alert.receive(&said(sender, (name, began, end), now_ms), now_ms);
+                alert.receive(&reported_event(sender, (name, began, end), now_ms), now_ms);
             }
         }
         for one in &mut alertmanagers {
@@ -214,7 +214,7 @@ fn walk(seed: u64, way: WalkOptions) {
             for (_, report) in one.sent.drain(..arrived) {
                 if way.by_alertmanager {
                     let sender = (one.name, 0, None);
-                    alert.receive(&said(sender, report, now_ms), now_ms);
+                    alert.receive(&reported_event(sender, report, now_ms), now_ms);
                 }
             }
         }
