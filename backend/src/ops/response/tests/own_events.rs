@@ -12,7 +12,7 @@ async fn report(world: &World) -> Option<Occurrence> {
     all.into_iter().find(|it| it.name == "no one responded")
 }
 
-/// Runs a pass of a process that is killed before it ingests any of its own events.
+/// Runs a pass of a process that is killed before the process ingests its service events.
 pub(super) async fn killed_pass(world: &World) {
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
