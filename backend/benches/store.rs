@@ -7,7 +7,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a benchmark prints its findings and stops at the first fault"
+    reason = "a benchmark prints its results and panics on the first failure"
 )]
 
 use std::{

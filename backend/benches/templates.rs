@@ -1,5 +1,5 @@
 //! Time until rendering is rejected, for the most expensive templates and the largest variables.
-#![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::{
     hint::black_box,

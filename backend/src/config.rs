@@ -53,8 +53,8 @@ pub struct Config {
     /// Names of the settings that are set explicitly.
     pub given: Vec<String>,
     pub delivery: DeliveryConfig,
-    /// Origins whose pages may call by gRPC-Web. All are allowed by default, because each call
-    /// requires a key.
+    /// Origins whose pages may use gRPC-Web. All are allowed by default, because each call requires
+    /// a key.
     pub origins: Origins,
     /// Host names of the service; an empty list accepts all.
     pub hosts: Hosts,

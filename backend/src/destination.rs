@@ -74,7 +74,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         !self.lasting_effect().is_empty()
     }
 
-    /// Returns what a test opens or leaves at the receiver; empty for nothing.
+    /// Returns the lasting effect of a test at the receiver; empty if there is none.
     #[expect(
         clippy::unnecessary_literal_bound,
         reason = "the effect of a webhook is one of its settings"

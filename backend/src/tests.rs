@@ -12,7 +12,7 @@ mod invariants;
 #[expect(
     dead_code,
     unreachable_pub,
-    reason = "journeys use it too, and more of it"
+    reason = "end-to-end tests use more of this module"
 )]
 pub(crate) mod postgres;
 mod service;

@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_in_users_require_no_key_and_others_can_sign_in() {
+    fn page_offers_sign_out_or_key_and_sign_in() {
         let shown = page(&event("x"), None, Entry::SignedIn);
         assert!(
             !shown.contains("password") && !shown.contains("/sign-in"),

@@ -3,7 +3,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a measurement prints or panics"
+    reason = "a benchmark prints its results and panics on the first failure"
 )]
 
 use std::{

@@ -164,7 +164,7 @@ async fn amtool_queries_alerts_and_adds_updates_and_expires_silences() {
 }
 
 #[tokio::test]
-async fn amtool_prints_why_a_silence_is_rejected() {
+async fn amtool_prints_the_reason_for_a_rejected_silence() {
     let world = World::start();
     let key = world.client("an-operator", "operator");
     let viewer = world.client("a-viewer", "viewer");

@@ -34,7 +34,7 @@ fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-fn said(output: &Output) -> String {
+fn standard_error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -71,7 +71,7 @@ async fn check_after_a_kill_reads_all_records_without_changes() {
     world.kill();
     let before = content(&world.data_dir());
     let output = process::run(world.command(&["check", "--json"]));
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", standard_error(&output));
     let found: Value = serde_json::from_slice(&output.stdout).expect("one object");
     assert_eq!(found["whole"], true);
     assert_eq!(found["records"]["occurrence"], 40);
@@ -125,9 +125,9 @@ async fn running_service_can_be_checked_under_load() {
     let refused = process::run(command);
     assert_eq!(refused.status.code(), Some(4));
     assert!(
-        said(&refused).contains("role `admin`"),
+        standard_error(&refused).contains("role `admin`"),
         "{}",
-        said(&refused)
+        standard_error(&refused)
     );
 }
 
@@ -154,7 +154,7 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     fs::write(&key_path, key).expect("written");
     let store_path = world.data_dir().join("store.redb");
     let mut store = fs::read(&store_path).expect("a store");
-    // Free pages may contain it too, but at least one page in use does.
+    // Free pages may contain the host too, but at least one page in use does.
     let is_host = |at: &usize| store[*at..].starts_with(b"host-11");
     let places: Vec<usize> = (0..store.len()).filter(is_host).collect();
     assert!(!places.is_empty(), "the host is in it");
@@ -165,8 +165,16 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     let output = process::run(world.command(&["check"]));
     assert_eq!(output.status.code(), Some(1));
     let reported = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(reported.contains("fault: "), "{reported}{}", said(&output));
-    assert!(said(&output).contains("is not intact"), "{}", said(&output));
+    assert!(
+        reported.contains("fault: "),
+        "{reported}{}",
+        standard_error(&output)
+    );
+    assert!(
+        standard_error(&output).contains("is not intact"),
+        "{}",
+        standard_error(&output)
+    );
 }
 
 async fn keep_sending(rest: Rest, sender: usize, answered: Arc<Mutex<BTreeSet<String>>>) {
@@ -208,7 +216,7 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     let copy = world.folder().join("copy");
     let copy_name = copy.to_str().expect("a name");
     let output = process::run(world.command(&["backup", copy_name, "--with-keys"]));
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", standard_error(&output));
     assert!(
         acknowledged().len() > before.len(),
         "nothing was sent meanwhile"
@@ -218,7 +226,7 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     assert!(
         reported.contains("verified with its keys"),
         "{reported}{}",
-        said(&output)
+        standard_error(&output)
     );
     let other = world.folder().join("other.key");
     fs::write(&other, format!("1 {}=\n", "A".repeat(43))).expect("written");
@@ -226,7 +234,7 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     let arguments = ["check", "--backup", copy_name, "--secret-key", other];
     let output = process::run(world.command(&arguments));
     assert_eq!(output.status.code(), Some(1));
-    let reported = said(&output);
+    let reported = standard_error(&output);
     assert!(reported.contains("was modified"), "{reported}");
     world.kill();
     senders.join_all().await;
@@ -235,13 +243,13 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     let restored_name = restored.to_str().expect("a name");
     let arguments = ["restore", copy_name, "--data-dir", restored_name];
     let output = process::run(process::command(world.folder(), arguments));
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", standard_error(&output));
     let again = process::run(process::command(world.folder(), arguments));
     assert_eq!(again.status.code(), Some(1));
     assert!(
-        said(&again).contains("empty or new folder"),
+        standard_error(&again).contains("empty or new folder"),
         "{}",
-        said(&again)
+        standard_error(&again)
     );
 
     let mut serve = process::command(world.folder(), ["serve", "--data-dir", restored_name]);

@@ -251,7 +251,7 @@ fn invalid_configuration_exits_with_2_and_one_sentence() {
 }
 
 #[test]
-fn data_folder_in_use_is_rejected_with_how_to_connect() {
+fn data_folder_in_use_error_explains_how_to_connect() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -288,7 +288,7 @@ fn run_elsewhere(runtime: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn commands_of_other_users_find_the_service_by_its_runtime_folder() {
+fn other_users_find_the_service_through_its_runtime_folder() {
     let runtime = tempfile::tempdir().unwrap();
     let folder = runtime.path().to_str().unwrap().to_owned();
     let variables = vec![("RUNTIME_DIRECTORY", folder)];

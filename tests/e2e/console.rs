@@ -1,5 +1,5 @@
-//! The console on a terminal: it shows changes made by REST, tests a destination, and restores all
-//! modes of the terminal on exit.
+//! The console on a terminal: it shows changes made over REST, tests a destination, and restores
+//! all modes of the terminal on exit.
 
 use std::time::Duration;
 

@@ -28,13 +28,13 @@ const SETTINGS: &str = "[store]\nfree_space_floor = \"8MiB\"\n\
                         [delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\"]\n";
 
 /// Starts a service on a small disk; `None` if such a disk cannot be mounted.
-#[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
+#[expect(clippy::print_stderr, reason = "a skipped test reports the reason")]
 fn world() -> Option<(World, SmallDisk)> {
     let mut disk = None;
     let mount = |data_dir: &Path| disk = SmallDisk::mount(data_dir, DISK_MEBIBYTES);
     let world = World::on(mount, SETTINGS);
     let Some(disk) = disk else {
-        eprintln!("skipped: this machine lets us mount no disk");
+        eprintln!("skipped: no disk can be mounted on this machine");
         return None;
     };
     Some((world, disk))

@@ -404,7 +404,7 @@ async fn send(world: &World, host: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::too_many_lines, reason = "one story")]
+#[expect(clippy::too_many_lines, reason = "one scenario")]
 async fn service_recovers_from_failing_system_calls_without_losing_events() {
     if Engine::only_in_a_folder() {
         return;

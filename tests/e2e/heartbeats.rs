@@ -120,7 +120,7 @@ async fn heartbeat_url_accepts_only_its_own_key() {
     let shown = rest.get(&format!("{HEARTBEATS}/cron")).await.ok();
     assert_eq!(shown["heartbeat"]["hasKey"], true);
     assert!(shown["heartbeat"]["lastBeatTime"].is_string(), "{shown}");
-    // Lists, exports and the audit log do not contain it.
+    // Lists, exports and the audit log do not contain the key.
     let key = made["key"].as_str().unwrap();
     for shows in [HEARTBEATS, "/v1/audit"] {
         let answer = rest.send(Method::GET, shows, "").await;

@@ -1,9 +1,5 @@
 //! End-to-end tests of the product.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on ends"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed check panics")]
 
 mod access;
 mod alertmanager;

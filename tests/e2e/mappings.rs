@@ -472,7 +472,7 @@ async fn secrets_are_bound_to_their_scheme_and_never_empty() {
     ];
     #[expect(
         clippy::disallowed_methods,
-        reason = "a signature carries the real time"
+        reason = "the signature contains the real time"
     )]
     let now = std::time::SystemTime::now();
     let stamp = now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();

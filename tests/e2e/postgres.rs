@@ -178,7 +178,7 @@ pub(crate) fn send(
 /// Asserts that each stored event was sent in one delivery, regardless of retries.
 #[expect(
     clippy::print_stderr,
-    reason = "what rounds came to is read by who asked for them"
+    reason = "the test prints the results of its rounds"
 )]
 pub(crate) fn each_has_one_delivery(
     receiver: &Receiver,

@@ -64,7 +64,7 @@ fn lowest(id: &str) -> Option<(String, String)> {
     Some((method.name().to_owned(), wire::role(&method)))
 }
 
-fn may(kind: &str, lowest: &str) -> bool {
+fn is_allowed(kind: &str, lowest: &str) -> bool {
     let rank = |role| ROLES.iter().position(|it| *it == role);
     match (kind, lowest) {
         (_, "none") => true,
@@ -118,7 +118,7 @@ async fn every_method_enforces_its_role() {
         for (kind, key) in &keys {
             // Links and heartbeat addresses are authorized by their signature instead of a key.
             let is_link = service.name() == "LinkService" || name == "BeatByKey";
-            let is_let_in = may(kind, &lowest) && !is_link;
+            let is_let_in = is_allowed(kind, &lowest) && !is_link;
             let channel = grpc::channel(address, key.as_deref());
             let code = call(&channel, &path, is_let_in).await;
             let expected = match (is_let_in, is_link || WORTHLESS.contains(kind)) {
@@ -167,7 +167,7 @@ async fn every_operation_enforces_its_role() {
             for (kind, rest) in &rests {
                 let answer = rest.send(verb.clone(), &path, "{}").await;
                 let status = answer.status.as_u16();
-                let expected = match (may(kind, &lowest), WORTHLESS.contains(kind)) {
+                let expected = match (is_allowed(kind, &lowest), WORTHLESS.contains(kind)) {
                     (false, true) => status == 401,
                     (false, false) => status == 403,
                     (true, _) => status != 401 && status != 403,

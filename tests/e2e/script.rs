@@ -297,7 +297,7 @@ async fn plan_is_rejected_after_a_concurrent_change() {
 }
 
 #[tokio::test]
-async fn invalid_document_is_named_by_file_and_no_document_is_stored() {
+async fn invalid_document_is_located_and_nothing_is_stored() {
     let world = World::start();
     let text = "kind: trigger\nname: a\n---\nkind: rule\nname: b\ntriggerNames: [x]\n";
     let refused = fed(&world, &["apply", "-f", "-"], text);
@@ -413,7 +413,7 @@ async fn events_are_sent_found_watched_and_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exit_code_of_test_and_preview_commands() {
+async fn test_and_preview_commands_exit_with_the_documented_code() {
     let world = World::start();
     let receiver = Receiver::start().await;
     let rest = world.rest();

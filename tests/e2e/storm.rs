@@ -48,7 +48,7 @@ const DESTINATIONS: [(&str, u16); 13] = [
     ("warehouse-of-incidents", 503),
 ];
 
-fn wanted() -> usize {
+fn event_count() -> usize {
     #[expect(
         clippy::disallowed_methods,
         reason = "options of a test run, not configuration"
@@ -91,7 +91,7 @@ impl Storm {
             let rule = samples::rule(&format!("to-{name}"), "errors", name, "");
             rest.post("/v1/notification/rules", &rule).await.ok();
         }
-        let count = wanted();
+        let count = event_count();
         for first in (0..count).step_by(BATCH) {
             let events = (first..count.min(first + BATCH)).map(event);
             let body = json!({"events": events.collect::<Vec<_>>()});
@@ -110,7 +110,7 @@ impl Storm {
 
     async fn settle(&self) {
         let reachable = DESTINATIONS.iter().filter(|it| it.1 == 200).count();
-        let errors = wanted().div_ceil(ERROR_EACH) + CRITICAL.len();
+        let errors = event_count().div_ceil(ERROR_EACH) + CRITICAL.len();
         eventually("the storm to settle", async || {
             let counts = self.delivery_counts("").await;
             // The service's own events about failing destinations are delivered too.
@@ -433,7 +433,7 @@ async fn successful_test_sends_waiting_messages_and_resets_health(storm: &mut St
     assert!(number(&delivered) >= before, "{delivered} of {before}");
     storm.console.press("\x1b");
     storm.console.shows(&[FIXED, "healthy"]);
-    // After a resume, its health is unknown until a message is sent.
+    // After a resume, the health of a destination is unknown until a message is sent.
     storm.filter("name=legacy-pager", &["1/1  ·  /", "paused"]);
     storm.console.press("p");
     storm.console.shows(&["Resume legacy-pager?"]);
@@ -445,7 +445,7 @@ async fn successful_test_sends_waiting_messages_and_resets_health(storm: &mut St
         let found = storm.rest.get(path).await.ok();
         let health = &found["destination"]["health"];
         let is_failing = health["state"] == "FAILING";
-        // A low count means that it has failed since it was resumed.
+        // A low count means that the destination has failed since it was resumed.
         (is_failing && number(&health["attemptCount"]) < 10).then_some(())
     })
     .await;

@@ -130,7 +130,7 @@ async fn costly_previews_delay_no_calls_and_lose_no_message() {
         let status = status.unwrap().as_u16();
         assert!([400, 429, 503].contains(&status), "{status}");
     }
-    // The rule's message is replaced by the default, which does not contain it.
+    // The rule's message fails, and the default document does not contain it.
     receiver.wait_for(1).await;
     let document = receiver.received()[0].json();
     assert_eq!(document["rule"]["message"], "");

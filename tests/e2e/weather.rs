@@ -120,7 +120,7 @@ fn assert_stands_once(screen: &str, words: &[&str]) {
     }
 }
 
-async fn outage_is_shown_survived_and_recovered_from(weather: Weather) {
+async fn console_shows_and_survives_an_outage(weather: Weather) {
     let world = World::start();
     let (rest, proxy) = (world.rest(), proxy(&world));
     happen(&rest, &["ash", "birch"]).await;
@@ -164,27 +164,27 @@ async fn outage_is_shown_survived_and_recovered_from(weather: Weather) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_refused_connections() {
-    outage_is_shown_survived_and_recovered_from(Weather::Refuses).await;
+    console_shows_and_survives_an_outage(Weather::Refuses).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_dropped_connections() {
-    outage_is_shown_survived_and_recovered_from(Weather::Drops).await;
+    console_shows_and_survives_an_outage(Weather::Drops).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_reset_connections() {
-    outage_is_shown_survived_and_recovered_from(Weather::Resets).await;
+    console_shows_and_survives_an_outage(Weather::Resets).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_stalled_connections() {
-    outage_is_shown_survived_and_recovered_from(Weather::Stalls).await;
+    console_shows_and_survives_an_outage(Weather::Stalls).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_half_open_connections() {
-    outage_is_shown_survived_and_recovered_from(Weather::HalfOpen).await;
+    console_shows_and_survives_an_outage(Weather::HalfOpen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

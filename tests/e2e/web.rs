@@ -7,7 +7,7 @@ const PATH: &str = "/bellwether.v1.ClientService/GetCaller";
 const ORIGIN: &str = "http://console.example.net";
 
 #[tokio::test]
-async fn cors_preflight_is_answered() {
+async fn cors_preflight_is_allowed() {
     let world = World::start();
     let browser = Rest::new(world.service().address("grpc"), None);
     let headers = [

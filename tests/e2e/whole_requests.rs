@@ -195,13 +195,13 @@ async fn causes_are_notified(world: World, receiver: &Receiver) {
 }
 
 #[tokio::test]
-async fn cause_and_effects_in_one_request_notify_once_on_every_path() {
+async fn request_with_cause_and_effects_notifies_once_on_every_path() {
     let receiver = Receiver::start().await;
     causes_are_notified(World::start(), &receiver).await;
 }
 
 #[tokio::test]
-async fn cause_and_effects_in_one_request_notify_once_with_postgres() {
+async fn request_with_cause_and_effects_notifies_once_with_postgres() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -9,7 +9,7 @@ use regex::{Regex, RegexSet, RegexSetBuilder};
 /// when the number falls; never raise it.
 const READ_MAX: usize = 5;
 /// Limit on the lines with phrases in code comments.
-const COMMENTS_MAX: usize = 41;
+const COMMENTS_MAX: usize = 20;
 const SHOWN: usize = 50;
 
 const PHRASES: [&str; 34] = [

@@ -2,11 +2,7 @@
 //!
 //! The program under test is always the real binary on real sockets and files; only its environment
 //! is simulated: receivers of webhooks, mail servers, and terminals.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on ends"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed check panics")]
 
 pub mod cutter;
 pub mod engine;

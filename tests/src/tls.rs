@@ -82,7 +82,7 @@ impl Authority {
     /// Panics if the certificate cannot be created.
     #[expect(
         clippy::disallowed_methods,
-        reason = "whoever is shown it goes by the real time"
+        reason = "clients compare it with the real time"
     )]
     pub fn issue_to(&self, names: &[&str], life: Duration) -> Identity {
         static SERIAL: AtomicU64 = AtomicU64::new(1);

@@ -9,7 +9,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a benchmark prints its findings and stops at the first fault"
+    reason = "a benchmark prints its results and panics on the first failure"
 )]
 
 mod bare;
@@ -45,7 +45,7 @@ use self::{
 #[expect(
     dead_code,
     unreachable_pub,
-    reason = "journeys use it too, and more of it"
+    reason = "end-to-end tests use more of this module"
 )]
 mod server;
 
@@ -69,7 +69,7 @@ fn main() {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "how long is asked for from outside"
+    reason = "options of a benchmark run, not configuration"
 )]
 fn seconds(variable: &str, unless: u64) -> Duration {
     let value = std::env::var(variable).ok();

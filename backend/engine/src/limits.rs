@@ -42,7 +42,7 @@ pub const STORE_COMMIT_TIME_MAX: Duration = Duration::from_secs(30);
 pub const STORE_DOUBT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time for which a confirmed commit waits for earlier commits to become readable in the log.
 pub const STORE_STEPS_TIME_MAX: Duration = Duration::from_millis(250);
-/// Bytes of the newest change log steps cached next to a database.
+/// Maximum size of the newest change log steps that a node of a shared store caches, in bytes.
 pub const STORE_STEPS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Minimum retention time of the change log in a database.
 pub const STORE_LOG_TIME_MIN: Duration = Duration::from_secs(15 * 60);

@@ -253,8 +253,8 @@ impl PreparedWindow {
         stopped
     }
 
-    /// Returns the span of a local start, and how much longer than usual it is; `None` if it is
-    /// after the last start.
+    /// Returns the span of a local start, and the amount by which a clock change makes it longer;
+    /// `None` for a start after the last one.
     fn span(
         &self,
         local: DateTime,
@@ -277,7 +277,7 @@ impl PreparedWindow {
                 (end.checked_add(exact).ok()?, usual + exact)
             }
             Length::Until(time) => {
-                let nominal = next(local, time)?;
+                let nominal = next_local_time(local, time)?;
                 let usual = nominal.duration_since(local);
                 let end = zone.to_ambiguous_timestamp(nominal).later().ok()?;
                 // Both are in a gap, and the start was moved past the end.
@@ -301,7 +301,7 @@ fn is_excluded(window: &Window, start: DateTime) -> bool {
     })
 }
 
-fn next(after: DateTime, time: Time) -> Option<DateTime> {
+fn next_local_time(after: DateTime, time: Time) -> Option<DateTime> {
     let same_day = after.date().to_datetime(time);
     if same_day > after {
         return Some(same_day);

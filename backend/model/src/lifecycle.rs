@@ -1,4 +1,4 @@
-//! State changes of occurrences caused by events, operators or the passing of time; pure.
+//! State changes of occurrences caused by events, operators or the passing of time. Pure functions.
 
 use std::time::Duration;
 
@@ -341,8 +341,8 @@ pub fn apply_change(
         note(occurrence, cause, Field::Status, from, status.as_str());
         occurrence.status = status;
         transition.closed = status == Status::Closed;
-        // The expiry set by the sender no longer applies once it was closed, nor when it is
-        // reopened.
+        // The expiry set by the sender no longer applies once the occurrence was closed, even if it
+        // is reopened.
         if transition.closed {
             occurrence.expire_ms = None;
         }

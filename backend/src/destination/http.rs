@@ -443,7 +443,7 @@ impl SendFailure {
             Self::Blocked(_) => Verdict::blocked(explanation),
             Self::Unreachable(_) | Self::NotSent(_) => Verdict::unreachable(explanation),
             Self::NoAnswer(_) | Self::Unknown(_) => Verdict::unknown(explanation),
-            // Nothing is known to prevent its delivery.
+            // Nothing is known to prevent the delivery of the message.
             Self::OnlyRendered => Verdict::delivered(explanation),
         }
     }

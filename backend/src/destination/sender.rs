@@ -262,10 +262,7 @@ impl Sender {
         made.0
     }
 
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one attempt from its beginning to its end"
-    )]
+    #[expect(clippy::too_many_lines, reason = "one attempt from start to end")]
     async fn attempt<T: DestinationType>(
         &self,
         settings: &T,

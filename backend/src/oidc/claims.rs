@@ -59,7 +59,7 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
         Value::Null => Ok(None),
         // Fractions of a second are truncated.
         Value::Number(seconds) => {
-            #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+            #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
             let whole = seconds.as_i64().or(seconds.as_f64().map(|it| it as i64));
             Ok(whole.map(|it| it.saturating_mul(1000)))
         }

@@ -104,7 +104,7 @@ impl ClockWatch {
         below.wait_until(next_ms).await;
     }
 
-    /// Applies steps that another node has recorded to this process.
+    /// Applies to this process the clock changes that another node has recorded.
     pub async fn apply_recorded(&self) -> Result<(), Error> {
         let mut known = self.known.lock().await;
         let (_, fact) = self.store.clock_fact().await?.unwrap_or_default();

@@ -199,7 +199,8 @@ impl Configuration {
         if let Some(at) = documents.iter().position(Document::is_settings) {
             let before = settings::in_force(&self.store).await?.templates;
             let new = settings::in_force(staged.store()).await?.templates;
-            let broken = settings::snippets::broken(staged.store(), &before, &new).await?;
+            let broken =
+                settings::snippets::broken_templates(staged.store(), &before, &new).await?;
             let mut failed = DocumentErrors::default();
             failed.add(at, &documents[at], Error::Invalid(broken))?;
             changes = failed.or(changes)?;
@@ -261,7 +262,7 @@ impl Stage {
             for change in std::mem::take(&mut left) {
                 match self.delete(change.kind, &change.name).await {
                     Ok(()) => deleted.push(change),
-                    // A resource that uses it may be of the same kind and be deleted later.
+                    // The resources that use this one may be of the same kind and be deleted later.
                     Err(error @ (Error::FailedPrecondition(_) | Error::Refused { .. })) => {
                         refused = Some(error);
                         left.push(change);

@@ -219,7 +219,7 @@ impl Signal {
     /// Returns the signal of a request to a heartbeat's URL.
     ///
     /// # Errors
-    /// Returns [`Error::Invalid`] for an unknown signal or status, and for several signals at once.
+    /// Returns [`Error::Invalid`] for an unknown signal or status, and for more than one signal.
     pub fn from_request(request: &v1::BeatByKeyRequest) -> Result<Self, Error> {
         let path = match request.signal.as_str() {
             "" => None,

@@ -74,7 +74,7 @@ impl NotifyOpen {
         };
         let mut count = 0;
         let mut walk = self.walk();
-        while let Some(keys) = next(&mut walk).await? {
+        while let Some(keys) = next_keys(&mut walk).await? {
             for stored in self.open(keys).await? {
                 scan::yield_if_needed().await;
                 let mut occurrence = stored.value;
@@ -97,7 +97,7 @@ impl NotifyOpen {
     pub async fn notify(&self, stores: &StoredDefinition) -> Result<usize, Error> {
         let mut count = 0;
         let mut walk = self.walk();
-        while let Some(keys) = next(&mut walk).await? {
+        while let Some(keys) = next_keys(&mut walk).await? {
             let (step_count, reports) = self.step(stores, keys).await?;
             self.intake.report_all(reports);
             count += step_count;
@@ -238,7 +238,7 @@ fn rules_using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
 
 /// Returns the keys of the next occurrences of a walk; `None` at its end. An occurrence that moves
 /// in the order was changed, and that change decided on it.
-async fn next(walk: &mut Walk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
+async fn next_keys(walk: &mut Walk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let places = walk.next_positions(REVIEW_BATCH).await?;
     let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();
     Ok((!keys.is_empty()).then_some(keys))

@@ -71,7 +71,7 @@ pub async fn replay(
         let is_over = || like.clock.elapsed() >= end;
         let is_full = async || Ok::<_, Error>(world.rows().await? > REPLAY_ROWS_MAX);
         if is_check_due && (is_over() || is_full().await?) {
-            // This moment may be incomplete.
+            // The steps of this moment may be incomplete.
             return world.into_result(step.at_ms - 1).await;
         }
         if !world.advance_until(step.at_ms, end).await? {

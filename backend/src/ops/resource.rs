@@ -435,7 +435,7 @@ impl<T: Drafted> Resources<T> {
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
             // The scope is checked before the references to the resource, so that a caller without
-            // permission does not learn what uses it.
+            // permission does not learn its users.
             if let Some(scope) = TagScope::of_caller() {
                 scope.check("name", &stored.value)?;
             }

@@ -53,7 +53,7 @@ pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
 
 /// Stores the settings of the file if none are stored. In a store used by one process only, the
 /// file applies at every start. In a shared store, the stored settings apply.
-#[expect(clippy::too_many_lines, reason = "a field after the other")]
+#[expect(clippy::too_many_lines, reason = "one field after another")]
 pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
     let decide = async || {
@@ -257,7 +257,8 @@ impl Drafted for Settings {
         let before = before.cloned().unwrap_or_default();
         // Documents that are applied together are checked once all of them are staged.
         if before != *values.templates && !all.store.is_staged() {
-            violations.extend(snippets::broken(&all.store, &before, &values.templates).await?);
+            violations
+                .extend(snippets::broken_templates(&all.store, &before, &values.templates).await?);
         }
         let name = Name::parse(Self::NAME).ok();
         let settings = name.map(|name| Self {
@@ -308,7 +309,7 @@ fn format_difference(it: &SettingDifference) -> String {
 }
 
 /// Returns the values of a draft. Omitted values are set to their defaults.
-#[expect(clippy::too_many_lines, reason = "a field after the other")]
+#[expect(clippy::too_many_lines, reason = "one field after another")]
 fn values(draft: &v1::Settings, violations: &mut Violations) -> SharedSettings {
     let defaults = SharedSettings::default();
     let tenant = if draft.tenant.is_empty() {

@@ -115,7 +115,7 @@ async fn decide_reports(
         }
         let id = EventId::derive(NO_RESPONSE, &dimensions);
         let event = match counts.get(&policy) {
-            Some(count) => opened(&policy, count, now_ms),
+            Some(count) => opening_event(&policy, count, now_ms),
             None if find::is_open(store, id).await? => IncomingEvent {
                 status: Some(Status::Closed),
                 ..event(&policy, now_ms)
@@ -168,7 +168,7 @@ async fn counts(store: &Store) -> Result<BTreeMap<String, Count>, EngineError> {
                 let occurrence = &stored.value;
                 let id = id_at(key, 1);
                 let mut notified = occurrence.notified.iter();
-                let found = notified.find_map(|it| unanswered(it, id));
+                let found = notified.find_map(|it| unanswered_response(it, id));
                 if let Some((entry, response)) = found.filter(|_| !occurrence.is_no_response()) {
                     let policy = response.policy.to_string();
                     let count = counts.entry(policy).or_default();
@@ -180,7 +180,7 @@ async fn counts(store: &Store) -> Result<BTreeMap<String, Count>, EngineError> {
     Ok(counts)
 }
 
-fn unanswered(entry: &Notified, id: Option<RecordId>) -> Option<(&Notified, &Response)> {
+fn unanswered_response(entry: &Notified, id: Option<RecordId>) -> Option<(&Notified, &Response)> {
     let response = entry.response.as_deref().filter(|it| Some(it.id) == id)?;
     response.unanswered_by().map(|_| (entry, response))
 }
@@ -236,7 +236,7 @@ fn event(policy: &str, now_ms: i64) -> IncomingEvent {
     )
 }
 
-fn opened(policy: &str, count: &Count, now_ms: i64) -> IncomingEvent {
+fn opening_event(policy: &str, count: &Count, now_ms: i64) -> IncomingEvent {
     let most_severe = count.most_severe.first();
     let worst_text = most_severe.map_or("", |it| &it.text);
     let summary = match count.count {

@@ -247,8 +247,8 @@ impl Walk {
     }
 
     async fn set_clock(&mut self) {
-        // Another step before the first one was recorded makes one step of both, which may be more
-        // than a step that changes no wait.
+        // Two steps before the first one is recorded count as one step, which may exceed a step
+        // that changes no wait.
         let store = &self.nodes[self.leader].deciding.store;
         let (_, recorded) = store.clock_fact().await.unwrap().unwrap();
         if recorded.offset_ms != self.clock.offset_ms() {

@@ -425,7 +425,7 @@ impl Hours {
     }
 }
 
-/// A person who is paged at once and called after a while, by one destination.
+/// A person who is paged immediately and called later, through one destination.
 fn contact(name: &str) -> v1::Contact {
     let method = |way: &str, after_ms| v1::ContactMethod {
         destination_name: name.into(),

@@ -1,4 +1,4 @@
-//! Export of spans to a collector, over OTLP by gRPC.
+//! Exports spans to a collector with OTLP over gRPC.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Attribution of changes: the client, and the audit entries for what it changes.
+//! Attribution of changes: the client, and the audit entries for its changes.
 
 use std::{net::IpAddr, sync::Arc};
 

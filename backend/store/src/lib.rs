@@ -16,7 +16,7 @@ pub mod seal;
 #[expect(
     dead_code,
     unreachable_pub,
-    reason = "journeys use it too, and more of it"
+    reason = "end-to-end tests use more of this module"
 )]
 mod server;
 pub mod verify;

@@ -48,7 +48,7 @@ pub struct DatabaseConfig {
     pub url: String,
     pub password: Option<Secret>,
     pub schema: String,
-    /// Name of this process, shown when another one wants to use the store.
+    /// Name of this process, shown to another process that tries to use the store.
     pub node_name: String,
     /// File with the keys that seal secrets; never created when serving.
     pub secret_key_file: PathBuf,

@@ -101,7 +101,7 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         }
         // Written before there is a log, because an older version would ignore the log.
         format::upgrade_file(&folder)?;
-        let medium = Disk::store(Arc::clone(&folder), space);
+        let medium = Disk::for_store(Arc::clone(&folder), space);
         let store = open_engine(medium, settings, &sealer, &folder).await?;
         format::upgrade(&store, &folder).await?;
         key_check::check(&store, &sealer, folder.as_ref()).await?;

@@ -97,7 +97,7 @@ impl<E: Engine> FaultyEngine<E> {
 }
 
 fn injected_error() -> EngineError {
-    EngineError::Unavailable("a test has it fail".into())
+    EngineError::Unavailable("failure injected by a test".into())
 }
 
 #[async_trait]
@@ -112,7 +112,9 @@ impl<E: Engine> Engine for FaultyEngine<E> {
                     // The write notifies no one, not even in a dry run.
                     drop(self.engine.apply(lane, set).await);
                 }
-                Err(EngineError::Indeterminate("a test has it fail".into()))
+                Err(EngineError::Indeterminate(
+                    "failure injected by a test".into(),
+                ))
             }
         };
         self.delay().await;

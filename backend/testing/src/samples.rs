@@ -122,7 +122,7 @@ pub fn judging_webhook() -> Destination {
 }
 
 /// Returns one destination of each kind, with a secret if the kind has one.
-#[expect(clippy::too_many_lines, reason = "one of each kind")]
+#[expect(clippy::too_many_lines, reason = "one destination of each kind")]
 pub fn destinations() -> Vec<Destination> {
     let secret = |text: &str| Secret::new(text);
     let header = |name: &str, value| Header {

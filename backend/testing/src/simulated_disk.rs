@@ -120,7 +120,7 @@ impl SimulatedDisk {
                 write.tear(random);
             }
         }
-        // If a length is lost, the data beyond it is lost too.
+        // If a length is lost, the data after that offset is lost too.
         let is_length = |write: &Unsynced| matches!(write, Unsynced::Length(_));
         for (file, write) in unsynced.iter().filter(|(_, write)| is_length(write)) {
             write.apply(&mut images[*file]);

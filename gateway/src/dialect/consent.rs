@@ -1,4 +1,4 @@
-//! The handshake of `CloudEvents` webhooks: a sender asks with `OPTIONS` whether it may send here.
+//! The handshake of `CloudEvents` webhooks: a sender requests permission with `OPTIONS`.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 

@@ -79,7 +79,7 @@ impl Handler {
 
     #[expect(
         clippy::too_many_arguments,
-        reason = "what a request has been found to be"
+        reason = "the result of classifying a request"
     )]
     async fn respond_to_alertmanager(
         &self,

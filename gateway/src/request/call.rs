@@ -28,7 +28,7 @@ impl Handler {
     /// `permit`.
     #[expect(
         clippy::too_many_lines,
-        reason = "one call, from its key to its answer"
+        reason = "one call, from its key to its response"
     )]
     pub(super) async fn call(
         &self,

@@ -1,7 +1,7 @@
 //! Checks the key of a request before reading its body.
 //!
-//! The backend is queried whether the key exists, and the result is cached for a minute. It only
-//! determines shares of this gateway's resources. The backend authorizes each call.
+//! The gateway queries the backend for the key, and caches the result for a minute. The result only
+//! determines shares of the gateway's resources. The backend authorizes each call.
 
 use std::{
     collections::HashMap,

@@ -229,7 +229,7 @@ impl Handler {
         failed
     }
 
-    #[expect(clippy::too_many_lines, reason = "one step after the other")]
+    #[expect(clippy::too_many_lines, reason = "one step after another")]
     async fn forward(
         &self,
         reading: Translation,

@@ -26,7 +26,7 @@ async fn create_body_is_the_resource() {
 }
 
 #[tokio::test]
-async fn put_takes_the_name_from_the_path_or_an_equal_body() {
+async fn put_body_may_omit_or_repeat_the_name() {
     let world = World::new().await;
     for body in [
         "{}",

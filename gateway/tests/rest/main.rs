@@ -1,9 +1,5 @@
 //! The gateway from outside: REST requests over real sockets, in front of a fake backend.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed check is a panic"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed check panics")]
 
 mod backend;
 mod binding;

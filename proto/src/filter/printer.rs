@@ -66,9 +66,9 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
         }
         Clause::Not(inner) => match &**inner {
             Clause::Equals(field, value) => compare(field, Operator::NotEqual, value, text),
-            Clause::Contains(field, part) => stars(field, "!=", (true, part, true), text),
-            Clause::StartsWith(field, part) => stars(field, "!=", (false, part, true), text),
-            Clause::EndsWith(field, part) => stars(field, "!=", (true, part, false), text),
+            Clause::Contains(field, part) => write_stars(field, "!=", (true, part, true), text),
+            Clause::StartsWith(field, part) => write_stars(field, "!=", (false, part, true), text),
+            Clause::EndsWith(field, part) => write_stars(field, "!=", (true, part, false), text),
             Clause::Matches(field, pattern) => write_match(field, "!~", pattern, text),
             inner => {
                 text.push('-');
@@ -91,9 +91,9 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
         Clause::LessAndEquals(field, value) => compare(field, Operator::AtMost, value, text),
         Clause::Greater(field, value) => compare(field, Operator::Above, value, text),
         Clause::Less(field, value) => compare(field, Operator::Below, value, text),
-        Clause::Contains(field, part) => stars(field, "=", (true, part, true), text),
-        Clause::StartsWith(field, part) => stars(field, "=", (false, part, true), text),
-        Clause::EndsWith(field, part) => stars(field, "=", (true, part, false), text),
+        Clause::Contains(field, part) => write_stars(field, "=", (true, part, true), text),
+        Clause::StartsWith(field, part) => write_stars(field, "=", (false, part, true), text),
+        Clause::EndsWith(field, part) => write_stars(field, "=", (true, part, false), text),
         Clause::Matches(field, pattern) => write_match(field, "~", pattern, text),
         Clause::Exists(field) => {
             // A name that cannot follow `has:` is written as a comparison.
@@ -136,7 +136,12 @@ fn compare(field: &str, operator: Operator, value: &Literal, text: &mut String) 
     text.push_str(&value_of(field, value));
 }
 
-fn stars(field: &str, sign: &str, (before, part, after): (bool, &str, bool), text: &mut String) {
+fn write_stars(
+    field: &str,
+    sign: &str,
+    (before, part, after): (bool, &str, bool),
+    text: &mut String,
+) {
     text.push_str(&name(field));
     text.push_str(sign);
     text.push_str(if before { "*" } else { "" });

@@ -1,4 +1,5 @@
-//! Time from the start of the process to its first frame, and to the first rows of its own service.
+//! Time from the start of the process to its first frame, and to the first rows of the service that
+//! it starts.
 
 use bellwether_tests::world::World;
 use portable_pty::CommandBuilder;

@@ -124,7 +124,7 @@ impl Side {
         }
         let missing = sent.len() - times.len();
         if missing > 0 {
-            // A missing message counts with the time it was waited for.
+            // A missing message counts with the duration of the wait for it.
             say(&format!(
                 "  {missing} of {} messages did not arrive",
                 sent.len()

@@ -17,7 +17,7 @@ use crate::{
 #[expect(
     dead_code,
     clippy::unwrap_used,
-    reason = "the tests use it too, and more of it"
+    reason = "end-to-end tests use more of this module"
 )]
 mod attack;
 

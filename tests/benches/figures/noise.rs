@@ -202,7 +202,7 @@ async fn freed(report: &mut Report) {
     drop(sink.take());
 }
 
-/// Measures the time to notify about groups of one event each, from when the first is due.
+/// Measures the time to notify about groups of one event each, starting when the first one is due.
 async fn groups(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;

@@ -72,7 +72,7 @@ pub(crate) async fn measure(report: &mut Report) {
             "postgres service: intake" => intake(report).await,
             "postgres service: deliveries" => delivered(report, deliveries).await,
             "postgres service: owners" => shared(report, deliveries).await,
-            "postgres service: seen" => seen(report).await,
+            "postgres service: seen" => measure_visibility(report).await,
             _ => page(report, held).await,
         }
     }
@@ -269,7 +269,7 @@ fn digits(count: usize) -> usize {
 }
 
 /// Measures the time from the response of one node until a watch of another one has the event.
-async fn seen(report: &mut Report) {
+async fn measure_visibility(report: &mut Report) {
     let first = world(Engine::Database);
     let others = start_nodes(&first);
     let (one, other) = (first.grpc(), &others[0]);

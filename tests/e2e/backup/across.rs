@@ -7,7 +7,7 @@ use bellwether_tests::{
 };
 use serde_json::Value;
 
-use super::{fill, said};
+use super::{fill, standard_error};
 use crate::{crash, samples};
 
 const EVENTS: usize = 60;
@@ -42,7 +42,7 @@ async fn one_more_event_is_notified(rest: &Rest, receiver: &Receiver, host: &str
 
 fn is_whole(world: &World) {
     let output = process::run(world.command(&["check", "--json"]));
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", standard_error(&output));
     let found: Value = serde_json::from_slice(&output.stdout).expect("one object");
     assert_eq!(found["whole"], true, "{found}");
 }
@@ -63,7 +63,7 @@ async fn store_moves_unchanged_between_folder_and_databases() {
         is_whole(&old);
         let copy = old.folder().join("copy");
         let made = process::run(old.command(&["backup", copy.to_str().unwrap(), "--without-keys"]));
-        assert!(made.status.success(), "{}", said(&made));
+        assert!(made.status.success(), "{}", standard_error(&made));
         let (expected, key) = (stored_data(&rest).await, old.admin_key());
         let secret_key = old.data_dir().join("secret.key");
         for into in Engine::usable() {
@@ -87,7 +87,7 @@ fn restore_into(into: Engine, copy: &Path, secret_key: &Path, key: &str) -> Worl
             "--secret-key",
             secret_key.to_str().unwrap(),
         ]));
-        let why = said(&again);
+        let why = standard_error(&again);
         assert_eq!(again.status.code(), Some(1), "{why}");
         assert!(why.contains("it is in use; stop these: one"), "{why}");
     }

@@ -252,7 +252,7 @@ async fn stored_secrets_are_sent_only_to_their_own_address() {
             now["destination"]["etag"], stored["destination"]["etag"],
             "{name}"
         );
-        // For the same address, each operation may use it, and the receiver gets it.
+        // For the same address, each operation may use the secret, and the receiver gets it.
         home.forget();
         for kind in ways(&case.kind, case.secret) {
             for (deed, answer) in deeds(&rest, &name, &kind).await {

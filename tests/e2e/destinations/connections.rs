@@ -145,7 +145,7 @@ const AGAIN: [&str; 2] = ["OUTCOME_UNKNOWN", "OUTCOME_DELIVERED"];
 
 /// Responds to the first request of the first connection, then applies the action to that
 /// connection. Other connections respond.
-fn then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
+fn respond_then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
     move |request| match (request.connection, request.number) {
         (1, 2..) => deed,
         _ => ServerAction::Answers,
@@ -154,7 +154,7 @@ fn then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
 
 #[tokio::test]
 async fn dead_http2_connection_costs_one_attempt() {
-    let mut stage = Stage::http2("1s", then(ServerAction::FallsSilent)).await;
+    let mut stage = Stage::http2("1s", respond_then(ServerAction::FallsSilent)).await;
     assert_eq!(stage.send_all(1).await, [ONCE]);
     for attempts in stage.send_all(4).await {
         assert_eq!(
@@ -170,7 +170,7 @@ async fn dead_http2_connection_costs_one_attempt() {
 
 #[tokio::test]
 async fn dead_http2_connection_is_detected_by_pings() {
-    let mut stage = Stage::http2("20s", then(ServerAction::FallsSilent)).await;
+    let mut stage = Stage::http2("20s", respond_then(ServerAction::FallsSilent)).await;
     assert_eq!(stage.send_all(1).await, [ONCE]);
     assert_eq!(
         stage.send_all(2).await,
@@ -186,7 +186,7 @@ async fn unprocessed_request_is_resent_without_counting_an_attempt() {
         ServerAction::GoesAway,
         ServerAction::Closes,
     ] {
-        let mut stage = Stage::http2("5s", then(deed)).await;
+        let mut stage = Stage::http2("5s", respond_then(deed)).await;
         assert_eq!(stage.send_all(1).await, [ONCE]);
         for attempts in stage.send_all(3).await {
             assert_eq!(attempts, ONCE, "{deed:?}");

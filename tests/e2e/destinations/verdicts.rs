@@ -25,7 +25,7 @@ const REJECTED: &str = "REJECTED";
 const UNREACHABLE: &str = "UNREACHABLE";
 const UNKNOWN: &str = "UNKNOWN";
 
-#[expect(clippy::unnecessary_wraps, reason = "rows hold it so")]
+#[expect(clippy::unnecessary_wraps, reason = "table rows contain an `Option`")]
 fn respond_with(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<Mischief> {
     let headers = headers
         .iter()

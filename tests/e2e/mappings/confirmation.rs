@@ -1,4 +1,5 @@
-//! Subscriptions of Amazon SNS are confirmed at a stand-in for SNS, which a proxy leads to.
+//! Subscriptions of Amazon SNS are confirmed at a test server for SNS, which is reached through a
+//! proxy.
 
 use bellwether_tests::{
     providers::{Answer, Rules, StandIn, certificates::Authority},

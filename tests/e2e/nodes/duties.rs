@@ -18,7 +18,7 @@ use crate::postgres::{Database, assert_refused, serve, settings};
 
 /// Time limit until a stuck node has handed over its slots.
 const LEFT_WITHIN: Duration = Duration::from_secs(60);
-/// Time limit until a node that reaches no receiver has done so.
+/// Time limit until a node that reaches no receiver has handed over its slots.
 const UNREACHED_WITHIN: Duration = Duration::from_secs(90);
 
 /// Starts a node that connects with a role that does not own the schema.
@@ -136,7 +136,7 @@ async fn node_without_network_hands_its_destinations_to_another() {
     assert_eq!(leader(&two).await, "two");
     let log = one.service().log();
     assert!(log.contains("`two` can connect to"), "{log}");
-    // In the meantime, it is not assigned any destinations.
+    // In the meantime, the node is not assigned any destinations.
     tokio::time::sleep(2 * UNREACHED_WITHIN).await;
     assert_eq!(owned(&one).await, 0);
 }

@@ -292,7 +292,7 @@ async fn assert_each_reported_in_order(arrivals: &Mutex<Arrivals>, answered: &BT
 /// during the round.
 #[expect(
     clippy::print_stderr,
-    reason = "what rounds came to is read by who asked for them"
+    reason = "the test prints the results of its rounds"
 )]
 async fn lose(
     worlds: &mut [World],

@@ -52,13 +52,13 @@ async fn past_shifts_use_the_revision_in_force_then() {
         found["shifts"][0]["endTime"],
         found["shifts"][1]["startTime"]
     );
-    // No shifts before it existed.
+    // There are no shifts before the schedule existed.
     let path = format!("{SCHEDULE}:shifts?start=2020-01-01T00:00:00Z&end=2020-02-01T00:00:00Z");
     assert_eq!(rest.get(&path).await.ok().get("shifts"), None);
 }
 
 #[tokio::test]
-async fn keep_current_delays_a_mid_shift_change_until_the_hand_off() {
+async fn keep_current_delays_a_change_until_the_hand_off() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

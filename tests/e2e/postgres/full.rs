@@ -25,12 +25,12 @@ const DISK_MEBIBYTES: u32 = 128;
 const ACCEPTED_MAX: Duration = Duration::from_secs(10);
 
 /// Creates future tables of a database on a small disk; `None` if no disk can be mounted.
-#[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
+#[expect(clippy::print_stderr, reason = "a skipped test reports the reason")]
 fn on_small_disk(database: &Database) -> Option<SmallDisk> {
     let data = database.server.execute("SHOW data_directory");
     let folder = Path::new(&data).with_file_name("small");
     let Some(disk) = SmallDisk::mount(&folder, DISK_MEBIBYTES) else {
-        eprintln!("skipped: this machine lets us mount no disk");
+        eprintln!("skipped: no disk can be mounted on this machine");
         return None;
     };
     let owned = Command::new("chown")

@@ -115,7 +115,7 @@ async fn secret_mask_is_rejected_when_no_secret_is_stored() {
 }
 
 #[tokio::test]
-async fn names_that_differ_only_in_case_or_invisible_characters_are_rejected() {
+async fn names_differing_in_case_or_invisible_characters_are_rejected() {
     let world = World::start();
     for wire in world.wires() {
         for kind in KINDS {

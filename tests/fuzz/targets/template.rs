@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 const BYTES_MAX: usize = 1 << 14;
 
-/// Texts that would break out of HTML and of a JSON string; no part of a template can make `\u{1}`.
+/// Texts that would break out of HTML and of a JSON string; no part of a template can produce
+/// `\u{1}`.
 static DATA: LazyLock<Value> = LazyLock::new(|| {
     json!({
         "a": "\u{1}<script>\"'&\\\n", "b": true, "c": false, "n": 1.5, "e": "",

@@ -43,15 +43,15 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "SCREEN")]
     pub(crate) snapshot: Option<String>,
 
-    /// Print the items of that screen as JSON, with the field names of REST, instead of drawing it.
+    /// Print the items of the screen as JSON, with the field names of REST, instead of drawing it.
     #[arg(long, requires = "snapshot")]
     pub(crate) json: bool,
 
-    /// Write that frame as an SVG image instead of text.
+    /// Write the frame as an SVG image instead of text.
     #[arg(long, requires = "snapshot", conflicts_with = "json")]
     pub(crate) svg: bool,
 
-    /// Press keys on that screen first, in steps separated by spaces, such as
+    /// Press keys on the screen first, in steps separated by spaces, such as
     /// `j j /host=db-1<Enter> x`: the image shows a frame after each step. Changes that the keys
     /// make are real.
     #[arg(
@@ -62,7 +62,7 @@ pub(crate) struct Cli {
     )]
     pub(crate) press: Option<String>,
 
-    /// Set the size of that frame, in columns and rows.
+    /// Set the size of the frame, in columns and rows.
     #[arg(long, value_name = "SIZE", default_value = "120x40", value_parser = Size::parse)]
     pub(crate) size: Size,
 
@@ -86,7 +86,7 @@ impl Cli {
     /// The command line, with the flags hidden on commands to which they do not apply.
     pub(crate) fn visible_command() -> clap::Command {
         let mut command = Self::command();
-        // Global arguments are propagated to the subcommands only by this.
+        // Only this propagates global arguments to the subcommands.
         command.build();
         offered::hide_others(command)
     }
@@ -128,7 +128,7 @@ pub(crate) struct Flags {
     /// [default: the store is in the data folder].
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// File with the encryption keys of that store; must be the same on every node.
+    /// File with the encryption keys of a store in PostgreSQL; must be the same on every node.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) secret_key_file: Option<String>,
     /// Listen address of gRPC and gRPC-Web [default: 127.0.0.1:8481].
@@ -150,20 +150,20 @@ pub(crate) struct Flags {
     /// TLS certificate of gRPC and REST, in PEM.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_cert: Option<String>,
-    /// Private key in PEM of that certificate.
+    /// Private key of the certificate in --tls-cert, in PEM.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_key: Option<String>,
     /// Certificate authorities, in PEM, that must have signed client certificates.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_ca: Option<String>,
-    /// Certificate revocation lists of those authorities, in PEM.
+    /// Certificate revocation lists of the authorities in --tls-client-ca, in PEM.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_crl: Option<String>,
     /// Client certificate of the console, a command or a gateway, in PEM [default: that of
     /// --tls-cert].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_cert: Option<String>,
-    /// Private key in PEM of that certificate.
+    /// Private key of the certificate in --tls-client-cert, in PEM.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_key: Option<String>,
     /// Certificate authorities, in PEM, that verify an `https` service [default: those of the
@@ -340,7 +340,7 @@ pub(crate) struct ServeArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// Verify the backup in that folder instead of the data folder.
+    /// Verify the backup in this folder instead of the data folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) backup: Option<PathBuf>,
     /// Verify with this `secret.key` of the backed-up service that the backup was not modified.

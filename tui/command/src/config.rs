@@ -35,7 +35,7 @@ use crate::{cli::Flags, permissions::Permissions};
 
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const FILE_NAME: &str = "bellwether.toml";
-/// The settings of the machine, for users without a file of their own.
+/// The settings of the machine, for users without a personal file.
 pub(crate) const SYSTEM_FILE: &str = "/etc/bellwether/bellwether.toml";
 
 pub(crate) const DEFAULT_FILE: &str = include_str!("../bellwether.default.toml");

@@ -39,9 +39,9 @@ impl Demo {
     /// # Errors
     /// Returns an error if there is no room for temporary files.
     pub(crate) fn prepare(flags: &Flags, variables: &Variables) -> Result<Self, Failure> {
-        let folder = TempDir::with_prefix("bellwether-demo-").map_err(unwritten)?;
+        let folder = TempDir::with_prefix("bellwether-demo-").map_err(write_failure)?;
         let file = folder.path().join("bellwether.toml");
-        fs::write(&file, SETTINGS).map_err(unwritten)?;
+        fs::write(&file, SETTINGS).map_err(write_failure)?;
         let any_port = Some("127.0.0.1:0".to_owned());
         let flags = Flags {
             data_dir: Some(folder.path().join("data").display().to_string()),
@@ -96,7 +96,7 @@ impl Demo {
         let mut api = Api::connect(options).await.map_err(failed)?;
         let file = self.folder.path().join("config.yaml");
         let config = CONFIG.replace("RECEIVERS", &receivers.url);
-        fs::write(&file, config).map_err(unwritten)?;
+        fs::write(&file, config).map_err(write_failure)?;
         script::apply_file(file, &mut api).await?;
         story::silence_staging(&mut api).await.map_err(failed)?;
         Ok(api)
@@ -107,6 +107,6 @@ impl Demo {
     clippy::needless_pass_by_value,
     reason = "the signature that `map_err` requires"
 )]
-fn unwritten(error: io::Error) -> Failure {
+fn write_failure(error: io::Error) -> Failure {
     Failure::new(format!("cannot write temporary files: {error}"))
 }

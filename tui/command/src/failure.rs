@@ -145,7 +145,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Invalid fields that the message does not contain follow on lines of their own.
+/// Invalid fields that the message does not contain follow on separate lines.
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let mut lines = vec![error.message];

@@ -138,8 +138,8 @@ fn from_here(address: &str) -> String {
 }
 
 /// Returns whether a running service is configured. Without one, configures the service of this
-/// machine that others may use, unless another data folder is configured or the user runs a service
-/// of their own.
+/// machine that others may use, unless another data folder is configured or the user runs a
+/// separate service.
 pub(crate) fn find_service(settings: &mut Settings) -> bool {
     let is_configured = settings.connect.is_some();
     let Some(note) = SharedNote::find(settings) else {

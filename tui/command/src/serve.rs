@@ -116,7 +116,10 @@ struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    #[expect(clippy::unnecessary_wraps, reason = "as where there are signals")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "the signature of the Unix variant"
+    )]
     fn listen() -> Result<Self, Failure> {
         Ok(Self)
     }

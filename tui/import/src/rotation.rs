@@ -66,7 +66,7 @@ impl Restriction {
 
 /// Returns the layers of a rotation, in the time zone of its schedule. If layers cannot represent
 /// the rotation, reports the reason and returns none.
-#[expect(clippy::too_many_lines, reason = "each field of a rotation in turn")]
+#[expect(clippy::too_many_lines, reason = "one field after another")]
 pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -> Vec<Value> {
     let Ok(time_zone) = TimeZone::get(zone) else {
         imported.leave_out(&rotation.path, "its time zone is unknown");

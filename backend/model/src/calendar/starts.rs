@@ -105,7 +105,7 @@ impl Starts {
         };
         let until = match rule.until {
             Some(Until::Day(day)) => Some(day),
-            // In local time, the limit is within a day of this one.
+            // The local date of the limit differs from the date in UTC by at most a day.
             Some(Until::Time(at)) => {
                 let utc = jiff::tz::TimeZone::UTC.to_datetime(at).date();
                 utc.checked_add(Span::new().days(2)).ok()
@@ -237,12 +237,13 @@ fn days_of_month(first: Date) -> impl Iterator<Item = Date> {
 }
 
 /// Whether a rule names no days, so that the day of the first start applies.
-fn is_bare(rule: &Recurrence) -> bool {
+fn has_no_days(rule: &Recurrence) -> bool {
     rule.month_days.is_empty() && rule.weekdays.is_empty()
 }
 
 fn is_in_months(rule: &Recurrence, first: Date, day: Date) -> bool {
-    let of_first = rule.frequency == Frequency::Yearly && rule.months.is_empty() && is_bare(rule);
+    let of_first =
+        rule.frequency == Frequency::Yearly && rule.months.is_empty() && has_no_days(rule);
     if of_first {
         return day.month() == first.month();
     }
@@ -253,7 +254,7 @@ fn is_produced(rule: &Recurrence, first: Date, day: Date) -> bool {
     if !is_in_months(rule, first, day) {
         return false;
     }
-    if is_bare(rule) {
+    if has_no_days(rule) {
         return match rule.frequency {
             Frequency::Daily => true,
             Frequency::Weekly => day.weekday() == first.weekday(),

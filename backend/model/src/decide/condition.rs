@@ -17,7 +17,7 @@ use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule
 pub struct Case<'a> {
     pub rule: &'a Rule,
     pub occurrence: &'a Occurrence,
-    /// The record of what the rule notified before.
+    /// The record of the rule's earlier notification.
     pub notified: Option<&'a Notified>,
     /// Whether an event caused the change, rather than an operator or ageing.
     pub by_event: bool,

@@ -118,7 +118,7 @@ impl Occurrence {
         held.chain(self.other_due_ms()).min()
     }
 
-    /// Like [`Self::due_ms`], but ignores held notifications while it is suppressed.
+    /// Like [`Self::due_ms`], but ignores held notifications while the occurrence is suppressed.
     pub fn next_evaluation_ms(&self) -> Option<i64> {
         if self.status == Status::Suppressed {
             return self.other_due_ms();

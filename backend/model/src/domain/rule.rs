@@ -5,10 +5,7 @@ use crate::domain::{FlappingLimits, Name, RecordId, TemplateLanguage};
 pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are independent of each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub struct Rule {
     pub id: RecordId,
     pub name: Name,

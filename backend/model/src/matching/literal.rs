@@ -176,7 +176,7 @@ pub(super) fn bits(number: f64) -> u64 {
 /// time, and the time before which the occurrence was opened.
 pub fn time_bounds(clause: &Clause) -> (Option<i64>, Option<i64>) {
     let moment = |literal: &Literal| match Operand::new(literal, ValueType::Time) {
-        #[expect(clippy::cast_possible_truncation, reason = "saturates, as a bound may")]
+        #[expect(clippy::cast_possible_truncation, reason = "a bound may saturate")]
         Ok(Operand::Number(at_ms)) if at_ms.fract() == 0.0 => Some(at_ms as i64),
         _ => None,
     };

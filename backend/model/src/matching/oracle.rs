@@ -25,7 +25,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// Returns the values of a field in an occurrence, and whether the field is always a text.
-fn held(field: &str, occurrence: &Occurrence) -> (Vec<OracleValue>, bool) {
+fn field_values(field: &str, occurrence: &Occurrence) -> (Vec<OracleValue>, bool) {
     let dimension = |key: &str| {
         occurrence
             .dimensions
@@ -139,7 +139,7 @@ fn above(field: &str, held: &OracleValue, literal: &Literal) -> Option<std::cmp:
 
 fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
     let any = |field: &str, test: &dyn Fn(&OracleValue, bool) -> bool| {
-        let (values, is_text) = held(field, occurrence);
+        let (values, is_text) = field_values(field, occurrence);
         values.iter().any(|value| test(value, is_text))
     };
     let text = |held: &OracleValue| match held {

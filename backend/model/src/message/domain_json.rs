@@ -111,7 +111,7 @@ fn number(value: f64) -> Json {
     if value.fract() == 0.0 && value.abs() <= WHOLE_MAX {
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "whole and within 2^53, as just checked"
+            reason = "checked to be whole and within 2^53"
         )]
         return Json::from(value as i64);
     }

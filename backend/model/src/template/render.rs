@@ -149,7 +149,7 @@ impl<'a, 'b> Renderer<'a, 'b> {
 /// first part of the name is the index of an entry.
 #[expect(
     clippy::option_option,
-    reason = "unknown here, so look further out; or known here and leading nowhere, so stop"
+    reason = "`None` is an unknown name; `Some(None)` is a known name without a value"
 )]
 fn look_up<'a>(
     mut value: &'a Value,

@@ -49,8 +49,8 @@ pub(super) fn classify_failure(
     }
 }
 
-/// Returns the advice after a refusal: before the text it concerns the destination, afterwards this
-/// mail.
+/// Returns the advice after a refusal. A refusal before the text concerns the destination, a later
+/// one this mail.
 fn failure_advice(phase: Phase, reply: &Reply) -> Advice {
     match (phase, reply.is_permanent()) {
         // The server closes the connection: it is shutting down or limits its load.

@@ -187,7 +187,7 @@ async fn fetch_token(
 
 #[derive(Default)]
 struct ConversationProgress {
-    /// Whether the server was connected to.
+    /// Whether a connection to the server was established.
     met: bool,
     phase: Phase,
     accepted: Vec<String>,

@@ -85,13 +85,13 @@ fn read(text: &str, unit: Unit, now_ms: i64) -> Option<Duration> {
     match unit {
         Unit::Seconds => seconds(text),
         Unit::Milliseconds => seconds(text).map(|it| it / 1_000),
-        Unit::SecondsOrDate => seconds(text).or_else(|| until(date(text)?, now_ms)),
+        Unit::SecondsOrDate => seconds(text).or_else(|| wait_until(date(text)?, now_ms)),
         Unit::Reset => {
             let stated = seconds(text)?;
             match i64::try_from(stated.as_millis()) {
                 // A year or more is a time, not a delay.
                 Ok(at_ms) if stated.as_secs() > 31_536_000 => {
-                    until(Timestamp::from_millisecond(at_ms).ok()?, now_ms)
+                    wait_until(Timestamp::from_millisecond(at_ms).ok()?, now_ms)
                 }
                 _ => Some(stated),
             }
@@ -99,7 +99,7 @@ fn read(text: &str, unit: Unit, now_ms: i64) -> Option<Duration> {
     }
 }
 
-fn until(at: Timestamp, now_ms: i64) -> Option<Duration> {
+fn wait_until(at: Timestamp, now_ms: i64) -> Option<Duration> {
     let now = Timestamp::from_millisecond(now_ms).ok()?;
     Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
 }

@@ -24,7 +24,7 @@ const REDUCED_CHARACTERS_MAX: usize = 200;
 const PAYLOAD_REQUIRED: [&str; 3] = ["summary", "source", "severity"];
 
 /// Builds an event that opens, acknowledges or resolves an alert; the thread identifies the alert.
-#[expect(clippy::too_many_lines, reason = "a member after the other")]
+#[expect(clippy::too_many_lines, reason = "one member after another")]
 pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     let occurrence = facts.occurrence();
     let summary = facts.message.as_deref().map(str::trim).unwrap_or_default();

@@ -78,7 +78,8 @@ pub(super) fn reduced_message(facts: &Facts<'_>) -> Value {
     json!({"unfurl_links": false, "unfurl_media": false, "text": text.trim_end()})
 }
 
-/// Truncates a text to what `chat.update` accepts; links and entities are whole or absent.
+/// Truncates a text to the length that `chat.update` accepts; links and entities are whole or
+/// absent.
 pub(super) fn start(text: &str) -> String {
     let mut start = cut::truncate_chars(text, UPDATE_CHARACTERS_MAX);
     if start == text {

@@ -77,7 +77,7 @@ fn content(
         return (content_type, text);
     }
     let mut safe = document(facts);
-    // Tells readers why this is not the requested document.
+    // Explains to readers why this is not the requested document.
     safe["fallback"] = facts.warnings.last().cloned().into();
     standard(safe)
 }
@@ -95,14 +95,14 @@ fn content_type(webhook: &Webhook) -> String {
 }
 
 /// Returns the content type without its parameters.
-fn essence(content_type: &str) -> String {
+fn media_type(content_type: &str) -> String {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     essence.to_ascii_lowercase()
 }
 
 /// Returns the escaping for values, so that none can break out of its position.
 fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
-    match &*essence(content_type) {
+    match &*media_type(content_type) {
         "application/x-www-form-urlencoded" => Escape::Percent,
         "text/html" | "text/xml" | "application/xml" => Escape::Html,
         markup if markup.ends_with("+xml") => Escape::Html,
@@ -113,7 +113,7 @@ fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
 }
 
 pub(super) fn is_json(content_type: &str) -> bool {
-    let essence = essence(content_type);
+    let essence = media_type(content_type);
     essence == JSON || essence == "text/json" || essence.ends_with("+json")
 }
 

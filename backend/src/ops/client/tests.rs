@@ -159,7 +159,12 @@ async fn key_file_of_an_interrupted_start_is_replaced() {
     assert_eq!(stored[0].value.key_hash, key_hash(key.trim()));
 }
 
-async fn named(clients: &Clients, name: &str, role: Role, certificate: &str) -> Result<(), Error> {
+async fn create_with_certificate(
+    clients: &Clients,
+    name: &str,
+    role: Role,
+    certificate: &str,
+) -> Result<(), Error> {
     let draft = ClientDraft {
         certificates: vec![certificate.into()],
         ..ClientDraft::new(name, role)
@@ -170,10 +175,10 @@ async fn named(clients: &Clients, name: &str, role: Role, certificate: &str) -> 
 #[tokio::test]
 async fn certificate_authenticates_only_one_client() {
     let clients = clients();
-    named(&clients, "one", Role::Ingest, "dns:a.example.net")
+    create_with_certificate(&clients, "one", Role::Ingest, "dns:a.example.net")
         .await
         .unwrap();
-    let again = named(&clients, "two", Role::Ingest, "dns:A.example.net").await;
+    let again = create_with_certificate(&clients, "two", Role::Ingest, "dns:A.example.net").await;
     let Err(Error::AlreadyExists(why)) = again else {
         panic!("{again:?}");
     };

@@ -15,8 +15,8 @@ use crate::{
 /// Time by which a lease outlasts its attempt, so that the end can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Timeout of a conversation with a mail server up to the reply to DATA; the greeting alone may
-/// take 5 min (RFC 5321, 4.5.3.2).
+/// Timeout of a conversation with a mail server up to the reply to DATA; the greeting can take 5
+/// min of this time (RFC 5321, 4.5.3.2).
 const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(crate) struct Timeouts {

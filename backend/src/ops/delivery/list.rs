@@ -68,7 +68,7 @@ impl Filter {
             && self.condition.as_ref().is_none_or(|it| it.holds(delivery))
     }
 
-    /// Adds a condition. The parts that an index can answer narrow the search.
+    /// Adds a condition. The parts that an index can evaluate narrow the search.
     #[must_use]
     pub fn with_condition(mut self, condition: Option<Arc<Condition>>) -> Self {
         if let Some(narrow) = condition.as_ref().map(|it| &it.narrow) {

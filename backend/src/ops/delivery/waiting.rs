@@ -131,7 +131,7 @@ impl Backlog {
         self.due.partition_point(|it| *it < key)
     }
 
-    /// Estimates when a delivery is attempted that is eligible from `start_ms` on.
+    /// Estimates the time of the next attempt of a delivery that is eligible from `start_ms` on.
     fn next_ms(&self, ahead: usize, start_ms: i64) -> Option<i64> {
         let wait_ms = match ahead {
             0 => 0,
@@ -156,7 +156,8 @@ impl Deliveries {
 }
 
 impl WaitReasons<'_> {
-    /// Returns why a delivery waits, how many are ahead of it, and when it is attempted next.
+    /// Returns the reason why a delivery waits, the number of deliveries ahead of it, and the time
+    /// of its next attempt.
     pub async fn reason(&mut self, delivery: &Delivery) -> Result<WaitReason, Error> {
         let all = self.deliveries;
         let due_ms = match delivery.state {

@@ -1,5 +1,5 @@
 //! Reports failing destinations: in the log when they begin to fail and recover, and as an event if
-//! it lasts.
+//! the failure lasts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

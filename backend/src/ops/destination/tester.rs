@@ -86,7 +86,7 @@ pub struct SentTest {
 #[derive(Debug, Clone)]
 pub struct CompletedTest {
     pub opening: SentTest,
-    /// What the opening message opens or leaves at the receiver; empty for nothing.
+    /// The lasting effect of the opening message at the receiver; empty if there is none.
     pub lasting_effect: String,
     /// The message that closes it again; `None` if the opening message was not accepted, or opens
     /// nothing.
@@ -103,7 +103,7 @@ pub struct RenderedTest {
     pub size_bytes: usize,
     /// Size limit of the provider in bytes; `None` if unknown.
     pub limit_bytes: Option<usize>,
-    /// What the message would open or leave at the receiver; empty for nothing.
+    /// The lasting effect that the message would have at the receiver; empty if there is none.
     pub lasting_effect: String,
     /// The occurrence that an `event` destination would open.
     pub event: Option<Box<Occurrence>>,
@@ -171,7 +171,7 @@ impl Tester {
         self.works.render(test).await
     }
 
-    /// Sends a message, and closes what it opened at the receiver.
+    /// Sends a message, then a closing message if the first one opened something at the receiver.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if the destination or event does not exist, [`Error::Exhausted`]
@@ -477,8 +477,8 @@ impl TestRunner {
     }
 }
 
-/// Gives the occurrence of a test an identity of its own, so that closing it at the receiver does
-/// not close what a real event opened there.
+/// Gives the occurrence of a test a separate identity, so that its closing message does not close
+/// the alert of a real event at the receiver.
 fn isolate_test_occurrence(occurrence: &mut Occurrence, test: RecordId) {
     let dimensions = &mut occurrence.dimensions;
     dimensions.insert(TEST_DIMENSION.into(), test.to_string());

@@ -70,7 +70,7 @@ pub async fn move_carried_responses(
     Ok(is_moved)
 }
 
-#[expect(clippy::too_many_lines, reason = "one decision over one reading")]
+#[expect(clippy::too_many_lines, reason = "one decision about one read state")]
 async fn move_response(
     deciding: &DecisionContext,
     key: &[u8],
@@ -137,7 +137,7 @@ async fn move_response(
         }
         (Candidate::Member(..), None) => true,
     };
-    set(&mut next, id, is_left.then(|| response.clone()));
+    set_response(&mut next, id, is_left.then(|| response.clone()));
     let said = about.map_or_else(Vec::new, |it| {
         UnansweredNotice::if_changed(unanswered.as_ref(), &response, (it, &carrier.value))
     });
@@ -182,7 +182,7 @@ fn entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
     notified.find(|it| it.group == Some(group))
 }
 
-fn set(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
+fn set_response(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
     if let Some(entry) = entry(member, group) {
         entry.response = response.map(Box::new);
     }
@@ -226,7 +226,7 @@ async fn candidate(
         for stored in found {
             let mut member = stored.value.clone();
             let adopted = response_for_member(response, &member, now_ms);
-            set(&mut member, group, Some(adopted));
+            set_response(&mut member, group, Some(adopted));
             let step = Step {
                 kind: StepKind::Check,
                 transition: Transition::default(),

@@ -67,7 +67,7 @@ impl IntakeWorkers {
                 turns: Arc::clone(&turns),
                 recent: RecentInhibitions::default(),
             };
-            // In a replay, it ends with the call that started it.
+            // In a replay, the worker ends with the call that started the replay.
             tasks.spawn(scan::carry_scan(worker.run(shutdown.clone())));
         }
         while let Some(ended) = tasks.join_next().await {

@@ -17,7 +17,8 @@ const STANDARD_PREFIX: &str = "whsec_";
 /// Checks that a body is signed with the secret; header names are in lower case.
 ///
 /// # Errors
-/// Returns [`Error::PermissionDenied`] with what is missing, but never the expected value.
+/// Returns [`Error::PermissionDenied`] with the header or secret that is missing or wrong, but
+/// never the expected value.
 pub fn verify(
     signature: &WebhookSignature,
     body: &[u8],

@@ -49,7 +49,7 @@ async fn change(world: &World, event: &IncomingEvent, change: StateChange) {
     };
     let node = world.node();
     let by = (&node.deciding, &node.intake);
-    // Some of them do not exist or are closed.
+    // The occurrence may not exist, or may be closed.
     let _changed = set_status(by, &[item], &name("ben")).await.unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Manual escalation tests: contacts, schedules and policies on a service with a manual clock.
+//! Tests of escalation with contacts, schedules and policies, on a service with a manual clock.
 
 use std::time::Duration;
 

@@ -66,7 +66,7 @@ impl Rules {
     /// messages are sent.
     #[expect(
         clippy::too_many_lines,
-        reason = "one preview, from its definitions to its warnings"
+        reason = "one preview, from definitions to warnings"
     )]
     pub async fn preview(
         &self,

@@ -157,7 +157,7 @@ impl World {
 }
 
 #[test]
-fn hold_and_group_tests_pass_on_two_nodes_and_with_kills() {
+fn hold_and_group_tests_pass_in_every_mode() {
     for life in ["two nodes", "killed"] {
         let mut tests = Command::new(env::current_exe().unwrap());
         tests.args([

@@ -176,8 +176,8 @@ fn contacts(entry: &v1::FeedShift) -> &[String] {
     entry.shift.as_ref().map_or(&[], |it| &it.contact_names)
 }
 
-/// Returns the UIDs of shifts, made of schedule, layer and hand-off. Later parts of the same turn
-/// also contain their start.
+/// Returns the UIDs of shifts, which contain schedule, layer and hand-off. Later parts of the same
+/// turn also contain their start.
 fn uids(schedule: RecordId, shifts: &[ShownShift]) -> Vec<String> {
     let mut used = HashSet::new();
     let stamp = |ms: i64| {

@@ -13,7 +13,7 @@ const NAMED_MAX: usize = 10;
 
 /// Returns the templates of rules and destinations that were valid with the previous snippets and
 /// are invalid with the new ones, as violations of the settings.
-pub async fn broken(
+pub async fn broken_templates(
     store: &Store,
     before: &Snippets,
     new: &Snippets,

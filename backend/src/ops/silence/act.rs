@@ -332,7 +332,7 @@ impl Silencing {
         let mut warnings = view.warnings;
         if preview.stopped_early {
             warnings.push(format!(
-                "not all open events were checked before the deadline: it covers at least {}",
+                "not all open events were checked before the deadline: the silence covers at least {}",
                 preview.covered_count
             ));
         }
@@ -358,7 +358,8 @@ impl Silencing {
         preview::open(store, clock, &snapshot, &load_silence(silence)?).await
     }
 
-    /// Converts a draft into a silence that is complete enough to determine what it covers.
+    /// Converts a draft into a silence that is complete enough to determine the events that it
+    /// covers.
     fn to_silence(draft: &SilenceDraft) -> Result<Silence, Error> {
         let mut violations = Violations::new(&draft.violations);
         super::check_coverage(draft, &mut violations);

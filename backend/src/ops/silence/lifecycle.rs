@@ -17,7 +17,7 @@ use crate::{
 /// Reports the stage changes of all silences.
 ///
 /// # Errors
-/// Returns an error if the store fails; the next call reports what is missing.
+/// Returns an error if the store fails; the next call reports the remaining changes.
 pub async fn report_stages(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();

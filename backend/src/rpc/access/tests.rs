@@ -186,7 +186,7 @@ async fn revoked_key_is_rejected_after_catching_up() {
     world.clients.revoke("ada").await.unwrap();
     world.keys.catch_up().await.unwrap();
     assert_eq!(world.code(GET_RULE, &key).await, Code::Unauthenticated);
-    // Another client of the same name does not restore it.
+    // Another client of the same name does not restore the key.
     world.key("ada", Role::Admin).await;
     assert_eq!(world.code(GET_RULE, &key).await, Code::Unauthenticated);
 }

@@ -64,7 +64,7 @@ fn occurrence(found: Occurrence) -> v1::Occurrence {
         count: Some(to_i64(found.count)),
         annotations: found.annotations.into_iter().map(annotation).collect(),
         history: found.history.into_iter().map(history_entry).collect(),
-        holds: hold::distinct(&found.pending),
+        holds: hold::distinct_holds(&found.pending),
         r#type: found.kind,
         expire_time: found.expire_ms,
         acknowledged_until_time: found.acknowledged_until_ms,

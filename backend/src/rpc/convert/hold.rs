@@ -13,7 +13,7 @@ pub fn holds(held_by: &[HeldBy]) -> Vec<v1::Hold> {
 }
 
 /// Converts the holds of all pending notifications, without duplicates.
-pub fn distinct(pending: &[Pending]) -> Vec<v1::Hold> {
+pub fn distinct_holds(pending: &[Pending]) -> Vec<v1::Hold> {
     let mut known: Vec<&HeldBy> = Vec::new();
     for held_by in pending.iter().flat_map(|it| &it.held_by) {
         let is_same = |it: &&HeldBy| it.kind == held_by.kind && it.id == held_by.id;

@@ -38,7 +38,7 @@ pub(super) fn truncate_event(event: &mut IncomingEvent) {
     truncate_name(event, &mut aside);
     truncate_dimensions(event, &mut aside);
     if event.summary.len() > EVENT_SUMMARY_BYTES_MAX {
-        let cut = cut(&event.summary, EVENT_SUMMARY_BYTES_MAX);
+        let cut = truncate_with_mark(&event.summary, EVENT_SUMMARY_BYTES_MAX);
         let whole = std::mem::replace(&mut event.summary, cut);
         if event.body.is_empty() {
             event.body = whole;
@@ -77,7 +77,7 @@ fn truncate_name(event: &mut IncomingEvent, aside: &mut Fields) {
     if is_one {
         event.kind.clone_from(&event.name);
     } else if event.kind.len() > EVENT_NAME_BYTES_MAX {
-        let cut = cut(&event.kind, EVENT_NAME_BYTES_MAX);
+        let cut = truncate_with_mark(&event.kind, EVENT_NAME_BYTES_MAX);
         let whole = std::mem::replace(&mut event.kind, cut);
         aside.insert("type".into(), Value::Text(whole));
     }
@@ -162,7 +162,7 @@ fn hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
         })
 }
 
-fn cut(text: &str, bytes: usize) -> String {
+fn truncate_with_mark(text: &str, bytes: usize) -> String {
     let mut cut = text.to_owned();
     truncate(&mut cut, bytes - MORE.len());
     cut + MORE

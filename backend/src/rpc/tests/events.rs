@@ -32,7 +32,7 @@ async fn put(world: &World, events: Vec<Event>) -> EventStatusResult {
     )
 }
 
-async fn found(world: &World) -> Vec<v1::Event> {
+async fn all_events(world: &World) -> Vec<v1::Event> {
     let request = v1::SearchEventsRequest { query: None };
     let answer = world.events(&world.key).search_events(request).await;
     inner(answer.unwrap()).results
@@ -60,7 +60,7 @@ async fn invalid_events_are_reported_and_others_accepted() {
             .error
             .starts_with("events[1]: name: is required")
     );
-    assert_eq!(found(&world).await.len(), 2);
+    assert_eq!(all_events(&world).await.len(), 2);
 
     let request = Events {
         detailed_response: false,
@@ -111,7 +111,7 @@ async fn stream_completes_when_stored_and_ends_at_first_error() {
 async fn annotate_and_set_status_return_a_result_per_item() {
     let world = World::start().await;
     put(&world, vec![event("a")]).await;
-    let id = found(&world).await[0].id.clone();
+    let id = all_events(&world).await[0].id.clone();
     let operator = world.key("ann", Role::Operator).await;
     let note = |event_id: &str, text: &str| v1::AnnotationItem {
         event_id: event_id.into(),
@@ -146,7 +146,7 @@ async fn annotate_and_set_status_return_a_result_per_item() {
     assert_eq!(succeeded, [Some(true), Some(false), Some(false)]);
     assert!(results[1].error.starts_with("status: 9"));
 
-    let occurrence = found(&world).await[0].occurrences[0].clone();
+    let occurrence = all_events(&world).await[0].occurrences[0].clone();
     assert_eq!(
         (occurrence.status, occurrence.acknowledged),
         (3, Some(true))
@@ -192,7 +192,7 @@ async fn explanation_includes_the_delivery() {
     world.create_rule(enabled).await.unwrap();
     put(&world, vec![event("a")]).await;
     let request = v1::ExplainEventRequest {
-        id: found(&world).await[0].id.clone(),
+        id: all_events(&world).await[0].id.clone(),
         occurrence_id: String::new(),
     };
     let answer = world.events(&world.key).explain_event(request).await;

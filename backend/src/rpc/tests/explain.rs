@@ -148,7 +148,7 @@ fn failed(gates: &[v1::Gate]) -> Vec<&str> {
     failed.map(|gate| gate.name.as_str()).collect()
 }
 
-fn now(rule: &v1::RuleExplanation) -> &v1::RuleJudgement {
+fn judgement_now(rule: &v1::RuleExplanation) -> &v1::RuleJudgement {
     rule.others.iter().find(|it| it.basis == NOW).unwrap()
 }
 
@@ -193,7 +193,7 @@ async fn notifying_rule_is_explained_as_of_its_decision() {
             assert_eq!(rule.deleted_time, Some(world.now_ms()));
             assert!(rule.others.is_empty(), "{:?}", rule.others);
         } else {
-            let now = now(&rule);
+            let now = judgement_now(&rule);
             assert_eq!(now.notifies, Some(false));
             assert_eq!(
                 clause_result(&now.triggers[0]),
@@ -220,7 +220,12 @@ async fn non_notifying_rule_is_explained_as_of_its_decision() {
         clause_result(&rule.triggers[0]),
         (Some(false), "disk".into())
     );
-    assert_eq!(now(&rule).notifies, Some(true), "{:?}", now(&rule));
+    assert_eq!(
+        judgement_now(&rule).notifies,
+        Some(true),
+        "{:?}",
+        judgement_now(&rule)
+    );
     world.clock.advance(HOUR);
     world.delete_rule().await;
     world.delete_trigger().await;
@@ -243,9 +248,9 @@ async fn rule_disabled_at_the_time_is_explained_after_enabling() {
         rule.reason,
         "A trigger matched, but no message was sent: the rule was disabled"
     );
-    assert_eq!(now(&rule).notifies, Some(true));
+    assert_eq!(judgement_now(&rule).notifies, Some(true));
     assert_eq!(
-        now(&rule).reason,
+        judgement_now(&rule).reason,
         "Would notify if the same event arrived now"
     );
 }
@@ -268,7 +273,7 @@ async fn rule_created_after_the_event_is_explained() {
         "{}",
         rule.reason
     );
-    assert_eq!(now(&rule).notifies, Some(true));
+    assert_eq!(judgement_now(&rule).notifies, Some(true));
 }
 
 #[tokio::test]
@@ -293,13 +298,13 @@ async fn repeats_are_distinguished_from_held_messages() {
     assert_eq!(detail.code(), v1::ReasonCode::Prevented);
     assert_eq!(detail.until, Some(world.now_ms() + 1_800_000));
     assert_eq!(detail.detail, "within the repeat interval of 3600 s");
-    assert_eq!(failed(&now(&rule).gates), ["already notified"]);
+    assert_eq!(failed(&judgement_now(&rule).gates), ["already notified"]);
     assert!(
-        now(&rule)
+        judgement_now(&rule)
             .reason
             .starts_with("Would not notify: the rule already notified at "),
         "{}",
-        now(&rule).reason
+        judgement_now(&rule).reason
     );
 }
 
@@ -385,7 +390,7 @@ async fn ended_pause_is_still_explained() {
     let still = world.explained().await;
     assert_eq!(failed(&still.gates), ["destination paused"]);
     assert_eq!(
-        failed(&now(&still).gates),
+        failed(&judgement_now(&still).gates),
         ["already notified", "destination paused"]
     );
     // As the delivery module does when a destination is paused, and when a user resumes it.
@@ -407,7 +412,7 @@ async fn ended_pause_is_still_explained() {
     world.store.apply(Lane::Admin, changes).await.unwrap();
     let after = world.explained().await;
     assert_eq!(failed(&after.gates), ["destination paused"]);
-    assert_eq!(failed(&now(&after).gates), ["already notified"]);
+    assert_eq!(failed(&judgement_now(&after).gates), ["already notified"]);
 }
 
 #[tokio::test]

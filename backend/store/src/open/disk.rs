@@ -39,7 +39,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub(super) fn store(folder: Arc<Folder>, space: DiskSpace) -> Self {
+    pub(super) fn for_store(folder: Arc<Folder>, space: DiskSpace) -> Self {
         let space = Some(space);
         Self { folder, space }
     }

@@ -329,7 +329,7 @@ mod conforms_on_a_disk {
         // An engine on an empty file.
         let folder = Arc::new(Folder::claim(parent.path()).unwrap());
         File::create_new(folder.store_path()).unwrap();
-        let disk = Disk::store(Arc::clone(&folder), DiskSpace::new(&folder, 0));
+        let disk = Disk::for_store(Arc::clone(&folder), DiskSpace::new(&folder, 0));
         let settings = Settings {
             quick_repair_from: 0,
             ..Settings::with_cache(1024 * 1024)
@@ -360,7 +360,7 @@ async fn folder_or_key_writable_by_others_is_refused() {
         set_mode(path, right);
         drop(open(&config).await.unwrap());
     }
-    // A group that can read it is logged, and is not an error.
+    // A key file that the group can read is logged, and is not an error.
     set_mode(&key, 0o640);
     drop(open(&config).await.unwrap());
 }

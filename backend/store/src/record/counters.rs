@@ -607,7 +607,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn resent_deliveries_of_earlier_versions_are_no_longer_counted_as_dead() {
+    async fn resent_delivery_of_earlier_version_is_not_counted_as_dead() {
         let store = Store::in_memory();
         store.begin_counting(60_000).await.unwrap();
         for number in 1..4 {

@@ -110,7 +110,7 @@ impl Differences {
 fn lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     let written = value.encode(&SEALER);
     let read = T::decode(&written, &SEALER).unwrap();
-    assert!(read == *value, "{name} is read back differently");
+    assert!(read == *value, "{name} changes when encoded and decoded");
     // Sealed secrets differ each time.
     if !is_sealed {
         assert_eq!(hex(&read.encode(&SEALER)), hex(&written), "{name}");

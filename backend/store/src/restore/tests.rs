@@ -250,7 +250,7 @@ async fn backup_cannot_resume_from_another_store() {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "a table of damages")]
+#[expect(clippy::too_many_lines, reason = "a table of damaged backups")]
 async fn damaged_backup_leaves_no_store() {
     let change = |name: &'static str, change: fn(&mut Vec<u8>)| {
         move |folder: &Path| {

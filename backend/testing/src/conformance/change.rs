@@ -68,7 +68,7 @@ pub async fn failed_expectation_rejects_the_whole_set(engine: &dyn Engine) {
 }
 
 /// Returns records with one entry each; the entries are in a different order than the records.
-fn many(keys: impl Iterator<Item = u8>) -> Vec<Change> {
+fn records_with_entries(keys: impl Iterator<Item = u8>) -> Vec<Change> {
     let with_entry = |key: u8| Change {
         add: vec![entry(Index::OccurrenceByStart, &[key.wrapping_mul(37)])],
         ..insert(Kind::Occurrence, &[key], &[key; 300])
@@ -85,16 +85,16 @@ async fn count(engine: &dyn Engine) -> (usize, usize) {
 
 pub async fn one_conflict_rejects_a_long_set(engine: &dyn Engine) {
     let even = || (0..200).step_by(2);
-    apply(engine, many(even())).await.unwrap();
+    apply(engine, records_with_entries(even())).await.unwrap();
     assert_eq!(count(engine).await, (100, 100));
     let odd = || (1..200).step_by(2);
     for at in [0, 100, 198] {
-        let met_record = many(odd().chain([at]));
-        let mut met_entry = many(odd());
+        let met_record = records_with_entries(odd().chain([at]));
+        let mut met_entry = records_with_entries(odd());
         met_entry[50]
             .add
             .push(entry(Index::OccurrenceByStart, &[at.wrapping_mul(37)]));
-        let mut twice = many(odd());
+        let mut twice = records_with_entries(odd());
         let add = twice[51].add.clone();
         twice[50].add = add;
         for set in [met_record, met_entry, twice] {
@@ -102,7 +102,9 @@ pub async fn one_conflict_rejects_a_long_set(engine: &dyn Engine) {
             assert_eq!(count(engine).await, (100, 100), "at {at}");
         }
     }
-    apply(engine, many(odd().chain(200..=255))).await.unwrap();
+    apply(engine, records_with_entries(odd().chain(200..=255)))
+        .await
+        .unwrap();
     assert_eq!(count(engine).await, (256, 256));
 }
 

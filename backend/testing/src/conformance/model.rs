@@ -136,7 +136,7 @@ async fn seen_in(
 }
 
 /// Reads all rows that an engine stores.
-async fn seen(
+async fn stored_rows(
     engine: &dyn Engine,
     versions: &Versions,
 ) -> impl PartialEq + std::fmt::Debug + use<> {
@@ -188,7 +188,10 @@ pub async fn random_walks_match_the_model(engine: &dyn Engine) {
             let theirs = seen_in(&model, &versions, stretch.clone()).await;
             assert_eq!(ours, theirs, "step {number}: {stretch:?}");
         }
-        assert_eq!(seen(engine, &same).await, seen(&model, &versions).await);
+        assert_eq!(
+            stored_rows(engine, &same).await,
+            stored_rows(&model, &versions).await
+        );
     }
 }
 

@@ -33,7 +33,7 @@ fn stretches() -> Vec<(Range, usize, Vec<&'static [u8]>)> {
 }
 
 /// Returns the expected keys of a walk, given the keys in its range.
-fn expected(lying: &[&[u8]], direction: Direction, limit: usize) -> Vec<Vec<u8>> {
+fn expected_keys(lying: &[&[u8]], direction: Direction, limit: usize) -> Vec<Vec<u8>> {
     let mut keys: Vec<_> = lying.iter().map(|key| key.to_vec()).collect();
     if direction == Direction::Descending {
         keys.reverse();
@@ -54,7 +54,7 @@ pub async fn records_are_paged_in_both_directions(engine: &dyn Engine) {
             let page = page.await.unwrap();
             assert!(page.iter().all(|(key, row)| *key == row.value));
             let keys: Vec<_> = page.into_iter().map(|(key, _)| key).collect();
-            assert_eq!(keys, expected(&lying, direction, limit), "{range:?}");
+            assert_eq!(keys, expected_keys(&lying, direction, limit), "{range:?}");
         }
     }
 }
@@ -73,7 +73,7 @@ pub async fn entries_are_listed_in_both_directions(engine: &dyn Engine) {
             let found = found.await.unwrap();
             assert!(found.iter().all(|(key, record)| key == record));
             let keys: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
-            assert_eq!(keys, expected(&lying, direction, limit), "{range:?}");
+            assert_eq!(keys, expected_keys(&lying, direction, limit), "{range:?}");
         }
     }
 }
@@ -211,7 +211,11 @@ pub async fn removed_records_are_skipped(engine: &dyn Engine) {
                 let lying: Vec<_> = records.range(start.to_vec()..).collect();
                 let lying: Vec<_> = lying.into_iter().map(|(key, _)| key.as_slice()).collect();
                 let found: Vec<_> = page.map(|(key, _)| key).collect();
-                assert_eq!(found, expected(&lying, direction, limit), "round {round}");
+                assert_eq!(
+                    found,
+                    expected_keys(&lying, direction, limit),
+                    "round {round}"
+                );
             }
         }
         let found = engine.entries(

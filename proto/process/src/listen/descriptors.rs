@@ -33,7 +33,10 @@ pub(super) fn for_connections() -> usize {
     usize::MAX
 }
 
-#[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has such a limit"))]
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "only Unix limits file descriptors")
+)]
 fn share(given: usize) -> usize {
     let reserved = (given / 4).clamp(RESERVED.0, RESERVED.1);
     (given.saturating_sub(reserved) / LISTENERS).max(1)

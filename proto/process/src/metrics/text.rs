@@ -19,7 +19,7 @@ pub fn render(registry: &Registry) -> String {
     for line in metrics.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             help = rest.split_once(' ');
-        } else if let Some((name, kind)) = about(line) {
+        } else if let Some((name, kind)) = parse_type_line(line) {
             let total = if kind == "counter" { "_total" } else { "" };
             let help = help.take().map_or("", |(_, help)| help);
             line_to(&mut text, format_args!("# HELP {name}{total} {help}"));
@@ -31,7 +31,7 @@ pub fn render(registry: &Registry) -> String {
     text
 }
 
-fn about(line: &str) -> Option<(&str, &str)> {
+fn parse_type_line(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("# TYPE ")?.split_once(' ')
 }
 

@@ -399,7 +399,7 @@ pub(crate) struct TryArguments {
     /// A file with one trigger's document.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Set how far back: a number and m, h or d.
+    /// Set the length of the period: a number and m, h or d.
     #[arg(long, default_value = "24h", value_parser = parse_span)]
     pub(crate) since: i64,
     #[command(flatten)]
@@ -420,11 +420,11 @@ pub(crate) struct PreviewArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     #[command(subcommand)]
-    pub(crate) report: ReportOf,
+    pub(crate) report: ReportCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ReportOf {
+pub(crate) enum ReportCommand {
     /// Count notifications, and how many were acknowledged, closed soon or never acted on.
     Noise(NoiseArguments),
 }
@@ -443,7 +443,7 @@ pub(crate) struct NoiseArguments {
     /// Set the grouping of the rows.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) by: ByChoice,
-    /// Set how far back, up to 399d: a number and m, h or d.
+    /// Set the length of the period, up to 399d: a number and m, h or d.
     #[arg(long, default_value = "7d", value_parser = parse_span)]
     pub(crate) since: i64,
     /// Set the time zone of the night, 22:00 to 07:00 [default: UTC].

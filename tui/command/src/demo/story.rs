@@ -107,9 +107,9 @@ fn events(tick: u64) -> Vec<Value> {
             "SEVERITY_CRITICAL",
             "no response to ping for 30 s",
         )),
-        150 => events.push(closed("host-unreachable", "mq-05")),
-        180 => events.push(closed("disk-full", "db-03")),
-        181..=199 => events.push(closed("errors", &host(at - 169))),
+        150 => events.push(closing_event("host-unreachable", "mq-05")),
+        180 => events.push(closing_event("disk-full", "db-03")),
+        181..=199 => events.push(closing_event("errors", &host(at - 169))),
         _ => {}
     }
     events
@@ -121,7 +121,7 @@ fn routine(number: u64) -> Value {
     let host = host(mixed % HOSTS);
     let (name, summary) = NAMES[usize::try_from(mixed >> 8).unwrap_or(0) % NAMES.len()];
     if mixed.is_multiple_of(5) {
-        return closed(name, &host);
+        return closing_event(name, &host);
     }
     let severity = match mixed % 23 {
         0 => "SEVERITY_ERROR",
@@ -149,7 +149,7 @@ fn event(name: &str, host: &str, severity: &str, summary: &str) -> Value {
     })
 }
 
-fn closed(name: &str, host: &str) -> Value {
+fn closing_event(name: &str, host: &str) -> Value {
     let mut event = event(name, host, "SEVERITY_INFO", "is back to normal");
     event["status"] = "STATUS_CLOSED".into();
     event

@@ -184,7 +184,7 @@ impl Service {
                 Ok(Some(step)) => step,
                 Ok(None) => break,
                 Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
-                Err(status) => return Err(is_interrupted(&status)),
+                Err(status) => return Err(interruption_failure(&status)),
             };
             total = total.max(step.row_count);
             let step = parse_step(step)?;
@@ -193,8 +193,9 @@ impl Service {
             end = step.end.clone().or(end);
             target.add(step).map_err(|error| failure(&error))?;
         }
-        end.map(Read::Whole)
-            .ok_or_else(|| is_interrupted(&Status::unavailable("the service ended the backup")))
+        end.map(Read::Whole).ok_or_else(|| {
+            interruption_failure(&Status::unavailable("the service ended the backup"))
+        })
     }
 }
 
@@ -242,7 +243,7 @@ fn parse_step(step: ReadBackupResponse) -> Result<Step, Failure> {
     })
 }
 
-fn is_interrupted(status: &Status) -> Failure {
+fn interruption_failure(status: &Status) -> Failure {
     let error = CallError::from(status.clone());
     Failure::new(format!(
         "the backup was interrupted ({}); rerun the command to resume it",

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_set_in_the_place_and_syntax_of_the_document() {
+    fn parameters_keep_place_and_syntax_of_the_document() {
         let telegram = set(
             "telegram",
             &[

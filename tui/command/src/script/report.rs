@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Api, format};
 use crate::{
-    cli::script::{NoiseArguments, ReportArguments, ReportOf},
+    cli::script::{NoiseArguments, ReportArguments, ReportCommand},
     failure::Failure,
     output,
 };
@@ -16,7 +16,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(arguments: ReportArguments, api: Api) -> Result<(), Failure> {
-    let ReportOf::Noise(arguments) = arguments.report;
+    let ReportCommand::Noise(arguments) = arguments.report;
     noise(arguments, &mut api.patient(PATIENCE)).await
 }
 

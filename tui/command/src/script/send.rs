@@ -94,7 +94,7 @@ impl Sender {
             })?;
             if !line.trim().is_empty() {
                 let event: Value = serde_json::from_str(&line).map_err(|error| {
-                    self.interrupted(&format!("line {number} is not JSON: {error}"))
+                    self.interruption_failure(&format!("line {number} is not JSON: {error}"))
                 })?;
                 bytes += line.len();
                 batch.push((format!("line {number}"), event));
@@ -130,7 +130,7 @@ impl Sender {
         Ok(())
     }
 
-    fn interrupted(&self, why: &str) -> Failure {
+    fn interruption_failure(&self, why: &str) -> Failure {
         Failure::usage(format!(
             "{why}; {} events were accepted before that",
             self.sent

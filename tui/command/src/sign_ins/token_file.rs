@@ -122,7 +122,7 @@ struct Content {
 
 pub(crate) struct TokenFile(PathBuf);
 
-pub(crate) struct Lock(#[expect(dead_code, reason = "it holds the lock")] File);
+pub(crate) struct Lock(#[expect(dead_code, reason = "the open file holds the lock")] File);
 
 impl TokenFile {
     pub(crate) fn of(settings: &Settings) -> Result<Self, Failure> {

@@ -20,7 +20,7 @@ pub(super) const CONDITION: Condition = Condition {
         (None, _) => "the rule had not notified about this occurrence".into(),
         (Some(notified), None) => {
             format!(
-                "the rule notified at {} and repeats",
+                "the rule already notified at {} and sends repeats",
                 format_time(notified.last_ms)
             )
         }

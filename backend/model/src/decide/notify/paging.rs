@@ -219,7 +219,7 @@ impl Writer<'_> {
             response.resume(policy, now_ms);
         }
         if entry.group.is_some() && response.is_to_move(is_over, acknowledged) {
-            // Whether another member carries it is decided when it is next evaluated.
+            // The next evaluation decides whether another member carries the response.
             if is_over || acknowledged {
                 response.review_ms = Some(now_ms);
                 return;

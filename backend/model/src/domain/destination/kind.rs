@@ -177,7 +177,8 @@ pub struct Webhook {
     pub expect: Option<Box<Expect>>,
     /// Whether large bodies are compressed.
     pub compress: bool,
-    /// What a test leaves at the receiver, in the author's words; empty if the settings show it.
+    /// The lasting effect of a test at the receiver, in the author's words; empty if the settings
+    /// imply it.
     pub test_effect: String,
 }
 

@@ -77,7 +77,7 @@ const OTHERS: &[(&str, &str)] = &[
 type Times = BTreeSet<(String, String)>;
 
 /// Returns the name of the type or variant that starts on a line.
-fn begun(line: &str) -> Option<&str> {
+fn declared_name(line: &str) -> Option<&str> {
     let line = line.trim_start().strip_suffix(" {")?;
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let name = line.strip_prefix("struct ").unwrap_or(line);
@@ -105,7 +105,7 @@ fn declared(folder: &Path, times: &mut Times) {
             }
             if is_code || line.starts_with('}') {
                 of = None;
-            } else if let Some(name) = begun(line) {
+            } else if let Some(name) = declared_name(line) {
                 of = Some(name.to_owned());
             }
             let field = line.trim_start();

@@ -15,7 +15,11 @@ const PROMETHEUS: Sender = ("", 0, Some(240));
 const ALERTMANAGER: Sender = ("", 0, None);
 
 /// Returns the event that a sender creates for an alert at a time of the service's clock.
-fn said((_, ahead, lease): Sender, (reporter, began, end): Said, now_ms: i64) -> IncomingEvent {
+fn reported_event(
+    (_, ahead, lease): Sender,
+    (reporter, began, end): Said,
+    now_ms: i64,
+) -> IncomingEvent {
     let at = |seconds: i64| START_MS + (seconds + ahead) * 1_000;
     let expire_ms = lease.map(|it| now_ms + (ahead + it) * 1_000);
     let end_ms = end.map(at).or(expire_ms);
@@ -98,7 +102,7 @@ fn replay_reports(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usiz
     let mut alert = Alert::default();
     for (at, report) in reports {
         let now_ms = START_MS + at * 1_000;
-        alert.receive(&said(sender, *report, now_ms), now_ms);
+        alert.receive(&reported_event(sender, *report, now_ms), now_ms);
     }
     let changes = alert.opened_ms.len() + alert.closed;
     (alert.all.iter().map(|it| it.status).collect(), changes)

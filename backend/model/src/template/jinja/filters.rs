@@ -258,7 +258,7 @@ fn json(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
 /// `truncate(bytes=200)`.
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "filters get their arguments by value"
+    reason = "filters receive their arguments by value"
 )]
 fn truncate(
     state: &State<'_, '_>,
@@ -315,7 +315,7 @@ fn parse_time(value: &Value) -> Result<Timestamp, Error> {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "filters get their arguments by value"
+    reason = "filters receive their arguments by value"
 )]
 fn date(
     state: &State<'_, '_>,

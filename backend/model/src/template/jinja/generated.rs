@@ -362,7 +362,10 @@ fn spent_ms(begun: Instant) -> u128 {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the long form of a test")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an option of a test run, not configuration"
+)]
 fn generated_templates_stay_within_limits() {
     let wanted = std::env::var(TEMPLATES).ok();
     let count = wanted.as_ref().map_or(FEW, |it| it.parse().unwrap());

@@ -92,7 +92,7 @@ fn duration(seconds: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "positive, and saturates"
+        reason = "positive, and the cast saturates"
     )]
     let whole = seconds.abs().round() as u64;
     format!("{sign}{}", format_seconds(whole))

@@ -163,7 +163,7 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     ("RCPT", "452 4.2.2 The email account that you tried to reach is over quota", Rejected, Again),
     ("RCPT", "421 4.7.1 Too many messages, closing", Rejected, Again),
     ("RCPT", "251 user not local; will forward", Delivered, Again),
-    // After the text, it concerns this mail.
+    // After the text, a refusal concerns this mail.
     (".", "554 5.7.1 Message rejected as spam by Content Filtering.", Rejected, FewMore),
     (".", "550-5.7.1 [192.0.2.1] Our system has detected that this message is likely unsolicited mail.\r\n550 5.7.1 https://support.google.com/mail/?p=UnsolicitedMessageError", Rejected, FewMore),
     (".", "552 5.3.4 Error: message file too big", Rejected, Reduce),

@@ -141,7 +141,7 @@ async fn kill_during_a_check_neither_loses_nor_repeats_an_alarm() {
         world.pass(20).await;
         let alarm = world.alarm("backup", &[]).await.unwrap();
         assert_eq!((alarm.status, alarm.number), (Status::Closed, 1), "{polls}");
-        // The next one opens a new occurrence.
+        // The next missed beat opens a new occurrence.
         world.pass(60).await;
         let alarm = world.alarm("backup", &[]).await.unwrap();
         assert_eq!((alarm.status, alarm.number), (Status::Open, 2), "{polls}");

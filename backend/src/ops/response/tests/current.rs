@@ -45,7 +45,7 @@ async fn current_receivers_show_the_failure_of_a_page() {
 }
 
 #[tokio::test]
-async fn next_receivers_follow_the_schedule_at_the_time_of_the_step() {
+async fn next_receivers_are_on_call_when_the_step_runs() {
     // The clock starts on 15 January 2027 at 08:00.
     let world = world(&[&[contact("cleo")]], |_| {}).await;
     let turns = ("2027-01-14T08:03:00", "FREQ=DAILY");

@@ -198,7 +198,7 @@ async fn contact_link_acknowledges_the_whole_group() {
     }
     world.review().await;
     let first = world.response().await;
-    // Another member carries it by the time the link is opened.
+    // Another member carries the response by the time the link is opened.
     let event = [1, 2, 3].map(|at| format!("db-{at}"));
     let of = |host: &String| samples::event(host).id().to_string() == first.event_id;
     let carrier = event.iter().find(|it| of(it)).unwrap();

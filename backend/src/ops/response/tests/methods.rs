@@ -378,7 +378,7 @@ async fn new_severity_keeps_waiting_methods() {
 }
 
 #[tokio::test]
-async fn method_of_an_earlier_step_does_not_delay_the_next_step() {
+async fn method_of_earlier_step_does_not_delay_next_step() {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = world(&steps, |it| {
         for step in &mut it.steps {

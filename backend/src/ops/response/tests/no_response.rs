@@ -65,7 +65,7 @@ async fn unanswered_responses_of_a_policy_are_one_event() {
     }
     assert_eq!(lines[5], "and 295 more");
     assert!(said.count < 20, "{} events", said.count);
-    // The count falls with each acknowledgement, and the last one closes it.
+    // The count falls with each acknowledgement, and the last one closes the event.
     for at in 0..299 {
         let change = StateChange {
             acknowledged: Some(true),

@@ -12,7 +12,7 @@ async fn report(world: &World) -> Option<Occurrence> {
     all.into_iter().find(|it| it.name == "no one responded")
 }
 
-/// Runs a pass of a process that is killed before it ingests any of its own events.
+/// Runs a pass of a process that is killed before the process ingests its service events.
 pub(super) async fn killed_pass(world: &World) {
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
@@ -29,7 +29,7 @@ async fn no_response_report_and_its_closing_survive_a_kill() {
     assert_eq!(report(&world).await, None);
     assert_eq!(samples::all::<OwnEvent>(&world.store).await.len(), 1);
     world.restart(1).await;
-    // Each pass would ingest it again if it had not been ingested.
+    // Each pass would ingest the event again if it had not been ingested.
     world.review().await;
     world.review().await;
     let said = samples::said(&world.store, "escalation").await;

@@ -215,7 +215,7 @@ async fn started_and_ended_silences_restrict_edits() {
         let reason = Reason::SilenceExpired;
         assert!(matches!(outcome, Err(Error::Refused { reason: it, .. }) if it == reason));
     }
-    // Like closed occurrences, it is deleted in the end.
+    // Like closed occurrences, the silence is deleted after the retention time.
     world.wait(31 * 24 * 3_600).await;
     lifecycle::delete_expired(&world.node().deciding)
         .await

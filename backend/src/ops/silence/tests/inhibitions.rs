@@ -66,12 +66,12 @@ fn up(event: &mut IncomingEvent) {
 }
 
 /// Returns the messages decided, oldest first: event name, host, and whether it is a `clear`.
-async fn sent(world: &World) -> Vec<String> {
+async fn sent_messages(world: &World) -> Vec<String> {
     let mut all = samples::all::<Delivery>(&world.store).await;
     all.sort_by_key(|it| it.id);
     let shown = |it: Delivery| {
         let occurrence = &it.content.occurrence;
-        // The service's own events have none.
+        // The service's own events have no host.
         let host = occurrence.dimensions.get("host")?;
         let clear = if it.content.clear { " clear" } else { "" };
         Some(format!("{} {host}{clear}", occurrence.name))
@@ -88,15 +88,15 @@ async fn effect_is_held_until_its_cause_closes_and_lingers() {
     world.wait(1).await;
     world.event("a", |_| {}).await;
     world.event("b", |_| {}).await;
-    assert_eq!(sent(&world).await, ["host-down a", "disk-full b"]);
+    assert_eq!(sent_messages(&world).await, ["host-down a", "disk-full b"]);
     world.event("a", up).await;
     world.wait(59).await;
-    assert_eq!(sent(&world).await[2..], ["host-down a clear"]);
+    assert_eq!(sent_messages(&world).await[2..], ["host-down a clear"]);
     world.wait(1).await;
-    assert_eq!(sent(&world).await[3..], ["disk-full a"]);
+    assert_eq!(sent_messages(&world).await[3..], ["disk-full a"]);
     world.wait(1).await;
     world.event("a", close).await;
-    assert_eq!(sent(&world).await[4..], ["disk-full a clear"]);
+    assert_eq!(sent_messages(&world).await[4..], ["disk-full a clear"]);
     // No due work is left.
     world.wait(60).await;
     let all = samples::all::<Occurrence>(&world.store).await;
@@ -131,7 +131,10 @@ async fn effect_closed_while_held_or_lingering_is_skipped() {
     world.wait(30).await;
     world.event("a", close).await;
     world.wait(60).await;
-    assert_eq!(sent(&world).await, ["host-down a", "host-down a clear"]);
+    assert_eq!(
+        sent_messages(&world).await,
+        ["host-down a", "host-down a clear"]
+    );
 }
 
 #[tokio::test]
@@ -142,11 +145,11 @@ async fn later_cause_holds_an_effect_still_in_its_delay() {
     world.wait(20).await;
     world.event("a", down).await;
     world.wait(40).await;
-    assert!(sent(&world).await.is_empty(), "both wait");
+    assert!(sent_messages(&world).await.is_empty(), "both wait");
     world.wait(20).await;
-    assert_eq!(sent(&world).await, ["host-down a"]);
+    assert_eq!(sent_messages(&world).await, ["host-down a"]);
     world.wait(3_600).await;
-    assert_eq!(sent(&world).await.len(), 1);
+    assert_eq!(sent_messages(&world).await.len(), 1);
 }
 
 #[tokio::test]
@@ -158,13 +161,13 @@ async fn effect_notified_before_its_cause_still_gets_its_closing() {
     world.event("a", down).await;
     world.event("a", severity(Severity::Critical)).await;
     assert_eq!(
-        sent(&world).await,
+        sent_messages(&world).await,
         ["disk-full a", "host-down a"],
         "an update is held"
     );
     world.wait(1).await;
     world.event("a", close).await;
-    assert_eq!(sent(&world).await[2..], ["disk-full a clear"]);
+    assert_eq!(sent_messages(&world).await[2..], ["disk-full a clear"]);
 }
 
 #[tokio::test]
@@ -180,12 +183,12 @@ async fn suppressed_silenced_or_returning_cause_still_holds_effects() {
         })
         .await;
     world.event("a", |_| {}).await;
-    assert!(sent(&world).await.is_empty());
+    assert!(sent_messages(&world).await.is_empty());
     world.event("a", up).await;
     world.wait(30).await;
     world.event("a", down).await;
     world.wait(3_600).await;
-    assert!(sent(&world).await.is_empty());
+    assert!(sent_messages(&world).await.is_empty());
 }
 
 #[tokio::test]
@@ -197,7 +200,7 @@ async fn inhibition_edits_apply_immediately_to_stored_causes() {
     save(&world, &inhibition()).await;
     world.wait(120).await;
     assert_eq!(
-        sent(&world).await,
+        sent_messages(&world).await,
         ["host-down a"],
         "the stored source holds its targets"
     );
@@ -208,7 +211,7 @@ async fn inhibition_edits_apply_immediately_to_stored_causes() {
     };
     save(&world, &disabled).await;
     assert_eq!(
-        sent(&world).await[1..],
+        sent_messages(&world).await[1..],
         ["disk-full a"],
         "without lingering"
     );
@@ -224,10 +227,14 @@ async fn cause_ended_during_downtime_releases_effects_at_start() {
     world.event("a", up).await;
     world.restart(30).await;
     world.review().await;
-    assert_eq!(sent(&world).await.len(), 2, "it lingers across a restart");
+    assert_eq!(
+        sent_messages(&world).await.len(),
+        2,
+        "it lingers across a restart"
+    );
     world.restart(3_600).await;
     world.review().await;
-    assert_eq!(sent(&world).await[2..], ["disk-full a"]);
+    assert_eq!(sent_messages(&world).await[2..], ["disk-full a"]);
 }
 
 /// Returns a cause on a host and its effects in request order, with the cause after `before`
@@ -255,13 +262,17 @@ async fn cause_holds_effects_anywhere_in_its_request() {
         save(&world, &inhibition()).await;
         let events = request(&world, "a", 40, before);
         world.node().intake.submit(events, None).await.unwrap();
-        assert_eq!(sent(&world).await, ["host-down a"], "after {before}");
+        assert_eq!(
+            sent_messages(&world).await,
+            ["host-down a"],
+            "after {before}"
+        );
         world.wait(1).await;
         let mut end = request(&world, "a", 40, before);
         end.iter_mut().for_each(close);
         world.node().intake.submit(end, None).await.unwrap();
         world.wait(60).await;
-        let sent = sent(&world).await;
+        let sent = sent_messages(&world).await;
         assert_eq!(sent, ["host-down a", "host-down a clear"], "after {before}");
     }
 }
@@ -279,7 +290,7 @@ async fn concurrent_requests_are_each_decided_as_a_whole() {
     for submitted in futures_util::future::join_all(requests).await {
         assert!(submitted.unwrap().failed.is_empty());
     }
-    let sent = sent(&world).await;
+    let sent = sent_messages(&world).await;
     assert_eq!(sent.len(), 50, "{sent:?}");
     assert!(sent.iter().all(|it| it.starts_with("host-down")));
 }
@@ -303,7 +314,7 @@ async fn requests_in_one_commit_are_decided_sequentially() {
     }
     let requests = requests.into_iter().map(|it| node.intake.submit(it, None));
     futures_util::future::join_all(requests).await;
-    let sent = sent(&world).await;
+    let sent = sent_messages(&world).await;
     assert_eq!(sent, ["host-down a", "host-down a clear", "disk-full a"]);
 }
 
@@ -335,7 +346,7 @@ async fn cause_state_after_the_whole_request_decides() {
             });
             let events = events.collect();
             world.node().intake.submit(events, None).await.unwrap();
-            let sent = sent(&world).await;
+            let sent = sent_messages(&world).await;
             let is_notified = sent.contains(&"disk-full a".to_owned());
             let what = format!("{} events of a cause, {linger_ms}, {before}", causes.len());
             assert_eq!(is_notified, !is_held, "{what}: {sent:?}");
@@ -358,7 +369,11 @@ async fn effect_opened_and_closed_with_its_cause_is_not_sent() {
         });
         let events = events.collect();
         world.node().intake.submit(events, None).await.unwrap();
-        assert_eq!(sent(&world).await, ["host-down a"], "at {cause_at}");
+        assert_eq!(
+            sent_messages(&world).await,
+            ["host-down a"],
+            "at {cause_at}"
+        );
         let all = samples::all::<Occurrence>(&world.store).await;
         assert!(all.iter().all(|it| it.pending.is_empty()));
     }
@@ -388,7 +403,7 @@ async fn count_effect_messages(world: &World, causes: usize, closed: &[usize]) -
     }
     world.wait(0).await;
     world.wait(90).await;
-    let all = sent(world).await;
+    let all = sent_messages(world).await;
     all.iter().filter(|it| it.starts_with("disk-full")).count()
 }
 
@@ -420,7 +435,7 @@ async fn effects_are_held_until_the_last_of_many_causes_closes() {
 }
 
 #[tokio::test]
-async fn effects_are_sent_once_the_last_of_many_causes_is_closed() {
+async fn effects_are_sent_when_the_last_cause_closes() {
     for causes in [1, 16, 17, 40] {
         let world = World::under(&[rule_of(0)]).await;
         save(&world, &inhibition()).await;
@@ -463,15 +478,15 @@ async fn edit_of_equal_keeps_effects_still_inhibited() {
         };
         save(&world, &stricter).await;
         world.wait(90).await;
-        assert_eq!(sent(&world).await, ["host-down a"], "{effects}");
+        assert_eq!(sent_messages(&world).await, ["host-down a"], "{effects}");
         assert_eq!(saved(&world).await.counted_revision, 2);
-        // Notifications that it no longer holds are sent.
+        // Notifications that the inhibition no longer holds are sent.
         let other = Inhibition {
             equal: vec![field("host"), field("part")],
             revision: 3,
             ..saved(&world).await
         };
         save(&world, &other).await;
-        assert!(sent(&world).await.len() > 1, "{effects}");
+        assert!(sent_messages(&world).await.len() > 1, "{effects}");
     }
 }

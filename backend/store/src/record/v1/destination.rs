@@ -366,12 +366,12 @@ record! {
         12 alike_kind = it.alike.kind,
         13 alike_messages = it.alike.messages,
     } with {
-        tried: tried(took_ms, delivered),
+        tried: decode_attempts(took_ms, delivered),
         alike: RepeatedRejections { kind: alike_kind, messages: alike_messages },
     }
 }
 
-fn tried(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<AttemptSummary> {
+fn decode_attempts(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<AttemptSummary> {
     let both = took_ms.into_iter().zip(delivered);
     let tried = |(took_ms, is_delivered)| AttemptSummary {
         took_ms,

@@ -13,10 +13,10 @@ record! {
         4 deleted,
         5 silence = if let RevisedResource::Silence(was) = &it.was { Some(was) } else { None },
         6 schedule = if let RevisedResource::Schedule(was) = &it.was { Some(was) } else { None },
-    } with { was: revised(trigger, rule, silence, schedule)? }
+    } with { was: decode_resource(trigger, rule, silence, schedule)? }
 }
 
-fn revised(
+fn decode_resource(
     trigger: Option<Trigger>,
     rule: Option<Rule>,
     silence: Option<Silence>,

@@ -31,10 +31,10 @@ record! {
     Expect as it {
         1 statuses as Packed = it.statuses.iter().copied().map(u32::from).collect::<Vec<_>>(),
         2 body, 3 destination,
-    } with { statuses: numbers_of(statuses)? }
+    } with { statuses: decode_statuses(statuses)? }
 }
 
-fn numbers_of(statuses: Vec<u32>) -> Option<Vec<u16>> {
+fn decode_statuses(statuses: Vec<u32>) -> Option<Vec<u16>> {
     let statuses = statuses.into_iter();
     statuses.map(|it| u16::try_from(it).ok()).collect()
 }

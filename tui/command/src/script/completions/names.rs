@@ -61,12 +61,12 @@ async fn names(words: &[String], matches: &ArgMatches) -> Result<Vec<String>, Fa
             let mut api = connect(&settings()?).await?;
             let request = json!({"pageSize": CLIENTS_MAX});
             let found = api.call("ClientService", "ListClients", &request).await;
-            Ok(named(found?["clients"].as_array()))
+            Ok(resource_names(found?["clients"].as_array()))
         }
         path => match kind(path, last) {
             Some(kind) => {
                 let mut api: Api = connect(&settings()?).await?;
-                Ok(named(Some(&api.list(kind).await?)))
+                Ok(resource_names(Some(&api.list(kind).await?)))
             }
             None => Ok(Vec::new()),
         },
@@ -83,7 +83,7 @@ fn kind(path: &[&str], last: &ArgMatches) -> Option<ConfigKind> {
     }
 }
 
-fn named(resources: Option<&Vec<Value>>) -> Vec<String> {
+fn resource_names(resources: Option<&Vec<Value>>) -> Vec<String> {
     let resources = resources.into_iter().flatten();
     let names = resources.filter_map(|it| it["name"].as_str());
     names.map(str::to_owned).collect()

@@ -137,7 +137,7 @@ proptest! {
 }
 
 #[test]
-fn change_while_suppressed_is_notified_when_the_event_is_open_again() {
+fn suppressed_change_is_notified_once_the_event_is_open() {
     let acknowledged = |flag| StateChange {
         acknowledged: Some(flag),
         ..StateChange::default()
@@ -189,7 +189,7 @@ fn change_while_rule_was_disabled_is_not_notified_later() {
 }
 
 #[test]
-fn pending_update_from_an_earlier_version_is_sent_only_if_state_differs() {
+fn pending_update_of_earlier_version_is_sent_if_state_differs() {
     for (known, expected) in [
         (Severity::Warning, vec![notification("page", "hook", true)]),
         (Severity::Error, Vec::new()),

@@ -31,7 +31,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 /// The contract for one rule and one destination.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Model {
     repeat: Option<i64>,

@@ -138,7 +138,7 @@ impl Alertmanager {
 }
 
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 struct WalkOptions {
     by_prometheus: bool,
     by_alertmanager: bool,
@@ -161,7 +161,7 @@ fn spans(chance: &mut Chance) -> Vec<(i64, i64)> {
 
 #[expect(
     clippy::too_many_lines,
-    reason = "one walk, and what holds at each step"
+    reason = "a walk with the checks after each step"
 )]
 fn walk(seed: u64, way: WalkOptions) {
     let chance = &mut Chance(seed);
@@ -205,7 +205,7 @@ fn walk(seed: u64, way: WalkOptions) {
                 let began = report.began.unwrap_or_default() - ahead;
                 let end = report.end.map(|it| it - ahead);
                 let sender = (name, ahead, Some(240));
-                alert.receive(&said(sender, (name, began, end), now_ms), now_ms);
+                alert.receive(&reported_event(sender, (name, began, end), now_ms), now_ms);
             }
         }
         for one in &mut alertmanagers {
@@ -214,7 +214,7 @@ fn walk(seed: u64, way: WalkOptions) {
             for (_, report) in one.sent.drain(..arrived) {
                 if way.by_alertmanager {
                     let sender = (one.name, 0, None);
-                    alert.receive(&said(sender, report, now_ms), now_ms);
+                    alert.receive(&reported_event(sender, report, now_ms), now_ms);
                 }
             }
         }
