@@ -1,6 +1,9 @@
-//! Wraps an engine and injects delays, failures and unknown outcomes.
+//! Wraps an engine, counts its calls, and injects delays, failures and unknown outcomes.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use async_trait::async_trait;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -22,6 +25,7 @@ pub struct FaultyEngine<E> {
     faults: Mutex<f64>,
     /// Position of a change that has been announced and cannot be read yet.
     announced: Mutex<LogPosition>,
+    calls: AtomicUsize,
 }
 
 /// The outcome of a write.
@@ -49,7 +53,13 @@ impl<E: Engine> FaultyEngine<E> {
             random,
             faults: Mutex::new(faults),
             announced: Mutex::default(),
+            calls: AtomicUsize::default(),
         }
+    }
+
+    /// Returns the number of reads and writes since the last call.
+    pub fn take_call_count(&self) -> usize {
+        self.calls.swap(0, Ordering::Relaxed)
     }
 
     /// Reports the next commit as the last change of every kind before it can be read.
@@ -92,6 +102,7 @@ impl<E: Engine> FaultyEngine<E> {
 
     /// Fails some reads.
     async fn read(&self) -> Result<(), EngineError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         self.delay().await;
         let faults = self.failure_rate();
         if self.draw(|random| random.random_bool(faults)) {
@@ -108,6 +119,7 @@ fn injected_error() -> EngineError {
 #[async_trait]
 impl<E: Engine> Engine for FaultyEngine<E> {
     async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         self.delay().await;
         let answer = match self.fate() {
             Fate::Done => self.engine.apply(lane, set).await,
@@ -149,6 +161,19 @@ impl<E: Engine> Engine for FaultyEngine<E> {
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
         self.read().await?;
         self.engine.entries(index, range, direction, limit).await
+    }
+
+    async fn entries_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Vec<(Vec<u8>, Vec<u8>)>>, EngineError> {
+        self.read().await?;
+        self.engine
+            .entries_in(index, ranges, direction, limit)
+            .await
     }
 
     async fn last_with_prefix(
