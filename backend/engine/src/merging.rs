@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::future::{join_all, join3};
+use futures_util::future::{join_all, join4};
 use tokio::{
     sync::{oneshot, watch},
     task::unconstrained,
@@ -39,6 +39,7 @@ pub struct MergingEngine {
     records: Queue<Kind>,
     entries: Queue<(Index, Direction)>,
     lasts: Queue<Index>,
+    counts: Queue<Counted>,
 }
 
 impl MergingEngine {
@@ -48,6 +49,7 @@ impl MergingEngine {
             records: Queue::default(),
             entries: Queue::default(),
             lasts: Queue::default(),
+            counts: Queue::default(),
         }
     }
 
@@ -83,13 +85,15 @@ impl MergingEngine {
         self.records.queued().is_empty()
             && self.entries.queued().is_empty()
             && self.lasts.queued().is_empty()
+            && self.counts.queued().is_empty()
     }
 
     async fn read_queued(&self) {
         let base = &*self.base;
         let records = self.records.read_queued(base);
         let entries = self.entries.read_queued(base);
-        join3(records, entries, self.lasts.read_queued(base)).await;
+        let lasts = self.lasts.read_queued(base);
+        join4(records, entries, lasts, self.counts.read_queued(base)).await;
     }
 }
 
@@ -163,6 +167,20 @@ impl Subject for Index {
         prefixes: &[Vec<u8>],
     ) -> Result<Vec<Option<IndexedRecord>>, EngineError> {
         base.last_with_prefix(self, prefixes).await
+    }
+}
+
+/// The entries of an index, counted up to a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Counted(Index, usize);
+
+#[async_trait]
+impl Subject for Counted {
+    type Item = Range;
+    type Found = usize;
+
+    async fn read(self, base: &dyn Engine, ranges: &[Range]) -> Result<Vec<usize>, EngineError> {
+        base.count_in(self.0, ranges, self.1).await
     }
 }
 
@@ -308,7 +326,8 @@ impl Engine for MergingEngine {
     }
 
     async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
-        self.base.count(index, range, limit).await
+        let counts = self.count_in(index, &[range], limit).await?;
+        Ok(counts.into_iter().sum())
     }
 
     async fn count_in(
@@ -317,7 +336,9 @@ impl Engine for MergingEngine {
         ranges: &[Range],
         limit: usize,
     ) -> Result<Vec<usize>, EngineError> {
-        self.base.count_in(index, ranges, limit).await
+        self.counts
+            .read(Counted(index, limit), ranges.to_vec())
+            .await
     }
 
     async fn log_after(

@@ -20,7 +20,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, atomic::AtomicI64},
 };
 
-use futures_util::future::try_join_all;
+use futures_util::future::{BoxFuture, try_join_all};
 use tokio::sync::{RwLock, watch};
 
 pub(super) use self::kinds::{ProofLevel, renew_proof, upgrade_proof, with_record};
@@ -270,13 +270,15 @@ impl Store {
 
     /// Reads something for each item concurrently, in the order of the items. Reads for which all
     /// items wait are merged, so the number of statements does not grow with that of the items.
-    pub async fn read_each<I, T, E, F>(
+    pub fn read_each<'a, I, T, E, F>(
         &self,
         items: impl IntoIterator<Item = I>,
         read: impl Fn(Self, I) -> F,
-    ) -> Result<Vec<T>, E>
+    ) -> BoxFuture<'a, Result<Vec<T>, E>>
     where
-        F: Future<Output = Result<T, E>>,
+        F: Future<Output = Result<T, E>> + Send + 'a,
+        T: Send + 'a,
+        E: Send + 'a,
     {
         let engine = Arc::new(MergingEngine::new(Arc::clone(&self.engine)));
         let store = Self {
@@ -284,7 +286,8 @@ impl Store {
             ..self.clone()
         };
         let reads = items.into_iter().map(|item| read(store.clone(), item));
-        engine.run(try_join_all(reads)).await
+        let all = try_join_all(reads);
+        Box::pin(async move { engine.run(all).await })
     }
 
     /// Reads a page of records in key order.
