@@ -30,7 +30,9 @@ pub(super) use self::{
     trust::KEY_FILE_BYTES_MAX,
 };
 pub use self::{
-    database::{database_script, database_status, make_in_database, migrate_database},
+    database::{
+        ToleratedNodes, database_script, database_status, make_in_database, migrate_database,
+    },
     error::OpenError,
     folder::{is_in_use, replace_file},
     rotate::{Rotated, rotate_key},
