@@ -9,6 +9,7 @@
 )]
 
 pub mod cutter;
+pub mod distance;
 pub mod engine;
 pub mod eventually;
 pub mod grpc;

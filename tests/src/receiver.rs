@@ -5,7 +5,7 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -37,6 +37,8 @@ pub struct Received {
     pub headers: BTreeMap<String, String>,
     /// Request body.
     pub body: Bytes,
+    /// Time of arrival.
+    pub at: Instant,
 }
 
 impl Received {
@@ -279,6 +281,7 @@ async fn answer(
         path: head.uri.to_string(),
         headers: headers.collect(),
         body: body.to_bytes(),
+        at: Instant::now(),
     };
     let (next, rule) = {
         let mut state = state.lock().unwrap();
