@@ -79,6 +79,10 @@ crash ROUNDS="100":
 nodes ROUNDS="20":
     BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e -- --nocapture nodes::killing nodes::owners::node_loss
 
+# Cause 15 kinds of fault, ROUNDS times each, in three nodes over one PostgreSQL database with work of every kind in progress.
+rounds ROUNDS="20":
+    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e -- --nocapture nodes::rounds
+
 # Run every journey, or those whose name contains FILTER, on a store in a PostgreSQL database.
 postgres FILTER="":
     BELLWETHER_TEST_STORE=database cargo test --package bellwether-tests --test e2e -- {{FILTER}}

@@ -8,6 +8,7 @@ mod edits;
 mod on_call;
 mod owners;
 mod rates;
+mod rounds;
 mod settings;
 mod stopped;
 

@@ -419,19 +419,27 @@ fn set_layout(database: &Database, version: u8) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn migration_if_stopped_is_refused_while_a_node_runs() {
+async fn migration_that_removes_a_running_node_requires_force() {
     let Some(database) = Database::start() else {
         return;
     };
     let world = database.world();
-    let migrate = || store(&world.data_dir(), &["migrate", "--if-stopped"]);
+    let migrate = |flags: &[&str]| store(&world.data_dir(), &[&["migrate"], flags].concat());
     set_layout(&database, 10);
-    assert_refused(migrate(), "nodes of another version are running: one;");
+    let refused = "nodes of another version are running: one;";
+    assert_refused(migrate(&["--if-stopped"]), refused);
+    assert_refused(migrate(&[]), refused);
+    assert_refused(migrate(&[]), "remove them with --force");
     let found = "SELECT version FROM bellwether.layout";
     assert_eq!(database.server.execute(found), "10", "it was migrated");
+    database
+        .server
+        .execute("DROP TABLE bellwether.delivery_by_thread");
+    let migrated = process::run(migrate(&["--force"]));
+    assert!(migrated.status.success(), "{migrated:?}");
+    assert_eq!(database.server.execute(found), "11");
     // Without a migration, running nodes are no obstacle.
-    set_layout(&database, 11);
-    let migrated = process::run(migrate());
+    let migrated = process::run(migrate(&["--if-stopped"]));
     assert!(migrated.status.success(), "{migrated:?}");
 }
 

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed check panics")]
 
 pub mod cutter;
+pub mod distance;
 pub mod engine;
 pub mod eventually;
 pub mod grpc;

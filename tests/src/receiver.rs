@@ -5,7 +5,7 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -35,6 +35,8 @@ pub struct Received {
     /// Header fields by name.
     pub headers: BTreeMap<String, String>,
     pub body: Bytes,
+    /// Time of arrival.
+    pub at: Instant,
 }
 
 impl Received {
@@ -274,6 +276,7 @@ async fn answer(
         path: head.uri.to_string(),
         headers: headers.collect(),
         body: body.to_bytes(),
+        at: Instant::now(),
     };
     let (next, rule) = {
         let mut state = state.lock().unwrap();

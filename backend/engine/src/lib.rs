@@ -14,6 +14,7 @@ mod kind;
 pub mod limits;
 mod log;
 pub mod memory;
+pub mod merging;
 pub mod ownership;
 mod position;
 pub mod postgres;

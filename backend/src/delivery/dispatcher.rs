@@ -27,7 +27,6 @@ use crate::{
         queue::{Lease, Owner},
         queues::{Next, Queues},
         quiet::Quiet,
-        thread::{opening_content, thread},
     },
     destination::{Report, SendRequest, Sender, Verdict},
     domain::{Attempt, DestinationKind, RecordId, Transcript},
@@ -319,9 +318,6 @@ impl Dispatcher {
         let trial = Arc::clone(&self.trial);
         let task = self.attempts.spawn(async move {
             let delivery = &lease.delivery.value;
-            let kind = &lease.destination.kind;
-            let thread = thread(&store, lease.opening, kind).await;
-            let first = opening_content(&store, lease.opening, kind).await;
             let request = SendRequest {
                 delivery: delivery.id,
                 rule: delivery.rule,
@@ -330,8 +326,8 @@ impl Dispatcher {
                 kind: &lease.destination.kind,
                 template_language: lease.destination.template_language,
                 opening: lease.opening,
-                opening_content: first.as_ref(),
-                thread: thread.as_ref(),
+                opening_content: lease.thread.opening.as_ref(),
+                thread: lease.thread.chat.as_ref(),
                 recipients: &delivery.recipients,
                 is_reduced: delivery.is_reduced,
                 timeout,

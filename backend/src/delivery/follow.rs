@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use futures_util::future::try_join;
+
 use crate::{
     clock::{Clock, millis},
     delivery::{
@@ -14,7 +16,7 @@ use crate::{
         queue::DestinationQueue,
         queues::Queues,
         refusals,
-        resync::Resync,
+        resync::{self, Resync},
     },
     destination::verdict::REQUESTED_WAIT_MAX,
     domain::{Delivery, Destination, Health, HealthState, RecordId},
@@ -39,8 +41,9 @@ pub(crate) struct Follower {
     store: Store,
     clock: Arc<dyn Clock>,
     log: LogFollower,
-    /// The names of all destinations, if other processes deliver too.
+    /// The names of the readable destinations.
     destinations: BTreeMap<RecordId, String>,
+    are_all_readable: bool,
     moved: OwnershipChange,
 }
 
@@ -57,6 +60,7 @@ impl Follower {
             log: LogFollower::new(Arc::clone(store.engine()), &FOLLOWED),
             moved: OwnershipChange::default(),
             destinations: BTreeMap::new(),
+            are_all_readable: false,
             store,
             clock,
         }
@@ -106,12 +110,14 @@ impl Follower {
                     }
                 }
             }
-            let is_any_gone = self.reload(to, &destinations).await?;
+            let are_known = self.are_all_readable && destinations.is_empty();
+            let is_any_gone = self.reload(to, destinations).await?;
             // Scanning costs one entry per destination and reads no records. It is the only way to
             // find deliveries for a destination that was created and deleted in between.
             let is_scan_due = is_any_gone && self.store.engine().is_shared();
             if is_scan_due || deliveries.len() > to.queues.len() {
-                self.scan_owned(to, destinations.is_empty()).await?;
+                let owned = to.ownership;
+                self.scan(to, |id| owned.delivers_to(id), are_known).await?;
             } else {
                 self.record_due(to, deliveries.into_iter().collect())
                     .await?;
@@ -135,112 +141,81 @@ impl Follower {
         to: &mut FollowedState<'_>,
         holds: impl Fn(RecordId) -> bool,
     ) -> Result<(), EngineError> {
-        let is_shared = self.store.engine().is_shared();
         let mut names = BTreeMap::new();
         let resync = self.resync();
         let all = resync.check_all(to.notices, |it| {
-            if is_shared {
-                names.insert(it.id, it.name.as_str().to_owned());
-            }
+            names.insert(it.id, it.name.as_str().to_owned());
             holds(it.id)
         });
-        all.await?;
+        self.are_all_readable = all.await?;
         self.destinations = names;
-        self.scan_all(to, holds).await
+        self.scan(to, holds, false).await
     }
 
-    /// Records the due times of deliveries to owned destinations. If other nodes deliver too and
-    /// all destinations are known, one query is sufficient, and destinations of other nodes cost
-    /// nothing.
-    async fn scan_owned(
-        &self,
-        to: &mut FollowedState<'_>,
-        are_known: bool,
-    ) -> Result<(), EngineError> {
-        let owned = to.ownership;
-        if !are_known || self.destinations.is_empty() {
-            return self.scan_all(to, |id| owned.delivers_to(id)).await;
-        }
-        let known = self.destinations.keys().copied();
-        let known: BTreeSet<RecordId> = known.chain(to.queues.ids()).collect();
-        let ids = known.into_iter().filter(|id| owned.delivers_to(*id));
-        let ranges: Vec<_> = ids.map(|id| Range::with_prefix(&id.to_bytes())).collect();
-        let engine = self.store.engine();
-        let index = Index::DeliveryByDue;
-        let firsts = engine.entries_in(index, &ranges, Direction::Ascending, 1);
-        for (entry, _) in firsts.await?.into_iter().flatten() {
-            let (destination, due_ms) = read(&entry)?;
-            self.wait_for(to, destination, due_ms).await?;
-        }
-        Ok(())
-    }
-
-    async fn wait_for(
-        &self,
-        to: &mut FollowedState<'_>,
-        destination: RecordId,
-        due_ms: i64,
-    ) -> Result<(), EngineError> {
-        if to.queues.get(destination).is_none() {
-            match self.destinations.get(&destination) {
-                Some(name) => self.open(to, destination, name.clone()).await?,
-                None => self.open_by_deliveries(to, destination).await?,
-            }
-        }
-        to.queues.add_waiting(destination, due_ms);
-        Ok(())
-    }
-
-    /// Walks over the destinations with waiting deliveries, and opens the queues of those that
-    /// match.
-    async fn scan_all(
+    /// Records the first due time of each matching destination, and opens its queue. Unless all
+    /// destinations are known, finds others in the gaps between the ids of the known ones.
+    async fn scan(
         &self,
         to: &mut FollowedState<'_>,
         holds: impl Fn(RecordId) -> bool,
+        are_known: bool,
     ) -> Result<(), EngineError> {
-        let mut range = Range::with_prefix(&[]);
-        loop {
-            let engine = self.store.engine();
-            let index = Index::DeliveryByDue;
-            let mut first = engine
-                .entries(index, range, Direction::Ascending, 1)
-                .await?;
-            let Some((entry, _)) = first.pop() else {
-                return Ok(());
-            };
-            let (destination, due_ms) = read(&entry)?;
-            if holds(destination) {
-                self.wait_for(to, destination, due_ms).await?;
+        let known = self.destinations.keys().copied();
+        let known: BTreeSet<RecordId> = known.chain(to.queues.ids()).collect();
+        let prefixes = known.iter().map(|id| Range::with_prefix(&id.to_bytes()));
+        let held = known.iter().zip(prefixes.clone());
+        let held = held.filter(|(id, _)| holds(**id));
+        let mut ranges: Vec<_> = held.map(|(_, range)| range).collect();
+        if !are_known {
+            let mut gap = Range::with_prefix(&[]);
+            for prefix in prefixes {
+                let end = Some(prefix.start);
+                ranges.push(Range { end, ..gap });
+                gap = Range {
+                    start: prefix.end.unwrap_or_default(),
+                    end: None,
+                };
             }
-            let Some(next) = Range::with_prefix(&destination.to_bytes()).end else {
-                return Ok(());
-            };
-            range = Range {
-                start: next,
-                end: None,
-            };
+            ranges.push(gap);
         }
+        let mut waiting = Vec::new();
+        while !ranges.is_empty() {
+            let (index, ascending) = (Index::DeliveryByDue, Direction::Ascending);
+            let firsts = self.store.engine().entries_in(index, &ranges, ascending, 1);
+            let firsts = firsts.await?;
+            let mut rest = Vec::new();
+            for (range, first) in ranges.into_iter().zip(firsts) {
+                let Some((entry, _)) = first.into_iter().next() else {
+                    continue;
+                };
+                let (id, due_ms) = read(&entry)?;
+                if holds(id) {
+                    waiting.push((id, self.destinations.get(&id).cloned(), due_ms));
+                }
+                let next = Range::with_prefix(&id.to_bytes()).end;
+                let next = next.filter(|next| range.end.as_ref().is_none_or(|end| next < end));
+                rest.extend(next.map(|start| Range { start, ..range }));
+            }
+            ranges = rest;
+        }
+        self.wait_for(to, waiting).await
     }
 
-    /// Opens the queue of a destination known only from its deliveries.
-    async fn open_by_deliveries(
+    /// Records due times of destinations, and opens their queues. The names are known, or to be
+    /// found by the deliveries.
+    async fn wait_for(
         &self,
         to: &mut FollowedState<'_>,
-        destination: RecordId,
+        waiting: Vec<(RecordId, Option<String>, i64)>,
     ) -> Result<(), EngineError> {
-        let range = Range::with_prefix(&destination.to_bytes());
-        let index = Index::DeliveryByDue;
-        let engine = self.store.engine();
-        let entries = engine.entries(index, range, Direction::Ascending, NAMING_PAGE);
-        let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
-        let (found, _) = self.store.get_readable::<Delivery>(keys).await?;
-        let name = match found.into_iter().flatten().next() {
-            Some(delivery) => Some(delivery.value.destination_name),
-            None => self.resync().name_of(destination).await?,
-        };
-        // No destination is stored under an id, so it counts as deleted.
-        let name = name.unwrap_or_else(|| destination.to_string());
-        self.open(to, destination, name).await
+        let new = waiting.iter();
+        let new = new.filter(|(id, ..)| to.queues.get(*id).is_none());
+        let new: BTreeMap<_, _> = new.map(|(id, name, _)| (*id, name.clone())).collect();
+        self.open(to, new).await?;
+        for (id, _, due_ms) in waiting {
+            to.queues.add_waiting(id, due_ms);
+        }
+        Ok(())
     }
 
     async fn record_due(
@@ -248,180 +223,135 @@ impl Follower {
         to: &mut FollowedState<'_>,
         keys: Vec<Vec<u8>>,
     ) -> Result<(), EngineError> {
-        if keys.is_empty() {
-            return Ok(());
-        }
         // Unreadable deliveries are set aside when they are due.
         let (deliveries, _) = self.store.get_readable::<Delivery>(keys).await?;
-        for delivery in deliveries.into_iter().flatten() {
-            let delivery = delivery.value;
-            let Some(due_ms) = delivery.due_ms().filter(|_| !delivery.test) else {
-                continue;
-            };
-            if !to.ownership.delivers_to(delivery.destination) {
-                continue;
-            }
-            if to.queues.get(delivery.destination).is_none() {
-                self.open(to, delivery.destination, delivery.destination_name)
-                    .await?;
-            }
-            to.queues.add_waiting(delivery.destination, due_ms);
-        }
-        Ok(())
+        let deliveries = deliveries.into_iter().flatten().map(|it| it.value);
+        let owned = deliveries.filter(|it| !it.test && to.ownership.delivers_to(it.destination));
+        let waiting = owned.filter_map(|it| {
+            let due_ms = it.due_ms()?;
+            Some((it.destination, Some(it.destination_name), due_ms))
+        });
+        self.wait_for(to, waiting.collect()).await
     }
 
     async fn open(
         &self,
         to: &mut FollowedState<'_>,
-        id: RecordId,
-        name: String,
+        new: BTreeMap<RecordId, Option<String>>,
     ) -> Result<(), EngineError> {
-        let (destination, unreadable) = match self.load(id, &name).await {
-            Ok(destination) => (destination, false),
-            Err(EngineError::Corrupt(why)) => {
-                tracing::error!(
-                    destination = name,
-                    why,
-                    "messages are blocked by a damaged record"
-                );
-                (None, true)
-            }
-            Err(error) => return Err(error),
+        let read = |store: Store, (id, name)| async move {
+            let name = match name {
+                Some(name) => name,
+                None => name_by_deliveries(&store, id).await?,
+            };
+            let loaded = load(&store, id, &name);
+            let (loaded, health) = try_join(loaded, resync::health(&store, id)).await?;
+            Ok::<_, EngineError>((id, name, loaded, health))
         };
-        if let Some(destination) = &destination {
-            // The destination may have been edited while no process followed the change log.
-            self.resync().resume(destination, to.notices).await?;
+        for (id, name, loaded, mut health) in self.store.read_each(new, read).await? {
+            let (destination, unreadable) = loaded;
+            if let Some(destination) = &destination {
+                // The destination may have been edited while no process followed the change log.
+                let resync = self.resync();
+                if resync
+                    .resume(destination, health.as_ref(), to.notices)
+                    .await?
+                {
+                    health = resync::health(&self.store, id).await?;
+                }
+            }
+            let mut queue = self.queue((id, name), destination, health, to.ownership);
+            queue.unreadable = unreadable;
+            to.queues.insert(id, queue);
         }
-        let health = self.resync().health(id).await?.map(|stored| stored.value);
+        Ok(())
+    }
+
+    fn queue(
+        &self,
+        (id, name): (RecordId, String),
+        destination: Option<Arc<Destination>>,
+        health: Option<Stored<Health>>,
+        ownership: &Ownership,
+    ) -> DestinationQueue {
+        let health = health.map(|stored| stored.value);
         let failures = health.as_ref().map_or(0, |health| health.failures);
         let mut queue = DestinationQueue::new(name, destination, failures);
-        queue.unreadable = unreadable;
-        queue.owner = to.ownership.owner(id);
+        queue.owner = ownership.owner(id);
         queue.paused = is_paused(health.as_ref());
-        if let Some(health) = &health {
-            queue.refusals = health.alike.clone();
+        if let Some(health) = health {
+            queue.refusals = health.alike;
             if refusals::is_judged(&queue.refusals) {
                 // Some of these messages were possibly not resent before the restart.
                 queue.wronged.clone_from(&queue.refusals.messages);
             }
-        }
-        if let Some(until_ms) = health.as_ref().and_then(|health| health.requested_until_ms) {
-            // A clock step never extends a wait beyond the longest that a receiver can request.
-            let latest_ms = self
-                .clock
-                .now_ms()
-                .saturating_add(millis(REQUESTED_WAIT_MAX));
-            queue.requested_until_ms = until_ms.min(latest_ms);
+            if let Some(until_ms) = health.requested_until_ms {
+                // A clock step never extends a wait beyond the longest that a receiver can request.
+                let now_ms = self.clock.now_ms();
+                let latest_ms = now_ms.saturating_add(millis(REQUESTED_WAIT_MAX));
+                queue.requested_until_ms = until_ms.min(latest_ms);
+            }
         }
         let settings = queue.destination.as_ref().map(|found| found.delivery);
         let per_minute = settings.and_then(|found| found.max_per_minute);
-        if let (Some(since_ms), Some(per_minute)) = (to.ownership.since_ms(id), per_minute)
+        if let (Some(since_ms), Some(per_minute)) = (ownership.since_ms(id), per_minute)
             && id < RecordId::first_at((since_ms + 1).try_into().unwrap_or(0))
         {
             // The previous owner may have used up the last minute.
             queue.rate.record_started(per_minute, since_ms);
         }
-        to.queues.insert(id, queue);
-        Ok(())
-    }
-
-    async fn load(
-        &self,
-        id: RecordId,
-        name: &str,
-    ) -> Result<Option<Arc<Destination>>, EngineError> {
-        let found = self.store.get::<Destination>(name.into()).await?;
-        let destination = found.map(|found| found.value);
-        Ok(destination.filter(|found| found.id == id).map(Arc::new))
+        queue
     }
 
     /// Reloads destinations that were edited or deleted. Returns whether any was deleted.
     async fn reload(
         &mut self,
         to: &mut FollowedState<'_>,
-        keys: &HashSet<Vec<u8>>,
+        keys: HashSet<Vec<u8>>,
     ) -> Result<bool, EngineError> {
-        let mut is_any_gone = false;
-        for key in keys {
-            let read = self.store.get_readable(vec![key.clone()]);
-            let (mut found, unreadable): (Vec<Option<Stored<Destination>>>, _) = read.await?;
-            if !unreadable.is_empty() {
-                // Keep the known version of an unreadable destination.
-                continue;
-            }
-            let found = found.pop().flatten().map(|found| Arc::new(found.value));
-            is_any_gone |= found.is_none();
-            match &found {
-                Some(destination) if !to.ownership.delivers_to(destination.id) => {
-                    self.remember_name(destination);
-                }
-                Some(destination) => {
-                    self.remember_name(destination);
-                    let known = to
-                        .queues
-                        .ids_where(|queue| queue.paused && queue.name.as_bytes() == key);
-                    let health = self.resync().health(destination.id).await?;
-                    let paused = is_paused(health.as_ref().map(|stored| &stored.value));
-                    if paused && !known.is_empty() {
-                        self.resync().resume(destination, to.notices).await?;
-                    } else {
-                        self.resync().pause(destination, to.notices).await?;
-                    }
-                    self.resync()
-                        .check_rejected(destination, to.notices)
-                        .await?;
-                }
-                None if to.ownership.owns_name(key) => {
-                    self.resync().close_for_deleted(key, to.notices).await?;
-                }
-                None => {}
-            }
-            for id in to.queues.ids_where(|queue| queue.name.as_bytes() == key) {
-                let destination = found.clone().filter(|found| found.id == id);
-                self.replace(to, id, destination).await?;
-            }
-        }
-        Ok(is_any_gone)
-    }
-
-    fn remember_name(&mut self, destination: &Destination) {
-        if self.store.engine().is_shared() {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let (found, unreadable) = self.store.get_readable::<Destination>(keys.clone()).await?;
+        let found = found.into_iter().map(|it| it.map(|it| Arc::new(it.value)));
+        let mut edited: Vec<_> = keys.into_iter().zip(found).collect();
+        // Keep the known version of an unreadable destination.
+        edited.retain(|(key, _)| !unreadable.contains(key));
+        let existing = edited.iter().filter_map(|(_, found)| found.as_deref());
+        for destination in existing.clone() {
             let name = destination.name.as_str().to_owned();
             self.destinations.insert(destination.id, name);
         }
-    }
-
-    async fn replace(
-        &self,
-        to: &mut FollowedState<'_>,
-        id: RecordId,
-        destination: Option<Arc<Destination>>,
-    ) -> Result<(), EngineError> {
-        let before = to.queues.destination(id).map(|found| found.kind.clone());
-        let now = destination.as_ref().map(|found| found.kind.clone());
-        let revision = destination.as_ref().map(|found| found.revision);
-        if revision != to.queues.destination(id).map(|found| found.revision) {
-            // Attempts that have not begun must use the new version.
-            for delivery in to.queues.release_leases(Some(id)) {
-                to.ledger.return_lease(delivery);
+        let owned = existing.filter(|it| to.ownership.delivers_to(it.id));
+        let statuses = self.resync().statuses(owned.clone()).await?;
+        for (destination, mut status) in owned.zip(statuses) {
+            let is_known =
+                |queue: &DestinationQueue| queue.paused && queue.name == destination.name.as_str();
+            if status.is_paused() && !to.queues.ids_where(is_known).is_empty() {
+                status.is_pause_reported = true;
             }
+            self.resync()
+                .check(destination, &status, to.notices)
+                .await?;
         }
-        if destination.is_none() {
-            to.notices.forget(id);
+        let gone = edited.iter().filter(|(_, found)| found.is_none());
+        let gone: Vec<_> = gone.map(|(key, _)| &key[..]).collect();
+        let owned = gone.iter().filter(|it| to.ownership.owns_name(it));
+        self.resync()
+            .close_for_deleted(owned.copied(), to.notices)
+            .await?;
+        let is_any_gone = !gone.is_empty();
+        let replaced = edited.iter().flat_map(|(key, found)| {
+            let ids = to.queues.ids_where(|queue| queue.name.as_bytes() == key);
+            let of = |id| (id, found.clone().filter(|found| found.id == id));
+            ids.into_iter().map(of)
+        });
+        let replaced: Vec<_> = replaced.collect();
+        let read = |store: Store, id| async move { resync::health(&store, id).await };
+        let ids = replaced.iter().map(|(id, _)| *id);
+        let healths = self.store.read_each(ids, read).await?;
+        for ((id, destination), health) in replaced.into_iter().zip(healths) {
+            replace(to, id, destination, health.map(|stored| stored.value));
         }
-        let health = self.resync().health(id).await?.map(|stored| stored.value);
-        let paused = is_paused(health.as_ref());
-        let is_resumed = health.is_some_and(|it| it.is_resumed());
-        if let Some(queue) = to.queues.get_mut(id) {
-            queue.destination = destination;
-            queue.unreadable = false;
-            // Failures with another address or other secrets no longer apply.
-            if queue.paused && !paused || before != now || is_resumed {
-                queue.reset_failures();
-            }
-            queue.paused = paused;
-        }
-        Ok(())
+        Ok(is_any_gone)
     }
 
     /// Cancels some deliveries to deleted destinations, and forgets destinations without waiting
@@ -453,6 +383,76 @@ impl Follower {
         }
         Ok(())
     }
+}
+
+/// Replaces the destination of a queue.
+fn replace(
+    to: &mut FollowedState<'_>,
+    id: RecordId,
+    destination: Option<Arc<Destination>>,
+    health: Option<Health>,
+) {
+    let before = to.queues.destination(id).map(|found| found.kind.clone());
+    let now = destination.as_ref().map(|found| found.kind.clone());
+    let revision = destination.as_ref().map(|found| found.revision);
+    if revision != to.queues.destination(id).map(|found| found.revision) {
+        // Attempts that have not begun must use the new version.
+        for delivery in to.queues.release_leases(Some(id)) {
+            to.ledger.return_lease(delivery);
+        }
+    }
+    if destination.is_none() {
+        to.notices.forget(id);
+    }
+    let paused = is_paused(health.as_ref());
+    let is_resumed = health.is_some_and(|it| it.is_resumed());
+    if let Some(queue) = to.queues.get_mut(id) {
+        queue.destination = destination;
+        queue.unreadable = false;
+        // Failures with another address or other secrets no longer apply.
+        if queue.paused && !paused || before != now || is_resumed {
+            queue.reset_failures();
+        }
+        queue.paused = paused;
+    }
+}
+
+/// Returns the destination of this id, and whether it is unreadable.
+async fn load(
+    store: &Store,
+    id: RecordId,
+    name: &str,
+) -> Result<(Option<Arc<Destination>>, bool), EngineError> {
+    match store.get::<Destination>(name.into()).await {
+        Err(EngineError::Corrupt(why)) => {
+            tracing::error!(
+                destination = name,
+                why,
+                "messages are blocked by a damaged record"
+            );
+            Ok((None, true))
+        }
+        found => {
+            let destination = found?.map(|found| found.value);
+            let destination = destination.filter(|found| found.id == id);
+            Ok((destination.map(Arc::new), false))
+        }
+    }
+}
+
+/// Finds the name of a destination by its deliveries. Returns its id if no destination is stored,
+/// so that it counts as deleted.
+async fn name_by_deliveries(store: &Store, destination: RecordId) -> Result<String, EngineError> {
+    let range = Range::with_prefix(&destination.to_bytes());
+    let (index, ascending) = (Index::DeliveryByDue, Direction::Ascending);
+    let entries = store.engine().entries(index, range, ascending, NAMING_PAGE);
+    let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
+    let (found, _) = store.get_readable::<Delivery>(keys).await?;
+    let name = match found.into_iter().flatten().next() {
+        Some(delivery) => Some(delivery.value.destination_name),
+        None => resync::name_of(store, destination).await?,
+    };
+    Ok(name.unwrap_or_else(|| destination.to_string()))
 }
 
 /// Returns the destination of an index entry, and the due time of its delivery.

@@ -4,11 +4,9 @@ mod budget;
 mod ends;
 mod leases;
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
+use futures_util::future::try_join;
 use rand::rngs::StdRng;
 
 use crate::{
@@ -250,10 +248,17 @@ impl Ledger {
             waiting: Vec::new(),
             released: Vec::new(),
         };
-        self.plan_ends(&mut plan, queues).await?;
+        let ready = if leasing {
+            queues.ready(self.clock.now_ms())
+        } else {
+            Vec::new()
+        };
+        let (ends, waiting) = try_join(self.read_ends(queues), self.read_waiting(&ready)).await?;
+        self.plan_ends(&mut plan, queues, ends);
         if leasing {
             self.plan_release(&mut plan, queues).await?;
-            self.plan_leases(&mut plan, queues, notices).await?;
+            let ready = ready.into_iter().zip(waiting).collect();
+            self.plan_leases(&mut plan, queues, notices, ready).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
         plan.hold_due();
@@ -387,40 +392,20 @@ impl Ledger {
             }
         }
     }
+}
 
-    /// Returns the number of a delivery's first attempts that were interrupted. Unreadable attempts
-    /// do not count.
-    async fn interrupted_count(
-        &self,
-        delivery: RecordId,
-        attempts: u32,
-    ) -> Result<u32, EngineError> {
-        if attempts == 0 {
-            return Ok(0);
-        }
-        let keys = (1..=attempts).map(|number| attempt_key(delivery, number));
-        let (found, _) = self.store.get_readable::<Attempt>(keys.collect()).await?;
-        let found = found.iter().flatten();
-        let cut_off = found.filter(|attempt| decide::is_interrupted(&attempt.value));
-        Ok(cut_off.count().try_into().unwrap_or(u32::MAX))
-    }
-
-    async fn read_health(
-        &self,
-        destinations: HashSet<RecordId>,
-    ) -> Result<ends::Healths, EngineError> {
-        let destinations: Vec<_> = destinations.into_iter().collect();
-        let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
-        let (stored, unreadable) = self.store.get_readable::<Health>(keys).await?;
-        let both = stored.into_iter().map(|old| {
-            let current = old.as_ref().map(|old| old.value.clone());
-            (old, current)
-        });
-        let all = destinations.into_iter().zip(both);
-        let is_readable =
-            |id: &RecordId| !unreadable.iter().any(|key| key[..] == id.to_bytes()[..]);
-        Ok(all.filter(|(id, _)| is_readable(id)).collect())
-    }
+/// Returns the number of a delivery's first attempts that were interrupted. Unreadable attempts do
+/// not count.
+async fn interrupted_count(
+    store: &Store,
+    delivery: RecordId,
+    attempts: u32,
+) -> Result<u32, EngineError> {
+    let keys = (1..=attempts).map(|number| attempt_key(delivery, number));
+    let (found, _) = store.get_readable::<Attempt>(keys.collect()).await?;
+    let found = found.iter().flatten();
+    let cut_off = found.filter(|attempt| decide::is_interrupted(&attempt.value));
+    Ok(cut_off.count().try_into().unwrap_or(u32::MAX))
 }
 
 impl leases::LeasedDelivery {
@@ -430,6 +415,7 @@ impl leases::LeasedDelivery {
             attempt: Arc::new(Stored::from_commit(version, self.attempt, store)),
             destination: self.destination,
             opening: self.opening,
+            thread: self.thread,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::{
         concurrency::{Concurrency, QUICK},
         pace::Pace,
         rate::Rate,
+        thread::Thread,
     },
     destination::{Advice, Report},
     domain::{Attempt, Delivery, Destination, Outcome, RecordId, destination::RepeatedRejections},
@@ -90,6 +91,7 @@ pub(crate) struct Lease {
     pub(crate) destination: Arc<Destination>,
     /// The first delivery of the thread that this one updates, if it was delivered.
     pub(crate) opening: Option<RecordId>,
+    pub(crate) thread: Thread,
 }
 
 /// Time from which a queue may continue, and the number of attempts allowed.

@@ -117,9 +117,9 @@ impl Queues {
         self.set_aside.contains(&delivery)
     }
 
-    /// Returns the destinations whose deliveries may begin now, in round-robin order and without
-    /// the `paused` ones.
-    pub(crate) fn ready(&mut self, paused: &[RecordId], now_ms: i64) -> Vec<Ready> {
+    /// Returns the destinations whose deliveries may begin now, in round-robin order, with their
+    /// shares of the attempts that may begin.
+    pub(crate) fn ready(&mut self, now_ms: i64) -> Vec<Ready> {
         let width_max = self.config.max_in_flight_per_destination;
         let after = self
             .all
@@ -134,7 +134,6 @@ impl Queues {
             let opening = queue.next_opening(width_max, now_ms);
             if let (Some(opening), Some(destination)) = (opening, &queue.destination)
                 && opening.from_ms <= now_ms
-                && !paused.contains(&id)
             {
                 ready.push(Ready {
                     destination: Arc::clone(destination),
@@ -150,6 +149,15 @@ impl Queues {
                     }),
                 });
             }
+        }
+        let free = self
+            .config
+            .max_in_flight
+            .saturating_sub(self.running_count());
+        ready.truncate(free);
+        let share = free / ready.len().max(1);
+        for ready in &mut ready {
+            ready.allowance = ready.allowance.min(share);
         }
         ready
     }

@@ -1,9 +1,11 @@
 //! Reconciliation of the reports about destinations with the state in the store.
 
+use futures_util::future::{try_join, try_join3};
+
 use crate::{
     clock::Clock,
     delivery::{health, notice, notices::Notices},
-    domain::{Destination, EventId, Health, HealthState, RecordId},
+    domain::{Destination, EventId, Health, HealthState, IncomingEvent, RecordId},
     ops::find,
     store::{EngineError, Lane, Store, Stored, engine::Range},
 };
@@ -15,159 +17,186 @@ pub(crate) struct Resync<'a> {
     pub(crate) clock: &'a dyn Clock,
 }
 
+/// The health of a destination, and the open reports about it.
+#[derive(Debug)]
+pub(crate) struct DestinationStatus {
+    /// `None` if there is none or it is unreadable.
+    pub(crate) health: Option<Stored<Health>>,
+    pub(crate) is_pause_reported: bool,
+    is_rejection_reported: bool,
+    are_dead_letters_reported: bool,
+}
+
+impl DestinationStatus {
+    pub(crate) fn is_paused(&self) -> bool {
+        let mut health = self.health.iter();
+        health.any(|health| health.value.state == HealthState::Paused)
+    }
+}
+
 impl Resync<'_> {
     /// Checks all matching destinations. Records that destinations edited in the meantime are
     /// resumed, makes the reports that are missing since a restart, and closes outdated reports.
+    /// Returns whether all destinations are readable.
     pub(crate) async fn check_all(
         self,
         notices: &mut Notices,
         mut holds: impl FnMut(&Destination) -> bool,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
         let mut pages = self.store.pages::<Destination>(Range::with_prefix(&[]));
-        while let Some(page) = require_readable(pages.next().await)? {
-            for destination in page.into_iter().filter(|it| holds(&it.value)) {
-                self.check_one(&destination.value, notices).await?;
+        loop {
+            let page = match pages.next().await {
+                Ok(Some(page)) => page,
+                Ok(None) => return Ok(true),
+                Err(EngineError::Corrupt(why)) => {
+                    tracing::error!(why, "failed to check some destinations");
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            };
+            let page = page.into_iter().map(|it| it.value);
+            let page: Vec<_> = page.filter(|it| holds(it)).collect();
+            let statuses = self.statuses(page.iter()).await?;
+            for (destination, status) in page.iter().zip(statuses) {
+                self.check(destination, &status, notices).await?;
+                if status.are_dead_letters_reported {
+                    notices.resume(destination.id, destination.name.as_str());
+                }
             }
         }
-        Ok(())
     }
 
-    /// Returns the name of a destination by id, or `None` if it was deleted.
-    pub(crate) async fn name_of(self, id: RecordId) -> Result<Option<String>, EngineError> {
-        let mut pages = self.store.pages::<Destination>(Range::with_prefix(&[]));
-        while let Some(page) = require_readable(pages.next().await)? {
-            let mut page = page.into_iter();
-            if let Some(found) = page.find(|destination| destination.value.id == id) {
-                return Ok(Some(found.value.name.as_str().into()));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn check_one(
+    pub(crate) async fn statuses<'b>(
         self,
-        destination: &Destination,
-        notices: &mut Notices,
-    ) -> Result<(), EngineError> {
-        self.pause(destination, notices).await?;
-        self.check_rejected(destination, notices).await?;
-        let name = destination.name.as_str();
-        let letters = notice::no_dead_letters(name, self.clock.now_ms());
-        if self.is_open(letters.id()).await? {
-            notices.resume(destination.id, name);
-        }
-        Ok(())
-    }
-
-    /// Reports the rejected addresses of a destination unless they are already reported, and closes
-    /// the report if there are none.
-    pub(crate) async fn check_rejected(
-        self,
-        destination: &Destination,
-        notices: &Notices,
-    ) -> Result<(), EngineError> {
-        let name = destination.name.as_str();
-        let health = self.health(destination.id).await?;
-        let refused = health
-            .map(|health| health.value.refused)
-            .unwrap_or_default();
-        let said = notice::refused_recipients_event(name, &[], self.clock.now_ms());
-        if self.is_open(said.id()).await? == refused.is_empty() {
-            notices.report_refused(name, &refused);
-        }
-        Ok(())
-    }
-
-    /// Records that an edited destination is resumed, and reports a paused destination unless it is
-    /// already reported.
-    pub(crate) async fn pause(
-        self,
-        destination: &Destination,
-        notices: &Notices,
-    ) -> Result<(), EngineError> {
-        let name = destination.name.as_str();
+        destinations: impl Iterator<Item = &'b Destination>,
+    ) -> Result<Vec<DestinationStatus>, EngineError> {
         let now_ms = self.clock.now_ms();
-        let health = self
-            .health(destination.id)
-            .await?
-            .map(|health| health.value);
-        let paused = health.filter(|health| health.state == HealthState::Paused);
-        let is_said = self
-            .is_open(notice::resumed_event(name, now_ms).id())
-            .await?;
-        match paused {
-            Some(health) if !health::is_paused(&health, destination) => {
-                self.resume(destination, notices).await?;
+        let reports = |destination: &Destination| {
+            let name = destination.name.as_str();
+            let reports = [
+                notice::resumed_event(name, now_ms),
+                notice::refused_recipients_event(name, &[], now_ms),
+                notice::no_dead_letters(name, now_ms),
+            ];
+            (destination.id, reports.map(|it| it.id()))
+        };
+        let read = |store: Store, (id, [pause, rejection, letters]): (_, [EventId; 3])| async move {
+            let open = try_join3(
+                is_open(&store, pause),
+                is_open(&store, rejection),
+                is_open(&store, letters),
+            );
+            let (health, open) = try_join(health(&store, id), open).await?;
+            Ok(DestinationStatus {
+                health,
+                is_pause_reported: open.0,
+                is_rejection_reported: open.1,
+                are_dead_letters_reported: open.2,
+            })
+        };
+        self.store.read_each(destinations.map(reports), read).await
+    }
+
+    /// Records that an edited destination is resumed, and makes or closes the reports that it is
+    /// paused and that some of its addresses are rejected.
+    pub(crate) async fn check(
+        self,
+        destination: &Destination,
+        status: &DestinationStatus,
+        notices: &Notices,
+    ) -> Result<(), EngineError> {
+        let name = destination.name.as_str();
+        let mut health = status.health.as_ref();
+        if self.resume(destination, health, notices).await? {
+            health = None;
+        } else if status.is_paused() != status.is_pause_reported {
+            match health.filter(|_| status.is_paused()) {
+                Some(health) => notices.report_paused(name, &health.value.last_error),
+                None => notices.report_resumed(name),
             }
-            Some(health) if !is_said => notices.report_paused(name, &health.last_error),
-            None if is_said => notices.report_resumed(name),
-            _ => {}
+        }
+        let refused = health.map_or(&[][..], |health| &health.value.refused);
+        if status.is_rejection_reported == refused.is_empty() {
+            notices.report_refused(name, refused);
         }
         Ok(())
     }
 
-    /// Returns the health of a destination; `None` if it is unreadable.
-    pub(crate) async fn health(self, id: RecordId) -> Result<Option<Stored<Health>>, EngineError> {
-        let key = id.to_bytes().into();
-        let (mut found, _) = self.store.get_readable::<Health>(vec![key]).await?;
-        Ok(found.pop().flatten())
-    }
-
-    /// Records that a paused destination is resumed if it was edited.
+    /// Records that a paused destination is resumed if it was edited. Returns whether it was.
     pub(crate) async fn resume(
         self,
         destination: &Destination,
+        health: Option<&Stored<Health>>,
         notices: &Notices,
-    ) -> Result<(), EngineError> {
-        let Some(health) = self.health(destination.id).await? else {
-            return Ok(());
+    ) -> Result<bool, EngineError> {
+        let paused = health.filter(|it| it.value.state == HealthState::Paused);
+        let Some(paused) = paused.filter(|it| !health::is_paused(&it.value, destination)) else {
+            return Ok(false);
         };
-        let was_paused = health.value.state == HealthState::Paused;
-        if !was_paused || health::is_paused(&health.value, destination) {
-            return Ok(());
-        }
         let mut changes = self.store.changes();
-        let resumed = health.value.clone().into_resumed(self.clock.now_ms());
-        changes.update(&health, &resumed);
+        let resumed = paused.value.clone().into_resumed(self.clock.now_ms());
+        changes.update(paused, &resumed);
         match self.store.apply(Lane::Admin, changes).await {
             // A conflicting change was also made after the edit.
             Ok(_) | Err(EngineError::Conflict(_)) => {
                 notices.report_resumed(destination.name.as_str());
-                Ok(())
+                Ok(true)
             }
             Err(error) => Err(error),
         }
     }
 
+    /// Closes the reports about deleted destinations.
     pub(crate) async fn close_for_deleted(
         self,
-        name: &[u8],
+        names: impl Iterator<Item = &[u8]>,
         notices: &Notices,
     ) -> Result<(), EngineError> {
-        let name = String::from_utf8_lossy(name);
-        for closing in notice::closings_on_delete(&name, self.clock.now_ms()) {
-            if self.is_open(closing.id()).await? {
-                notices.report(closing);
-            }
+        let now_ms = self.clock.now_ms();
+        let closings = |name| notice::closings_on_delete(&String::from_utf8_lossy(name), now_ms);
+        let read = |store: Store, closing: IncomingEvent| async move {
+            let is_open = is_open(&store, closing.id()).await?;
+            Ok::<_, EngineError>(is_open.then_some(closing))
+        };
+        let open = self.store.read_each(names.flat_map(closings), read).await?;
+        for closing in open.into_iter().flatten() {
+            notices.report(closing);
         }
         Ok(())
     }
+}
 
-    async fn is_open(self, event: EventId) -> Result<bool, EngineError> {
-        match find::is_open(self.store, event).await {
-            Err(EngineError::Corrupt(_)) => Ok(false),
-            found => found,
+/// Returns the health of a destination; `None` if it is unreadable.
+pub(crate) async fn health(
+    store: &Store,
+    id: RecordId,
+) -> Result<Option<Stored<Health>>, EngineError> {
+    let key = id.to_bytes().into();
+    let (mut found, _) = store.get_readable::<Health>(vec![key]).await?;
+    Ok(found.pop().flatten())
+}
+
+/// Returns the name of a destination by id, or `None` if it was deleted.
+pub(crate) async fn name_of(store: &Store, id: RecordId) -> Result<Option<String>, EngineError> {
+    let mut pages = store.pages::<Destination>(Range::with_prefix(&[]));
+    loop {
+        let page = match pages.next().await {
+            Err(EngineError::Corrupt(_)) => return Ok(None),
+            page => page?,
+        };
+        let Some(page) = page else {
+            return Ok(None);
+        };
+        let mut page = page.into_iter();
+        if let Some(found) = page.find(|destination| destination.value.id == id) {
+            return Ok(Some(found.value.name.as_str().into()));
         }
     }
 }
 
-/// Returns a page of destinations. Fails if one of them is unreadable.
-fn require_readable(
-    page: Result<Option<Vec<Stored<Destination>>>, EngineError>,
-) -> Result<Option<Vec<Stored<Destination>>>, EngineError> {
-    if let Err(EngineError::Corrupt(why)) = &page {
-        tracing::error!(why, "failed to check some destinations");
-        return Ok(None);
+async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
+    match find::is_open(store, event).await {
+        Err(EngineError::Corrupt(_)) => Ok(false),
+        found => found,
     }
-    page
 }

@@ -7,9 +7,30 @@ use crate::{
     store::Store,
 };
 
-/// Returns the chat's id of the first message. `None` if there is no first message, it was sent to
-/// another destination, or its response is no longer stored.
-pub(super) async fn thread(
+/// The first message of a thread, as far as further messages refer to it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Thread {
+    /// The chat's id of the message.
+    pub(crate) chat: Option<ChatThread>,
+    /// The content of the message, if mail programs show further messages with its subject as one
+    /// conversation.
+    pub(crate) opening: Option<Content>,
+}
+
+/// Reads the first message of a thread. It is missing if it was sent to another destination or is
+/// no longer stored.
+pub(super) async fn read(
+    store: &Store,
+    opening: Option<RecordId>,
+    kind: &DestinationKind,
+) -> Thread {
+    Thread {
+        chat: chat_thread(store, opening, kind).await,
+        opening: opening_content(store, opening, kind).await,
+    }
+}
+
+async fn chat_thread(
     store: &Store,
     opening: Option<RecordId>,
     kind: &DestinationKind,
@@ -25,9 +46,7 @@ pub(super) async fn thread(
     destination::thread(kind, &attempt.transcript.response?.body)
 }
 
-/// Returns the content of the first message of a thread, if mail programs show further messages
-/// with its subject as one conversation.
-pub(super) async fn opening_content(
+async fn opening_content(
     store: &Store,
     opening: Option<RecordId>,
     kind: &DestinationKind,

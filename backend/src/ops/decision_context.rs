@@ -26,8 +26,13 @@ impl DecisionContext {
     /// Returns a copy for work that only the leader does; see [`Store::for_leader`].
     #[must_use]
     pub fn for_leader(&self, duty: Duty) -> Self {
+        self.with_store(self.store.for_leader(duty))
+    }
+
+    #[must_use]
+    pub fn with_store(&self, store: Store) -> Self {
         Self {
-            store: self.store.for_leader(duty),
+            store,
             ..self.clone()
         }
     }

@@ -6,11 +6,9 @@ use crate::{
 };
 
 pub async fn newest(store: &Store, event: EventId) -> Result<Option<Occurrence>, EngineError> {
-    let range = Range::with_prefix(&event.to_bytes());
-    let found = store
-        .page_by::<Occurrence>(Index::OccurrenceByEvent, range, Direction::Descending, 1)
-        .await?;
-    Ok(found.into_iter().next().map(|(_, found)| found.value))
+    let (index, prefixes) = (Index::OccurrenceByEvent, [event.to_bytes().into()]);
+    let found = store.last_with_prefix::<Occurrence>(index, &prefixes);
+    Ok(found.await?.into_iter().flatten().next().map(|it| it.value))
 }
 
 /// Checks whether the newest occurrence of an event is not closed.

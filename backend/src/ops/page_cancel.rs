@@ -33,35 +33,52 @@ fn is_for(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
     }
 }
 
-/// Cancels the deliveries that a change of an occurrence makes unnecessary. `new` are the
-/// deliveries that the change causes.
+/// Cancels the deliveries that changes of occurrences make unnecessary. `new` are the deliveries
+/// that the changes cause.
 pub(crate) async fn cancel_pages(
     store: &Store,
-    (before, after): (&Occurrence, &Occurrence),
-    new: &mut [Delivery],
+    changed: Vec<(&Occurrence, &Occurrence)>,
+    new: Vec<&mut Delivery>,
     now_ms: i64,
     changes: &mut Changes,
 ) -> Result<(), EngineError> {
-    for entry in &after.notified {
-        let Some(response) = entry.response.as_deref() else {
-            continue;
-        };
-        if is_over(response) && state_of(before, response.id) != Some(response.state) {
-            let missed = cancel_waiting(store, after, (entry, response), now_ms, changes);
-            let missed = missed.await?;
-            let reports = new.iter_mut().filter(|it| {
-                let is_waiting = it.state.due_ms().is_some();
-                it.rule == Some(entry.rule) && it.content.clear && is_waiting
-            });
-            let is_missed = |report: &&mut Delivery| {
-                let mut missed = missed.iter();
-                missed.any(|(destination, to)| {
-                    *destination == report.destination && is_for(report, to.as_ref())
-                })
-            };
-            for report in reports.filter(is_missed) {
-                *report = cancelled_delivery(report, now_ms);
+    let mut over = Vec::new();
+    for (before, after) in changed {
+        for entry in &after.notified {
+            let response = entry.response.as_deref().filter(|it| is_over(it));
+            let ended = response.filter(|it| state_of(before, it.id) != Some(it.state));
+            if let Some(response) = ended {
+                let all = Receivers::for_response(response).into_iter();
+                over.extend(all.map(|to| (after, entry, response, to)));
             }
+        }
+    }
+    let read = |store: Store, (after, entry, response, to)| async move {
+        let (missed, waiting) = find_waiting(&store, after, (entry, response), to, now_ms).await?;
+        Ok::<_, EngineError>(((after.key, entry.rule), missed, waiting))
+    };
+    let mut missed: HashSet<(RecordId, RecordId, Receiver)> = HashSet::new();
+    for ((occurrence, rule), receivers, waiting) in store.read_each(over, read).await? {
+        missed.extend(receivers.into_iter().map(|it| (occurrence, rule, it)));
+        for stored in waiting {
+            changes.update(&stored, &cancelled_delivery(&stored.value, now_ms));
+        }
+    }
+    if missed.is_empty() {
+        return Ok(());
+    }
+    let reports = new.into_iter();
+    let reports = reports.filter(|it| it.content.clear && it.state.due_ms().is_some());
+    for report in reports {
+        let mut missed = missed.iter();
+        let is_missed = missed.any(|(occurrence, rule, (destination, to))| {
+            *occurrence == report.content.occurrence.key
+                && report.rule == Some(*rule)
+                && *destination == report.destination
+                && is_for(report, to.as_ref())
+        });
+        if is_missed {
+            *report = cancelled_delivery(report, now_ms);
         }
     }
     Ok(())
@@ -139,81 +156,77 @@ impl Receivers {
     }
 }
 
-/// Cancels the waiting pages of a response, and waiting reports to receivers that no page reached.
-/// Returns the receivers that no page reached.
-async fn cancel_waiting(
+/// Finds the receivers of a response at one destination that no page reached, and the waiting pages
+/// and reports to cancel.
+async fn find_waiting(
     store: &Store,
     occurrence: &Occurrence,
     (entry, response): (&Notified, &Response),
+    mut to: Receivers,
     now_ms: i64,
-    changes: &mut Changes,
-) -> Result<HashSet<Receiver>, EngineError> {
+) -> Result<(Vec<Receiver>, Vec<Stored<Delivery>>), EngineError> {
     use ThreadStanding::{Arrived, Closing, Folded, Uncertain, Waiting};
     let own = entry.thread.map_or(occurrence.key, |it| it.key);
     let thread = (entry.group.unwrap_or(own), entry.rule);
     let since_ms = occurrence.key.time_ms().min(response.id.time_ms());
-    let mut missed = HashSet::new();
-    for mut to in Receivers::for_response(response) {
-        let range = |standing| {
-            let prefix = of_thread(to.destination, thread, standing).build();
-            let start = [&prefix[..], &RecordId::first_at(since_ms).to_bytes()].concat();
-            Range {
-                start,
-                ..Range::with_prefix(&prefix)
-            }
-        };
-        let (unended, ended) = (
-            [Waiting, Closing].map(range),
-            [Arrived, Folded, Uncertain].map(range),
-        );
-        let mut reports = Vec::new();
-        for mut range in unended {
-            while let Some(found) = next_page(store, &mut range).await? {
-                for stored in found {
-                    let delivery = &stored.value;
-                    if !to.contains(delivery) {
-                        continue;
-                    }
-                    let is_fresh = delivery.create_ms.saturating_add(FRESH_MS) > now_ms;
-                    let is_waiting = match delivery.state {
-                        DeliveryState::Retry { .. } => true,
-                        DeliveryState::Pending { .. } => !is_fresh,
-                        _ => false,
-                    };
-                    if !is_waiting || delivery.may_have_arrived {
-                        to.record_delivery(delivery);
-                    }
-                    if is_waiting && delivery.content.clear {
-                        reports.push(stored);
-                    } else if is_waiting {
-                        changes.update(&stored, &cancelled_delivery(delivery, now_ms));
-                    }
+    let range = |standing| {
+        let prefix = of_thread(to.destination, thread, standing).build();
+        let start = [&prefix[..], &RecordId::first_at(since_ms).to_bytes()].concat();
+        Range {
+            start,
+            ..Range::with_prefix(&prefix)
+        }
+    };
+    let (unended, ended) = (
+        [Waiting, Closing].map(range),
+        [Arrived, Folded, Uncertain].map(range),
+    );
+    let (mut cancelled, mut reports) = (Vec::new(), Vec::new());
+    for mut range in unended {
+        while let Some(found) = next_page(store, &mut range).await? {
+            for stored in found {
+                let delivery = &stored.value;
+                if !to.contains(delivery) {
+                    continue;
+                }
+                let is_fresh = delivery.create_ms.saturating_add(FRESH_MS) > now_ms;
+                let is_waiting = match delivery.state {
+                    DeliveryState::Retry { .. } => true,
+                    DeliveryState::Pending { .. } => !is_fresh,
+                    _ => false,
+                };
+                if !is_waiting || delivery.may_have_arrived {
+                    to.record_delivery(delivery);
+                }
+                if is_waiting && delivery.content.clear {
+                    reports.push(stored);
+                } else if is_waiting {
+                    cancelled.push(stored);
                 }
             }
         }
-        for mut range in ended {
-            while !to.has_reached_all()
-                && let Some(found) = next_page(store, &mut range).await?
-            {
-                for it in &found {
-                    to.record_delivery(&it.value);
-                }
-            }
-        }
-        if !to.has_reached_all() {
-            to.record_unindexed(store).await?;
-        }
-        for report in reports {
-            let mut reached = to.reached.iter();
-            if !reached.any(|it| is_for(&report.value, it.as_ref())) {
-                changes.update(&report, &cancelled_delivery(&report.value, now_ms));
-            }
-        }
-        let of_it = to.paged.into_keys();
-        let of_it = of_it.filter(|it| !to.reached.contains(it));
-        missed.extend(of_it.map(|it| (to.destination, it)));
     }
-    Ok(missed)
+    for mut range in ended {
+        while !to.has_reached_all()
+            && let Some(found) = next_page(store, &mut range).await?
+        {
+            for it in &found {
+                to.record_delivery(&it.value);
+            }
+        }
+    }
+    if !to.has_reached_all() {
+        to.record_unindexed(store).await?;
+    }
+    reports.retain(|report| {
+        let mut reached = to.reached.iter();
+        !reached.any(|it| is_for(&report.value, it.as_ref()))
+    });
+    cancelled.append(&mut reports);
+    let missed = to.paged.into_keys();
+    let missed = missed.filter(|it| !to.reached.contains(it));
+    let missed = missed.map(|it| (to.destination, it));
+    Ok((missed.collect(), cancelled))
 }
 
 async fn next_page(

@@ -260,7 +260,7 @@ impl Responses {
             past: &past,
         };
         let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
-        group::respond::add_group_content((store, &*snapshot), &mut notices).await?;
+        group::respond::add_group_content((store, &*snapshot), vec![&mut notices]).await?;
         let mut reports = Reports::default();
         reports.add_reports(&notices, &next, now_ms);
         changes.depend_on(&snapshot);

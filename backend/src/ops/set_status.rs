@@ -125,10 +125,10 @@ async fn decide_items(
         reports.append(altered.reports);
         answers.push(Ok(changed));
     }
-    for changed in edits.changed_occurrences() {
-        let store = &deciding.store;
-        cancel_pages(store, changed, &mut deliveries, cause.now_ms, &mut changes).await?;
-    }
+    let (store, now_ms) = (&deciding.store, cause.now_ms);
+    let changed = edits.changed_occurrences().collect();
+    let new = deliveries.iter_mut().collect();
+    cancel_pages(store, changed, new, now_ms, &mut changes).await?;
     for delivery in &deliveries {
         changes.insert(delivery);
     }
@@ -138,16 +138,16 @@ async fn decide_items(
 }
 
 async fn unknown_assignees(store: &Store, items: &[StatusItem]) -> Result<HashSet<Name>, Error> {
-    let mut unknown: HashSet<Name> = HashSet::new();
-    for item in items {
-        if let Assignment::Client(name) = &item.change.assignment {
-            unknown.insert(name.clone());
-        }
-    }
-    for name in unknown.clone() {
-        if store.get::<Client>(name.as_str().into()).await?.is_some() {
-            unknown.remove(&name);
-        }
+    let names = items
+        .iter()
+        .filter_map(|item| match &item.change.assignment {
+            Assignment::Client(name) => Some(name),
+            _ => None,
+        });
+    let mut unknown: HashSet<Name> = names.cloned().collect();
+    let keys = unknown.iter().map(|name| name.as_str().into()).collect();
+    for found in store.get_many::<Client>(keys).await?.into_iter().flatten() {
+        unknown.remove(&found.value.name);
     }
     Ok(unknown)
 }

@@ -76,8 +76,11 @@ async fn decide_reports(
     let (mut reports, mut closed) = (Vec::new(), Vec::new());
     let stored = own_events(store).await?;
     let marks = stored.iter().filter(|it| is_mark(&it.value));
+    let read = |store: Store, event: EventId| async move { find::is_open(&store, event).await };
+    let events = marks.clone().map(|it| it.value.event.id());
+    let are_open = store.read_each(events, read).await?;
     let mut policies: BTreeMap<String, Vec<_>> = BTreeMap::new();
-    for mark in marks {
+    for (mark, is_open) in marks.zip(are_open) {
         let OwnEvent { event, chain, .. } = &mark.value;
         let chains = policies.entry(policy_of(event)).or_default();
         for rule in chain {
@@ -86,7 +89,7 @@ async fn decide_reports(
             }
         }
         let is_over = event.status == Some(Status::Closed);
-        if is_over && find::is_open(store, event.id()).await? {
+        if is_over && is_open {
             // The marker stays until the event is closed, so that a crash does not lose the
             // closing.
             closed.push(event.clone());

@@ -30,7 +30,9 @@ pub(super) use self::{
     trust::KEY_FILE_BYTES_MAX,
 };
 pub use self::{
-    database::{create_in_database, database_script, database_status, migrate_database},
+    database::{
+        ToleratedNodes, create_in_database, database_script, database_status, migrate_database,
+    },
     error::OpenError,
     folder::{is_in_use, replace_file},
     rotate::{RotatedKey, rotate_key},

@@ -20,6 +20,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, atomic::AtomicI64},
 };
 
+use futures_util::future::{BoxFuture, try_join_all};
 use tokio::sync::{RwLock, watch};
 
 pub(super) use self::kinds::{ProofLevel, renew_proof, upgrade_proof, with_record};
@@ -44,6 +45,7 @@ use crate::{
         Expect, Index, IndexedRecord, Kind, Lane, LogPosition, Range, Row,
         limits::STORE_LEADER_ADVANCED_EVERY,
         memory::MemoryEngine,
+        merging::MergingEngine,
         ownership::{Claim, OwnedSlots, slot_of},
         staged::StagedEngine,
     },
@@ -262,6 +264,28 @@ impl Store {
             }
         }
         Ok((records, unreadable))
+    }
+
+    /// Reads something for each item concurrently, in the order of the items. Reads for which all
+    /// items wait are merged, so the number of statements does not grow with that of the items.
+    pub fn read_each<'a, I, T, E, F>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        read: impl Fn(Self, I) -> F,
+    ) -> BoxFuture<'a, Result<Vec<T>, E>>
+    where
+        F: Future<Output = Result<T, E>> + Send + 'a,
+        T: Send + 'a,
+        E: Send + 'a,
+    {
+        let engine = Arc::new(MergingEngine::new(Arc::clone(&self.engine)));
+        let store = Self {
+            engine: Arc::clone(&engine) as Arc<dyn Engine>,
+            ..self.clone()
+        };
+        let reads = items.into_iter().map(|item| read(store.clone(), item));
+        let all = try_join_all(reads);
+        Box::pin(async move { engine.run(all).await })
     }
 
     pub async fn page<T: Record>(

@@ -1,6 +1,9 @@
-//! Wraps an engine and injects delays, failures and unknown outcomes.
+//! Wraps an engine, counts its calls, and injects delays, failures and unknown outcomes.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use async_trait::async_trait;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -22,6 +25,7 @@ pub struct FaultyEngine<E> {
     faults: Mutex<f64>,
     /// Position of a change that has been announced and cannot be read yet.
     announced: Mutex<LogPosition>,
+    calls: AtomicUsize,
 }
 
 /// The outcome of a write.
@@ -46,7 +50,13 @@ impl<E: Engine> FaultyEngine<E> {
             random,
             faults: Mutex::new(faults),
             announced: Mutex::default(),
+            calls: AtomicUsize::default(),
         }
+    }
+
+    /// Returns the number of reads and writes since the last call.
+    pub fn take_call_count(&self) -> usize {
+        self.calls.swap(0, Ordering::Relaxed)
     }
 
     /// Reports the next commit as the last change of every kind before it can be read.
@@ -87,6 +97,7 @@ impl<E: Engine> FaultyEngine<E> {
     }
 
     async fn read(&self) -> Result<(), EngineError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         self.delay().await;
         let faults = self.failure_rate();
         if self.draw(|random| random.random_bool(faults)) {
@@ -103,6 +114,7 @@ fn injected_error() -> EngineError {
 #[async_trait]
 impl<E: Engine> Engine for FaultyEngine<E> {
     async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         self.delay().await;
         let answer = match self.next_outcome() {
             InjectedOutcome::Done => self.engine.apply(lane, set).await,
@@ -146,6 +158,19 @@ impl<E: Engine> Engine for FaultyEngine<E> {
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
         self.read().await?;
         self.engine.entries(index, range, direction, limit).await
+    }
+
+    async fn entries_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Vec<(Vec<u8>, Vec<u8>)>>, EngineError> {
+        self.read().await?;
+        self.engine
+            .entries_in(index, ranges, direction, limit)
+            .await
     }
 
     async fn last_with_prefix(

@@ -9,6 +9,7 @@ mod gateway;
 mod hanging;
 mod hostile;
 mod intake;
+mod latency;
 mod load;
 mod matching;
 mod noise;
@@ -48,6 +49,7 @@ async fn measure(mut report: Report) -> Report {
     hostile::measure(&mut report).await;
     templates::measure(&mut report).await;
     postgres::measure(&mut report).await;
+    latency::measure(&mut report).await;
     process::measure_starts(&mut report);
     report
 }

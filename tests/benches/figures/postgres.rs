@@ -79,13 +79,13 @@ pub(crate) async fn measure(report: &mut Report) {
 }
 
 /// Returns the number of events; a variable reduces it for a trial run.
-fn events(variable: &str, unless: usize) -> usize {
+pub(crate) fn events(variable: &str, unless: usize) -> usize {
     let value = std::env::var_os(variable);
     let value = value.as_ref().and_then(|value| value.to_str());
     value.map_or(unless, |value| value.parse().expect("a number"))
 }
 
-fn world(engine: Engine) -> World {
+pub(crate) fn world(engine: Engine) -> World {
     let mut made = None;
     engine.run_on(|| made = Some(World::start()));
     made.expect("it is available")
@@ -221,7 +221,7 @@ async fn shared(report: &mut Report, events: usize) {
 }
 
 /// Waits until each node owns its share of the destinations.
-async fn divided(nodes: &[World]) {
+pub(crate) async fn divided(nodes: &[World]) {
     let least = 128 / nodes.len();
     for node in nodes {
         loop {

@@ -33,11 +33,16 @@ pub(crate) struct Sink {
 
 impl Sink {
     pub(crate) async fn start() -> Self {
+        Self::with_delay(Duration::ZERO).await
+    }
+
+    /// Starts a receiver that takes some time for each message.
+    pub(crate) async fn with_delay(delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
         let messages = Arc::<Mutex<Vec<Message>>>::default();
         let mut tasks = JoinSet::new();
-        tasks.spawn(listen(listener, Arc::clone(&messages)));
+        tasks.spawn(listen(listener, Arc::clone(&messages), delay));
         Self {
             address,
             messages,
@@ -72,11 +77,11 @@ impl Sink {
     }
 }
 
-async fn listen(listener: TcpListener, messages: Arc<Mutex<Vec<Message>>>) {
+async fn listen(listener: TcpListener, messages: Arc<Mutex<Vec<Message>>>, delay: Duration) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let messages = Arc::clone(&messages);
-        let service = service_fn(move |request| respond(request, Arc::clone(&messages)));
+        let service = service_fn(move |request| respond(request, Arc::clone(&messages), delay));
         connections.spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new();
             // The client may close the connection at any time.
@@ -93,6 +98,7 @@ async fn listen(listener: TcpListener, messages: Arc<Mutex<Vec<Message>>>) {
 async fn respond(
     request: Request<Incoming>,
     messages: Arc<Mutex<Vec<Message>>>,
+    delay: Duration,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     if request.uri().path().starts_with("/hang") {
         std::future::pending::<()>().await;
@@ -103,6 +109,9 @@ async fn respond(
             body: body.to_bytes(),
         };
         messages.lock().expect("no thread panicked").push(message);
+    }
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
     }
     Ok(Response::default())
 }

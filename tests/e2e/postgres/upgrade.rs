@@ -85,7 +85,7 @@ async fn rolling_upgrade_under_load_loses_no_event() {
     wait_answered(&reported, ANSWERED).await;
 
     let (data_dir, from) = (worlds[0].data_dir(), layout(&database));
-    let migrate = || process::run(store(&data_dir, &["migrate"]));
+    let migrate = || process::run(store(&data_dir, &["migrate", "--force"]));
     let migrated = tokio::task::block_in_place(migrate);
     let said = String::from_utf8_lossy(&migrated.stderr).into_owned();
     assert!(migrated.status.success(), "{said}");

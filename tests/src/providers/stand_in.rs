@@ -258,6 +258,7 @@ async fn respond(
         path: path.into(),
         headers: headers.collect(),
         body: body.to_bytes(),
+        at: std::time::Instant::now(),
     };
     state.requests.fetch_add(1, Ordering::SeqCst);
     let mischief = state.mischief.lock().unwrap().clone();

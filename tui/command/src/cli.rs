@@ -299,7 +299,8 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         if_absent: bool,
     },
-    /// Migrate the schema to the layout of this version.
+    /// Migrate the schema to the layout of this version. Refuses to remove running nodes of another
+    /// version, and lists them.
     Migrate {
         /// Print the SQL statements instead of executing them, for the owner of the schema.
         #[arg(long)]
@@ -307,6 +308,9 @@ pub(crate) enum StoreCommand {
         /// Refuse a migration while nodes of another version are running.
         #[arg(long, conflicts_with = "print_sql")]
         if_stopped: bool,
+        /// Remove running nodes of another version that cannot use the new layout.
+        #[arg(long, conflicts_with_all = ["print_sql", "if_stopped"])]
+        force: bool,
     },
     /// Show layout, size, newest position and nodes of the store.
     Status,

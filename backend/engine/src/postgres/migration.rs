@@ -42,6 +42,13 @@ pub struct Layout {
 impl Layout {
     pub const NEWEST: i32 = NEWEST;
 
+    /// Whether the migration to the newest layout removes running nodes, which cannot use it.
+    pub fn migration_removes_nodes(self) -> bool {
+        let done = usize::try_from(self.version).unwrap_or_default();
+        let mut left = STEPS.iter().skip(done);
+        left.any(|step| step.contains("DELETE FROM node;"))
+    }
+
     /// Checks whether this version can use a store with the layout.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ mod notices;
 mod order;
 mod probes;
 mod simulation;
+mod statements;
 mod world;
 
 use std::{sync::Arc, time::Duration};

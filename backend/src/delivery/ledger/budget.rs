@@ -5,9 +5,11 @@
 //! any other delivery.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
+
+use futures_util::future::try_join;
 
 use super::{Ledger, Plan};
 use crate::{
@@ -19,7 +21,7 @@ use crate::{
         RecordId, delivery::RuleContent,
     },
     ops::decision_context::new_id,
-    store::{EngineError, Stored},
+    store::{EngineError, Store, Stored},
 };
 
 /// The budgets involved in a commit, by destination. `None` for an unreadable budget, which does
@@ -72,28 +74,28 @@ impl Ledger {
     /// Whether a due delivery is within the budget of its destination. Others are processed by
     /// [`Ledger::plan_budgets`]. A delivery that follows another one into a digest belongs to that
     /// digest while it is open, regardless of the budget.
-    pub(super) async fn is_within_budget(
+    pub(super) fn is_within_budget(
         &self,
         plan: &mut Plan,
         delivery: &Stored<Delivery>,
         destination: &Destination,
         behind: Option<RecordId>,
-    ) -> Result<bool, EngineError> {
+    ) -> bool {
         let budget = destination.delivery.budget;
         // Earlier versions may have stored budgets that are rejected when saved today.
         let Some(budget) = budget.filter(|_| accepts_digests(&destination.kind)) else {
-            return Ok(true);
+            return true;
         };
         let is_counted = delivery.value.folding == Folding::Open
             && delivery.value.attempts == 0
             && delivery.value.retry_of.is_none();
         if !is_counted {
-            return Ok(true);
+            return true;
         }
         let now_ms = self.clock.now_ms();
         let is_begun = behind.is_some_and(|digest| plan.due.contains(&digest));
-        let Some(spending) = self.budget_spending(plan, destination.id).await? else {
-            return Ok(true);
+        let Some(Some(spending)) = plan.budgets.get_mut(&destination.id) else {
+            return true;
         };
         spending.roll(budget.per, now_ms);
         let is_within = if let Some(digest) = behind {
@@ -102,11 +104,10 @@ impl Ledger {
             let severity = delivery.value.content.occurrence.severity;
             budget.admits(spending.window.sent, severity)
         };
-        if is_within {
-            return Ok(true);
+        if !is_within {
+            spending.beyond.push(delivery.clone());
         }
-        spending.beyond.push(delivery.clone());
-        Ok(false)
+        is_within
     }
 
     pub(super) async fn plan_budgets(
@@ -114,19 +115,35 @@ impl Ledger {
         plan: &mut Plan,
         queues: &Queues,
     ) -> Result<(), EngineError> {
-        for (destination, digest) in plan.dead_digests.clone() {
-            if let Some(spending) = self.budget_spending(plan, destination).await? {
+        let dead = plan.dead_digests.clone();
+        let destinations = dead.iter().map(|(destination, _)| *destination);
+        self.read_budgets(plan, destinations.collect()).await?;
+        for (destination, digest) in dead {
+            if let Some(Some(spending)) = plan.budgets.get_mut(&destination) {
                 spending.window.dead.push(digest);
             }
         }
         let budgets = std::mem::take(&mut plan.budgets);
-        for (id, spending) in budgets {
-            let Some(mut spending) = spending else {
-                continue;
-            };
-            if let (Some(destination), false) = (queues.destination(id), spending.beyond.is_empty())
+        let budgets = budgets.into_iter();
+        let budgets: Vec<_> = budgets.filter_map(|(id, it)| Some((id, it?))).collect();
+        let exceeded = budgets.iter().filter(|(_, it)| !it.beyond.is_empty());
+        let due = &plan.due;
+        let read = |store: Store, window: &BudgetWindow| {
+            let (digest, held) = (window.digest, window.held);
+            async move {
+                let digest = find_waiting(&store, due, digest);
+                try_join(digest, find_waiting(&store, due, held)).await
+            }
+        };
+        let windows = exceeded.map(|(_, it)| &it.window);
+        let waiting = self.store.read_each(windows, read).await?;
+        let mut waiting = waiting.into_iter();
+        for (id, mut spending) in budgets {
+            if !spending.beyond.is_empty()
+                && let Some(waiting) = waiting.next()
+                && let Some(destination) = queues.destination(id)
             {
-                self.fold(plan, &mut spending, destination).await?;
+                self.fold(plan, &mut spending, destination, waiting);
             }
             match &spending.stored {
                 Some(stored) if stored.value == spending.window => {}
@@ -137,38 +154,42 @@ impl Ledger {
         Ok(())
     }
 
-    async fn budget_spending<'a>(
+    /// Reads the budgets of destinations that are not in the plan yet.
+    pub(super) async fn read_budgets(
         &self,
-        plan: &'a mut Plan,
-        destination: RecordId,
-    ) -> Result<Option<&'a mut BudgetSpending>, EngineError> {
-        if let Entry::Vacant(new) = plan.budgets.entry(destination) {
-            let key = destination.to_bytes().into();
-            let (found, unreadable) = self.store.get_readable(vec![key]).await?;
-            let stored: Option<Stored<BudgetWindow>> = found.into_iter().flatten().next();
+        plan: &mut Plan,
+        mut destinations: BTreeSet<RecordId>,
+    ) -> Result<(), EngineError> {
+        destinations.retain(|id| !plan.budgets.contains_key(id));
+        let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
+        let (found, unreadable) = self.store.get_readable::<BudgetWindow>(keys).await?;
+        for (destination, stored) in destinations.into_iter().zip(found) {
+            let is_unreadable = unreadable
+                .iter()
+                .any(|key| key[..] == destination.to_bytes()[..]);
             let window = stored.as_ref().map(|it| it.value.clone());
             let spending = BudgetSpending {
                 stored,
                 window: window.unwrap_or_else(|| empty(destination)),
                 beyond: Vec::new(),
             };
-            new.insert(unreadable.is_empty().then_some(spending));
+            let spending = (!is_unreadable).then_some(spending);
+            plan.budgets.insert(destination, spending);
         }
-        Ok(plan.budgets.get_mut(&destination).and_then(Option::as_mut))
+        Ok(())
     }
 
     /// Lets the first delivery over budget wait, because it may be the only one, and folds further
     /// ones into a digest.
-    async fn fold(
+    fn fold(
         &self,
         plan: &mut Plan,
         spending: &mut BudgetSpending,
         destination: &Destination,
-    ) -> Result<(), EngineError> {
+        (open, held): (Option<Stored<Delivery>>, Option<Stored<Delivery>>),
+    ) {
         let BudgetSpending { window, beyond, .. } = spending;
         let until_ms = window.until_ms;
-        let open = self.find_waiting(plan, window.digest).await?;
-        let held = self.find_waiting(plan, window.held).await?;
         plan.leave(destination.id, until_ms);
         if let ([only], None, None) = (&beyond[..], &open, &held) {
             window.held = Some(only.value.id);
@@ -178,7 +199,7 @@ impl Ledger {
                 ..only.value.clone()
             };
             plan.changes.update(only, &held);
-            return Ok(());
+            return;
         }
         let now_ms = self.clock.now_ms();
         let mut content = match open.as_ref().and_then(|it| it.value.content.digest.clone()) {
@@ -208,26 +229,25 @@ impl Ledger {
                 plan.changes.update(open, &digest);
             }
         }
-        Ok(())
     }
+}
 
-    /// Finds a delivery that waits for the end of a window and is not started by this commit.
-    async fn find_waiting(
-        &self,
-        plan: &Plan,
-        id: Option<RecordId>,
-    ) -> Result<Option<Stored<Delivery>>, EngineError> {
-        let Some(id) = id.filter(|id| !plan.due.contains(id)) else {
-            return Ok(None);
-        };
-        let key = id.to_bytes().into();
-        let (found, _) = self.store.get_readable::<Delivery>(vec![key]).await?;
-        let found = found.into_iter().flatten().next();
-        Ok(found.filter(|it| {
-            let is_pending = matches!(it.value.state, DeliveryState::Pending { .. });
-            is_pending && it.value.attempts == 0
-        }))
-    }
+/// Finds a delivery that waits for the end of a window and is not started by this commit.
+async fn find_waiting(
+    store: &Store,
+    due: &DueIds,
+    id: Option<RecordId>,
+) -> Result<Option<Stored<Delivery>>, EngineError> {
+    let id = id.filter(|id| !due.contains(id));
+    let key = id.map(|id| id.to_bytes().into());
+    let (found, _) = store
+        .get_readable::<Delivery>(key.into_iter().collect())
+        .await?;
+    let found = found.into_iter().flatten().next();
+    Ok(found.filter(|it| {
+        let is_pending = matches!(it.value.state, DeliveryState::Pending { .. });
+        is_pending && it.value.attempts == 0
+    }))
 }
 
 pub(super) type DueIds = BTreeSet<RecordId>;

@@ -1,10 +1,11 @@
 //! The first part of a commit: outcomes of deliveries, and the health of their destinations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::try_join;
 use rand::Rng;
 
-use super::{LeaseEnd, Ledger, Plan, Unrecorded};
+use super::{LeaseEnd, Ledger, Plan, Unrecorded, interrupted_count};
 use crate::{
     delivery::{
         decide::{self, Circumstances},
@@ -14,41 +15,86 @@ use crate::{
     destination::mail_addresses,
     domain::{Delivery, Destination, Health, HealthState, Outcome, RecordId},
     ops::delivery::attempt,
-    store::{EngineError, Stored},
+    store::{EngineError, Store, Stored},
 };
 
+/// The data on which the record of outcomes depends.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// The ended deliveries, with the numbers of their earlier attempts that were interrupted.
+    ended: Vec<(RecordId, u32)>,
+    healths: Healths,
+    /// Destinations without health.
+    untried: BTreeMap<RecordId, Stored<Destination>>,
+}
+
 /// The health of destinations: the stored value, and a copy to be updated.
-pub(super) type Healths = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
+type Healths = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
 
 impl Ledger {
-    pub(super) async fn plan_ends(
-        &mut self,
-        plan: &mut Plan,
+    pub(super) async fn read_ends(&self, queues: &Queues) -> Result<Ends, EngineError> {
+        let ended = self.unrecorded.iter();
+        let ended = ended.filter_map(|(id, it)| Some((*id, it, it.end.as_ref()?)));
+        let ended: Vec<_> = ended.collect();
+        let destinations = ended.iter().map(|(_, it, _)| it.destination);
+        let before = ended.iter().map(|(id, it, end)| match end {
+            LeaseEnd::Attempted(report)
+                if decide::uses_attempt(&report.verdict, it.early_for_ms) =>
+            {
+                (*id, it.number.saturating_sub(1))
+            }
+            _ => (*id, 0),
+        });
+        let count =
+            |store: Store, (id, before)| async move { interrupted_count(&store, id, before).await };
+        let counts = self.store.read_each(before, count);
+        let healths = self.read_healths(destinations.collect(), queues);
+        let (counts, (healths, untried)) = try_join(counts, healths).await?;
+        let ended = ended.into_iter().zip(counts);
+        Ok(Ends {
+            ended: ended.map(|((id, ..), count)| (id, count)).collect(),
+            healths,
+            untried,
+        })
+    }
+
+    async fn read_healths(
+        &self,
+        destinations: BTreeSet<RecordId>,
         queues: &Queues,
-    ) -> Result<(), EngineError> {
-        let ended = self.unrecorded.iter().filter(|(_, it)| it.end.is_some());
-        let ended: Vec<_> = ended.map(|(id, it)| (*id, it.destination)).collect();
-        if ended.is_empty() {
-            return Ok(());
-        }
-        let destinations = ended.iter().map(|(_, destination)| *destination);
-        let mut healths = self.read_health(destinations.collect()).await?;
-        for (id, destination) in ended {
+    ) -> Result<(Healths, BTreeMap<RecordId, Stored<Destination>>), EngineError> {
+        let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
+        let (stored, unreadable) = self.store.get_readable::<Health>(keys).await?;
+        let is_readable =
+            |id: &RecordId| !unreadable.iter().any(|key| key[..] == id.to_bytes()[..]);
+        let all = destinations.into_iter().zip(stored);
+        let all = all.filter(|(id, _)| is_readable(id)).map(|(id, old)| {
+            let current = old.as_ref().map(|old| old.value.clone());
+            (id, (old, current))
+        });
+        let healths: Healths = all.collect();
+        let untried = healths.iter().filter(|(_, (old, _))| old.is_none());
+        let names = untried.filter_map(|(id, _)| Some(queues.get(*id)?.name.as_bytes().into()));
+        let found = self.store.get_many::<Destination>(names.collect()).await?;
+        let found = found.into_iter().flatten();
+        let untried = found.map(|found| (found.value.id, found)).collect();
+        Ok((healths, untried))
+    }
+
+    pub(super) fn plan_ends(&mut self, plan: &mut Plan, queues: &Queues, ends: Ends) {
+        let Ends {
+            ended,
+            mut healths,
+            untried,
+        } = ends;
+        for (id, cut_off) in ended {
             let random = self.random.random();
             let now_ms = self.clock.now_ms();
             let Some((unrecorded, end)) = self.unrecorded_end(id) else {
                 continue;
             };
+            let destination = unrecorded.destination;
             let settings = queues.destination(destination).map(|found| found.delivery);
-            let cut_off = match end {
-                LeaseEnd::Attempted(report)
-                    if decide::uses_attempt(&report.verdict, unrecorded.early_for_ms) =>
-                {
-                    let before = unrecorded.number.saturating_sub(1);
-                    self.interrupted_count(id, before).await?
-                }
-                _ => 0,
-            };
             let around = Circumstances {
                 backoff: match &unrecorded.delivery {
                     Some(stored) => self.backoff(&stored.value),
@@ -87,55 +133,46 @@ impl Ledger {
             }
         }
         for (id, (old, current)) in healths {
-            self.plan_health(plan, queues, id, old.as_ref(), current)
-                .await?;
+            if let Some(current) = current {
+                plan_health(plan, old.as_ref(), current, untried.get(&id));
+            }
         }
-        Ok(())
     }
 
     fn unrecorded_end(&self, delivery: RecordId) -> Option<(&Unrecorded, &LeaseEnd)> {
         let unrecorded = self.unrecorded.get(&delivery)?;
         Some((unrecorded, unrecorded.end.as_ref()?))
     }
+}
 
-    async fn plan_health(
-        &self,
-        plan: &mut Plan,
-        queues: &Queues,
-        id: RecordId,
-        old: Option<&Stored<Health>>,
-        current: Option<Health>,
-    ) -> Result<(), EngineError> {
-        let Some(current) = current else {
-            return Ok(());
-        };
-        match old {
-            Some(old) if old.value == current => return Ok(()),
-            Some(old) => plan.changes.update(old, &current),
-            None => {
-                // A destination that is being deleted must not leave its health behind.
-                let name = queues.get(id).map(|queue| queue.name.as_bytes().into());
-                let destination = self.store.get::<Destination>(name.unwrap_or_default());
-                let destination = destination.await?.filter(|found| found.value.id == id);
-                let Some(destination) = destination else {
-                    return Ok(());
-                };
-                plan.changes.touch(&destination);
-                plan.changes.insert(&current);
-            }
+/// Records the health of a destination, which is given if it has no health yet.
+fn plan_health(
+    plan: &mut Plan,
+    old: Option<&Stored<Health>>,
+    current: Health,
+    untried: Option<&Stored<Destination>>,
+) {
+    match (old, untried) {
+        (Some(old), _) if old.value == current => return,
+        (Some(old), _) => plan.changes.update(old, &current),
+        (None, Some(destination)) => {
+            // A destination that is being deleted must not leave its health behind.
+            plan.changes.touch(destination);
+            plan.changes.insert(&current);
         }
-        let refused = |health: &Health| {
-            let refused = health.refused.iter();
-            let refused = refused.map(|it| (it.address.clone(), it.is_permanent));
-            refused.collect::<Vec<_>>()
-        };
-        if old.map(|old| refused(&old.value)).unwrap_or_default() != refused(&current) {
-            plan.refused.push((id, current.refused.clone()));
-        }
-        if current.state == HealthState::Paused {
-            plan.paused.push(current);
-        }
-        Ok(())
+        (None, None) => return,
+    }
+    let refused = |health: &Health| {
+        let refused = health.refused.iter();
+        let refused = refused.map(|it| (it.address.clone(), it.is_permanent));
+        refused.collect::<Vec<_>>()
+    };
+    if old.map(|old| refused(&old.value)).unwrap_or_default() != refused(&current) {
+        plan.refused
+            .push((current.destination, current.refused.clone()));
+    }
+    if current.state == HealthState::Paused {
+        plan.paused.push(current);
     }
 }
 

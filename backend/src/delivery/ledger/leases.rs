@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use futures_util::future::{try_join, try_join3};
 use rand::Rng;
 
-use super::{Ledger, Plan};
+use super::{Ledger, Plan, interrupted_count};
 use crate::{
     delivery::{
         backoff::AttemptCounts,
@@ -13,6 +14,7 @@ use crate::{
         notices::Notices,
         queues::{Queues, Ready},
         rank::{self, Selection, WaitReason},
+        thread::{self, Thread},
     },
     destination::Advice,
     domain::{Attempt, Delivery, DeliveryState, Destination, Folding, OwnEvent, RecordId},
@@ -21,12 +23,12 @@ use crate::{
         decision_context::new_id,
         delivery::{
             attempt::{self, attempt_key},
-            sequencing,
+            sequencing::{self, Predecessors},
         },
         page_cancel::{cancelled_delivery, is_unneeded},
     },
     store::{
-        Direction, EngineError, Index, Stored,
+        Direction, EngineError, Index, Store, Stored,
         engine::Range,
         record::{
             EndedDelivery,
@@ -46,6 +48,7 @@ pub(super) struct LeasedDelivery {
     pub(super) attempt: Attempt,
     pub(super) destination: Arc<Destination>,
     pub(super) opening: Option<RecordId>,
+    pub(super) thread: Thread,
     /// The original due time, if that is later.
     pub(super) early_for_ms: Option<i64>,
 }
@@ -144,17 +147,52 @@ struct DueDelivery {
     at: usize,
 }
 
+/// The data on which the lease of a due delivery depends.
+#[derive(Debug, Default)]
+struct LeaseFacts {
+    /// Whether it is a page of a response that was acknowledged or has ended.
+    is_unneeded: bool,
+    /// Number of its interrupted attempts, if that matters.
+    cut_off: u32,
+    before: Predecessors,
+    thread: Thread,
+    /// The attempt whose lease expired.
+    lost: Option<Stored<Attempt>>,
+}
+
+/// Index entries of deliveries.
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
 impl Ledger {
+    /// Reads the first waiting deliveries of destinations that are ready.
+    pub(super) async fn read_waiting(&self, ready: &[Ready]) -> Result<Vec<Entries>, EngineError> {
+        let ranges = ready.iter().map(|ready| {
+            let mut range = Range::with_prefix(&ready.destination.id.to_bytes());
+            if ready.wanted.is_some() {
+                return (range, RANKED_MAX);
+            }
+            if !ready.cursor.is_empty() {
+                range.start.clone_from(&ready.cursor);
+            }
+            // The entries include our own leases and skipped deliveries; one more shows the next
+            // delivery.
+            (range, ready.allowance + ready.ours + 1)
+        });
+        let read = |store: Store, (range, limit)| async move {
+            let (index, ascending) = (Index::DeliveryByDue, Direction::Ascending);
+            store.engine().entries(index, range, ascending, limit).await
+        };
+        self.store.read_each(ranges, read).await
+    }
+
     pub(super) async fn plan_leases(
         &mut self,
         plan: &mut Plan,
         queues: &mut Queues,
         notices: &Notices,
+        ready: Vec<(Ready, Entries)>,
     ) -> Result<(), EngineError> {
-        let due = self.due_deliveries(plan, queues).await?;
-        if due.is_empty() {
-            return Ok(());
-        }
+        let due = self.due_deliveries(plan, queues, ready).await?;
         let keys = due.iter().map(|due| due.key.clone()).collect();
         let budgeted = due
             .iter()
@@ -162,6 +200,7 @@ impl Ledger {
         plan.due = budgeted.filter_map(|due| id_at(&due.key, 0)).collect();
         let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
         let now_ms = self.clock.now_ms();
+        let mut readable = Vec::new();
         for (due, delivery) in due.into_iter().zip(deliveries) {
             let Some(delivery) = delivery else {
                 if unreadable.contains(&due.key)
@@ -186,12 +225,26 @@ impl Ledger {
                 plan.leave(due.destination.id, due_ms);
                 continue;
             }
+            readable.push((due, delivery));
+        }
+        let budgeted = readable.iter().map(|(due, _)| &due.destination);
+        let budgeted = budgeted.filter(|it| it.delivery.budget.is_some());
+        self.read_budgets(plan, budgeted.map(|it| it.id).collect())
+            .await?;
+        let ledger = &*self;
+        let read = |store: Store, (delivery, destination)| async move {
+            ledger.read_facts(&store, delivery, destination).await
+        };
+        let all = readable.iter();
+        let all = all.map(|(due, delivery)| (&delivery.value, &*due.destination));
+        let facts = self.store.read_each(all, read).await?;
+        for ((due, delivery), facts) in readable.into_iter().zip(facts) {
             match delivery.value.state {
                 DeliveryState::Leased { .. } => {
-                    self.plan_lost(plan, &delivery, &due.destination).await?;
+                    self.plan_lost(plan, &delivery, &due.destination, facts);
                 }
                 DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
-                    self.plan_lease(plan, &delivery, due).await?;
+                    self.plan_lease(plan, &delivery, due, facts);
                 }
                 DeliveryState::Delivered
                 | DeliveryState::Dead
@@ -203,14 +256,50 @@ impl Ledger {
         Ok(())
     }
 
+    async fn read_facts(
+        &self,
+        store: &Store,
+        delivery: &Delivery,
+        destination: &Destination,
+    ) -> Result<LeaseFacts, EngineError> {
+        let mut facts = LeaseFacts::default();
+        let attempts = delivery.attempts;
+        if let DeliveryState::Leased { .. } = delivery.state {
+            let key = attempt_key(delivery.id, attempts);
+            let lost = store.get_readable::<Attempt>(vec![key]);
+            let cut_off = interrupted_count(store, delivery.id, attempts.saturating_sub(1));
+            let ((lost, _), cut_off) = try_join(lost, cut_off).await?;
+            facts.lost = lost.into_iter().next().flatten();
+            facts.cut_off = cut_off;
+            return Ok(facts);
+        }
+        // While the total is below the limit, interrupted attempts need not be counted.
+        let most = AttemptCounts::of(delivery, attempts, 0);
+        let backoff = self.backoff(delivery);
+        let is_last = backoff.is_exhausted(most, destination.delivery) || most.made >= CUT_OFFS_MAX;
+        let (is_unneeded, cut_off, before) = try_join3(
+            async { Ok(attempts > 0 && is_unneeded(store, delivery).await?) },
+            interrupted_count(store, delivery.id, if is_last { attempts } else { 0 }),
+            sequencing::predecessors(store, delivery),
+        )
+        .await?;
+        facts.thread = thread::read(store, before.opening, &destination.kind).await;
+        Ok(LeaseFacts {
+            is_unneeded,
+            cut_off,
+            before,
+            ..facts
+        })
+    }
+
     /// Leases a waiting delivery, unless it must continue to wait or gets no further attempts.
-    #[expect(clippy::too_many_lines, reason = "one check after the other")]
-    async fn plan_lease(
+    fn plan_lease(
         &self,
         plan: &mut Plan,
         delivery: &Stored<Delivery>,
         due: DueDelivery,
-    ) -> Result<(), EngineError> {
+        facts: LeaseFacts,
+    ) {
         let now_ms = self.clock.now_ms();
         if decide::is_poison(&delivery.value) {
             let dead = decide::poisoned_delivery(&delivery.value, now_ms);
@@ -224,37 +313,26 @@ impl Ledger {
             };
             plan.changes.insert(&said);
             plan.poison.push((dead.id, said));
-            return Ok(());
+            return;
         }
-        let attempts = delivery.value.attempts;
         let settings = due.destination.delivery;
-        if attempts > 0 && is_unneeded(&self.store, &delivery.value).await? {
+        if facts.is_unneeded {
             let cancelled = cancelled_delivery(&delivery.value, now_ms);
             plan.changes.update(delivery, &cancelled);
-            return Ok(());
+            return;
         }
-        let backoff = self.backoff(&delivery.value);
-        // While the total is below the limit, interrupted attempts need not be counted.
-        let most = AttemptCounts::of(&delivery.value, attempts, 0);
-        if backoff.is_exhausted(most, settings) || most.made >= CUT_OFFS_MAX {
-            let cut_off = self.interrupted_count(delivery.value.id, attempts).await?;
-            let tried = AttemptCounts::of(&delivery.value, attempts, cut_off);
-            if backoff.is_exhausted(tried, settings) {
-                let dead = decide::exhausted_delivery(&delivery.value, tried, now_ms);
-                plan.changes.update(delivery, &dead);
-                plan.note_end(&dead);
-                return Ok(());
-            }
+        let tried = AttemptCounts::of(&delivery.value, delivery.value.attempts, facts.cut_off);
+        if self.backoff(&delivery.value).is_exhausted(tried, settings) {
+            let dead = decide::exhausted_delivery(&delivery.value, tried, now_ms);
+            plan.changes.update(delivery, &dead);
+            plan.note_end(&dead);
+            return;
         }
-        let before = sequencing::predecessors(&self.store, &delivery.value).await?;
+        let before = facts.before;
         let is_free = before.earlier.is_none() || before.digest.is_some();
         let (destination, behind) = (&due.destination, before.digest);
-        if is_free
-            && !self
-                .is_within_budget(plan, delivery, destination, behind)
-                .await?
-        {
-            return Ok(());
+        if is_free && !self.is_within_budget(plan, delivery, destination, behind) {
+            return;
         }
         if let Some(earlier) = before.earlier {
             plan.held.push(HeldDelivery {
@@ -262,10 +340,10 @@ impl Ledger {
                 earlier,
                 at: due.at,
             });
-            return Ok(());
+            return;
         }
         if !plan.left[due.at].admits(&delivery.value) {
-            return Ok(());
+            return;
         }
         let timeouts = attempt::timeouts(&self.config, settings, &due.destination.kind);
         let (mut begun, attempt) =
@@ -281,36 +359,32 @@ impl Ledger {
             attempt,
             destination: due.destination,
             opening: before.opening,
+            thread: facts.thread,
             early_for_ms: delivery
                 .value
                 .state
                 .due_ms()
                 .filter(|due_ms| *due_ms > now_ms),
         });
-        Ok(())
     }
 
     /// Continues with a delivery whose lease expired, as after a failed attempt.
-    async fn plan_lost(
+    fn plan_lost(
         &mut self,
         plan: &mut Plan,
         delivery: &Stored<Delivery>,
         destination: &Destination,
-    ) -> Result<(), EngineError> {
+        facts: LeaseFacts,
+    ) {
         let number = delivery.value.attempts;
-        let key = attempt_key(delivery.value.id, number);
-        let (mut found, _) = self.store.get_readable::<Attempt>(vec![key]).await?;
-        let attempt = found.pop().flatten();
-        let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
+        let begun = facts.lost.as_ref().map(|attempt| attempt.value.clone());
         let begun = begun.unwrap_or_else(|| attempt::new_attempt(delivery.value.id, number, 0));
         let lost = decide::lost_attempt(&begun);
         let around = Circumstances {
             random: self.random.random(),
             backoff: self.backoff(&delivery.value),
             now_ms: self.clock.now_ms(),
-            cut_off: self
-                .interrupted_count(delivery.value.id, number.saturating_sub(1))
-                .await?,
+            cut_off: facts.cut_off,
             early_for_ms: None,
             settings: Some(destination.delivery),
         };
@@ -324,45 +398,33 @@ impl Ledger {
         } else {
             plan.changes.touch(delivery);
         }
-        if let Some(attempt) = attempt {
+        if let Some(attempt) = facts.lost {
             plan.changes.update(&attempt, &lost);
         }
-        Ok(())
     }
 
+    /// Selects the due deliveries among the waiting ones.
     async fn due_deliveries(
         &mut self,
         plan: &mut Plan,
-        queues: &mut Queues,
+        queues: &Queues,
+        mut ready: Vec<(Ready, Entries)>,
     ) -> Result<Vec<DueDelivery>, EngineError> {
         let now_ms = self.clock.now_ms();
-        let paused: Vec<_> = plan.paused.iter().map(|it| it.destination).collect();
-        let ready = queues.ready(&paused, now_ms);
-        let mut free = self
-            .config
-            .max_in_flight
-            .saturating_sub(queues.running_count());
-        let share = (free / ready.len().max(1)).max(1);
-        let mut due = Vec::new();
-        for ready in ready {
-            if free == 0 {
-                break;
-            }
+        ready.retain(|(ready, _)| {
+            let id = ready.destination.id;
+            let is_paused = plan.paused.iter().any(|it| it.destination == id);
             // Deliveries that become due in this commit may be sent first.
             let mut released = plan.released.iter();
-            if released.any(|(id, is_any, _)| *is_any && *id == ready.destination.id) {
-                continue;
-            }
-            let wanted = ready.allowance.min(share).min(free);
+            !is_paused && !released.any(|(released, is_any, _)| *is_any && *released == id)
+        });
+        self.read_ranks(queues, &ready).await?;
+        let mut due = Vec::new();
+        for (ready, entries) in ready {
             let (keys, left) = match ready.wanted {
-                Some(how) => {
-                    let count = wanted;
-                    let how = Selection { count, ..how };
-                    self.ranked(&ready, how, queues, now_ms).await?
-                }
-                None => self.first(&ready, queues, wanted, now_ms).await?,
+                Some(how) => self.ranked(&ready, how, &entries, queues, now_ms)?,
+                None => self.first(&ready, entries, queues, now_ms)?,
             };
-            free -= keys.len();
             let at = plan.left.len();
             plan.left.push(left);
             due.extend(keys.into_iter().map(|key| DueDelivery {
@@ -374,29 +436,22 @@ impl Ledger {
         Ok(due)
     }
 
-    /// Returns the first due deliveries, up to `wanted`, and the remaining ones.
-    async fn first(
+    /// Returns the first due deliveries, up to the allowance, and the remaining ones.
+    fn first(
         &self,
         ready: &Ready,
+        entries: Entries,
         queues: &Queues,
-        wanted: usize,
         now_ms: i64,
     ) -> Result<(Vec<Vec<u8>>, RemainingWork), EngineError> {
-        let mut range = Range::with_prefix(&ready.destination.id.to_bytes());
-        if !ready.cursor.is_empty() {
-            range.start.clone_from(&ready.cursor);
-        }
-        // The entries include our own leases and skipped deliveries; one more shows the next
-        // delivery.
-        let limit = wanted + ready.ours + 1;
         let mut left = RemainingWork::for_ready(ready);
         let mut keys = Vec::new();
-        for (entry, key) in self.entries(range, Direction::Ascending, limit).await? {
+        for (entry, key) in entries {
             let (id, due_ms) = read(&entry)?;
             if self.is_leased(id) || queues.is_set_aside(id) {
                 continue;
             }
-            if due_ms > now_ms || keys.len() == wanted {
+            if due_ms > now_ms || keys.len() == ready.allowance {
                 left.due_ms = due_ms;
                 break;
             }
@@ -406,63 +461,72 @@ impl Ledger {
         Ok((keys, left))
     }
 
-    /// Returns the deliveries of a backlog to send first, up to `wanted`, and the remaining ones.
-    async fn ranked(
+    /// Reads the unknown ranks of the deliveries of backlogs.
+    async fn read_ranks(
         &mut self,
-        ready: &Ready,
-        wanted: Selection,
         queues: &Queues,
-        now_ms: i64,
-    ) -> Result<(Vec<Vec<u8>>, RemainingWork), EngineError> {
-        let destination = ready.destination.id;
-        let range = Range::with_prefix(&destination.to_bytes());
-        let entries = self
-            .entries(range, Direction::Ascending, RANKED_MAX)
-            .await?;
-        let mut found = Vec::with_capacity(entries.len());
-        for (entry, _) in &entries {
-            let (id, due_ms) = read(entry)?;
-            if !queues.is_set_aside(id) {
-                found.push((id, due_ms));
-            }
+        ready: &[(Ready, Entries)],
+    ) -> Result<(), EngineError> {
+        let mut unknown = Vec::new();
+        for (ready, entries) in ready.iter().filter(|(ready, _)| ready.wanted.is_some()) {
+            let ids = entries.iter().map(|(entry, _)| Ok(read(entry)?.0));
+            let mut ids = ids.collect::<Result<Vec<_>, EngineError>>()?;
+            ids.retain(|id| !queues.is_set_aside(*id));
+            self.ranks.retain(ready.destination.id, &ids);
+            unknown.extend(self.ranks.unknown(ready.destination.id, &ids));
         }
-        let ids: Vec<_> = found.iter().map(|(id, _)| *id).collect();
-        self.ranks.retain(destination, &ids);
-        for ids in self.ranks.unknown(destination, &ids).chunks(READ_AT_ONCE) {
+        for ids in unknown.chunks(READ_AT_ONCE) {
             let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
             let (read, _) = self.store.get_readable::<Delivery>(keys).await?;
             for delivery in read.into_iter().flatten() {
                 self.ranks.insert(&delivery.value);
             }
         }
+        Ok(())
+    }
+
+    /// Returns the deliveries of a backlog to send first, up to the allowance, and the remaining
+    /// ones.
+    fn ranked(
+        &self,
+        ready: &Ready,
+        wanted: Selection,
+        entries: &Entries,
+        queues: &Queues,
+        now_ms: i64,
+    ) -> Result<(Vec<Vec<u8>>, RemainingWork), EngineError> {
+        let destination = ready.destination.id;
+        let wanted = Selection {
+            count: ready.allowance,
+            ..wanted
+        };
         let mut left = RemainingWork::for_ready(ready);
-        let mut unreadable = Vec::new();
-        let waiting = found.into_iter().filter_map(|(id, due_ms)| {
-            let Some(rank) = self.ranks.get(destination, id) else {
+        let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
+        for (entry, _) in entries {
+            let (id, due_ms) = read(entry)?;
+            if queues.is_set_aside(id) {
+                continue;
+            }
+            match self.ranks.get(destination, id) {
+                Some(rank) => waiting.push(WaitReason {
+                    id,
+                    due_ms,
+                    rank,
+                    is_leased: self.is_leased(id),
+                }),
                 // It is skipped when it is leased.
-                unreadable.push((id, due_ms));
-                return None;
-            };
-            let is_leased = self.is_leased(id);
-            Some(WaitReason {
-                id,
-                due_ms,
-                rank,
-                is_leased,
-            })
-        });
-        let waiting: Vec<_> = waiting.collect();
+                None if due_ms <= now_ms => unreadable.push(id),
+                None => {}
+            }
+        }
         let chosen = rank::choose(&waiting, wanted, now_ms);
-        let unreadable = unreadable
-            .into_iter()
-            .filter(|(_, due_ms)| *due_ms <= now_ms);
-        let unreadable = unreadable.map(|(id, _)| id);
         left.due_ms = chosen.next_ms;
         left.backlog = Some(Backlog {
             is_severe: chosen.is_severe,
             is_over: chosen.next_ms == i64::MAX,
         });
-        let ids = unreadable.chain(chosen.ids).take(wanted.count.max(1));
+        let ids = unreadable.into_iter().chain(chosen.ids);
+        let ids = ids.take(wanted.count.max(1));
         Ok((ids.map(|id| id.to_bytes().into()).collect(), left))
     }
 
@@ -472,47 +536,42 @@ impl Ledger {
         queues: &Queues,
     ) -> Result<(), EngineError> {
         let now_ms = self.clock.now_ms();
-        for id in queues.ids_where(|queue| queue.is_recovered) {
+        let recovered = queues.ids_where(|queue| queue.is_recovered);
+        let store = self.store.clone();
+        let read = |store: Store, id: RecordId| async move {
             let mut range = Range::with_prefix(&id.to_bytes());
             range.start = Key::new().id(id).time_ms(now_ms.saturating_add(1)).build();
-            let (mut count, mut is_whole) = (0, false);
-            while count < RELEASED_AT_ONCE && !is_whole {
-                let entries = self.entries(range.clone(), Direction::Ascending, READ_AT_ONCE);
+            let (mut found, mut is_whole) = (Vec::new(), false);
+            while found.len() < RELEASED_AT_ONCE && !is_whole {
+                let (index, ascending) = (Index::DeliveryByDue, Direction::Ascending);
+                let entries = store
+                    .engine()
+                    .entries(index, range.clone(), ascending, READ_AT_ONCE);
                 let entries = entries.await?;
                 is_whole = entries.len() < READ_AT_ONCE;
                 if let Some((last, _)) = entries.last() {
                     range.exclude_through(last);
                 }
                 let keys = entries.into_iter().map(|(_, key)| key).collect();
-                let (waiting, _) = self.store.get_readable::<Delivery>(keys).await?;
-                let waiting = waiting.iter().flatten().filter(|it| {
+                let (waiting, _) = store.get_readable::<Delivery>(keys).await?;
+                found.extend(waiting.into_iter().flatten().filter(|it| {
                     let is_retry = matches!(it.value.state, DeliveryState::Retry { .. });
                     is_retry && it.value.awaits_receiver && !self.is_leased(it.value.id)
-                });
-                for delivery in waiting {
-                    let due = Delivery {
-                        state: DeliveryState::Retry { due_ms: now_ms },
-                        ..delivery.value.clone()
-                    };
-                    plan.changes.update(delivery, &due);
-                    count += 1;
-                }
+                }));
             }
-            plan.released.push((id, count > 0, is_whole));
+            Ok::<_, EngineError>((id, found, is_whole))
+        };
+        for (id, found, is_whole) in store.read_each(recovered, read).await? {
+            plan.released.push((id, !found.is_empty(), is_whole));
+            for delivery in found {
+                let due = Delivery {
+                    state: DeliveryState::Retry { due_ms: now_ms },
+                    ..delivery.value.clone()
+                };
+                plan.changes.update(&delivery, &due);
+            }
         }
         Ok(())
-    }
-
-    async fn entries(
-        &self,
-        range: Range,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
-        let engine = self.store.engine();
-        engine
-            .entries(Index::DeliveryByDue, range, direction, limit)
-            .await
     }
 }
 

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::{try_join_all, try_join3};
+
 use crate::{
     clock::millis,
     domain::{Delivery, DeliveryState, RecordId, ThreadStanding},
@@ -53,8 +55,12 @@ pub(crate) async fn predecessors(
     if is_first(delivery) {
         return Ok(Predecessors::default());
     }
-    let earlier = last_unfinished(store, delivery).await?;
-    let digests = unfinished_digests(store, delivery).await?;
+    let (earlier, digests, arrived) = try_join3(
+        last_unfinished(store, delivery),
+        unfinished_digests(store, delivery),
+        first_arrived(store, delivery),
+    )
+    .await?;
     if let Some(last) = digests.first() {
         let is_only = earlier.is_none() && digests.iter().all(|it| it.value.id == last.value.id);
         let is_waiting = matches!(last.value.state, DeliveryState::Pending { .. });
@@ -64,11 +70,10 @@ pub(crate) async fn predecessors(
             opening: None,
         });
     }
-    let reports_change = delivery.content.clear || delivery.content.group.is_some();
-    let opening = if earlier.is_none() && reports_change {
-        opening_delivery(store, delivery).await?
-    } else {
-        None
+    let opening = match arrived {
+        _ if earlier.is_some() => None,
+        None if waits_for_all(delivery) => unindexed_opening(store, delivery).await?,
+        arrived => arrived,
     };
     Ok(Predecessors {
         earlier,
@@ -83,17 +88,13 @@ async fn last_unfinished(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<Stored<Delivery>>, EngineError> {
-    let mut last: Option<Stored<Delivery>> = None;
-    for how in [ThreadStanding::Closing, ThreadStanding::Waiting] {
-        if how == ThreadStanding::Closing || waits_for_all(delivery) {
-            let found = last_readable(store, earlier_range(delivery, how)).await?;
-            last = last
-                .into_iter()
-                .chain(found)
-                .max_by_key(|it| it.value.thread_position());
-        }
-    }
-    Ok(last)
+    let standings = [ThreadStanding::Closing, ThreadStanding::Waiting];
+    let standings = standings
+        .into_iter()
+        .filter(|it| *it == ThreadStanding::Closing || waits_for_all(delivery));
+    let last = standings.map(|it| last_readable(store, earlier_range(delivery, it)));
+    let last = try_join_all(last).await?.into_iter().flatten();
+    Ok(last.max_by_key(|it| it.value.thread_position()))
 }
 
 /// Returns the last delivery of a range. Unreadable deliveries block nothing.
@@ -155,17 +156,24 @@ fn earlier_range(delivery: &Delivery, how: ThreadStanding) -> Range {
 }
 
 /// Returns the first delivered message to which a delivery reports changes.
-async fn opening_delivery(
+async fn first_arrived(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<RecordId>, EngineError> {
+    if !waits_for_all(delivery) {
+        return Ok(None);
+    }
     let range = earlier_range(delivery, ThreadStanding::Arrived);
     let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
     let first = store.engine().entries(index, range, ascending, 1).await?;
-    if let Some(id) = first.first().and_then(|(_, key)| id_at(key, 0)) {
-        return Ok(Some(id));
-    }
-    // Deliveries of earlier versions are only indexed by event.
+    Ok(first.first().and_then(|(_, key)| id_at(key, 0)))
+}
+
+/// Like [`first_arrived`], for deliveries of earlier versions, which are only indexed by event.
+async fn unindexed_opening(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<Option<RecordId>, EngineError> {
     let thread = thread(store, delivery).await?;
     let thread = thread.iter().map(|other| &other.value);
     let openings = thread.filter(|other| {

@@ -6,8 +6,12 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::{try_join, try_join3};
+
 use crate::{
-    decide::{Causes, GroupDecision, GroupMembers, GroupMessage, Snapshot, shown_max},
+    decide::{
+        Causes, GroupDecision, GroupMembers, GroupMessage, PastDefinitions, Snapshot, shown_max,
+    },
     domain::{Group, GroupRef, Occurrence, Pending, RecordId, Status},
     error::Error,
     limits::{GROUP_JOINING_MAX, NOTIFY_MEMBERS},
@@ -108,16 +112,29 @@ async fn decide_groups(
     let mut changes = deciding.store.changes();
     changes.depend_on(&snapshot);
     let (mut outcome, mut reports) = (Outcome::default(), Reports::default());
-    let mut decided = 0;
-    for ((rule, group), new) in dues {
-        let found = CurrentGroup::read(&deciding.store, *group).await?;
-        decided += 1;
-        let in_force = (&*snapshot, causes);
-        let what = (*rule, *new, found);
+    let store = &deciding.store;
+    let read = |store: Store, group| async move { CurrentGroup::read(&store, group).await };
+    let groups = dues.iter().map(|((_, group), _)| *group);
+    let found = store.read_each(groups, read).await?;
+    // As many groups as have about that many members in total, and at least one.
+    let sizes = found.iter().map(|it| it.joining.len() + it.news.len());
+    let sums = sizes.scan(0, |sum, size| Some(std::mem::replace(sum, *sum + size)));
+    let decided = sums.take_while(|before| *before < NOTIFY_MEMBERS).count();
+    let all = dues.iter().zip(found).take(decided);
+    let all = all.map(|(((rule, _), new), found)| (*rule, *new, found));
+    let (now_ms, in_force) = (deciding.clock.now_ms(), &*snapshot);
+    let read = |store: Store, (rule, new, found)| async move {
+        let members = read_members(&store, (rule, &found), in_force, now_ms).await?;
+        Ok::<_, Error>((rule, new, found, members))
+    };
+    for (rule, new, found, members) in store.read_each(all, read).await? {
         let to = (&mut changes, &mut outcome, &mut reports);
-        decide(deciding, what, in_force, to).await?;
-        if outcome.settled.len() >= NOTIFY_MEMBERS {
-            break;
+        match members {
+            GroupReading::Settled => {}
+            GroupReading::TooEarly(waiting) => outcome.rest.extend(waiting),
+            GroupReading::Members(members) => {
+                decide(now_ms, (rule, new, found, *members), (in_force, causes), to);
+            }
         }
     }
     outcome.reports = reports.record(&mut changes);
@@ -186,8 +203,12 @@ impl CurrentGroup {
         let all = usize::MAX;
         let id = found.stored.as_ref().map(|it| it.value.id);
         if let Some(id) = id {
-            found.open = keys(store, Membership::Open, id, all).await?;
-            let others = keys(store, Membership::Unacknowledged, id, all).await?;
+            let (open, others) = try_join(
+                keys(store, Membership::Open, id, all),
+                keys(store, Membership::Unacknowledged, id, all),
+            )
+            .await?;
+            found.open = open;
             found.unacknowledged = others.iter().filter_map(|key| id_at(key, 0)).collect();
         }
         if let Some(key) = key {
@@ -213,50 +234,93 @@ impl CurrentGroup {
     fn is_dead(&self) -> bool {
         self.open.is_empty() && self.news.is_empty()
     }
+
+    /// Returns whether occurrences join that a rule without grouping released together. They do not
+    /// wait for an interval.
+    fn is_freed(&self, rule: RecordId, snapshot: &Snapshot) -> bool {
+        let groups = snapshot.rule(rule).is_none_or(|it| it.group.is_some());
+        !groups && !self.joining.is_empty()
+    }
 }
 
-async fn decide(
-    deciding: &DecisionContext,
-    (rule, new, found): (RecordId, RecordId, CurrentGroup),
-    (snapshot, causes): (&Snapshot, &Causes),
-    (changes, outcome, reports): (&mut Changes, &mut Outcome, &mut Reports),
-) -> Result<(), Error> {
-    let store = &deciding.store;
-    let now_ms = deciding.clock.now_ms();
+enum GroupReading {
+    /// No occurrence waits for a message.
+    Settled,
+    /// The next message has to wait; so do these occurrences.
+    TooEarly(Vec<Vec<u8>>),
+    Members(Box<ReadMembers>),
+}
+
+struct ReadMembers {
+    waiting: Vec<Stored<Occurrence>>,
+    others: Vec<Occurrence>,
+    responder: Option<Stored<Occurrence>>,
+    past: PastDefinitions,
+    /// The keys of further occurrences that wait, if they do not fit in the message.
+    rest: Vec<Vec<u8>>,
+}
+
+/// Reads the members of a group if its message is due.
+async fn read_members(
+    store: &Store,
+    (rule, found): (RecordId, &CurrentGroup),
+    snapshot: &Snapshot,
+    now_ms: i64,
+) -> Result<GroupReading, Error> {
     let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
     // The closing message does not wait for the interval.
     let is_last = found.open.is_empty() && found.joining.is_empty();
-    let is_dead = found.is_dead();
-    // Occurrences released together by a rule without grouping do not wait for an interval.
-    let groups = snapshot.rule(rule).is_none_or(|it| it.group.is_some());
-    let is_freed = !groups && !found.joining.is_empty();
-    let waits = !is_dead && !is_last && !is_freed;
+    let waits = !found.is_dead() && !is_last && !found.is_freed(rule, snapshot);
     if let Some(group) = found.stored.as_ref().filter(|_| waits) {
         let next_ms = group.value.last_ms.saturating_add(group.value.interval_ms);
         if next_ms > now_ms {
-            outcome.rest.extend(waiting);
-            return Ok(());
+            return Ok(GroupReading::TooEarly(waiting));
         }
-    }
-    let read = store.get_many::<Occurrence>(waiting.clone()).await?;
-    let read: Vec<_> = read.into_iter().flatten().collect();
-    if !read.iter().any(|it| is_due(&it.value, rule, now_ms)) {
-        return Ok(());
     }
     let group = found.stored.as_ref().map(|it| &it.value);
     let shown = found.open.iter().take(shown_max(rule, group, snapshot));
     let shown = shown.filter(|key| !waiting.contains(key)).cloned();
-    let others = store.get_many::<Occurrence>(shown.collect()).await?;
-    let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
-    let all = read.iter().map(|it| &it.value).chain(&others);
-    let past = revision::read_past(store, snapshot, all)
-        .await?
-        .with_causes(causes);
-    let responder = found.stored.as_ref().and_then(|it| it.value.responder);
+    let responder = group.and_then(|it| it.responder);
     let responder = responder.map(|key| key.to_bytes().into());
     let responder = responder.filter(|key| !waiting.contains(key));
-    let responder = store.get_many::<Occurrence>(responder.into_iter().collect());
-    let responder = responder.await?.into_iter().flatten().next();
+    let (read, others, responder) = try_join3(
+        store.get_many::<Occurrence>(waiting.clone()),
+        store.get_many::<Occurrence>(shown.collect()),
+        store.get_many::<Occurrence>(responder.into_iter().collect()),
+    )
+    .await?;
+    let read: Vec<_> = read.into_iter().flatten().collect();
+    if !read.iter().any(|it| is_due(&it.value, rule, now_ms)) {
+        return Ok(GroupReading::Settled);
+    }
+    let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
+    let all = read.iter().map(|it| &it.value).chain(&others);
+    let past = revision::read_past(store, snapshot, all).await?;
+    // Members whose hold was released are due in their current state, and are reported by the next
+    // message.
+    let mut rest = Vec::new();
+    if found.is_more && !found.is_freed(rule, snapshot) {
+        let waiting: BTreeSet<_> = waiting.into_iter().collect();
+        rest = found.waiting_keys(store).await?;
+        rest.retain(|it| !waiting.contains(it));
+    }
+    Ok(GroupReading::Members(Box::new(ReadMembers {
+        waiting: read,
+        others,
+        responder: responder.into_iter().flatten().next(),
+        past,
+        rest,
+    })))
+}
+
+fn decide(
+    now_ms: i64,
+    (rule, new, found, read): (RecordId, RecordId, CurrentGroup, ReadMembers),
+    (snapshot, causes): (&Snapshot, &Causes),
+    (changes, outcome, reports): (&mut Changes, &mut Outcome, &mut Reports),
+) {
+    let past = read.past.with_causes(causes);
+    let is_dead = found.is_dead();
     let stored = found.stored.as_ref();
     let alive = stored.filter(|_| !is_dead);
     let open: Vec<_> = found.open.iter().filter_map(|key| id_at(key, 0)).collect();
@@ -273,25 +337,18 @@ async fn decide(
         now_ms,
     };
     let members = GroupMembers {
-        waiting: read.iter().map(|it| it.value.clone()).collect(),
-        others,
-        responder: responder.as_ref().map(|it| it.value.clone()),
+        waiting: read.waiting.iter().map(|it| it.value.clone()).collect(),
+        others: read.others,
+        responder: read.responder.as_ref().map(|it| it.value.clone()),
     };
     let decision = message.decide(members, &mut || new_id(now_ms));
     for (notices, member) in &decision.said {
         reports.add_reports(notices, member, now_ms);
     }
-    let members = read.iter().chain(&responder);
+    let members = read.waiting.iter().chain(&read.responder);
     write(&decision, (members, stored, alive), now_ms, changes);
     outcome.settled.extend(decision.settled);
-    // Members whose hold was released are due in their current state, and are reported by the next
-    // message.
-    if found.is_more && !is_freed {
-        let waiting: BTreeSet<_> = waiting.into_iter().collect();
-        let rest = found.waiting_keys(store).await?.into_iter();
-        outcome.rest.extend(rest.filter(|it| !waiting.contains(it)));
-    }
-    Ok(())
+    outcome.rest.extend(read.rest);
 }
 
 /// Adds the decision to the commit. `stored` is the existing group; `alive` is the group that the

@@ -4,6 +4,8 @@
 //! The carrier is an open, unacknowledged member. Each step is committed against the carrier, so no
 //! step is run once all members are acknowledged.
 
+use futures_util::future::try_join3;
+
 use crate::{
     decide::{
         Causes, Notices, Snapshot, Step, StepKind, Transition, UnansweredNotice, as_notified,
@@ -144,14 +146,8 @@ async fn move_response(
     reports.add_reports(&unanswered_notices(said), &carrier.value, now_ms);
     let is_moved = next != carrier.value;
     if is_moved {
-        cancel_pages(
-            store,
-            (&carrier.value, &next),
-            &mut [],
-            now_ms,
-            &mut changes,
-        )
-        .await?;
+        let changed = vec![(&carrier.value, &next)];
+        cancel_pages(store, changed, Vec::new(), now_ms, &mut changes).await?;
         changes.update(&carrier, &next);
     }
     let reports = reports.record(&mut changes);
@@ -242,7 +238,7 @@ async fn candidate(
             } else if member.key == carrier.key {
                 return Ok(Candidate::Carrier);
             } else {
-                add_group_content((store, snapshot), &mut notices).await?;
+                add_group_content((store, snapshot), vec![&mut notices]).await?;
                 let (stored, member) = (Box::new(stored), Box::new(member));
                 return Ok(Candidate::Member(stored, member, notices));
             }
@@ -274,15 +270,26 @@ fn is_carried(before: ResponseState, after: ResponseState) -> bool {
 /// Adds the content of the groups to the messages sent by group responses.
 pub async fn add_group_content(
     (store, snapshot): (&Store, &Snapshot),
-    notices: &mut Notices,
+    notices: Vec<&mut Notices>,
 ) -> Result<(), EngineError> {
     let snippets = &snapshot.settings().templates;
-    for (delivery, group) in std::mem::take(&mut notices.of_groups) {
-        let mut deliveries = notices.deliveries.iter_mut();
-        if let Some(delivery) = deliveries.find(|it| it.id == delivery) {
-            let names_all = delivery.content.names_all_members(snippets);
-            delivery.content.group = content(store, group, names_all).await?;
+    let mut reports = Vec::new();
+    for notices in notices {
+        let of_groups = std::mem::take(&mut notices.of_groups);
+        for delivery in &mut notices.deliveries {
+            let mut of_groups = of_groups.iter();
+            if let Some((_, group)) = of_groups.find(|(id, _)| *id == delivery.id) {
+                let names_all = delivery.content.names_all_members(snippets);
+                reports.push((delivery, (*group, names_all)));
+            }
         }
+    }
+    let read =
+        |store: Store, (group, names_all)| async move { content(&store, group, names_all).await };
+    let groups = reports.iter().map(|(_, group)| *group);
+    let contents = store.read_each(groups, read).await?;
+    for ((delivery, _), content) in reports.into_iter().zip(contents) {
+        delivery.content.group = content;
     }
     Ok(())
 }
@@ -294,11 +301,15 @@ async fn content(
     id: RecordId,
     names_all: bool,
 ) -> Result<Option<GroupContent>, EngineError> {
-    let Some(group) = store.get::<Group>(id.to_bytes().into()).await? else {
+    let (group, open, others) = try_join3(
+        store.get::<Group>(id.to_bytes().into()),
+        keys(store, Membership::Open, id, usize::MAX),
+        keys(store, Membership::Unacknowledged, id, 1),
+    )
+    .await?;
+    let Some(group) = group else {
         return Ok(None);
     };
-    let open = keys(store, Membership::Open, id, usize::MAX).await?;
-    let others = keys(store, Membership::Unacknowledged, id, 1).await?;
     let shown_max = if names_all {
         GROUP_ALL_SHOWN_MAX
     } else {

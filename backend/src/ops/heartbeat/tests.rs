@@ -4,6 +4,7 @@ mod limits;
 mod outages;
 mod preview;
 mod runs;
+mod statements;
 mod windows;
 
 use std::time::Duration;

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::{try_join, try_join_all};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
@@ -25,7 +26,7 @@ use crate::{
     limits::{BEATS_APART, HEARTBEAT_CHECK_INTERVAL, SERVICE_TIME_INTERVAL},
     ops::{beats::new_expectation, decision_context::DecisionContext, intake::Intake},
     store::{
-        Changes, Direction, EngineError, Index, Lane, Stored,
+        Changes, Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
         record::{by_beat, by_start, bytes::Key},
     },
@@ -43,6 +44,13 @@ pub struct HeartbeatWatch {
     next: HashMap<RecordId, i64>,
     /// The heartbeats for which outdated expectations were deleted.
     swept: Option<Heartbeats>,
+}
+
+/// The checks of heartbeats, which share the reads of their store.
+#[derive(Debug)]
+struct Checks {
+    deciding: DecisionContext,
+    intake: Intake,
 }
 
 #[derive(Debug, Clone)]
@@ -113,16 +121,30 @@ impl HeartbeatWatch {
             self.swept = Some(Arc::clone(heartbeats));
         }
         let has_news = self.deciding.beats.take_changed_flag();
-        for loaded in heartbeats.iter() {
-            let id = loaded.heartbeat.id;
-            let is_due = self.next.get(&id).is_none_or(|it| *it <= time.now_ms);
-            let is_stepped = time.steps.stepped_ms > 0;
-            if has_news || is_due || is_stepped {
-                let next_ms = self.check(loaded, time).await?;
-                self.next.insert(id, next_ms);
+        let is_stepped = time.steps.stepped_ms > 0;
+        let due = heartbeats.iter().filter(|loaded| {
+            let next_ms = self.next.get(&loaded.heartbeat.id);
+            has_news || is_stepped || next_ms.is_none_or(|it| *it <= time.now_ms)
+        });
+        let check = |store: Store, loaded: &Arc<LoadedHeartbeat>| {
+            let checks = self.checks(store);
+            let loaded = Arc::clone(loaded);
+            async move {
+                let next_ms = checks.check(&loaded, time).await?;
+                Ok::<_, Error>((loaded.heartbeat.id, next_ms))
             }
-        }
+        };
+        let checked = self.deciding.store.read_each(due, check).await?;
+        self.next.extend(checked);
         Ok(())
+    }
+
+    /// Returns the checks that read from this store.
+    fn checks(&self, store: Store) -> Checks {
+        Checks {
+            deciding: self.deciding.with_store(store),
+            intake: self.intake.clone(),
+        }
     }
 
     /// Adds the time during which events were accepted since the last pass, and stores it
@@ -185,7 +207,10 @@ impl HeartbeatWatch {
         let of_calendars = heartbeats.iter().map(|it| &it.heartbeat);
         let of_calendars = of_calendars.filter(|it| it.has_windows());
         let of_calendars: HashSet<_> = of_calendars.map(|it| it.id).collect();
-        self.sweep_windows(|it| of_calendars.contains(&it)).await?;
+        let checks = self.checks(self.deciding.store.clone());
+        checks
+            .sweep_windows(|it| of_calendars.contains(&it))
+            .await?;
         retained.insert(SERVICE);
         let store = &self.deciding.store;
         let mut range = Range::with_prefix(&[]);
@@ -198,18 +223,21 @@ impl HeartbeatWatch {
             };
             let heartbeat = found.value.heartbeat;
             if !retained.contains(&heartbeat) {
-                self.delete_range(
-                    Range::with_prefix(&Key::new().id(heartbeat).build()),
-                    "its heartbeat was deleted or disabled",
-                )
-                .await?;
+                checks
+                    .delete_range(
+                        Range::with_prefix(&Key::new().id(heartbeat).build()),
+                        "its heartbeat was deleted or disabled",
+                    )
+                    .await?;
             }
             let mut last = Key::new().id(heartbeat).build();
             last.extend([u8::MAX; 17]);
             range.exclude_through(&last);
         }
     }
+}
 
+impl Checks {
     async fn delete_range(&self, range: Range, why: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         loop {
@@ -229,10 +257,10 @@ impl HeartbeatWatch {
         why: &str,
     ) -> Result<(), Error> {
         let mut changes = self.deciding.store.changes();
+        let open = found.iter().filter_map(|stored| stored.value.open);
+        let closed = open.map(|open| alarm::close(&self.deciding, &self.intake, open.event, why));
+        try_join_all(closed).await?;
         for stored in found {
-            if let Some(open) = stored.value.open {
-                alarm::close(&self.deciding, &self.intake, open.event, why).await?;
-            }
             changes.delete(stored);
         }
         self.apply(changes).await
@@ -254,31 +282,33 @@ impl HeartbeatWatch {
         if heartbeat.by.is_empty() {
             self.create_expectations(loaded, time).await?;
         }
-        let next_ms = if heartbeat.has_windows() {
-            self.check_window(loaded, time).await?
-        } else {
+        let silent = async {
+            if heartbeat.has_windows() {
+                return self.check_window(loaded, time).await;
+            }
             let waiting = Waiting {
                 place: by_beat(heartbeat.id, Standing::Awaited).build(),
                 length_ms: heartbeat.silence_ms(),
                 since: |it| Some(it.beat_service_ms),
             };
-            self.check_waiting(loaded, waiting, time).await?
+            self.check_waiting(loaded, waiting, time).await
         };
-        let run_ms = match heartbeat.max_run_ms {
-            Some(run_ms) => {
-                let waiting = Waiting {
-                    place: by_start(heartbeat.id).build(),
-                    length_ms: run_ms,
-                    since: |it| Some(it.run_in_progress()?.since_service_ms),
-                };
-                self.check_waiting(loaded, waiting, time).await?
-            }
-            None => i64::MAX,
+        let running = async {
+            let Some(run_ms) = heartbeat.max_run_ms else {
+                return Ok(i64::MAX);
+            };
+            let waiting = Waiting {
+                place: by_start(heartbeat.id).build(),
+                length_ms: run_ms,
+                since: |it| Some(it.run_in_progress()?.since_service_ms),
+            };
+            self.check_waiting(loaded, waiting, time).await
         };
+        let (next_ms, run_ms) = try_join(silent, running).await?;
         let unreported = Range::with_prefix(&by_beat(heartbeat.id, Standing::Unreported).build());
-        for stored in self.read_range(unreported).await? {
-            self.try_report(loaded, stored, time).await?;
-        }
+        let unreported = self.read_range(unreported).await?.into_iter();
+        let reports = unreported.map(|stored| self.try_report(loaded, stored, time));
+        try_join_all(reports).await?;
         if !heartbeat.by.is_empty() {
             self.delete_silent(loaded, time).await?;
         }
@@ -299,9 +329,8 @@ impl HeartbeatWatch {
                 end: Some(Key::new().rest(&waiting.place).time_ms(until_ms).build()),
                 ..all.clone()
             };
-            for stored in self.read_range(late).await? {
-                self.begin(loaded, stored, time).await?;
-            }
+            let late = self.read_range(late).await?.into_iter();
+            try_join_all(late.map(|stored| self.begin(loaded, stored, time))).await?;
         }
         let store = &self.deciding.store;
         let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
@@ -379,7 +408,7 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Like [`HeartbeatWatch::report`], except that an event that is not accepted does not block
+    /// Like [`Checks::report`], except that an event that is not accepted does not block
     /// the others.
     async fn try_report(
         &self,

@@ -248,10 +248,9 @@ async fn store(
     } = decided;
     let mut deliveries = deliveries;
     let mut pages = deciding.store.changes();
-    for (before, after) in lines.values().flat_map(Line::changed_occurrences) {
-        let store = &deciding.store;
-        cancel_pages(store, (before, after), &mut deliveries, now_ms, &mut pages).await?;
-    }
+    let changed = lines.values().flat_map(Line::changed_occurrences);
+    let (changed, new) = (changed.collect(), deliveries.iter_mut().collect());
+    cancel_pages(&deciding.store, changed, new, now_ms, &mut pages).await?;
     let mut changes = changes_of(&lines, &deliveries, pages);
     beats.add_to(&mut changes);
     for (severity, count) in accepted {

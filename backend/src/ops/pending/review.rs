@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
 
 use self::{batch::Batch, together::JointRelease};
@@ -201,14 +202,14 @@ impl PendingReview {
             let batch = self.batch().with_marked(marked);
             self.open(&batch, Scan::Effects).await?;
         }
-        for inhibition in unseen {
-            self.record_counted(inhibition).await?;
-        }
-        for silence in new {
+        let noted = unseen.into_iter().map(|it| self.record_counted(it));
+        try_join_all(noted).await?;
+        let counted = new.into_iter().map(async |silence| {
             let revision = silence.revision;
             let counted = |progress: &mut Progress| progress.counted_revision = revision;
-            lifecycle::update_progress(&self.deciding, silence, &counted, None).await?;
-        }
+            lifecycle::update_progress(&self.deciding, silence, &counted, None).await
+        });
+        try_join_all(counted).await?;
         Ok(())
     }
 
@@ -229,39 +230,52 @@ impl PendingReview {
 
     async fn review_released(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
         let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
-        let mut freed = Ok(());
-        for standing in [
+        let standings = [
             SilenceStanding::Covered,
             SilenceStanding::Pending,
             SilenceStanding::Response,
-        ] {
-            let mut range = Range::with_prefix(&[standing as u8]);
-            loop {
-                let engine = self.deciding.store.engine();
-                let index = Index::OccurrenceBySilence;
-                let next = engine.entries(index, range.clone(), Direction::Ascending, 1);
-                let next = next.await?;
-                let Some(id) = next.first().and_then(|(key, _)| id_at(key, 1)) else {
-                    break;
-                };
-                let prefix = Key::new().byte(standing as u8).id(id).build();
-                let under = Range::with_prefix(&prefix);
-                if let Some(end) = &under.end {
-                    range.start.clone_from(end);
-                }
-                if !ids.contains(&id) {
-                    let is_freed =
-                        |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
-                    let range = under.clone();
-                    let together =
-                        JointRelease::find(&self.deciding, index, range, &is_freed, true).await?;
-                    let walked = self.walk(index, under, &together).await;
-                    freed = freed.and(walked);
-                }
-                if is_empty_range(&range) {
-                    break;
-                }
+        ];
+        // Silences that are not in force are in the gaps between the ids of those in force.
+        let mut gaps = Vec::new();
+        for standing in standings {
+            let mut gap = Range::with_prefix(&[standing as u8]);
+            for id in &ids {
+                let prefix = Key::new().byte(standing as u8).id(*id).build();
+                let Range { start, end } = Range::with_prefix(&prefix);
+                gaps.push(Range {
+                    start: gap.start,
+                    end: Some(start),
+                });
+                gap.start = end.unwrap_or_default();
             }
+            gaps.push(gap);
+        }
+        gaps.retain(|gap| !is_empty_range(gap));
+        let mut freed = Ok(());
+        while !gaps.is_empty() {
+            let (index, ascending) = (Index::OccurrenceBySilence, Direction::Ascending);
+            let engine = self.deciding.store.engine();
+            let firsts = engine.entries_in(index, &gaps, ascending, 1).await?;
+            let mut rest = Vec::new();
+            for (gap, first) in gaps.into_iter().zip(firsts) {
+                let first = first.into_iter().next();
+                let first = first.and_then(|(key, _)| Some((*key.first()?, id_at(&key, 1)?)));
+                let Some((standing, id)) = first else {
+                    continue;
+                };
+                let prefix = Key::new().byte(standing).id(id).build();
+                let under = Range::with_prefix(&prefix);
+                let is_freed = |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
+                let range = under.clone();
+                let together =
+                    JointRelease::find(&self.deciding, index, range, &is_freed, true).await?;
+                let next = under.end.clone();
+                let walked = self.walk(index, under, &together).await;
+                freed = freed.and(walked);
+                let next = next.map(|start| Range { start, ..gap });
+                rest.extend(next.filter(|gap| !is_empty_range(gap)));
+            }
+            gaps = rest;
         }
         freed
     }

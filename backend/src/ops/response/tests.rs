@@ -30,11 +30,19 @@ const MINUTE: u64 = 60;
 /// A service in which `ana`, `ben` and `cleo` each have one destination, and the rule `page` uses
 /// the policy `db`.
 async fn world(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPolicy)) -> World {
+    world_on(World::under(&[]).await, steps, change).await
+}
+
+async fn world_on(
+    world: World,
+    steps: &[&[Target]],
+    change: impl FnOnce(&mut v1::EscalationPolicy),
+) -> World {
     let paging = Rule {
         send_updates: true,
         ..rule("page", &[samples::DISK_TRIGGER], &["chat"])
     };
-    let world = World::under(std::slice::from_ref(&paging)).await;
+    samples::save_rule(&world.store, &paging).await;
     for called in ["ana", "ben", "cleo"] {
         world.contact(called, &[(called, 0)]).await;
     }
@@ -681,6 +689,7 @@ mod no_response;
 mod noise;
 mod own_events;
 mod severity;
+mod statements;
 
 async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {
     let stored = world.store.get::<Rule>("page".into()).await;

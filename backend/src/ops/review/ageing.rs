@@ -184,23 +184,26 @@ impl Ageing {
         let mut changes = store.changes();
         changes.depend_on(&snapshot);
         let mut reports = Reports::default();
+        let mut deliveries = Vec::new();
+        let mut kept = Vec::new();
         for stored in found {
-            let mut deliveries = Vec::new();
             let rules = (&*snapshot, &past);
             let (next, said) = self.decide(rules, &stored, &mut deliveries);
             reports.append(said);
-            let Some(next) = next else {
-                changes.delete(&stored);
-                continue;
-            };
-            let (change, now_ms) = ((&stored.value, &next), self.deciding.clock.now_ms());
-            cancel_pages(store, change, &mut deliveries, now_ms, &mut changes).await?;
-            for delivery in &deliveries {
-                changes.insert(delivery);
+            match next {
+                Some(next) => kept.push((stored, next)),
+                None => changes.delete(&stored),
             }
-            if next != stored.value {
-                changes.update(&stored, &next);
-            }
+        }
+        let changed = kept.iter().map(|(stored, next)| (&stored.value, next));
+        let (changed, new) = (changed.collect(), deliveries.iter_mut().collect());
+        let now_ms = self.deciding.clock.now_ms();
+        cancel_pages(store, changed, new, now_ms, &mut changes).await?;
+        for delivery in &deliveries {
+            changes.insert(delivery);
+        }
+        for (stored, next) in kept.iter().filter(|(stored, next)| *next != stored.value) {
+            changes.update(stored, next);
         }
         let reports = reports.record(&mut changes);
         Ok((changes, reports))

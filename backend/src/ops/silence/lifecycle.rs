@@ -3,6 +3,11 @@
 
 use std::sync::Arc;
 
+use futures_util::{
+    TryFutureExt as _,
+    future::{try_join, try_join3},
+};
+
 use super::{count_with_standing, silence_event_id};
 use crate::{
     decide::{LoadedSilence, Snapshot},
@@ -11,7 +16,9 @@ use crate::{
     },
     error::Error,
     ops::{commit::commit, decision_context::DecisionContext, find, intake::Intake},
-    store::{Direction, Index, Lane, Record, SilenceStanding, engine::Range, record::bytes::Key},
+    store::{
+        Direction, Index, Lane, Record, SilenceStanding, Store, engine::Range, record::bytes::Key,
+    },
 };
 
 /// Reports the stage changes of all silences.
@@ -21,30 +28,40 @@ use crate::{
 pub async fn report_stages(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
-    for loaded in snapshot.silences().all() {
-        let silence = &loaded.silence;
-        let stage = stage(loaded, now_ms);
-        if stage == silence.progress.stage {
-            continue;
-        }
-        if stage == Stage::Unsaid {
-            close_event((deciding, intake), silence, "until its next window").await?;
-        } else if stage == Stage::Over {
-            close_event((deciding, intake), silence, "it has expired").await?;
-        } else {
-            let event = in_force_event(loaded, stage, now_ms);
-            intake.submit_internal(event, Vec::new()).await?;
-        }
-        let change = |progress: &mut Progress| {
-            progress.stage = stage;
-            if stage == Stage::Unsaid {
-                // Open events are scanned again when the next window begins.
-                progress.counted_revision = 0;
-            }
-        };
-        update_progress(deciding, silence, &change, None).await?;
-    }
+    let all = snapshot.silences().all().iter();
+    let changed = all.map(|it| (it, stage(it, now_ms)));
+    let changed = changed.filter(|(it, stage)| *stage != it.silence.progress.stage);
+    let report = |store: Store, (loaded, stage): (&Arc<LoadedSilence>, _)| {
+        let (deciding, loaded) = (deciding.with_store(store), Arc::clone(loaded));
+        async move { report_stage((&deciding, intake), &loaded, stage, now_ms).await }
+    };
+    deciding.store.read_each(changed, report).await?;
     Ok(())
+}
+
+async fn report_stage(
+    (deciding, intake): (&DecisionContext, &Intake),
+    loaded: &LoadedSilence,
+    stage: Stage,
+    now_ms: i64,
+) -> Result<(), Error> {
+    let silence = &loaded.silence;
+    if stage == Stage::Unsaid {
+        close_event((deciding, intake), silence, "until its next window").await?;
+    } else if stage == Stage::Over {
+        close_event((deciding, intake), silence, "it has expired").await?;
+    } else {
+        let event = in_force_event(loaded, stage, now_ms);
+        intake.submit_internal(event, Vec::new()).await?;
+    }
+    let change = |progress: &mut Progress| {
+        progress.stage = stage;
+        if stage == Stage::Unsaid {
+            // Open events are scanned again when the next window begins.
+            progress.counted_revision = 0;
+        }
+    };
+    update_progress(deciding, silence, &change, None).await
 }
 
 fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
@@ -63,42 +80,55 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
 pub async fn end_idle_silences(deciding: &DecisionContext) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
-    for loaded in snapshot.silences().all() {
-        let silence = &loaded.silence;
-        let has_idle_expiry = silence.expire_when_idle_ms.is_some();
-        if !has_idle_expiry || !loaded.is_in_force(now_ms) {
-            continue;
-        }
-        // Read the stored version: a clock step may have changed it since the rules were loaded.
-        let Some(stored) = deciding.store.get::<Silence>(silence.key()).await? else {
-            continue;
+    let all = snapshot.silences().all().iter();
+    let expiring = all.filter(|it| it.silence.expire_when_idle_ms.is_some());
+    let expiring = expiring.filter(|it| it.is_in_force(now_ms));
+    let end = |store: Store, loaded: &Arc<LoadedSilence>| {
+        let (deciding, loaded) = (deciding.with_store(store), Arc::clone(loaded));
+        async move { end_if_idle(&deciding, &loaded.silence, now_ms).await }
+    };
+    deciding.store.read_each(expiring, end).await?;
+    Ok(())
+}
+
+async fn end_if_idle(
+    deciding: &DecisionContext,
+    silence: &Silence,
+    now_ms: i64,
+) -> Result<(), Error> {
+    // Read the stored version: a clock step may have changed it since the rules were loaded.
+    let stored = deciding
+        .store
+        .get::<Silence>(silence.key())
+        .map_err(Error::from);
+    let (stored, covers) = try_join(stored, covers_anything(deciding, silence)).await?;
+    let Some(stored) = stored else {
+        return Ok(());
+    };
+    let known = stored.value.progress;
+    let next = match (covers, known.idle_since_ms) {
+        (true, _) => Progress {
+            has_covered: true,
+            idle_since_ms: None,
+            ..known
+        },
+        (false, None) if known.has_covered => Progress {
+            idle_since_ms: Some(now_ms),
+            ..known
+        },
+        (false, _) => known,
+    };
+    let ends_ms = Silence {
+        progress: next,
+        ..silence.clone()
+    };
+    let is_over = ends_ms.idle_ends_ms().is_some_and(|it| it <= now_ms);
+    if next != known || is_over {
+        let change = |progress: &mut Progress| {
+            progress.has_covered = next.has_covered;
+            progress.idle_since_ms = next.idle_since_ms;
         };
-        let covers = covers_any_occurrence(deciding, silence).await?;
-        let known = stored.value.progress;
-        let next = match (covers, known.idle_since_ms) {
-            (true, _) => Progress {
-                has_covered: true,
-                idle_since_ms: None,
-                ..known
-            },
-            (false, None) if known.has_covered => Progress {
-                idle_since_ms: Some(now_ms),
-                ..known
-            },
-            (false, _) => known,
-        };
-        let ends_ms = Silence {
-            progress: next,
-            ..silence.clone()
-        };
-        let is_over = ends_ms.idle_ends_ms().is_some_and(|it| it <= now_ms);
-        if next != known || is_over {
-            let change = |progress: &mut Progress| {
-                progress.has_covered = next.has_covered;
-                progress.idle_since_ms = next.idle_since_ms;
-            };
-            update_progress(deciding, silence, &change, is_over.then_some(now_ms)).await?;
-        }
+        update_progress(deciding, silence, &change, is_over.then_some(now_ms)).await?;
     }
     Ok(())
 }
@@ -221,9 +251,12 @@ pub(super) async fn close_event(
         return Ok(());
     }
     let count = async |standing| count_with_standing(&deciding.store, standing, silence).await;
-    let covered = count(SilenceStanding::Covered).await?;
-    let pending = count(SilenceStanding::Pending).await?;
-    let skipped = count(SilenceStanding::Skipped).await?;
+    let (covered, pending, skipped) = try_join3(
+        count(SilenceStanding::Covered),
+        count(SilenceStanding::Pending),
+        count(SilenceStanding::Skipped),
+    )
+    .await?;
     let summary = format!(
         "silence `{}` has ended, {why}: it covers {covered} open events, notifications of \
          {pending} are evaluated now, those of {skipped} were skipped",

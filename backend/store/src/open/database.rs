@@ -256,11 +256,21 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
     })
 }
 
-/// Upgrades the tables of a store to the newest layout. With `if_stopped`, fails if a node is
-/// running. Returns the previous layout.
+/// The running nodes of another version that a migration tolerates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToleratedNodes {
+    None,
+    /// Nodes that can continue after the migration.
+    Continuing,
+    /// All nodes. The migration removes those that cannot continue.
+    All,
+}
+
+/// Upgrades the tables of a store to the newest layout, unless nodes are running that are not
+/// tolerated. Returns the previous layout.
 pub fn migrate_database(
     database: &DatabaseConfig,
-    if_stopped: bool,
+    tolerated: ToleratedNodes,
 ) -> BoxFuture<'_, Result<Layout, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
@@ -273,11 +283,18 @@ pub fn migrate_database(
         if layout.version < Layout::NEWEST {
             let running = running_nodes(&location.address).await;
             let running = running.map_err(|source| location.store_error(source))?;
-            if if_stopped && !running.is_empty() {
-                return Err(location.refusal(format!(
-                    "nodes of another version are running: {}; stop them first",
-                    running.join(", ")
-                )));
+            let names = running.join(", ");
+            let refused = match tolerated {
+                _ if running.is_empty() => None,
+                ToleratedNodes::None => Some("stop them first"),
+                ToleratedNodes::Continuing if layout.migration_removes_nodes() => Some(
+                    "the migration would remove them; stop them first, or remove them with --force",
+                ),
+                ToleratedNodes::Continuing | ToleratedNodes::All => None,
+            };
+            if let Some(advice) = refused {
+                let why = format!("nodes of another version are running: {names}; {advice}");
+                return Err(location.refusal(why));
             }
             for name in running {
                 tracing::info!(

@@ -35,34 +35,39 @@ impl Store {
     ) -> Result<(), EngineError> {
         let range =
             |it: &EndedDelivery| Range::with_prefix(&behind(it.destination, it.delivery).build());
-        let ranges: Vec<_> = ended.iter().map(range).collect();
+        let mut left: Vec<_> = ended.iter().map(|it| (it.at_ms, range(it))).collect();
         let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
-        let all = self.engine.entries_in(index, &ranges, ascending, PAGE);
-        for ((ended, mut range), mut found) in ended.into_iter().zip(ranges.clone()).zip(all.await?)
-        {
-            while let Some((last, _)) = found.last() {
-                range.exclude_through(last);
-                let is_end = found.len() < PAGE;
-                let keys = found.into_iter().map(|(_, key)| key).collect();
-                let (followers, _) = self.get_readable::<Delivery>(keys).await?;
-                for follower in followers.into_iter().flatten() {
-                    let is_same =
-                        |it: &Change| it.kind == Kind::Delivery && it.key == follower.value.key();
-                    let is_read = |it: &Change| matches!(it.action, Action::Touch | Action::Check);
-                    if changes.list.iter().any(|it| is_same(it) && !is_read(it)) {
-                        continue;
-                    }
-                    changes.list.retain(|it| !is_same(it));
-                    // The client of the original change did not cause this one.
-                    let audited = changes.audited.take();
-                    changes.update(&follower, &make_due(&follower.value, ended.at_ms));
-                    changes.audited = audited;
+        while !left.is_empty() {
+            let ranges: Vec<_> = left.iter().map(|(_, range)| range.clone()).collect();
+            let all = self.engine.entries_in(index, &ranges, ascending, PAGE);
+            let all = all.await?;
+            let times = left.iter().zip(&all);
+            let times = times.flat_map(|((at_ms, _), found)| vec![*at_ms; found.len()]);
+            let times: Vec<_> = times.collect();
+            let mut pages = all.iter();
+            left.retain_mut(|(_, range)| {
+                let found = pages.next().filter(|found| found.len() == PAGE);
+                let last = found.and_then(|found| found.last());
+                last.is_some_and(|(last, _)| {
+                    range.exclude_through(last);
+                    true
+                })
+            });
+            let keys = all.into_iter().flatten().map(|(_, key)| key).collect();
+            let (followers, _) = self.get_readable::<Delivery>(keys).await?;
+            for (follower, at_ms) in followers.into_iter().zip(times) {
+                let Some(follower) = follower else { continue };
+                let is_same =
+                    |it: &Change| it.kind == Kind::Delivery && it.key == follower.value.key();
+                let is_read = |it: &Change| matches!(it.action, Action::Touch | Action::Check);
+                if changes.list.iter().any(|it| is_same(it) && !is_read(it)) {
+                    continue;
                 }
-                if is_end {
-                    break;
-                }
-                let next = self.engine.entries(index, range.clone(), ascending, PAGE);
-                found = next.await?;
+                changes.list.retain(|it| !is_same(it));
+                // The client of the original change did not cause this one.
+                let audited = changes.audited.take();
+                changes.update(&follower, &make_due(&follower.value, at_ms));
+                changes.audited = audited;
             }
         }
         Ok(())

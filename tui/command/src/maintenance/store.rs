@@ -13,7 +13,7 @@ use bellwether_backend::{
             ownership::SLOTS,
             postgres::{Layout, Status},
         },
-        open::{database_script, database_status, migrate_database},
+        open::{ToleratedNodes, database_script, database_status, migrate_database},
     },
 };
 
@@ -47,8 +47,15 @@ pub(crate) async fn run(
             let script = database_script(database).await;
             script.map_err(|error| Failure::of_error(&error))?
         }
-        StoreCommand::Migrate { if_stopped, .. } => {
-            let raised = migrate_database(database, if_stopped).await;
+        StoreCommand::Migrate {
+            if_stopped, force, ..
+        } => {
+            let tolerated = match (if_stopped, force) {
+                (true, _) => ToleratedNodes::None,
+                (false, false) => ToleratedNodes::Continuing,
+                (false, true) => ToleratedNodes::All,
+            };
+            let raised = migrate_database(database, tolerated).await;
             let before = raised.map_err(|error| Failure::of_error(&error))?;
             format_upgrade(before)
         }

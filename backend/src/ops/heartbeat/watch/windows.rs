@@ -4,7 +4,9 @@
 //! For a day after a clock step, windows are extended by the step at both ends, so that a beat
 //! counts regardless of which time was right.
 
-use super::{HeartbeatWatch, Time};
+use futures_util::future::try_join_all;
+
+use super::{Checks, Time};
 use crate::{
     calendar::Span,
     clock::{DAY_MS, millis},
@@ -62,7 +64,7 @@ impl ClockSteps {
     }
 }
 
-impl HeartbeatWatch {
+impl Checks {
     /// Checks the window of a heartbeat and returns the service time of the next check.
     pub(super) async fn check_window(
         &self,
@@ -131,9 +133,8 @@ impl HeartbeatWatch {
         };
         let missed = self.read_range(missed).await?;
         let are_all = missed.is_empty();
-        for stored in missed {
-            self.begin(loaded, stored, time).await?;
-        }
+        let missed = missed.into_iter();
+        try_join_all(missed.map(|stored| self.begin(loaded, stored, time))).await?;
         Ok(are_all)
     }
 

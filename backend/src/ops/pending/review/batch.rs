@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeSet,
+    convert::Infallible,
     sync::{Mutex, PoisonError},
 };
 
@@ -132,8 +133,23 @@ impl<'a> Batch<'a> {
         let now_ms = self.deciding.clock.now_ms();
         let is_over = |it: &CauseMark| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         let over = found.iter().map(|it| &it.value);
+        let over = over.filter(|it| it.causes.iter().any(is_over));
+        let over: Vec<_> = over.collect();
+        let held = [
+            SilenceStanding::Inhibited,
+            SilenceStanding::ResponseInhibited,
+        ];
+        let ranges = over
+            .iter()
+            .flat_map(|cause| held.map(|it| held_range(it, cause)));
+        let (index, ranges) = (Index::OccurrenceBySilence, ranges.collect::<Vec<_>>());
+        let engine = self.deciding.store.engine();
+        let held = engine.entries_in(index, &ranges, Direction::Ascending, 1);
+        let held = held.await?;
+        let holding = over.into_iter().zip(held.chunks(2));
+        let holding = holding.filter(|(_, held)| held.iter().any(|it| !it.is_empty()));
         let (mut left, mut freed) = (BTreeSet::new(), Ok(()));
-        for cause in over.filter(|it| it.causes.iter().any(is_over)) {
+        for (cause, _) in holding {
             if let Err(error) = self.review_held_by(cause).await {
                 left.insert(cause.key);
                 freed = freed.and(Err(error));
@@ -155,8 +171,7 @@ impl<'a> Batch<'a> {
         standing: SilenceStanding,
         cause: &Occurrence,
     ) -> Result<(), Error> {
-        let prefix = Key::new().byte(standing as u8).id(cause.key);
-        let mut range = Range::with_prefix(&prefix.build());
+        let mut range = held_range(standing, cause);
         let is_freed = |it: &HeldBy| it.kind == HoldKind::Inhibition && it.id == cause.key;
         let index = Index::OccurrenceBySilence;
         let together =
@@ -211,9 +226,18 @@ impl<'a> Batch<'a> {
     /// and re-reads the changed occurrences.
     async fn move_responses(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let (mut moved, mut result) = (BTreeSet::new(), Ok(()));
-        for carrier in found.iter().map(|it| &it.value) {
-            match respond::move_carried_responses((self.deciding, self.intake), carrier).await {
-                Ok(true) => drop(moved.insert(carrier.key)),
+        let now_ms = self.deciding.clock.now_ms();
+        let carriers = found.iter().map(|it| &it.value);
+        let carriers = carriers.filter(|it| respond::is_to_move(it, now_ms));
+        let moving = |store: Store, carrier| async move {
+            let deciding = self.deciding.with_store(store);
+            let is_moved = respond::move_carried_responses((&deciding, self.intake), carrier).await;
+            Ok::<_, Infallible>((carrier.key, is_moved))
+        };
+        let Ok(all) = self.deciding.store.read_each(carriers, moving).await;
+        for (carrier, is_moved) in all {
+            match is_moved {
+                Ok(true) => drop(moved.insert(carrier)),
                 Ok(false) => {}
                 Err(error) => {
                     log_failure("failed to move the response of a group", &error);
@@ -358,6 +382,7 @@ impl<'a> Batch<'a> {
         let in_force = in_force.filter(|it| it.is_in_force(now_ms));
         let in_force: BTreeSet<_> = in_force.map(|it| it.silence.id).collect();
         let is_ended = |it: &HeldBy| it.kind == HoldKind::Silence && !in_force.contains(&it.id);
+        let (mut decided, mut all_notices) = (Vec::new(), Vec::new());
         for stored in found {
             // Its silence ended during this pass. The next pass counts the notifications that this
             // releases.
@@ -373,21 +398,33 @@ impl<'a> Batch<'a> {
                 now_ms,
                 past: &past,
             };
-            let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
-            respond::add_group_content((store, &*snapshot), &mut notices).await?;
+            let notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
             reports.add_reports(&notices, &next, now_ms);
-            let change = (&stored.value, &next);
-            cancel_pages(store, change, &mut notices.deliveries, now_ms, &mut changes).await?;
-            for delivery in &notices.deliveries {
-                changes.insert(delivery);
-            }
-            if next != stored.value {
-                changes.update(stored, &next);
-            }
+            decided.push((stored, next));
+            all_notices.push(notices);
+        }
+        let reported = all_notices.iter_mut().collect();
+        respond::add_group_content((store, &*snapshot), reported).await?;
+        let changed = decided.iter().map(|(stored, next)| (&stored.value, next));
+        let new = all_notices.iter_mut().flat_map(|it| &mut it.deliveries);
+        let (changed, new) = (changed.collect(), new.collect());
+        cancel_pages(store, changed, new, now_ms, &mut changes).await?;
+        for delivery in all_notices.iter().flat_map(|it| &it.deliveries) {
+            changes.insert(delivery);
+        }
+        let changed = decided.iter();
+        for (stored, next) in changed.filter(|(stored, next)| *next != stored.value) {
+            changes.update(stored, next);
         }
         let reports = reports.record(&mut changes);
         Ok((changes, reports))
     }
+}
+
+/// Returns the range of the occurrences that a cause holds.
+fn held_range(standing: SilenceStanding, cause: &Occurrence) -> Range {
+    let prefix = Key::new().byte(standing as u8).id(cause.key);
+    Range::with_prefix(&prefix.build())
 }
 
 /// Returns the deliveries of responses that failed permanently or that wait for a paused
