@@ -661,12 +661,12 @@ async fn explain_prints_failed_clauses_holds_and_deliveries() {
     })
     .await;
     let parts = [
-        "a-severe\tThe trigger did not match\n  \
+        "✗ a-severe\tThe trigger did not match\n  \
          trigger severe needs severity >= error, found warning\n",
-        "b-delayed\tHeld: delay",
+        "◐ b-delayed\tHeld: delay",
         "\n  held by delay until 20",
-        "c-sent\tNotified: ",
-        "\n  delivery to hook: retry, 1 attempt",
+        "◐ c-sent\tNotified: ",
+        "\n  ◐ delivery to hook: retry, 1 attempt",
         ", next attempt 20",
     ];
     for part in parts {
