@@ -24,7 +24,7 @@ pub(crate) use self::{
     chart_data::{ChartData, ChartPeriod},
     clause::describe,
     convert::{millis, occurrence, span_ms, structure, value},
-    event::{EventKey, EventOrder, EventRow, Rank},
+    event::{EventKey, EventOrder, EventRow, HoldReason, Rank},
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, GroupedEvents},
     kind::Kind,

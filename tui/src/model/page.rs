@@ -130,6 +130,16 @@ impl Page {
         }
     }
 
+    /// Returns the screen that the page belongs to, however it was opened.
+    pub(crate) fn home(&self) -> Route {
+        let route = match &self.content {
+            Content::Form(form) => Route::List(form.kind),
+            Content::Report(report) => report.inquiry.screen(),
+            _ => self.route.clone(),
+        };
+        route.above().unwrap_or(route)
+    }
+
     pub(crate) fn inquiry(&self) -> Option<&Inquiry> {
         match &self.content {
             Content::Report(report) => Some(&report.inquiry),

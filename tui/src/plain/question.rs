@@ -74,6 +74,7 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
     let is_yes = matches!(line.to_lowercase().as_str(), "y" | "yes");
     let key = |key| vec![Msg::Key(key)];
     match overlay {
+        Overlay::Silence(choice) if is_yes && choice.typing.is_some() => (key(ENTER), None),
         Overlay::Confirm(_) | Overlay::Silence(_) if is_yes => (key(YES), None),
         Overlay::Confirm(confirm) => {
             let said = match confirm.then {

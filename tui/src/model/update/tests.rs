@@ -487,14 +487,10 @@ proptest! {
                         | Overlay::Silence(_)
                 )
             );
-            // A silence typed as a command with its end needs no confirmation.
-            let is_typed = matches!(model.overlay, Some(Overlay::Palette(_)));
             let key = *press.get(&keys);
             let effects = update(&mut model, Msg::Key(key));
             let writes = reply(&mut model, effects);
-            let is_quiet = writes
-                .iter()
-                .all(|it| is_reversible(it) || is_typed && it.method == "CreateSilence");
+            let is_quiet = writes.iter().all(is_reversible);
             prop_assert!(
                 writes.is_empty() || ((is_confirming || is_quiet) && model.is_connected()),
                 "{writes:?}"
