@@ -16,8 +16,8 @@ const SCREENS: [(&str, &str); 10] = [
     ("6", "delivered 2"),
     ("7", "admin"),
     ("8", "On call"),
-    ("0", "No silences"),
-    ("gp", "Nothing is held"),
+    ("4\r", "last success"),
+    ("5\r", "decided in 24 h"),
 ];
 
 /// Whether the screen states that its data is outdated: the service has not responded for a while,

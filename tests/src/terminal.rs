@@ -131,14 +131,6 @@ fn secrets(arguments: &[&str]) -> Vec<String> {
     all.filter(|it| !it.is_empty()).collect()
 }
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.assert_no_secrets();
-        }
-    }
-}
-
 impl Terminal {
     /// Asserts that no frame so far contained a secret.
     ///
@@ -344,5 +336,8 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         drop(self.child.kill());
+        if !std::thread::panicking() {
+            self.assert_no_secrets();
+        }
     }
 }

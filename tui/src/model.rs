@@ -391,6 +391,7 @@ impl Model {
             refresh,
             tabs,
             self.total_due_ms(),
+            self.outlived_at_ms(),
             self.figures_old_at_ms()
                 .map(|(_, at)| at)
                 .filter(|at| *at > self.now_ms),
@@ -492,6 +493,24 @@ impl Model {
     pub(crate) fn refresh_at_ms(&self) -> Option<i64> {
         let at = self.store.read_ms(&self.page.route)?;
         Some(self.due_ms(at, limits::REFRESH_MS))
+    }
+
+    /// Returns the time at which an end shown on the page of an event has passed.
+    pub(crate) fn outlived_at_ms(&self) -> Option<i64> {
+        let Content::Event { explanation, .. } = &self.page.content else {
+            return None;
+        };
+        let is_free = explanation.waiting.is_none() && self.is_connected();
+        let read_ms = explanation.at_ms.filter(|_| is_free)?;
+        let explained = explanation.value.as_ref()?;
+        let reasons = explained.rules.iter().flat_map(|rule| {
+            let others = rule.others.iter().map(|it| &it.reason_detail);
+            std::iter::once(&rule.reason_detail).chain(others)
+        });
+        let ends = reasons.filter_map(|reason| reason.as_ref()?.until);
+        let next = ends.filter(|end_ms| *end_ms > explained.time).min()?;
+        // The clock of the service may differ.
+        Some(read_ms.saturating_add(next.saturating_sub(explained.time)))
     }
 
     /// Returns the time of the next refresh: after this interval, or later if no change was stored

@@ -113,8 +113,8 @@ pub(crate) trait Slot {
     fn as_of_ms(&self) -> Option<i64>;
     fn revision(&self) -> u64;
     fn is_read(&self) -> bool;
-    /// Stops waiting for a response, which will not arrive.
-    fn clear_waiting(&mut self);
+    /// Clears what belongs to the previous connection: the response awaited, and the error.
+    fn reconnect(&mut self);
 }
 
 impl<T> Slot for Loaded<T> {
@@ -150,8 +150,9 @@ impl<T> Slot for Loaded<T> {
         self.value.is_some()
     }
 
-    fn clear_waiting(&mut self) {
+    fn reconnect(&mut self) {
         self.waiting = None;
+        self.failure = None;
     }
 }
 
@@ -340,17 +341,19 @@ impl Store {
         oldest_ms.filter(|as_of_ms| *as_of_ms <= changed_ms)
     }
 
-    pub(crate) fn clear_waiting(&mut self) {
-        self.overview.clear_waiting();
-        self.wall.clear_waiting();
-        self.deliveries.clear_waiting();
-        self.delivery_counts.clear_waiting();
-        self.all_deliveries.clear_waiting();
-        self.last_hour.clear_waiting();
+    pub(crate) fn reconnect(&mut self) {
+        self.overview.reconnect();
+        self.wall.reconnect();
+        self.deliveries.reconnect();
+        self.delivery_counts.reconnect();
+        self.all_deliveries.reconnect();
+        self.last_hour.reconnect();
         self.events.waiting = None;
-        self.events.total.clear_waiting();
-        self.event_groups.clear_waiting();
-        self.resources.iter_mut().for_each(Slot::clear_waiting);
+        self.events.failure = None;
+        self.events.stream_failure = None;
+        self.events.total.reconnect();
+        self.event_groups.reconnect();
+        self.resources.iter_mut().for_each(Slot::reconnect);
     }
 
     pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {

@@ -118,6 +118,9 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.tabs_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::tabs(model, effects);
     }
+    if model.outlived_at_ms().is_some_and(|at| at <= model.now_ms) {
+        read::refresh(model, effects);
+    }
     if model.total_due_ms().is_some_and(|at| at <= model.now_ms) {
         read::count_events(model, effects);
     }

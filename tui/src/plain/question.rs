@@ -113,10 +113,19 @@ fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
         let (_, counts) = scope.counts();
         format!("  {} {}: {counts}", scope.key, scope.label)
     }));
+    lines.extend(choice.scope().hint.iter().map(|it| format!("  {it}")));
     lines.extend(choice.error.iter().map(|it| format!("  error: {it}")));
-    let question_text =
-        "Type a scope and a duration, such as `h 2h` or `e until 08:00`; anything else cancels.";
-    (lines, question_text.to_owned())
+    let question_text = match &choice.typing {
+        Some((_, end)) => format!(
+            "Until {}: type yes to confirm; anything else cancels.",
+            end.text()
+        ),
+        None => {
+            "Type a scope and a duration, such as `h 2h` or `e until 08:00`; anything else cancels."
+                .to_owned()
+        }
+    };
+    (lines, question_text)
 }
 
 /// Returns the keys for `h 2h` or `h until 08:00`; `None` for other input.

@@ -350,7 +350,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let (token, mark) = mark(fate);
     let message = match fate {
         Fate::NotSent if rule.notified != Some(true) => "did not notify",
-        Fate::Waiting if rule.deliveries.is_empty() => "has not notified yet",
+        Fate::Waiting if rule.deliveries.is_empty() => "held",
         Fate::Recorded => "recorded, without notifying",
         Fate::Unknown | Fate::Unspecified => "not known whether it notified",
         _ => "decided to notify",

@@ -159,7 +159,7 @@ fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effe
 }
 
 fn clear_waiting(model: &mut Model) {
-    model.store.clear_waiting();
+    model.store.reconnect();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
         form.bench.waiting = None;
