@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use crate::v1::NotificationOutcome;
 use icu_properties::{
     CodePointMapData, CodePointSetData,
     props::{
@@ -33,17 +32,6 @@ pub fn percent_encoded(text: &str) -> String {
 /// Returns the word for an enum value by its name, such as `critical` for `SEVERITY_CRITICAL`.
 pub fn enum_word(name: &str, prefix: &str) -> String {
     name.strip_prefix(prefix).unwrap_or(name).to_lowercase()
-}
-
-/// Returns the symbol for the outcome of a notification, as shown by every client.
-pub fn outcome_mark(outcome: NotificationOutcome) -> &'static str {
-    match outcome {
-        NotificationOutcome::Sent => "✓",
-        NotificationOutcome::Waiting => "◐",
-        NotificationOutcome::Recorded => "○",
-        NotificationOutcome::NotSent => "✗",
-        NotificationOutcome::Unknown | NotificationOutcome::Unspecified => "?",
-    }
 }
 
 /// Formats a duration in its largest suitable unit, rounded to the nearest: `132 ms`, `4.3 s`,

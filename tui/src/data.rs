@@ -19,6 +19,7 @@ pub(crate) use bellwether_proto::{
     },
 };
 
+pub use self::label::outcome_mark;
 pub(crate) use self::{
     bulk::{BulkTally, Transition},
     chart_data::{ChartData, ChartPeriod},

@@ -13,6 +13,7 @@ pub(crate) mod filter_history;
 pub(crate) mod form;
 pub(crate) mod inquiry;
 pub(crate) mod list;
+pub(crate) mod loaded;
 pub(crate) mod matching;
 pub(crate) mod message;
 pub(crate) mod on_call;

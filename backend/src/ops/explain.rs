@@ -196,7 +196,7 @@ impl SentDelivery {
         digest.map_or(self.delivery.state, |it| it.state)
     }
 
-    /// Returns what became of the message, or of the digest that includes it.
+    /// Returns the state of the message, or of the digest that includes it.
     pub fn outcome(&self) -> NotificationOutcome {
         match self.final_state() {
             DeliveryState::Delivered => NotificationOutcome::Sent,

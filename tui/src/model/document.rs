@@ -27,8 +27,8 @@ use jiff::{Timestamp, Zoned};
 use super::{
     Model,
     form::{Form, LivePreview, Pane},
+    loaded::Loaded,
     page::{Content, Page, Tab},
-    store::Loaded,
 };
 use crate::{
     data::{EventRow, Kind, Object},

@@ -12,7 +12,7 @@ use crate::{
     client::{EventFilter, Ticket},
     data::{EventOrder, EventRow, Failure, Rank},
     limits,
-    model::store::Loaded,
+    model::loaded::Loaded,
 };
 
 /// A row on the heap, so that a merge only moves pointers.

@@ -7,8 +7,8 @@ use super::{
     form::Form,
     inquiry::{Inquiry, Outcome},
     list::List,
+    loaded::Loaded,
     sort::Sort,
-    store::Loaded,
 };
 use crate::{
     client::{Progress, Ticket},

@@ -63,7 +63,7 @@ impl Reason {
         }
     }
 
-    /// Returns what became of the notification.
+    /// Returns the state of the notification.
     pub fn outcome(&self) -> Outcome {
         match self.code {
             ReasonCode::Notified | ReasonCode::UpdateHeld => {

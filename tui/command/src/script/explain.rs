@@ -1,9 +1,7 @@
 //! `explain`: why each rule did or did not notify about an event, and what happens next.
 
-use bellwether_proto::{
-    text::{enum_word, outcome_mark},
-    v1::NotificationOutcome,
-};
+use bellwether_proto::{text::enum_word, v1::NotificationOutcome};
+use bellwether_tui::outcome_mark;
 use serde_json::{Value, json};
 
 use super::{Api, call_failure, format};

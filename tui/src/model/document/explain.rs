@@ -3,7 +3,6 @@
 
 use bellwether_proto::{
     cloud::{Severity, Status},
-    text::outcome_mark,
     v1::{
         ClauseExplanation, DecisionBasis as Basis, DecisionReason, Definition,
         ExplainEventResponse, ExplainedAttempt, ExplainedDelivery, ExplainedNotification, Gate,
@@ -13,7 +12,7 @@ use bellwether_proto::{
 use serde_json::Value;
 
 use crate::{
-    data::{Kind, Named, Outcome, value},
+    data::{Kind, Named, Outcome, outcome_mark, value},
     document::{Document, Link, Span, span},
     model::Model,
     route::Route,
@@ -88,7 +87,7 @@ fn mark(fate: Fate) -> (Token, &'static str) {
     (token, outcome_mark(fate))
 }
 
-/// Returns what became of a rule's notification.
+/// Returns the state of a rule's notification.
 fn rule_fate(rule: &RuleExplanation) -> Fate {
     let reason = rule.reason_detail.as_ref();
     reason.map_or(Fate::Unknown, DecisionReason::outcome)
@@ -272,7 +271,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
-/// Describes what becomes of a notification without deliveries.
+/// Describes the state of a notification without deliveries.
 fn describe_fate(model: &Model, rule: &RuleExplanation) -> String {
     let until = rule.reason_detail.as_ref().and_then(|it| it.until);
     let until = until.filter(|ms| *ms > model.now_ms);

@@ -10,8 +10,8 @@ use crate::{
     data::{Kind, Object},
     kind, limits,
     model::{
-        Model, filter, message::Effect, page::Content, reply_purpose::ReplyPurpose, sort::Sort,
-        store::Loaded,
+        Model, filter, loaded::Loaded, message::Effect, page::Content, reply_purpose::ReplyPurpose,
+        sort::Sort,
     },
     route::Route,
     theme::Token,

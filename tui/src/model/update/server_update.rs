@@ -15,11 +15,11 @@ use crate::{
     model::{
         Connection, Model,
         inquiry::Outcome,
+        loaded::Loaded,
         message::Effect,
         overlay::Overlay,
         page::Content,
         reply_purpose::{PendingInquiry, PendingSave, ReplyPurpose},
-        store::Loaded,
         undo::UndoAction,
         write::{TextEdit, Write},
     },
