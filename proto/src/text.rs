@@ -34,6 +34,36 @@ pub fn enum_word(name: &str, prefix: &str) -> String {
     name.strip_prefix(prefix).unwrap_or(name).to_lowercase()
 }
 
+/// Formats a duration in its largest suitable unit, rounded to the nearest: `132 ms`, `4.3 s`,
+/// `3 min`, `2 h`, `7 d`.
+pub fn duration(ms: i64) -> String {
+    match ms {
+        ..1_000 => format!("{ms} ms"),
+        1_000..9_950 => {
+            let tenths = (ms + 50) / 100;
+            format!("{}.{} s", tenths / 10, tenths % 10)
+        }
+        ms => round_duration(ms),
+    }
+}
+
+/// Rounds a duration to the nearest of a unit, which is used from two of it on.
+fn round_duration(ms: i64) -> String {
+    let units = [
+        ("s", 1_000, 120),
+        ("min", 60_000, 120),
+        ("h", 3_600_000, 48),
+    ];
+    let rounded = |unit_ms: i64| ms.saturating_add(unit_ms / 2) / unit_ms;
+    let fitting = units
+        .into_iter()
+        .map(|(unit, unit_ms, end)| (rounded(unit_ms), unit, end))
+        .find(|(count, _, end)| count < end);
+    let days = (rounded(86_400_000), "d");
+    let (count, unit) = fitting.map_or(days, |(count, unit, _)| (count, unit));
+    format!("{count} {unit}")
+}
+
 /// Visibility of a character in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
@@ -156,6 +186,34 @@ pub fn prefix(text: &str, bytes_max: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_rounded_to_the_nearest_unit() {
+        const HOUR: i64 = 3_600_000;
+        const DAY: i64 = 24 * HOUR;
+        for (ms, shown) in [
+            (0, "0 ms"),
+            (132, "132 ms"),
+            (999, "999 ms"),
+            (1_000, "1.0 s"),
+            (4_250, "4.3 s"),
+            (9_949, "9.9 s"),
+            (9_950, "10 s"),
+            (65_000, "65 s"),
+            (119_499, "119 s"),
+            (119_500, "2 min"),
+            (180_000, "3 min"),
+            (2 * HOUR - 30_001, "119 min"),
+            (2 * HOUR - 30_000, "2 h"),
+            (7_300_000, "2 h"),
+            (2 * DAY - HOUR / 2, "2 d"),
+            (5 * DAY, "5 d"),
+            (7 * DAY - 1, "7 d"),
+            (6 * DAY + 11 * HOUR, "6 d"),
+        ] {
+            assert_eq!(duration(ms), shown, "{ms}");
+        }
+    }
 
     #[test]
     fn only_reserved_url_characters_are_encoded() {

@@ -20,7 +20,7 @@ fn console(world: &World, size: (u16, u16)) -> Terminal {
 /// Starts a receiver that requires a token.
 async fn guarded() -> Receiver {
     Receiver::with_rule(|request| {
-        let is_right = request.header("authorization") == "Bearer right";
+        let is_right = request.header("authorization") == "Bearer qzxv-right";
         Reply::status(if is_right { 200 } else { 401 })
     })
     .await
@@ -62,7 +62,7 @@ async fn destination_is_created_tested_and_fixed_next_to_its_request() {
     for _ in 0..4 {
         console.press("\t");
     }
-    console.press("right");
+    console.press("qzxv-right");
     console.shows(&["changed since the test"]);
     console.press("\x14");
     console.shows(&["✓ 401 → 200", "test 2 of 2", "header authorization"]);

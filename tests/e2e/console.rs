@@ -1,13 +1,16 @@
 //! The console on a terminal: it shows changes made over REST, tests a destination, and restores
 //! all modes of the terminal on exit.
 
-use std::time::Duration;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 use bellwether_tests::{
     eventually::{eventually, eventually_blocking},
     process,
     receiver::Receiver,
-    terminal::Terminal,
+    terminal::{SECRET, Terminal},
     world::World,
 };
 use serde_json::json;
@@ -113,6 +116,24 @@ async fn event_test_confirms_lists_receivers_and_closes_its_event() {
     assert!(console.ended().success());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn screen_with_a_secret_fails_the_test() {
+    let world = World::start();
+    let event = samples::event("full", SECRET, "SEVERITY_ERROR", "disk is full");
+    let rest = world.rest();
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    let mut console = console(&world);
+    console.shows(&["● connected"]);
+    console.press("2");
+    console.shows(&[SECRET]);
+    console.press("q");
+    assert!(console.ended().success());
+    let check = AssertUnwindSafe(|| console.assert_no_secrets());
+    assert!(catch_unwind(check).is_err());
+}
+
 fn row_under_the_cursor(console: &Terminal) -> String {
     let screen = console.screen();
     let rows = screen.lines().filter(|line| line.starts_with('▶'));
@@ -144,33 +165,29 @@ async fn key_acts_on_the_shown_event_and_names_it() {
     console.shows(&["● connected"]);
     console.press("2");
     follows_to(&console, "db-0");
-    // The first row follows a stream; in each round, the next event arrives just before the key.
+    // In each round, the next event arrives before the key, and pushes the row down.
     for round in 1..=3 {
-        let (seen, next) = (
-            format!("db-{}", round * 10),
-            format!("db-{}", round * 10 + 1),
-        );
-        // The list pauses for three seconds after the last key.
-        send(&seen).await;
-        follows_to(&console, &seen);
-        tokio::time::sleep(Duration::from_millis(600)).await;
+        let (read, next) = (format!("db-{}", round - 1), format!("db-{round}"));
         send(&next).await;
-        follows_to(&console, &next);
+        console.shows(&[&next, "▲ 1 new"]);
         console.press("a");
-        console.shows(&[&format!("acknowledged full on {seen}")]);
-        assert!(acknowledged(&seen).await, "{seen}");
+        console.shows(&[&format!("acknowledged full on {read}")]);
+        assert!(acknowledged(&read).await, "{read}");
         assert!(!acknowledged(&next).await, "{next}");
+        console.press("gg");
+        follows_to(&console, &next);
     }
-    // After a key, the row stays for the next key, regardless of new events.
+    // On request, the newest event is selected until the next key.
+    console.press("f");
+    console.shows(&["live, following"]);
     send("db-90").await;
     follows_to(&console, "db-90");
-    tokio::time::sleep(Duration::from_millis(600)).await;
-    console.press("gg");
+    console.press("j");
+    follows_to(&console, "db-3");
     send("db-91").await;
-    console.shows(&["db-91"]);
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    console.shows(&["db-91", "▲ 1 new"]);
     console.press("i");
-    console.shows(&["assigned to admin: full on db-90"]);
+    console.shows(&["assigned to admin: full on db-3"]);
     console.press("q");
     assert!(console.ended().success());
 }

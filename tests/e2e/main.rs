@@ -28,6 +28,7 @@ mod failover;
 mod flapping;
 mod foreign;
 mod front;
+mod frozen;
 mod generated;
 mod groups;
 mod grpc;

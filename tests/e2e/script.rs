@@ -661,15 +661,29 @@ async fn explain_prints_failed_clauses_holds_and_deliveries() {
     })
     .await;
     let parts = [
-        "a-severe\tThe trigger did not match\n  \
+        "✗ a-severe\tThe trigger did not match\n  \
          trigger severe needs severity >= error, found warning\n",
-        "b-delayed\tHeld: delay",
+        "◐ b-delayed\tHeld: delay",
         "\n  held by delay until 20",
-        "c-sent\tNotified: ",
-        "\n  delivery to hook: retry, 1 attempt",
+        "◐ c-sent\tNotified: ",
+        "\n  ◐ delivery to hook: retry, 1 attempt",
         ", next attempt 20",
     ];
     for part in parts {
         assert!(explained.contains(part), "{part}\n{explained}");
     }
+    // REST returns the same outcomes.
+    let event = id.split(':').next().unwrap();
+    let path = format!("/v1/events/{event}:explain");
+    let answer = world.rest().get(&path).await.ok();
+    let outcomes = ["/rules/0", "/rules/1", "/rules/2"].map(|rule| {
+        answer
+            .pointer(&format!("{rule}/reasonDetail/outcome"))
+            .cloned()
+    });
+    let expected = ["NOT_SENT", "WAITING", "WAITING"]
+        .map(|outcome| Some(Value::from(format!("NOTIFICATION_OUTCOME_{outcome}"))));
+    assert_eq!(outcomes, expected, "{answer}");
+    let delivery = &answer["rules"][2]["deliveries"][0]["outcome"];
+    assert_eq!(delivery, "NOTIFICATION_OUTCOME_WAITING", "{answer}");
 }

@@ -350,6 +350,7 @@ async fn rule_delay_notifies_only_of_lasting_events() {
             "until": until.as_millisecond().to_string(),
             "destinationNames": ["hook"],
             "detail": "delay (the event must match for 1 h)",
+            "outcome": "NOTIFICATION_OUTCOME_WAITING",
         });
         assert_eq!(rule["reasonDetail"], detail, "{}", wire.name());
         let text = format!(

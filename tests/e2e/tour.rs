@@ -47,7 +47,7 @@ async fn destination_is_tested_and_saved(guide: &mut Guide) {
     );
 
     let hook = guide.receiver.url("/hook");
-    guide.press(ENTER).press(ENTER).sees(&["New destination"]);
+    guide.press(ENTER).sees(&["New destination"]);
     guide.press("on-call").press(TAB).press(TAB).press(&hook);
     guide.sees(&["on-call", &hook, "Valid"]);
     guide.page(

@@ -33,7 +33,12 @@ struct Output {
     screen: vt100::Parser,
     bytes: Vec<u8>,
     ended: bool,
+    /// The first screen that contained a secret.
+    leak: Option<String>,
 }
+
+/// The text in every secret that tests use; no frame may contain it.
+pub const SECRET: &str = "qzxv";
 
 /// Default columns and rows of the screen.
 const SIZE: (u16, u16) = (120, 36);
@@ -116,7 +121,30 @@ pub fn run_until_closed(text: &str, home: &Path, arguments: &[&str]) -> u32 {
     status.exit_code()
 }
 
+/// Returns the texts that no frame may contain: the mark of all secrets, and the API key.
+fn secrets(arguments: &[&str]) -> Vec<String> {
+    let mut pairs = arguments.windows(2);
+    let file = pairs.find(|pair| pair[0] == "--key-file");
+    let key = file.and_then(|pair| std::fs::read_to_string(pair[1]).ok());
+    let key = key.map(|key| key.trim().to_owned());
+    let all = key.into_iter().chain([SECRET.to_owned()]);
+    all.filter(|it| !it.is_empty()).collect()
+}
+
 impl Terminal {
+    /// Asserts that no frame so far contained a secret.
+    ///
+    /// # Panics
+    /// Panics with the first frame that did.
+    pub fn assert_no_secrets(&self) {
+        let leak = self.output.lock().unwrap().leak.take();
+        assert!(
+            leak.is_none(),
+            "a secret is drawn:\n{}",
+            leak.unwrap_or_default()
+        );
+    }
+
     /// Starts the binary with these arguments in a terminal of 120 by 36.
     ///
     /// # Panics
@@ -151,14 +179,21 @@ impl Terminal {
             screen,
             bytes: Vec::new(),
             ended: false,
+            leak: None,
         }));
         let shared = Arc::clone(&output);
+        let secrets = secrets(arguments);
         std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(length @ 1..) = reader.read(&mut chunk) {
                 let mut output = shared.lock().unwrap();
                 output.screen.process(&chunk[..length]);
                 output.bytes.extend_from_slice(&chunk[..length]);
+                let shown = output.screen.screen().contents();
+                let joined: String = shown.split_whitespace().collect();
+                if secrets.iter().any(|secret| joined.contains(secret)) {
+                    output.leak.get_or_insert(shown);
+                }
             }
             shared.lock().unwrap().ended = true;
         });
@@ -301,5 +336,8 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         drop(self.child.kill());
+        if !std::thread::panicking() {
+            self.assert_no_secrets();
+        }
     }
 }

@@ -19,12 +19,13 @@ pub(crate) use bellwether_proto::{
     },
 };
 
+pub use self::label::outcome_mark;
 pub(crate) use self::{
     bulk::{BulkTally, Transition},
     chart_data::{ChartData, ChartPeriod},
     clause::describe,
     convert::{millis, occurrence, span_ms, structure, value},
-    event::{EventKey, EventOrder, EventRow, Rank},
+    event::{EventKey, EventOrder, EventRow, HoldReason, Rank},
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, GroupedEvents},
     kind::Kind,

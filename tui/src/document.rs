@@ -8,6 +8,7 @@ use serde_json::Value;
 pub use self::difference::unified;
 pub(crate) use self::{difference::difference, json::pretty_body};
 use bellwether_proto::filter;
+pub(crate) use bellwether_proto::text::duration;
 
 use crate::{
     data::{Failure, Object},
@@ -190,37 +191,5 @@ pub(crate) fn label(label: &str) -> Span {
 impl Line {
     pub(crate) fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
-    }
-}
-
-/// Formats a duration: `132 ms`, `4.2 s`, `3 min`, `2 h`, `5 d`.
-pub(crate) fn duration(ms: i64) -> String {
-    match ms {
-        ..1_000 => format!("{ms} ms"),
-        1_000..10_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        10_000..120_000 => format!("{} s", ms / 1_000),
-        120_000..7_200_000 => format!("{} min", ms / 60_000),
-        7_200_000..172_800_000 => format!("{} h", ms / 3_600_000),
-        _ => format!("{} d", ms / 86_400_000),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_shown_briefly() {
-        let cases = [
-            (132, "132 ms"),
-            (4_250, "4.2 s"),
-            (65_000, "65 s"),
-            (180_000, "3 min"),
-            (7_300_000, "2 h"),
-            (432_000_000, "5 d"),
-        ];
-        for (ms, shown) in cases {
-            assert_eq!(duration(ms), shown);
-        }
     }
 }

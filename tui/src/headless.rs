@@ -129,16 +129,19 @@ const BREATH: Duration = Duration::from_millis(2);
 pub struct Headless {
     console: Console<TestBackend>,
     copied: Vec<String>,
+    forbidden: Vec<String>,
 }
 
 impl Headless {
     #[must_use]
-    pub fn start(options: Options, columns: u16, rows: u16) -> Self {
+    pub fn start(mut options: Options, columns: u16, rows: u16) -> Self {
+        let forbidden = std::mem::take(&mut options.forbidden);
         let console = Console::start(options, TestBackend::new(columns, rows));
         let Ok(console) = console;
         Self {
             console,
             copied: Vec::new(),
+            forbidden,
         }
     }
 
@@ -333,29 +336,45 @@ impl Headless {
         self.buffer()
     }
 
+    /// Draws the screen.
+    ///
+    /// # Panics
+    /// Panics if it contains a text of [`Options::forbidden`].
     pub fn buffer(&mut self) -> &Buffer {
         let Ok(()) = self.console.draw();
-        self.console.backend_mut().buffer()
+        let buffer = self.console.backend_mut().buffer();
+        if !self.forbidden.is_empty() {
+            let drawn = lines(buffer);
+            // Text may be wrapped, also within a panel.
+            let joined: String = drawn.split_whitespace().collect();
+            let mut forbidden = self.forbidden.iter();
+            let found = forbidden.find(|it| drawn.contains(*it) || joined.contains(*it));
+            assert!(found.is_none(), "«{found:?}» is drawn:\n{drawn}");
+        }
+        buffer
     }
 
     /// Returns the screen as text, one line per row, without trailing spaces.
     pub fn screen(&mut self) -> String {
-        let buffer = self.buffer();
-        let area = *buffer.area();
-        let mut screen = String::new();
-        for y in area.top()..area.bottom() {
-            let mut line = String::new();
-            let mut skip = 0_usize;
-            for x in area.left()..area.right() {
-                let symbol = buffer[(x, y)].symbol();
-                if skip == 0 {
-                    line.push_str(symbol);
-                }
-                skip = skip.max(text::width(symbol)).saturating_sub(1);
-            }
-            screen.push_str(line.trim_end());
-            screen.push('\n');
-        }
-        screen
+        lines(self.buffer())
     }
+}
+
+fn lines(buffer: &Buffer) -> String {
+    let area = *buffer.area();
+    let mut screen = String::new();
+    for y in area.top()..area.bottom() {
+        let mut line = String::new();
+        let mut skip = 0_usize;
+        for x in area.left()..area.right() {
+            let symbol = buffer[(x, y)].symbol();
+            if skip == 0 {
+                line.push_str(symbol);
+            }
+            skip = skip.max(text::width(symbol)).saturating_sub(1);
+        }
+        screen.push_str(line.trim_end());
+        screen.push('\n');
+    }
+    screen
 }

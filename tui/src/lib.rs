@@ -24,6 +24,7 @@ use futures_util::future::BoxFuture;
 
 pub use client::{ListError, listing};
 pub use console::ServiceStatus;
+pub use data::outcome_mark;
 pub use document::unified;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};

@@ -75,7 +75,11 @@ pub(crate) const SETTLED_MS: i64 = 5_000;
 pub(crate) const COUNTED_MS: i64 = 9_000;
 /// Refresh interval of the charts while no event is received.
 pub(crate) const COUNTED_IDLE_MS: i64 = 180_000;
-/// Age from which the counts are shown with their age, if events changed since.
+/// Refresh interval of the number of rows of a live list, while something changes.
+pub(crate) const LIVE_MS: i64 = 1_000;
+/// Age from which the number of rows of a live list is shown with its age, if events changed since.
+pub(crate) const LIVE_OLD_MS: i64 = 3_000;
+/// Age from which counts are shown with their age, if something changed since.
 pub(crate) const OLD_MS: i64 = 15_000;
 /// Minimum pause between two refreshes of the charts, as a multiple of the last one's duration.
 pub(crate) const COUNTED_PAUSE: i64 = 10;
@@ -88,10 +92,8 @@ pub(crate) const BENCH_COLUMNS: u16 = 100;
 /// Minimum columns for both panes of the test bench beside the form.
 pub(crate) const BOTH_PANES_COLUMNS: u16 = 120;
 pub(crate) const BENCH_TESTS: usize = 5;
-/// Time that a row must be under the cursor before a key acts on it.
+/// Time that a row must be shown in place of another before a key acts on it.
 pub(crate) const SEEN_MS: i64 = 400;
-/// Pause of a live list after a key press.
-pub(crate) const STILL_MS: i64 = 3_000;
 /// Delay between the last key in a form and its validation by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 /// Delay between the last key in a filter and counting its matches.

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod bench;
 pub(crate) mod bulk;
 pub(crate) mod bulk_undo;
+pub(crate) mod coverage;
 pub(crate) mod document;
 pub(crate) mod events;
 pub(crate) mod field;
@@ -12,13 +13,13 @@ pub(crate) mod filter_history;
 pub(crate) mod form;
 pub(crate) mod inquiry;
 pub(crate) mod list;
+pub(crate) mod loaded;
 pub(crate) mod matching;
 pub(crate) mod message;
 pub(crate) mod on_call;
 pub(crate) mod overlay;
 pub(crate) mod page;
 pub(crate) mod reply_purpose;
-pub(crate) mod row_anchor;
 pub(crate) mod rows;
 pub(crate) mod setup_checklist;
 pub(crate) mod silencing;
@@ -253,8 +254,8 @@ impl Model {
     pub(crate) fn link_at_cursor(&self) -> Option<Link> {
         let lines = document::current(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
-        if self.is_on_links() {
-            // On these pages the cursor stops only at links.
+        if self.is_on_links() || self.page.route == Route::Overview {
+            // The next link, even if the cursor is above it.
             return rest.find_map(|line| line.link);
         }
         rest.next()?.link
@@ -386,11 +387,15 @@ impl Model {
         let tested = tested.and_then(|form| form.bench.wake_at_ms(self.now_ms));
         let due = [
             self.page.list.matching.due_ms,
-            self.page.list.anchor.wake_at_ms(),
             countdown,
             ages,
             refresh,
             tabs,
+            self.total_due_ms(),
+            self.outlived_at_ms(),
+            self.figures_old_at_ms()
+                .map(|(_, at)| at)
+                .filter(|at| *at > self.now_ms),
             check,
             live,
             tested,
@@ -412,8 +417,6 @@ impl Model {
         Some(self.due_ms(at, limits::TABS_MS).min(latest))
     }
 
-    /// Returns the age of the data on the screen; for streamed data, the time since the connection
-    /// broke. `None` if nothing was received.
     /// Returns the time at which the display becomes stale, unless the service responds before.
     pub(crate) fn stale_at_ms(&self) -> Option<i64> {
         let received = self.last_received_ms.filter(|_| self.is_connected())?;
@@ -425,6 +428,8 @@ impl Model {
         self.stale_at_ms().is_some_and(|at| at <= self.now_ms)
     }
 
+    /// Returns the age of the data on the screen; for streamed data, the time since the connection
+    /// broke. `None` if nothing was received.
     pub(crate) fn age_ms(&self) -> Option<i64> {
         let received = match (&self.page.content, &self.page.route) {
             (Content::Event { detail, .. }, _) => detail.received_ms,
@@ -449,22 +454,64 @@ impl Model {
             Content::Report(report) => report.found.waiting.is_some(),
             _ => false,
         };
-        running || self.has_countdown() || matches!(self.link, Connection::Down { .. })
+        let is_old = self.figures_age_ms().is_some();
+        running || is_old || self.has_countdown() || matches!(self.link, Connection::Down { .. })
     }
 
-    /// Returns the age of the overview's counts if they are outdated and not refreshed immediately:
-    /// with very many events, counting takes the service seconds.
-    pub(crate) fn counts_age_ms(&self) -> Option<i64> {
-        let store = &self.store;
-        let age_ms = self.now_ms.saturating_sub(store.wall.at_ms?);
-        let is_old = store.counted_revision != store.overview.revision && age_ms >= limits::OLD_MS;
-        is_old.then_some(age_ms)
+    /// Returns the age of the figures on the screen if they are outdated and were not refreshed
+    /// soon: with very many events, counting takes the service seconds.
+    pub(crate) fn figures_age_ms(&self) -> Option<i64> {
+        let (since_ms, old_ms) = self.figures_old_at_ms()?;
+        (old_ms <= self.now_ms).then(|| self.now_ms.saturating_sub(since_ms))
+    }
+
+    /// Returns the time of the oldest figures on the screen that are outdated, and the time from
+    /// which their age is shown.
+    fn figures_old_at_ms(&self) -> Option<(i64, i64)> {
+        let route = &self.page.route;
+        let since_ms = self.store.outdated_since_ms(route)?;
+        let is_live = *route == Route::Events;
+        let pace_ms = if is_live {
+            limits::LIVE_OLD_MS
+        } else {
+            limits::OLD_MS
+        };
+        Some((since_ms, since_ms.saturating_add(pace_ms)))
+    }
+
+    /// Returns the time at which the live list of events is counted again, if the service changed
+    /// since.
+    pub(crate) fn total_due_ms(&self) -> Option<i64> {
+        let is_shown = self.is_connected() && self.page.route == Route::Events;
+        let events = &self.store.events;
+        let is_counted = is_shown && events.loaded && !events.next.is_empty();
+        let is_outdated = self.store.changed_ms >= events.total.as_of_ms;
+        let due_ms = events.total.count_due_ms(limits::LIVE_MS)?;
+        (is_counted && is_outdated).then(|| due_ms.max(self.now_ms))
     }
 
     /// Returns the time of the next refresh of the list, if the service does not stream it.
     pub(crate) fn refresh_at_ms(&self) -> Option<i64> {
         let at = self.store.read_ms(&self.page.route)?;
         Some(self.due_ms(at, limits::REFRESH_MS))
+    }
+
+    /// Returns the time at which an end shown on the page of an event has passed.
+    pub(crate) fn outlived_at_ms(&self) -> Option<i64> {
+        let Content::Event { explanation, .. } = &self.page.content else {
+            return None;
+        };
+        let is_free = explanation.waiting.is_none() && self.is_connected();
+        let read_ms = explanation.at_ms.filter(|_| is_free)?;
+        let explained = explanation.value.as_ref()?;
+        let reasons = explained.rules.iter().flat_map(|rule| {
+            let others = rule.others.iter().map(|it| &it.reason_detail);
+            std::iter::once(&rule.reason_detail).chain(others)
+        });
+        let ends = reasons.filter_map(|reason| reason.as_ref()?.until);
+        let next = ends.filter(|end_ms| *end_ms > explained.time).min()?;
+        // The clock of the service may differ.
+        Some(read_ms.saturating_add(next.saturating_sub(explained.time)))
     }
 
     /// Returns the time of the next refresh: after this interval, or later if no change was stored

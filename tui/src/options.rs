@@ -184,6 +184,9 @@ pub struct Options {
     pub now: Now,
     /// Command of the external editor, such as from `$VISUAL` or `$EDITOR`; may contain arguments.
     pub editor: String,
+    /// Texts that no frame of a [`Headless`](crate::Headless) console may contain, such as the
+    /// secrets of a test.
+    pub forbidden: Vec<String>,
 }
 
 impl Options {
@@ -218,6 +221,7 @@ impl Options {
             time_zone: TimeZone::system(),
             now: Now::default(),
             editor: "vi".to_owned(),
+            forbidden: Vec::new(),
         })
     }
 }

@@ -38,6 +38,9 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let cursor = {
         let mut pen = Pen::new(frame.buffer_mut(), model.look());
         screen(model, &mut pen, area);
+        if model.is_stale() {
+            pen.fade(area);
+        }
         pen.cursor()
     };
     if model.is_ascii {

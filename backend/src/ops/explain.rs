@@ -19,6 +19,7 @@ mod timeline;
 
 use std::collections::{HashMap, HashSet};
 
+use bellwether_proto::v1::NotificationOutcome;
 use definitions::Definitions;
 pub use history::{HistoryItem, timeline};
 use judge::{Judge, Subject};
@@ -193,6 +194,33 @@ impl SentDelivery {
         let digest = self.digest.as_ref();
         digest.map_or(self.delivery.state, |it| it.state)
     }
+
+    /// Returns the state of the message, or of the digest that includes it.
+    pub fn outcome(&self) -> NotificationOutcome {
+        match self.final_state() {
+            DeliveryState::Delivered => NotificationOutcome::Sent,
+            DeliveryState::Shadowed => NotificationOutcome::Recorded,
+            // Its digest is no longer stored.
+            DeliveryState::Folded => NotificationOutcome::Unknown,
+            DeliveryState::Dead | DeliveryState::Cancelled => NotificationOutcome::NotSent,
+            DeliveryState::Pending { .. }
+            | DeliveryState::Leased { .. }
+            | DeliveryState::Retry { .. } => NotificationOutcome::Waiting,
+        }
+    }
+}
+
+/// Returns the best outcome of a rule's deliveries; `None` if there are none.
+fn best_outcome(sent: &[SentDelivery]) -> Option<NotificationOutcome> {
+    let order = [
+        NotificationOutcome::Sent,
+        NotificationOutcome::Waiting,
+        NotificationOutcome::Recorded,
+        NotificationOutcome::NotSent,
+        NotificationOutcome::Unknown,
+    ];
+    let has = |outcome: &NotificationOutcome| sent.iter().any(|it| it.outcome() == *outcome);
+    order.into_iter().find(has)
 }
 
 /// Explains every rule, by name. Includes deleted rules that notified, or that were in force at a
@@ -249,7 +277,7 @@ pub async fn explain(
         };
         let explained = explain_rule(&mut judge, &subject, deleted_ms);
         explanations.extend(explained.map(|it| {
-            it.with_deliveries(deliveries)
+            it.with_deliveries(deliveries, now_ms)
                 .with_pending(id, snapshot, occurrence)
         }));
     }
@@ -260,6 +288,11 @@ pub async fn explain(
                 sent.remove(&notified.rule).unwrap_or_default(),
             ));
         }
+    }
+    for rule in &mut explanations {
+        rule.main.reason.delivered = best_outcome(&rule.deliveries);
+        let judgements = std::iter::once(&mut rule.main).chain(&mut rule.others);
+        judgements.for_each(|it| it.reason.expire(now_ms));
     }
     explanations.sort_by(|a, b| {
         let key = |it: &RuleExplanation| (it.deleted, it.rule_name.clone());
@@ -336,8 +369,8 @@ fn explain_rule(
 }
 
 impl RuleExplanation {
-    fn with_deliveries(mut self, deliveries: Vec<SentDelivery>) -> Self {
-        self.main.gates.extend(gates::budget(&deliveries));
+    fn with_deliveries(mut self, deliveries: Vec<SentDelivery>, now_ms: i64) -> Self {
+        self.main.gates.extend(gates::budget(&deliveries, now_ms));
         Self { deliveries, ..self }
     }
 

@@ -3,8 +3,8 @@
 use bellwether_proto::{
     cloud::{Severity, Status},
     v1::{
-        Outcome, Role, audit_entry::Action as AuditAction, delivery::State as DeliveryState,
-        destination_health::State as HealthState,
+        NotificationOutcome, Outcome, Role, audit_entry::Action as AuditAction,
+        delivery::State as DeliveryState, destination_health::State as HealthState,
     },
 };
 
@@ -96,4 +96,15 @@ pub(crate) fn urgency(state: HealthState) -> usize {
 /// decides.
 pub(crate) fn role_includes(own: Role, needed: Role) -> bool {
     own == Role::Unspecified || own >= needed
+}
+
+/// Returns the symbol for the outcome of a notification, as shown by every client.
+pub fn outcome_mark(outcome: NotificationOutcome) -> &'static str {
+    match outcome {
+        NotificationOutcome::Sent => "✓",
+        NotificationOutcome::Waiting => "◐",
+        NotificationOutcome::Recorded => "○",
+        NotificationOutcome::NotSent => "✗",
+        NotificationOutcome::Unknown | NotificationOutcome::Unspecified => "?",
+    }
 }

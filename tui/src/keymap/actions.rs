@@ -95,6 +95,7 @@ pub(crate) enum Action {
     AnnotateAll,
     TriggerFromEvent,
     Pause,
+    Follow,
     OpenOnly,
     GroupBy,
     ChooseView,

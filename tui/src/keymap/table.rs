@@ -176,6 +176,8 @@ actions! {
         "trigger": "Create a trigger from this event";
     Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.all().silent()]
         "pause": "Pause or resume live updates";
+    Follow ["f"] in &[ActionPlace::Events], Requirement::None, 25 [LINES.screen()]
+        "follow": "Select the newest event as it arrives, until the next key";
     GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
         "group by": "Count by host, name, severity, status or another field";
     ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.screen()]

@@ -540,7 +540,8 @@ fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Objec
         into.line(last);
     }
     if let Some(ms) = destination.timestamp_ms("health.lastSuccessTime") {
-        into.field("last delivered", Token::Text, &around.format_full_time(ms));
+        let words = format!("{}, tests included", around.format_full_time(ms));
+        into.field("last success", Token::Text, &words);
     }
     let waiting = number("health.waitingCount");
     if waiting > 0 {
@@ -559,13 +560,9 @@ fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Objec
 
 fn seconds(time: &str) -> String {
     let found: Option<f64> = time.strip_suffix('s').and_then(|it| it.parse().ok());
-    match found {
-        None => time.to_owned(),
-        Some(found) if found < 1.0 => format!("{:.0} ms", found * 1_000.0),
-        Some(found) if found < 60.0 => format!("{found:.1} s"),
-        #[expect(clippy::cast_possible_truncation, reason = "at most a few days")]
-        Some(found) => duration((found * 1_000.0) as i64),
-    }
+    #[expect(clippy::cast_possible_truncation, reason = "at most a few days")]
+    let ms = found.map(|found| (found * 1_000.0).round() as i64);
+    ms.map_or_else(|| time.to_owned(), duration)
 }
 
 fn document(into: &mut Document, around: &dyn RenderContext, destination: &Object) {

@@ -2,7 +2,7 @@
 
 use super::{Cell, Column, Key};
 use crate::{
-    data::{EventRow, Named, Sign, Status},
+    data::{EventRow, HoldReason, Named, Sign, Status},
     theme::Token,
 };
 
@@ -30,7 +30,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         quiet(it, Cell::new(Token::Text, &*it.summary))
     }),
     // Empty for open events.
-    Column::new("Status", 7, 0, 4, |_, it: &EventRow| {
+    Column::new("Status", 7, 0, 4, |around, it: &EventRow| {
         let word = match it.status {
             Status::Open => "",
             other => other.label(),
@@ -39,7 +39,11 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
             Status::Open => Token::Warning,
             other => other.into(),
         };
-        let words = format!("{} {word}", it.held.sign());
+        let held = match it.held {
+            HoldReason::Nothing if around.is_silenced(it) => HoldReason::Silence,
+            held => held,
+        };
+        let words = format!("{} {word}", held.sign());
         Cell::new(token, words.trim())
     })
     .hide_if_empty(),

@@ -134,7 +134,11 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
         ("end sent", "endTime"),
     ] {
         if let Some(ms) = group.timestamp_ms(path) {
-            into.field(label, Token::Text, &around.format_full_time(ms));
+            let at = match path {
+                "nextMessageTime" => around.format_due(ms),
+                _ => around.format_full_time(ms),
+            };
+            into.field(label, Token::Text, &at);
         }
     }
     into.heading("Notified");

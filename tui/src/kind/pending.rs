@@ -32,6 +32,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     columns: &[
         Column::new("Due", 8, 0, 0, |around, it: &Object| {
             match it.timestamp_ms("dueTime") {
+                Some(due) if around.is_past(due) => Cell::new(Token::Warning, "now"),
                 Some(due) => Cell::short_time(around, Some(due)),
                 None => Cell::new(Token::Dim, "no end"),
             }
@@ -106,8 +107,11 @@ fn format_holders(pending: &Object) -> String {
 
 pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String {
     let until = millis(hold.until.as_ref());
-    let until = until.map(|ms| format!(" until {}", around.format_full_time(ms)));
-    let until = until.unwrap_or_default();
+    let until = until.map_or_else(String::new, |ms| {
+        let is_past = around.is_past(ms);
+        let link = if is_past { "," } else { " until" };
+        format!("{link} {}", around.format_due(ms))
+    });
     let (name, detail) = (&hold.name, &hold.detail);
     match hold.kind() {
         v1::HoldKind::ActiveTimes => format!("outside the windows of calendar {name}{until}"),
@@ -151,7 +155,11 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
     };
     for (label, path) in [("since", "since"), (due, "dueTime")] {
         if let Some(ms) = pending.timestamp_ms(path) {
-            into.field(label, Token::Text, &around.format_full_time(ms));
+            let at = match path {
+                "dueTime" => around.format_due(ms),
+                _ => around.format_full_time(ms),
+            };
+            into.field(label, Token::Text, &at);
         }
     }
     for hold in holds(pending) {

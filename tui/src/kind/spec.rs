@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::FieldSpec;
 use crate::{
-    data::{Kind, Object, Role},
+    data::{EventRow, Kind, Object, Role},
     document::Document,
     text,
     theme::Token,
@@ -49,9 +49,18 @@ pub(crate) trait RenderContext {
     /// Returns the dead letters of a destination in the last 24 h, if read.
     fn dead(&self, destination: &str) -> Option<i64>;
     fn is_past(&self, ms: i64) -> bool;
+    /// Formats the time of the next step, which is due once it has passed.
+    fn format_due(&self, ms: i64) -> String {
+        if self.is_past(ms) {
+            return "due now".to_owned();
+        }
+        self.format_full_time(ms)
+    }
     fn expand_keys(&self, sentence: &str) -> String;
     /// Returns the contact that responds to an occurrence; `None` if the occurrence pages no one.
     fn responder(&self, occurrence: &str) -> Option<Cell>;
+    /// Whether an active silence certainly covers an event.
+    fn is_silenced(&self, row: &EventRow) -> bool;
     /// Returns who is notified now and who is next, for a response.
     fn response_cells(&self, response: &Object) -> [Cell; 2];
     /// Returns the host of the event that a resource is about; empty if unknown.

@@ -102,6 +102,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             | Action::Filter
             | Action::OpenOnly
             | Action::Pause
+            | Action::Follow
             | Action::NextState
             | Action::NextOnCall => true,
             _ => {

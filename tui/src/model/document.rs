@@ -27,11 +27,11 @@ use jiff::{Timestamp, Zoned};
 use super::{
     Model,
     form::{Form, LivePreview, Pane},
+    loaded::Loaded,
     page::{Content, Page, Tab},
-    store::Loaded,
 };
 use crate::{
-    data::{Kind, Object},
+    data::{EventRow, Kind, Object},
     document::Document,
     kind::{self, Cell, RenderContext, response},
     route::Route,
@@ -234,6 +234,10 @@ impl RenderContext for Model {
         Some(Cell::new(token, words))
     }
 
+    fn is_silenced(&self, row: &EventRow) -> bool {
+        self.store.is_silenced(row, self.now_ms)
+    }
+
     fn response_cells(&self, response: &Object) -> [Cell; 2] {
         let (token, now) = self.response_now(response);
         let next = self.response_next(response);
@@ -249,7 +253,7 @@ impl RenderContext for Model {
     }
 }
 
-/// Formats a time span in whole minutes, hours or days: `<1m`, `3m`, `2h`, `5d`, `in 3m`.
+/// Formats an age in completed minutes, hours or days: `<1m`, `3m`, `2h`, `5d`, `in 3m`.
 fn age(ms: i64) -> String {
     let minutes = ms.unsigned_abs() / 60_000;
     let length = match minutes {

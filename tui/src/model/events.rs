@@ -12,6 +12,7 @@ use crate::{
     client::{EventFilter, Ticket},
     data::{EventOrder, EventRow, Failure, Rank},
     limits,
+    model::loaded::Loaded,
 };
 
 /// A row on the heap, so that a merge only moves pointers.
@@ -58,7 +59,8 @@ pub(crate) struct EventWindow {
     pub(crate) generation: Ticket,
     pub(crate) resume_token: String,
     pub(crate) next: String,
-    pub(crate) total: Option<i32>,
+    /// The number of matches, counted by the service.
+    pub(crate) total: Loaded<i32>,
     pub(crate) loaded: bool,
     /// Whether rows were dropped at the end, so that the next page would leave a gap.
     pub(crate) cut: bool,
@@ -101,7 +103,7 @@ impl EventWindow {
         self.edge = None;
         self.incoming.clear();
         self.next.clear();
-        self.total = None;
+        self.total.clear();
         self.loaded = false;
         self.joined = false;
         self.cut = false;

@@ -8,6 +8,7 @@ use crate::{
     client::{Call, CallResult, EventFilter, Span, events, message},
     data::{EventKey, EventOrder, Failure, Kind},
     limits,
+    route::Route,
 };
 
 /// A request for a report. Fields are those of the service's request in JSON; a destination or
@@ -66,6 +67,20 @@ pub(crate) enum Outcome {
 }
 
 impl Inquiry {
+    /// Returns the screen that the report belongs to.
+    pub(crate) fn screen(&self) -> Route {
+        match self {
+            Self::Destination { .. } => Route::List(Kind::Destination),
+            Self::Contact(_) => Route::List(Kind::Contact),
+            Self::Rule { .. } => Route::List(Kind::Rule),
+            Self::Trigger { .. } => Route::List(Kind::Trigger),
+            Self::Mapping { .. } => Route::List(Kind::Mapping),
+            Self::Obligations(_) => Route::Deliveries,
+            Self::Handover { .. } => Route::OnCall,
+            Self::Audit(_) | Self::Noise(_) => Route::Overview,
+        }
+    }
+
     /// Returns the call; for lists, the one for the next page.
     pub(crate) fn call(&self, now_ms: i64, before: Option<&Outcome>) -> Call {
         match (self, before) {

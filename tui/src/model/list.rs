@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    field::TextField, filter_history::HistoryPosition, matching::Matching, row_anchor::RowAnchor,
-    sort::Sort,
-};
+use super::{field::TextField, filter_history::HistoryPosition, matching::Matching, sort::Sort};
+use crate::limits;
 
 pub(crate) trait Rows {
     fn len(&self) -> usize;
@@ -60,9 +58,10 @@ pub(crate) struct List {
     /// The sort order, if not that of the service.
     pub(crate) sort: Option<Sort>,
     pub(crate) view: Option<String>,
-    /// Whether the selected row was chosen by id, so that the list does not scroll with new rows.
-    pub(crate) pinned: bool,
-    pub(crate) anchor: RowAnchor,
+    /// Whether the first row stays selected as new rows arrive.
+    pub(crate) follows: bool,
+    /// Time at which another row took the place of the selected one without a key press.
+    pub(crate) replaced_ms: Option<i64>,
     /// Number of rows added above the cursor since it left the first row.
     pub(crate) came: usize,
     pub(crate) typing: Option<TextField>,
@@ -71,22 +70,22 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Finds the selection again after the rows or the height changed. In a live list, a cursor on
-    /// the first row stays there.
-    pub(crate) fn settle(&mut self, rows: &dyn Rows, height: usize, follows: bool) {
+    /// Finds the selection again after the rows or the height changed.
+    pub(crate) fn settle(&mut self, rows: &dyn Rows, height: usize, now_ms: i64) {
         let count = rows.len();
-        self.count = count;
-        if follows && self.index == 0 && self.wanted.is_none() && !self.pinned {
-            self.selected = None;
+        let had_rows = std::mem::replace(&mut self.count, count) > 0;
+        let selected = self.selected.clone().filter(|_| had_rows);
+        if self.follows && self.wanted.is_none() {
+            (self.index, self.selected) = (0, None);
         }
         if count == 0 {
             // The selection is kept, since the row may be in the next response.
             self.top = 0;
             return;
         }
-        if let Some(id) = self.wanted.take_if(|id| rows.position(id).is_some()) {
-            self.selected = Some(id);
-        }
+        let wanted = self.wanted.take_if(|id| rows.position(id).is_some());
+        let is_awaited = wanted.is_some();
+        self.selected = wanted.or(self.selected.take());
         let found = self.selected_position(rows);
         let before = self.index;
         self.index = found.unwrap_or_else(|| self.index.min(count - 1));
@@ -98,7 +97,16 @@ impl List {
         if found.is_none() {
             self.selected = Some(rows.id(self.index).to_owned());
         }
+        if selected.is_some() && self.selected != selected && !is_awaited {
+            self.replaced_ms = Some(now_ms);
+        }
         self.scroll(count, height);
+    }
+
+    /// Whether the selected row was shown too briefly to be read before a key press.
+    pub(crate) fn is_unread(&self, now_ms: i64) -> bool {
+        let since = self.replaced_ms.map(|since| now_ms.saturating_sub(since));
+        since.is_some_and(|shown_ms| shown_ms < limits::SEEN_MS)
     }
 
     fn scroll(&mut self, count: usize, height: usize) {
@@ -114,27 +122,11 @@ impl List {
             return;
         }
         self.wanted = None;
-        self.pinned = false;
+        self.replaced_ms = None;
         self.index = index.min(rows.len() - 1);
         self.came = self.came.min(self.index);
         self.selected = Some(rows.id(self.index).to_owned());
-        self.anchor.restart(self.index == 0);
         self.scroll(rows.len(), height);
-    }
-
-    pub(crate) fn hold(&mut self, now_ms: i64) {
-        if self.index == 0 && !self.pinned {
-            self.anchor.returns = true;
-        }
-        self.anchor.hold(now_ms);
-    }
-
-    pub(crate) fn select_seen(&mut self, rows: &dyn Rows, now_ms: i64) {
-        let seen = self.anchor.last_seen(now_ms).map(str::to_owned);
-        let seen = seen.and_then(|id| Some((rows.position(&id)?, id)));
-        if let Some((index, id)) = seen {
-            (self.index, self.selected) = (index, Some(id));
-        }
     }
 
     pub(crate) fn selected_id(&self, rows: &dyn Rows) -> Option<String> {
@@ -163,29 +155,45 @@ mod tests {
             wanted: Some("new".to_owned()),
             ..List::default()
         };
-        list.settle(&vec!["a", "b"], 5, false);
+        list.settle(&vec!["a", "b"], 5, 0);
         list.select(&vec!["a", "b"], 5, 1);
-        list.settle(&vec!["a", "b", "new"], 5, false);
+        list.settle(&vec!["a", "b", "new"], 5, 0);
         assert_eq!(list.selected.as_deref(), Some("b"));
 
         list.wanted = Some("newer".to_owned());
-        list.settle(&vec!["a", "b", "new", "newer"], 5, false);
+        list.settle(&vec!["a", "b", "new", "newer"], 5, 0);
         assert_eq!(list.selected.as_deref(), Some("newer"));
     }
 
     #[test]
-    fn list_follows_on_row_one_and_otherwise_counts_new_rows() {
+    fn new_rows_push_the_selected_one_down_unless_the_list_follows() {
         let mut list = List::default();
-        list.settle(&vec!["b", "a"], 5, true);
-        list.settle(&vec!["c", "b", "a"], 5, true);
-        assert_eq!((list.index, list.selected.as_deref()), (0, Some("c")));
-
-        list.select(&vec!["c", "b", "a"], 5, 1);
-        list.settle(&vec!["e", "d", "c", "b", "a"], 5, true);
-        assert_eq!((list.index, list.came), (3, 2));
+        list.settle(&vec!["b", "a"], 5, 0);
+        list.settle(&vec!["d", "c", "b", "a"], 5, 0);
+        assert_eq!((list.index, list.came), (2, 2));
         assert_eq!(list.selected.as_deref(), Some("b"));
-        list.select(&vec!["e", "d", "c", "b", "a"], 5, 0);
+        list.select(&vec!["d", "c", "b", "a"], 5, 0);
         assert_eq!(list.came, 0);
+
+        list.follows = true;
+        list.settle(&vec!["e", "d", "c", "b", "a"], 5, 0);
+        assert_eq!((list.index, list.selected.as_deref()), (0, Some("e")));
+    }
+
+    #[test]
+    fn row_that_took_the_place_of_the_selected_one_counts_as_read_later() {
+        let mut list = List::default();
+        list.settle(&vec!["b", "a"], 5, 0);
+        assert!(!list.is_unread(0));
+        // The selected row left.
+        list.settle(&vec!["a"], 5, 1_000);
+        assert_eq!(list.selected.as_deref(), Some("a"));
+        let read_ms = 1_000 + limits::SEEN_MS;
+        assert!(list.is_unread(1_000) && list.is_unread(read_ms - 1));
+        assert!(!list.is_unread(read_ms));
+        // A row reached with a key is read.
+        list.select(&vec!["a"], 5, 0);
+        assert!(!list.is_unread(1_000));
     }
 
     proptest! {
@@ -201,7 +209,7 @@ mod tests {
                 let names: Vec<String> = rows.iter().map(|id| format!("r{id}")).collect();
                 let rows: Vec<&str> = names.iter().map(String::as_str).collect();
                 let before = list.selected.clone();
-                list.settle(&rows, height, false);
+                list.settle(&rows, height, 0);
                 if let Some(before) = before.filter(|id| rows.contains(&id.as_str())) {
                     prop_assert_eq!(list.selected.as_deref(), Some(before.as_str()));
                 }

@@ -51,7 +51,8 @@ impl Model {
 
     /// Formats a receiver: `ana ✓`, `ben ✗ refused` or `cleo ◐ retries 12:30:00`.
     fn describe_reached(&self, reached: &Reached) -> String {
-        let retry = reached.next_attempt_ms.map(|ms| self.format_time(ms));
+        let next = reached.next_attempt_ms.filter(|ms| *ms > self.now_ms);
+        let retry = next.map(|ms| self.format_time(ms));
         let why = match (reached.progress, retry) {
             (Progress::Failed, _) => text::shorten_error(&reached.cause),
             (Progress::Waiting, Some(at)) if reached.cause.is_empty() => {

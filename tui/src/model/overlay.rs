@@ -27,7 +27,7 @@ impl Overlay {
     pub(crate) fn accepts_text(&self) -> bool {
         match self {
             Self::Prompt(_) | Self::Pick(_) | Self::Palette(_) => true,
-            Self::Silence(choice) => choice.other.is_some(),
+            Self::Silence(choice) => choice.typing.is_some(),
             Self::Confirm(_)
             | Self::Clash(_)
             | Self::Bulk(_)

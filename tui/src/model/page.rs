@@ -7,8 +7,8 @@ use super::{
     form::Form,
     inquiry::{Inquiry, Outcome},
     list::List,
+    loaded::Loaded,
     sort::Sort,
-    store::Loaded,
 };
 use crate::{
     client::{Progress, Ticket},
@@ -128,6 +128,16 @@ impl Page {
             content,
             is_unfolded: false,
         }
+    }
+
+    /// Returns the screen that the page belongs to, however it was opened.
+    pub(crate) fn home(&self) -> Route {
+        let route = match &self.content {
+            Content::Form(form) => Route::List(form.kind),
+            Content::Report(report) => report.inquiry.screen(),
+            _ => self.route.clone(),
+        };
+        route.above().unwrap_or(route)
     }
 
     pub(crate) fn inquiry(&self) -> Option<&Inquiry> {

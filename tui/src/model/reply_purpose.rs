@@ -9,7 +9,7 @@ use super::{
     write::Write,
 };
 use crate::{
-    client::{ParseOutcome, Ticket},
+    client::ParseOutcome,
     data::{ChartData, ChartPeriod, Kind, Object, Transition},
 };
 
@@ -25,9 +25,7 @@ pub(crate) enum ReplyPurpose {
     Events {
         more: bool,
     },
-    EventTotal {
-        generation: Ticket,
-    },
+    EventTotal,
     Matching,
     GroupedEvents,
     Event,
@@ -48,6 +46,8 @@ pub(crate) enum ReplyPurpose {
     FormTest,
     TestQuestion(Box<TestQuestion>),
     Silence,
+    /// The values that open events have, for a silence that covers none.
+    SilenceValues,
     Check,
     /// The validation of a form before saving; for a silence, what it would cover.
     Save(Box<PendingSave>),

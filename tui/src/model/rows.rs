@@ -122,6 +122,10 @@ impl RenderContext for NoContext<'_> {
         None
     }
 
+    fn is_silenced(&self, _: &EventRow) -> bool {
+        false
+    }
+
     fn response_cells(&self, response: &Object) -> [Cell; 2] {
         let now = response::responder(response);
         [Cell::new(Token::Text, now), Cell::default()]

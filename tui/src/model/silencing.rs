@@ -1,14 +1,21 @@
 //! The dialog for a silence: scope, duration, and the effect of each scope.
 
 use bellwether_proto::{
-    filter::{part, value},
+    filter::{self, Clause, Literal, part, value},
     v1,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Model, field::TextField, page::Content};
-use crate::{client::Ticket, data::when, limits, route::Route, text, theme::Token};
+use super::{Model, coverage, field::TextField, page::Content};
+use crate::{
+    client::Ticket,
+    data::{GroupedEvents, Kind, when},
+    limits,
+    route::Route,
+    text,
+    theme::Token,
+};
 
 pub(crate) const LENGTHS: [(char, &str); 4] =
     [('1', "1h"), ('2', "2h"), ('8', "8h"), ('0', "08:00")];
@@ -21,12 +28,29 @@ pub(crate) struct SilenceChoice {
     pub(crate) scopes: Vec<SilenceScope>,
     pub(crate) cursor: usize,
     pub(crate) length: usize,
-    pub(crate) other: Option<TextField>,
+    /// The text being typed.
+    pub(crate) typing: Option<(SilencePart, TextField)>,
+    /// The reason; empty for the default.
+    pub(crate) reason: String,
     /// The end that was selected before its scope was counted.
     pub(crate) chosen: Option<Timestamp>,
     pub(crate) waiting: Vec<(Ticket, usize)>,
+    /// The request for the values of a field without events, and the scope it is for.
+    pub(crate) comparing: Option<(Ticket, usize)>,
     pub(crate) error: Option<String>,
 }
+
+/// The part of a silence that is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SilencePart {
+    End,
+    Reason,
+}
+
+const REASON: &str = "silenced manually from the console";
+/// Comparisons of a filter in the name of a silence.
+const NAME_PARTS: usize = 2;
+const NAME_CHARACTERS: usize = 80;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SilenceScope {
@@ -38,6 +62,8 @@ pub(crate) struct SilenceScope {
     pub(crate) fields: Value,
     /// The events and messages in scope; an error if the service rejects the silence.
     pub(crate) found: Option<Result<v1::PreviewSilenceResponse, String>>,
+    /// Why no event is in scope.
+    pub(crate) hint: Option<String>,
 }
 
 impl SilenceScope {
@@ -48,6 +74,7 @@ impl SilenceScope {
             what: what.into(),
             fields,
             found: None,
+            hint: None,
         }
     }
 
@@ -80,9 +107,59 @@ impl SilenceScope {
         };
         let mut lines = vec![(Token::Dim, found.filter.clone())];
         lines.push((Token::Text, describe_coverage(found)));
-        let warnings = found.warnings.iter();
+        let warnings = found.warnings.iter().chain(&self.hint);
         lines.extend(warnings.map(|it| (Token::Warning, it.clone())));
         lines
+    }
+
+    /// Returns the field and value because of which no event may be in scope; `None` if some are.
+    pub(crate) fn missing_value(&self) -> Option<(String, String)> {
+        let found = self.found.as_ref()?.as_ref().ok()?;
+        let is_empty = found.covered_count == Some(0) && !found.stopped_early;
+        coverage::first_comparison(&found.filter).filter(|_| is_empty)
+    }
+
+    /// Explains that no open event has a value, given those that exist.
+    pub(crate) fn explain_missing(&mut self, counted: &GroupedEvents) {
+        let Some((field, value)) = self.missing_value() else {
+            return;
+        };
+        let others = counted.rows.iter().filter(|row| row.has_field);
+        let others: Vec<&str> = others.map(|row| row.value.as_str()).collect();
+        if others.contains(&value.as_str()) {
+            return;
+        }
+        let is_whole = usize::try_from(counted.group_count) == Ok(counted.rows.len());
+        let field = field.trim_start_matches("dimensions.");
+        let near = filter::nearest(&value, others);
+        let near = near.map(|(_, near)| format!("did you mean {near}?"));
+        let none =
+            (counted.is_complete && is_whole).then(|| format!("no open event has {field} {value}"));
+        let parts: Vec<String> = none.into_iter().chain(near).collect();
+        self.hint = (!parts.is_empty()).then(|| parts.join("; "));
+    }
+
+    /// Returns the objects in scope, for the name of the silence: `db-1`, or `disk-db-1`.
+    fn object(&self) -> String {
+        let filter = match &self.found {
+            Some(Ok(found)) => &found.filter,
+            _ => self.fields["filter"].as_str().unwrap_or_default(),
+        };
+        let parsed = filter::parse(filter, None).ok();
+        let parts = parsed.iter().flat_map(filter::Parsed::parts);
+        let values = parts.filter_map(|(clause, _)| match clause {
+            Clause::Equals(_, Literal::Text(text)) => Some(text.as_str()),
+            _ => None,
+        });
+        let values: Vec<&str> = values.take(NAME_PARTS).collect();
+        let is_plain = |char: char| char.is_alphanumeric() || "._-".contains(char);
+        let plain = |char: char| if is_plain(char) { char } else { '-' };
+        let name: String = values.join("-").chars().map(plain).collect();
+        let name: String = name.chars().take(NAME_CHARACTERS).collect();
+        match name.trim_matches(['-', '.', '_']) {
+            "" => "events".to_owned(),
+            name => name.to_owned(),
+        }
     }
 
     pub(crate) fn is_broad(&self) -> bool {
@@ -122,15 +199,25 @@ impl SilenceChoice {
             scopes,
             cursor: 0,
             length: FIRST_LENGTH,
-            other: None,
+            typing: None,
+            reason: String::new(),
             chosen: None,
             waiting: Vec::new(),
+            comparing: None,
             error: None,
         })
     }
 
     pub(crate) fn scope(&self) -> &SilenceScope {
         &self.scopes[self.cursor]
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        if self.reason.is_empty() {
+            REASON
+        } else {
+            &self.reason
+        }
     }
 
     /// Returns the next scope to count: the selected one, else the first uncounted one.
@@ -318,6 +405,17 @@ impl Model {
             (ids, events) if events.len() < ids.len() => format!("{} events", ids.len()),
             (ids, _) => format!("{} events{on}", ids.len()),
         }
+    }
+
+    /// Returns an unused name for a silence: its object and the time, such as `db-03-0301`.
+    pub(crate) fn silence_name(&self, scope: &SilenceScope) -> String {
+        let at = self.zoned(self.now_ms);
+        let at = at.map_or_else(String::new, |at| at.strftime("-%H%M").to_string());
+        let name = format!("{}{at}", scope.object());
+        let is_used = |name: &String| self.store.object(Kind::Silence, name).is_some();
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        names.find(|name| !is_used(name)).unwrap_or(name)
     }
 
     pub(crate) fn silence_end(&self, typed: &str) -> Result<Timestamp, String> {

@@ -4,118 +4,17 @@ use std::collections::HashMap;
 
 use bellwether_proto::v1;
 
-use super::events::EventWindow;
+use super::{
+    coverage::Coverage,
+    events::EventWindow,
+    loaded::{Loaded, Slot},
+};
 use crate::{
-    client::Ticket,
-    data::{ChartData, Failure, GroupedEvents, Kind, Object},
+    data::{ChartData, EventRow, Failure, GroupedEvents, Kind, Object},
     kind::response,
     limits,
     route::Route,
 };
-
-#[derive(Clone, Debug)]
-pub(crate) struct Loaded<T> {
-    pub(crate) value: Option<T>,
-    pub(crate) waiting: Option<Ticket>,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) at_ms: Option<i64>,
-    pub(crate) received_ms: Option<i64>,
-    pub(crate) revision: u64,
-}
-
-impl<T> Default for Loaded<T> {
-    fn default() -> Self {
-        Self {
-            value: None,
-            waiting: None,
-            failure: None,
-            at_ms: None,
-            received_ms: None,
-            revision: 0,
-        }
-    }
-}
-
-impl<T> Loaded<T> {
-    pub(crate) fn clear(&mut self) {
-        let revision = self.revision + 1;
-        *self = Self {
-            revision,
-            ..Self::default()
-        };
-    }
-}
-
-impl<T: PartialEq> Loaded<T> {
-    /// Records the result of a read; a failure keeps the previous value. Returns whether anything
-    /// changed.
-    pub(crate) fn set(&mut self, result: Result<T, Failure>, now_ms: i64) -> bool {
-        self.waiting = None;
-        self.at_ms = Some(now_ms);
-        match result {
-            Ok(value) => {
-                self.received_ms = Some(now_ms);
-                let failed = self.failure.take().is_some();
-                let value = Some(value);
-                let changed = self.value != value;
-                self.revision += u64::from(changed);
-                self.value = value;
-                changed || failed
-            }
-            Err(failure) => {
-                self.failure = Some(failure);
-                true
-            }
-        }
-    }
-}
-
-impl<T> Loaded<Vec<T>> {
-    pub(crate) fn rows(&self) -> &[T] {
-        self.value.as_deref().unwrap_or_default()
-    }
-}
-
-pub(crate) trait Slot {
-    fn waiting(&self) -> Option<Ticket>;
-    fn failure(&self) -> Option<&Failure>;
-    fn at_ms(&self) -> Option<i64>;
-    fn received_ms(&self) -> Option<i64>;
-    fn revision(&self) -> u64;
-    fn is_read(&self) -> bool;
-    /// Stops waiting for a response, which will not arrive.
-    fn clear_waiting(&mut self);
-}
-
-impl<T> Slot for Loaded<T> {
-    fn waiting(&self) -> Option<Ticket> {
-        self.waiting
-    }
-
-    fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
-    }
-
-    fn at_ms(&self) -> Option<i64> {
-        self.at_ms
-    }
-
-    fn received_ms(&self) -> Option<i64> {
-        self.received_ms
-    }
-
-    fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    fn is_read(&self) -> bool {
-        self.value.is_some()
-    }
-
-    fn clear_waiting(&mut self) {
-        self.waiting = None;
-    }
-}
 
 /// Data from the service that outlives the page it was read for.
 #[derive(Debug, Default)]
@@ -124,7 +23,6 @@ pub(crate) struct Store {
     pub(crate) wall: Loaded<ChartData>,
     /// Revision of the overview when the statistics were requested.
     pub(crate) counted_revision: u64,
-    pub(crate) counted_from_ms: i64,
     pub(crate) events: EventWindow,
     pub(crate) changed_ms: Option<i64>,
     /// Events counted by a field, and the route they were counted for.
@@ -137,6 +35,7 @@ pub(crate) struct Store {
     /// Indices of the responses by urgency, and the number of unanswered ones.
     responses_by_urgency: Vec<usize>,
     pub(crate) unanswered: usize,
+    active_silences: Vec<Coverage>,
     pub(crate) deliveries: Loaded<Vec<v1::Delivery>>,
     /// The filter that the deliveries were read with, and the token of the next page.
     pub(crate) deliveries_filter: String,
@@ -144,9 +43,7 @@ pub(crate) struct Store {
     /// Numbers of deliveries by state, and the filter they match (with its state removed).
     pub(crate) delivery_counts: Loaded<v1::DeliveryCounts>,
     pub(crate) delivery_counts_of: String,
-    pub(crate) delivery_counts_from_ms: i64,
     pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,
-    pub(crate) all_deliveries_from_ms: i64,
     pub(crate) last_hour: Loaded<v1::GetStatisticsResponse>,
     pub(crate) filter_warnings: Vec<String>,
     /// Token of the next page between the newest deliveries and older ones already read.
@@ -168,15 +65,13 @@ impl Store {
         let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {
             return false;
         };
-        let counted_ms = match route {
-            Route::Overview => self.counted_from_ms,
-            Route::Deliveries => self.delivery_counts_from_ms,
-            // The on-call contacts change with time.
-            Route::OnCall => return false,
-            _ => i64::MAX,
-        };
-        let counted_ms = counted_ms.min(self.all_deliveries_from_ms);
-        changed_ms.saturating_add(limits::SETTLED_MS) < at_ms && changed_ms < counted_ms
+        // The on-call contacts change with time.
+        let all_deliveries: &dyn Slot = &self.all_deliveries;
+        let figures = self.figures(route).into_iter().chain([all_deliveries]);
+        let counted_ms = figures.map(Slot::requested_ms).min();
+        *route != Route::OnCall
+            && changed_ms.saturating_add(limits::SETTLED_MS) < at_ms
+            && counted_ms.is_none_or(|counted_ms| changed_ms < counted_ms)
     }
 
     pub(crate) fn resources(&self, kind: Kind) -> &Loaded<Vec<Object>> {
@@ -205,6 +100,17 @@ impl Store {
         self.responses = found;
         self.unanswered = unanswered;
         self.responses_by_urgency = order;
+    }
+
+    /// Parses the conditions of the active silences; done once per read.
+    pub(crate) fn index_silences(&mut self) {
+        let silences = self.resources(Kind::Silence).rows().iter();
+        self.active_silences = silences.filter_map(Coverage::of).collect();
+    }
+
+    pub(crate) fn is_silenced(&self, row: &EventRow, now_ms: i64) -> bool {
+        let mut silences = self.active_silences.iter();
+        silences.any(|it| it.covers(row, now_ms))
     }
 
     pub(crate) fn responses_by_urgency(&self) -> impl Iterator<Item = &Object> {
@@ -273,16 +179,41 @@ impl Store {
         }
     }
 
-    pub(crate) fn clear_waiting(&mut self) {
-        self.overview.clear_waiting();
-        self.wall.clear_waiting();
-        self.deliveries.clear_waiting();
-        self.delivery_counts.clear_waiting();
-        self.all_deliveries.clear_waiting();
-        self.last_hour.clear_waiting();
+    /// Returns the counts shown on a screen in addition to its rows, which are read less often if
+    /// counting is slow.
+    pub(crate) fn figures(&self, route: &Route) -> Vec<&dyn Slot> {
+        match route {
+            Route::Overview => vec![&self.wall],
+            // With all rows held, they are counted.
+            Route::Events if !self.events.next.is_empty() => vec![&self.events.total],
+            Route::Deliveries => vec![&self.delivery_counts],
+            Route::List(Kind::Destination) => vec![&self.last_hour],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the time of the oldest data of a route that the service has changed since, as far as
+    /// the stream reports.
+    pub(crate) fn outdated_since_ms(&self, route: &Route) -> Option<i64> {
+        let changed_ms = self.changed_ms.unwrap_or(i64::MAX);
+        let shown = self.slots(route).into_iter().chain(self.figures(route));
+        let oldest_ms = shown.filter_map(Slot::as_of_ms).min();
+        oldest_ms.filter(|as_of_ms| *as_of_ms <= changed_ms)
+    }
+
+    pub(crate) fn reconnect(&mut self) {
+        self.overview.reconnect();
+        self.wall.reconnect();
+        self.deliveries.reconnect();
+        self.delivery_counts.reconnect();
+        self.all_deliveries.reconnect();
+        self.last_hour.reconnect();
         self.events.waiting = None;
-        self.event_groups.clear_waiting();
-        self.resources.iter_mut().for_each(Slot::clear_waiting);
+        self.events.failure = None;
+        self.events.stream_failure = None;
+        self.events.total.reconnect();
+        self.event_groups.reconnect();
+        self.resources.iter_mut().for_each(Slot::reconnect);
     }
 
     pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {

@@ -100,16 +100,7 @@ pub(crate) fn has_line(model: &Model) -> bool {
 }
 
 pub(crate) fn current_route(model: &Model) -> Route {
-    let route = match &model.page.route {
-        // Forms and reports belong to the screen from which they were opened.
-        Route::Form | Route::Report => {
-            let mut below = model.back.iter().rev().map(|page| &page.route);
-            let found = below.find(|route| !matches!(route, Route::Form | Route::Report));
-            found.unwrap_or(&model.page.route)
-        }
-        route => route,
-    };
-    let route = route.above().unwrap_or_else(|| route.clone());
+    let route = model.page.home();
     if Route::ON_CALL.iter().any(|(_, tab)| *tab == route) {
         return Route::OnCall;
     }

@@ -77,15 +77,12 @@ pub(crate) fn settle(model: &mut Model) {
         model.arrange(&list);
         // The cursor does not move while there is a question or a mark.
         let is_busy = model.overlay.is_some() || !list.marks.is_empty();
-        let may_follow = model.page.route == Route::Events && !is_busy && list.sort.is_none();
-        let follows = may_follow && !list.anchor.is_held(model.now_ms);
-        if follows && std::mem::take(&mut list.anchor.returns) && !list.pinned {
-            list.index = 0;
-        }
-        list.settle(&*model.rows_for(&list), height.saturating_sub(1), follows);
-        if model.page.route == Route::Events {
-            list.anchor.show(list.selected.as_deref(), model.now_ms);
-        }
+        let follows = list.follows;
+        list.follows &= !is_busy;
+        let rows = model.rows_for(&list);
+        list.settle(&*rows, height.saturating_sub(1), model.now_ms);
+        drop(rows);
+        list.follows = follows;
         model.page.list = list;
     } else if matches!(model.page.content, Content::Form(_)) {
         // Forms are scrolled by the view, which knows their layout.
@@ -105,8 +102,7 @@ pub(crate) fn settle(model: &mut Model) {
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only countdowns, elapsed times and ages require redrawing as time passes.
     model.touched = model.counts_seconds() || model.has_ages();
-    let wakes = model.page.list.anchor.wake_at_ms();
-    model.touched |= wakes.is_some_and(|at| at <= model.now_ms) || model.is_stale();
+    model.touched |= model.is_stale();
     model.touched |= model.page.form().is_some_and(|form| form.bench.count() > 0);
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
         model.touched |= model.cancel_sequence();
@@ -121,6 +117,12 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     if model.tabs_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::tabs(model, effects);
+    }
+    if model.outlived_at_ms().is_some_and(|at| at <= model.now_ms) {
+        read::refresh(model, effects);
+    }
+    if model.total_due_ms().is_some_and(|at| at <= model.now_ms) {
+        read::count_events(model, effects);
     }
     forms::check_if_due(model, effects);
     forms::preview_if_due(model, effects);

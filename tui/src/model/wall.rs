@@ -234,21 +234,35 @@ pub(crate) fn headline(model: &Model, overview: &Overview) -> Option<String> {
 
 /// Returns the line shown if no destination is in trouble, with the number of healthy destinations.
 pub(crate) fn healthy_line(overview: &Overview) -> (Token, String) {
-    let all = &overview.destinations;
-    let answer = |one: &&DestinationOverview| health(one) == HealthState::Healthy;
-    let (healthy, all) = (all.iter().filter(answer).count(), all.len());
-    match (healthy, all) {
-        (_, 0) => (Token::Dim, "no destination was used in 24 h".to_owned()),
-        (0, _) => (Token::Dim, "no destination has been tried yet".to_owned()),
-        (healthy, all) if healthy < all => {
-            let words = format!("✓ {healthy} of {all} respond in time; the rest were not tried");
-            (Token::Good, words)
-        }
-        _ => (
-            Token::Good,
-            "✓ every destination responds in time".to_owned(),
-        ),
+    let shown = &overview.destinations;
+    let of = |state: HealthState| shown.iter().filter(|it| health(it) == state).count();
+    let (healthy, untried) = (of(HealthState::Healthy), of(HealthState::Untried));
+    if shown.is_empty() {
+        return (Token::Dim, "no destination was used in 24 h".to_owned());
     }
+    if untried == shown.len() {
+        let words = "no destination has been tried yet";
+        return (Token::Dim, words.to_owned());
+    }
+    // The overview omits destinations without traffic.
+    let stored = overview.destination_count.unwrap_or_default();
+    let stored = usize::try_from(stored).unwrap_or(0).max(shown.len());
+    if healthy == stored {
+        let words = "✓ every destination responds in time";
+        return (Token::Good, words.to_owned());
+    }
+    let rest = [
+        (of(HealthState::Slow), "slow"),
+        (of(HealthState::Behind), "behind"),
+        (untried, "untried"),
+        (stored - shown.len(), "unused in 24 h"),
+    ];
+    let first = format!("✓ {healthy} of {stored} respond in time");
+    let rest = rest.into_iter().filter(|(count, _)| *count > 0);
+    let rest = rest.map(|(count, what)| format!("{count} {what}"));
+    let parts: Vec<String> = std::iter::once(first).chain(rest).collect();
+    let words = parts.join(", ");
+    (Token::Good, words)
 }
 
 pub(crate) fn health(one: &DestinationOverview) -> HealthState {
@@ -385,7 +399,7 @@ mod tests {
 
     #[test]
     fn wall_counts_only_tried_destinations_as_healthy() {
-        let reached = |states: &[HealthState]| {
+        let reached = |states: &[HealthState], stored: i32| {
             let of = |state: &HealthState| DestinationOverview {
                 health: Some(DestinationHealth {
                     state: (*state).into(),
@@ -396,23 +410,26 @@ mod tests {
             let destinations = states.iter().map(of).collect();
             let overview = Overview {
                 destinations,
+                destination_count: Some(stored),
                 ..Overview::default()
             };
             healthy_line(&overview).1
         };
         let (tried, untried) = (HealthState::Healthy, HealthState::Untried);
-        assert_eq!(reached(&[]), "no destination was used in 24 h");
-        assert_eq!(
-            reached(&[untried, untried]),
-            "no destination has been tried yet"
-        );
-        assert_eq!(
-            reached(&[tried, untried]),
-            "✓ 1 of 2 respond in time; the rest were not tried"
-        );
-        assert_eq!(
-            reached(&[tried, tried]),
-            "✓ every destination responds in time"
-        );
+        let every = "✓ every destination responds in time";
+        for (states, stored, expected) in [
+            (&[][..], 0, "no destination was used in 24 h"),
+            (&[untried, untried], 2, "no destination has been tried yet"),
+            (&[tried, untried], 2, "✓ 1 of 2 respond in time, 1 untried"),
+            (&[tried], 3, "✓ 1 of 3 respond in time, 2 unused in 24 h"),
+            (
+                &[tried, HealthState::Slow],
+                2,
+                "✓ 1 of 2 respond in time, 1 slow",
+            ),
+            (&[tried, tried], 2, every),
+        ] {
+            assert_eq!(reached(states, stored), expected);
+        }
     }
 }

@@ -74,6 +74,7 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
     let is_yes = matches!(line.to_lowercase().as_str(), "y" | "yes");
     let key = |key| vec![Msg::Key(key)];
     match overlay {
+        Overlay::Silence(choice) if is_yes && choice.typing.is_some() => (key(ENTER), None),
         Overlay::Confirm(_) | Overlay::Silence(_) if is_yes => (key(YES), None),
         Overlay::Confirm(confirm) => {
             let said = match confirm.then {
@@ -112,10 +113,19 @@ fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
         let (_, counts) = scope.counts();
         format!("  {} {}: {counts}", scope.key, scope.label)
     }));
+    lines.extend(choice.scope().hint.iter().map(|it| format!("  {it}")));
     lines.extend(choice.error.iter().map(|it| format!("  error: {it}")));
-    let question_text =
-        "Type a scope and a duration, such as `h 2h` or `e until 08:00`; anything else cancels.";
-    (lines, question_text.to_owned())
+    let question_text = match &choice.typing {
+        Some((_, end)) => format!(
+            "Until {}: type yes to confirm; anything else cancels.",
+            end.text()
+        ),
+        None => {
+            "Type a scope and a duration, such as `h 2h` or `e until 08:00`; anything else cancels."
+                .to_owned()
+        }
+    };
+    (lines, question_text)
 }
 
 /// Returns the keys for `h 2h` or `h until 08:00`; `None` for other input.

@@ -23,10 +23,28 @@ pub fn is_colourless(term: Option<&str>) -> bool {
 }
 
 pub(crate) fn to_ascii(buffer: &mut Buffer) {
+    write_ellipses(buffer);
     for cell in &mut buffer.content {
         if !cell.symbol().is_ascii() {
             let plain = plain(cell.symbol());
             cell.set_symbol(plain);
+        }
+    }
+}
+
+/// Writes ellipses as dots where the cells after them are free.
+fn write_ellipses(buffer: &mut Buffer) {
+    const DOTS: usize = 3;
+    let columns = usize::from(buffer.area.width);
+    for row in buffer.content.chunks_mut(columns.max(1)) {
+        for at in 0..row.len() {
+            let after = &row[at..row.len().min(at + DOTS + 1)];
+            let is_free = after.len() >= DOTS && after[1..].iter().all(|it| it.symbol() == " ");
+            if row[at].symbol() == "…" && is_free {
+                row[at..at + DOTS].iter_mut().for_each(|cell| {
+                    cell.set_symbol(".");
+                });
+            }
         }
     }
 }
@@ -37,7 +55,9 @@ fn plain(symbol: &str) -> &'static str {
         "↓" | "▾" => "v",
         "●" | "◆" | "◼" | "■" => "*",
         "◐" | "◷" => "o",
-        "○" | "·" | "•" | "▁" | "▂" | "…" | "░" => ".",
+        "○" | "·" | "•" | "▁" | "▂" | "░" => ".",
+        // Text cut off at the end of its space.
+        "…" => "~",
         "✗" => "x",
         "▶" | "▸" | "›" | "→" | "↳" => ">",
         "‹" | "←" => "<",
@@ -86,11 +106,20 @@ mod tests {
             cells.collect()
         };
         assert!(
-            row(0).starts_with("^ critical | + ?ber . +-+"),
+            row(0).starts_with("^ critical | + ?ber ~ +-+"),
             "{}",
             row(0)
         );
         assert!(row(1).is_ascii(), "{}", row(1));
+        let mut cut = Buffer::with_lines(["disk is f… db-1", "reading…       ", "to the edge is…"]);
+        to_ascii(&mut cut);
+        let expected = ["disk is f~ db-1", "reading...     ", "to the edge is~"];
+        let cut: Vec<String> = cut
+            .content
+            .chunks(15)
+            .map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect())
+            .collect();
+        assert_eq!(cut, expected);
         assert_eq!(area, Rect::new(0, 0, area.width, 2));
     }
 }

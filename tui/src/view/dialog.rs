@@ -9,7 +9,7 @@ use crate::{
         Model,
         bulk::{Bulk, Stage},
         overlay::{Clash, ClashChoice, Confirm, Menu, Pick, PickPurpose, Prompt},
-        silencing::{LENGTHS, SilenceChoice},
+        silencing::{LENGTHS, SilenceChoice, SilencePart},
     },
     text,
     theme::Token,
@@ -257,6 +257,9 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
     let width = area.width.saturating_sub(4).min(92);
     let space = usize::from(width.saturating_sub(4));
     let mut lines: Vec<(Token, String)> = choice.scope().lines();
+    let name = model.silence_name(choice.scope());
+    let saved = format!("name {name} · reason: {}", choice.reason());
+    lines.push((Token::Dim, saved));
     lines.extend(
         choice
             .error
@@ -267,7 +270,7 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
         let parts = text::wrap(line, space).into_iter();
         parts.map(|part| (*token, part))
     });
-    let lines: Vec<(Token, String)> = wrapped.take(6).collect();
+    let lines: Vec<(Token, String)> = wrapped.take(7).collect();
     let height = rows(choice.scopes.len() + lines.len().max(2)).saturating_add(6);
     let inside = pen.window(middle(area, width, height), "Silence");
     let foot = inside.bottom().saturating_sub(1);
@@ -294,19 +297,27 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
         ..inside
     };
     lengths(model, choice, pen, at);
-    let help = if choice.other.is_some() {
+    let typed = choice.typing.as_ref().map(|(part, _)| *part);
+    let help = if typed == Some(SilencePart::Reason) {
+        "Enter keeps the reason · Esc back"
+    } else if typed.is_some() {
         "Enter silences · Esc back"
     } else if choice.chosen.is_some() {
         "… counting, then silencing · Esc cancels"
     } else {
-        "letter: what to silence · digit: for how long · Tab Enter · Esc cancels"
+        "letter: what to silence · digit: for how long · r reason · Esc cancels"
     };
     pen.put(inside.x, foot, space, Token::Dim, help);
 }
 
 fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
     let right = |x: u16| usize::from(area.right().saturating_sub(x));
-    if let Some(field) = &choice.other {
+    if let Some((SilencePart::Reason, field)) = &choice.typing {
+        let x = pen.put(area.x, area.y, 8, Token::Dim, "reason") + 1;
+        let width = area.right().saturating_sub(x);
+        return pen.field(Rect { x, width, ..area }, field, true, false);
+    }
+    if let Some((SilencePart::End, field)) = &choice.typing {
         let x = pen.put(area.x, area.y, 8, Token::Dim, "until") + 2;
         let width = (area.width / 3).max(12);
         pen.field(Rect { x, width, ..area }, field, true, false);

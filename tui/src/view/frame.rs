@@ -70,10 +70,8 @@ pub(crate) fn crumbs(model: &Model) -> Vec<String> {
         _ if !page.route.object().is_empty() => crumbs.push(page.route.object().to_owned()),
         _ => {}
     }
-    if matches!(page.content, Content::Form(_) | Content::Report(_))
-        && let Some(below) = model.back.iter().rfind(|page| page.route != Route::Form)
-    {
-        crumbs.insert(0, below.route.screen().to_owned());
+    if matches!(page.content, Content::Form(_) | Content::Report(_)) {
+        crumbs.insert(0, page.home().screen().to_owned());
     }
     crumbs
 }
@@ -105,7 +103,11 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let right = [
         format!("{sign} {state}{time}{zone}{name}{role} "),
         format!("{sign} {state}{time}{name} "),
-        format!("{sign}{time}{name} "),
+        if is_stale {
+            format!("{sign} {state}{time} ")
+        } else {
+            format!("{sign}{time}{name} ")
+        },
         format!("{sign}{time} "),
     ];
     let head = model.head_parts();

@@ -140,7 +140,9 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let mut words = Vec::new();
     if rows.len() > 0 {
         let at = text::group_digits(wide_count(list.index + 1));
-        words.push(format!("{at}/{}", count(model, rows)));
+        let age = model.figures_age_ms().map(document::duration);
+        let age = age.map_or_else(String::new, |age| format!(" ({age} old)"));
+        words.push(format!("{at}/{}{age}", count(model, rows)));
     }
     if !list.marks.is_empty() {
         let marked = text::group_digits(wide_count(list.marks.len()));
@@ -231,7 +233,10 @@ fn describe_live(model: &Model, words: &mut Vec<String>) -> Token {
             ));
             return Token::Warning;
         }
-        None if model.is_connected() => words.push("live".to_owned()),
+        None if model.is_connected() => {
+            let follows = model.page.list.follows;
+            words.push(if follows { "live, following" } else { "live" }.to_owned());
+        }
         None => {}
     }
     Token::Dim
@@ -265,7 +270,7 @@ fn describe_groups(model: &Model, filter: &str, words: &mut Vec<String>) -> Toke
 
 fn count(model: &Model, rows: &dyn Rows) -> String {
     let held = rows.len();
-    match (model.has_more(), model.store.events.total) {
+    match (model.has_more(), model.store.events.total.value) {
         (true, Some(total)) if model.page.route == Route::Events => {
             text::group_digits(total.into())
         }

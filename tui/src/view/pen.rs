@@ -68,6 +68,17 @@ impl<'a> Pen<'a> {
         end
     }
 
+    /// Draws everything below the header as dim: the data may be outdated.
+    pub(super) fn fade(&mut self, area: Rect) {
+        let dim = self.look.style(Token::Dim);
+        let below = Rect {
+            y: area.y + 1,
+            height: area.height.saturating_sub(1),
+            ..area
+        };
+        self.buffer.set_style(below, dim);
+    }
+
     pub(super) fn style(&self, token: Token) -> Style {
         self.look.style(token)
     }

@@ -7,12 +7,13 @@ use super::draw;
 use crate::{
     client::{LinkState, ServerUpdate},
     data::{Caller, Role},
-    keymap,
+    keymap, limits,
     model::{
         Model,
         message::Msg,
         update::{settle, update},
     },
+    theme::Token,
 };
 
 /// Creates a model that is connected and never gets a response.
@@ -120,18 +121,22 @@ fn picker_is_not_shown_as_empty_while_loading() {
 }
 
 #[test]
-fn stale_counts_are_shown_with_their_age() {
+fn stale_screen_is_dim_below_the_header() {
     let mut model = unanswered((120, 36));
-    let at_ms = model.now_ms;
-    model.store.wall.at_ms = Some(at_ms);
-    model.store.counted_revision = 3;
-    for (revision, later_ms, age_ms) in [
-        (3, 60_000, None),
-        (4, 14_000, None),
-        (4, 15_000, Some(15_000)),
-    ] {
-        model.store.overview.revision = revision;
-        model.now_ms = at_ms + later_ms;
-        assert_eq!(model.counts_age_ms(), age_ms);
-    }
+    press(&mut model, "9");
+    let dim = model.look().style(Token::Dim);
+    let is_dim = |model: &Model| {
+        let mut terminal = Terminal::new(TestBackend::new(120, 36)).unwrap();
+        terminal.draw(|frame| draw(model, frame)).unwrap();
+        let cells = terminal.backend().buffer().content[120..].to_vec();
+        let mut drawn = cells.into_iter().filter(|it| it.symbol() != " ");
+        drawn.all(|it| {
+            let has_colour = dim.fg.is_none_or(|fg| it.fg == fg);
+            has_colour && it.modifier.contains(dim.add_modifier)
+        })
+    };
+    model.last_received_ms = Some(model.now_ms - limits::STALE_MS + 1);
+    assert!(!is_dim(&model));
+    model.last_received_ms = Some(model.now_ms - limits::STALE_MS);
+    assert!(is_dim(&model));
 }

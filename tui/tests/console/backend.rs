@@ -15,6 +15,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 
+/// The text in every secret of these tests, and the signing secret. No frame may contain them.
+pub(crate) const SECRET: &str = "qzxv";
+pub(crate) const SIGNING_SECRET: &str = "whsec_c2VjcmV0";
+
 pub(crate) struct Real {
     pub(crate) address: SocketAddr,
     key: String,
@@ -65,6 +69,9 @@ impl Real {
         // keepalive timeout.
         options.keep_alive = false;
         options.theme = Theme::Terminal;
+        options.forbidden = [SECRET, SIGNING_SECRET, &self.key]
+            .map(str::to_owned)
+            .into();
         options
     }
 

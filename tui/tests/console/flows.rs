@@ -132,7 +132,7 @@ async fn delete_warns_of_dependents_and_its_key_does_not_confirm() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_events_appear_and_the_list_follows_on_row_one() {
+async fn new_events_push_the_selected_row_down_unless_followed() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2").await;
@@ -143,13 +143,24 @@ async fn new_events_appear_and_the_list_follows_on_row_one() {
         let line = screen.lines().find(|line| line.starts_with('▶'));
         line.unwrap().to_owned()
     };
-    let screen = press(&mut console, "").await;
-    assert_shows(&selected(&screen), "fire in the rack");
-    press(&mut console, "j").await;
-    service.send(vec![event(91, "fire in the hall")]).await;
     assert!(console.shows("▲ 1 new, g g shows them").await);
     let screen = press(&mut console, "").await;
     assert_shows(&selected(&screen), "disk 39 is full");
+    // The key acts on the row that was read.
+    press(&mut console, "a").await;
+    assert!(console.shows("acknowledged").await);
+    let screen = press(&mut console, "f").await;
+    assert_shows(&selected(&screen), "fire in the rack");
+    assert_shows(&screen, "live, following");
+    service.send(vec![event(91, "fire in the hall")]).await;
+    assert!(console.shows("fire in the hall").await);
+    assert_shows(&selected(&console.screen()), "fire in the hall");
+    // Any key ends it.
+    let screen = press(&mut console, "j").await;
+    assert_shows(&selected(&screen), "fire in the rack");
+    service.send(vec![event(92, "fire in the yard")]).await;
+    assert!(console.shows("▲ 1 new, g g shows them").await);
+    assert_shows(&selected(&console.screen()), "fire in the rack");
     assert!(!press(&mut console, "gg").await.contains("▲ 1 new"));
 }
 

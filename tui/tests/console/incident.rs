@@ -238,10 +238,43 @@ async fn silence_is_typed_and_digits_keep_filter_and_cursor() {
     // Typing replaces the old filter.
     press(&mut console, "/web<Enter>").await;
     until(&mut console, "1/1").await;
+    // The dialog shows what the silence covers before it is created.
+    press(&mut console, ":silence host=db-9 90m<Enter>").await;
+    until(&mut console, "covers 0 open events now").await;
+    until(
+        &mut console,
+        "no open event has host db-9; did you mean db-",
+    )
+    .await;
+    press(&mut console, "<Esc><Esc>").await;
     press(&mut console, ":silence host=db-1 90m<Enter>").await;
+    until(&mut console, "covers 1 open event now").await;
+    let screen = press(&mut console, "<Esc>r").await;
+    assert_shows(&screen, "Enter keeps the reason");
+    press(&mut console, "new disks<Enter>").await;
+    until(&mut console, "reason: new disks").await;
+    press(&mut console, "o90m<Enter>").await;
     until(&mut console, "silenced host=db-1 until").await;
     let found: Value = real
         .call("SilenceService", "ListSilences", &json!({}))
         .await;
-    assert_eq!(found["silences"][0]["filter"], "host=db-1", "{found}");
+    let [silence] = &found["silences"].as_array().unwrap()[..] else {
+        panic!("{found}");
+    };
+    assert_eq!(silence["filter"], "host=db-1", "{found}");
+    assert_eq!(silence["reason"], "new disks", "{found}");
+    let name = silence["name"].as_str().unwrap();
+    let time = name.strip_prefix("db-1-").unwrap_or_default();
+    assert!(time.len() == 4 && time.parse::<u16>().is_ok(), "{name}");
+    // Every row that the silence covers is marked, and no other.
+    press(&mut console, "/<C-u><Enter>").await;
+    until(&mut console, "web-1").await;
+    for line in console
+        .screen()
+        .lines()
+        .filter(|it| it.contains("the disk of"))
+    {
+        let is_marked = line.contains(" z ");
+        assert_eq!(is_marked, line.contains("disk of db-1 "), "{line}");
+    }
 }

@@ -235,8 +235,8 @@ impl Monkey {
             self.last
         );
         let now = self.console.selected();
-        // With the first row selected, a list of events follows the newest event.
-        let follows = listed.first() == selected.as_ref();
+        // A list that follows the newest event selects it.
+        let follows = self.console.screen().contains("live, following");
         if let Some(id) = selected.filter(|id| self.console.has_row(id) && !follows) {
             let created = now.as_ref().is_some_and(|now| !listed.contains(now));
             assert!(

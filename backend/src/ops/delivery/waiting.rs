@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use bellwether_proto::v1::WaitCode;
+use bellwether_proto::{text::duration, v1::WaitCode};
 use tokio::sync::watch;
 
 use super::{Deliveries, sequencing};
@@ -294,7 +294,7 @@ impl WaitReasons<'_> {
         let health = self.health(delivery).await?;
         let failing = health.filter(|it| it.state == HealthState::Failing);
         let (since, error) = failing.map_or((String::new(), ""), |it| {
-            let since = format!(" for {}", format_duration(now_ms - it.failing_since_ms()));
+            let since = format!(" for {}", duration(now_ms - it.failing_since_ms()));
             (since, &*it.last_error)
         });
         let error = match error {
@@ -304,15 +304,6 @@ impl WaitReasons<'_> {
         Ok(format!(
             "circuit breaker open: the destination has been failing{since}{error}; one message is tried first"
         ))
-    }
-}
-
-fn format_duration(ms: i64) -> String {
-    match ms / MINUTE_MS {
-        ..1 => "less than a minute".into(),
-        minutes @ 1..120 => format!("{minutes} min"),
-        minutes @ 120..2_880 => format!("{} h", minutes / 60),
-        minutes => format!("{} days", minutes / 1_440),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
 
 /// Evaluates the conditions in order. If the rule notified anyway, a condition that failed counts
 /// as passed.
-pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool) -> Vec<Gate> {
+pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool, now_ms: i64) -> Vec<Gate> {
     let shown = CONDITIONS.iter().filter_map(|condition| {
         let hold = (condition.hold)(case);
         let passed = hold.is_none() || notified;
@@ -20,7 +20,8 @@ pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool) -> Vec<Gate> 
             Some(detail) if notified => detail.into(),
             _ => {
                 let detail = (condition.detail)(case, hold, tense);
-                with_until(&detail, hold.and_then(|it| it.until_ms))
+                let end_ms = hold.and_then(|it| it.until_ms);
+                with_until(&detail, end_ms.filter(|end_ms| *end_ms > now_ms))
             }
         };
         Some(Gate {
@@ -61,7 +62,7 @@ pub(super) fn destination_paused(
 
 /// Returns the condition about the destination's message budget. Messages above the budget are
 /// included in a digest or wait. `None` if all messages were sent separately.
-pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
+pub(super) fn budget(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
     let details = sent.iter().filter_map(|it| {
         let name = &it.delivery.destination_name;
         if let Some(digest) = &it.digest {
@@ -72,9 +73,13 @@ pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
         }
         let is_held = it.delivery.folding == Folding::Alone && it.delivery.attempts == 0;
         let due_ms = it.delivery.state.due_ms().filter(|_| is_held)?;
-        let until = domain_json::time(due_ms);
+        let when = if due_ms > now_ms {
+            format!("at {}", domain_json::time(due_ms))
+        } else {
+            "now".to_owned()
+        };
         Some(format!(
-            "`{name}` is notified at {until}, together with other messages held by then"
+            "`{name}` is notified {when}, together with other messages held by then"
         ))
     });
     let details: Vec<_> = details.collect();

@@ -39,11 +39,14 @@ pub(super) fn suppression_hold(
 }
 
 /// Returns a failed condition for each kind of hold that applies.
-pub(super) fn gates(held_by: &[HeldBy]) -> impl Iterator<Item = Gate> {
+pub(super) fn gates(held_by: &[HeldBy], now_ms: i64) -> impl Iterator<Item = Gate> {
     let by_kind = held_by.chunk_by(|a, b| a.kind == b.kind);
-    by_kind.map(|holds| {
+    by_kind.map(move |holds| {
         let details = holds.iter();
-        let details = details.map(|it| with_until(&it.describe(), it.until_ms));
+        let details = details.map(|it| {
+            let end_ms = it.until_ms.filter(|end_ms| *end_ms > now_ms);
+            with_until(&it.describe(), end_ms)
+        });
         Gate {
             name: holds[0].kind.as_str(),
             passed: false,

@@ -163,10 +163,11 @@ impl Judge<'_> {
             now_ms: point.at_ms,
         };
         let tense = if now { Tense::Now } else { Tense::Then };
-        let mut gates = gates(&case, tense, has_sent);
+        let now_ms = self.now.0.at_ms;
+        let mut gates = gates(&case, tense, has_sent, now_ms);
         let held_by = self.held_by(subject, rule, (point, state), now);
         if !has_sent {
-            gates.extend(holds::gates(&held_by));
+            gates.extend(holds::gates(&held_by, now_ms));
         }
         let destinations: Vec<_> = case.destinations().map(|it| it.name.clone()).collect();
         let at = (point.at_ms, tense);

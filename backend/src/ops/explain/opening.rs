@@ -55,7 +55,7 @@ impl Judge<'_> {
                 repeat_waits: false,
                 now_ms: opening.at_ms,
             };
-            let mut gates = gates(&case, Tense::Then, true);
+            let mut gates = gates(&case, Tense::Then, true, self.now.0.at_ms);
             let at = (opening.at_ms, Tense::Then);
             gates.push(destination_paused(&destinations, &self.pauses, at));
             gates

@@ -1,6 +1,6 @@
 //! Reasons for decisions: the records, and the texts composed from them.
 
-use bellwether_proto::v1::ReasonCode;
+use bellwether_proto::v1::{NotificationOutcome as Outcome, ReasonCode};
 
 use crate::{
     decide::{Snapshot, condition::with_until},
@@ -12,6 +12,10 @@ pub struct Reason {
     pub code: ReasonCode,
     /// Time until which the notification is held or prevented, in milliseconds since the epoch.
     pub until_ms: Option<i64>,
+    /// Whether the holds have ended, so that the notification is evaluated now.
+    pub is_due: bool,
+    /// The best outcome of its deliveries; `None` if there are none.
+    pub delivered: Option<Outcome>,
     pub destinations: Vec<Name>,
     /// Escalation policy that was started, or that is started at that time.
     pub escalation_policy: Option<Name>,
@@ -26,6 +30,8 @@ impl Reason {
         Self {
             code,
             until_ms: None,
+            is_due: false,
+            delivered: None,
             destinations: Vec::new(),
             escalation_policy: None,
             condition: None,
@@ -44,6 +50,34 @@ impl Reason {
 
     pub(super) fn until(self, until_ms: Option<i64>) -> Self {
         Self { until_ms, ..self }
+    }
+
+    /// Removes an end that has passed.
+    pub(super) fn expire(&mut self, now_ms: i64) {
+        if self
+            .until_ms
+            .take_if(|until_ms| *until_ms <= now_ms)
+            .is_some()
+        {
+            self.is_due = matches!(self.code, ReasonCode::Held | ReasonCode::UpdateHeld);
+        }
+    }
+
+    /// Returns the state of the notification.
+    pub fn outcome(&self) -> Outcome {
+        match self.code {
+            ReasonCode::Notified | ReasonCode::UpdateHeld => {
+                self.delivered.unwrap_or(Outcome::Sent)
+            }
+            ReasonCode::Recorded => Outcome::Recorded,
+            ReasonCode::Held => Outcome::Waiting,
+            ReasonCode::Unknown | ReasonCode::Unspecified => Outcome::Unknown,
+            ReasonCode::Skipped
+            | ReasonCode::Prevented
+            | ReasonCode::Edited
+            | ReasonCode::NoMatch
+            | ReasonCode::NoRule => Outcome::NotSent,
+        }
     }
 
     /// Adds the receivers of a rule, unless it is a dry run.
@@ -95,7 +129,10 @@ impl Reason {
 
     /// Returns the displayed text. With `now`, the decision is the one that would be made now.
     pub fn text(&self, now: bool) -> String {
-        let detail = with_until(&self.detail, self.until_ms);
+        let mut detail = with_until(&self.detail, self.until_ms);
+        if self.is_due {
+            detail.push_str(", due now");
+        }
         match self.code {
             ReasonCode::Notified if now => "Would notify if the same event arrived now".into(),
             ReasonCode::Notified => format!("Notified: {detail}"),
@@ -133,24 +170,24 @@ impl Reason {
 }
 
 pub fn describe(change: &HoldChange) -> String {
-    let held = describe_holds(&change.held_by);
+    let held = join(&change.held_by);
+    // An end that had passed by then says nothing about the hold.
+    let end_ms = HeldBy::last_end_ms(&change.held_by).filter(|end_ms| *end_ms > change.at_ms);
+    let held_until = || with_until(&held, end_ms);
     match change.what {
-        HoldOutcome::Waits => format!("held by {held}"),
+        HoldOutcome::Waits => format!("held by {}", held_until()),
         HoldOutcome::Released => format!("sent after being held by {held}"),
         HoldOutcome::ReleasedByHand => format!("sent by an operator despite {held}"),
-        HoldOutcome::HandedOver => format!("held for the next occurrence too, by {held}"),
+        HoldOutcome::HandedOver => {
+            format!("held for the next occurrence too, by {}", held_until())
+        }
         _ => format!("skipped: {}", describe_skip(change).unwrap_or_default()),
     }
 }
 
 fn describe_skip(change: &HoldChange) -> Option<String> {
     let why = change.what.skipped_reason()?;
-    let held = describe_holds(&change.held_by);
-    Some(format!("{why}, while held by {held}"))
-}
-
-fn describe_holds(held_by: &[HeldBy]) -> String {
-    with_until(&join(held_by), HeldBy::last_end_ms(held_by))
+    Some(format!("{why}, while held by {}", join(&change.held_by)))
 }
 
 fn join(held_by: &[HeldBy]) -> String {
@@ -204,6 +241,73 @@ mod tests {
         ];
         for (reason, now, text) in cases {
             assert_eq!(reason.text(now), text, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn passed_end_is_not_shown() {
+        let reason = |code, end_ms, now_ms| {
+            let mut reason = Reason::new(code, "delay").until(end_ms);
+            reason.expire(now_ms);
+            (reason.text(false), reason.until_ms, reason.is_due)
+        };
+        let until = "Held: delay, until 1970-01-01 00:00:01 UTC".to_owned();
+        for (code, end_ms, now_ms, expected) in [
+            (Code::Held, Some(1_000), 999, (until, Some(1_000), false)),
+            (
+                Code::Held,
+                Some(1_000),
+                1_000,
+                ("Held: delay, due now".to_owned(), None, true),
+            ),
+            (
+                Code::Held,
+                None,
+                1_000,
+                ("Held: delay".to_owned(), None, false),
+            ),
+            (
+                Code::Prevented,
+                Some(1_000),
+                1_001,
+                (
+                    "A trigger matched, but no message was sent: delay".to_owned(),
+                    None,
+                    false,
+                ),
+            ),
+        ] {
+            assert_eq!(
+                reason(code, end_ms, now_ms),
+                expected,
+                "{code:?} at {now_ms}"
+            );
+        }
+    }
+
+    #[test]
+    fn outcome_follows_the_code_and_the_deliveries() {
+        let outcome = |code, delivered| {
+            let reason = Reason::new(code, "");
+            Reason {
+                delivered,
+                ..reason
+            }
+            .outcome()
+        };
+        for (code, delivered, expected) in [
+            (Code::Notified, None, Outcome::Sent),
+            (Code::Notified, Some(Outcome::Waiting), Outcome::Waiting),
+            (Code::Notified, Some(Outcome::NotSent), Outcome::NotSent),
+            (Code::UpdateHeld, Some(Outcome::Sent), Outcome::Sent),
+            (Code::Recorded, Some(Outcome::Recorded), Outcome::Recorded),
+            (Code::Held, None, Outcome::Waiting),
+            (Code::Skipped, None, Outcome::NotSent),
+            (Code::Prevented, None, Outcome::NotSent),
+            (Code::NoMatch, None, Outcome::NotSent),
+            (Code::Unknown, None, Outcome::Unknown),
+        ] {
+            assert_eq!(outcome(code, delivered), expected, "{code:?}");
         }
     }
 }

@@ -59,6 +59,8 @@ pub fn timeline(items: Vec<HistoryItem>) -> Vec<v1::TimelineEntry> {
 
 fn reason(reason: Reason) -> v1::DecisionReason {
     v1::DecisionReason {
+        outcome: reason.outcome().into(),
+        due: reason.is_due,
         code: reason.code.into(),
         until: reason.until_ms,
         destination_names: reason
@@ -175,6 +177,7 @@ fn notification(notification: Notification) -> v1::ExplainedNotification {
 }
 
 fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
+    let outcome = sent.outcome();
     let delivery = sent.delivery;
     let (alone, digest_next) = match &sent.digest {
         None => (sent.waiting.next_ms, None),
@@ -205,6 +208,7 @@ fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
             .contact
             .map(|it| it.name.to_string())
             .unwrap_or_default(),
+        outcome: outcome.into(),
     }
 }
 

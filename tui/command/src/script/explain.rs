@@ -1,6 +1,7 @@
 //! `explain`: why each rule did or did not notify about an event, and what happens next.
 
-use bellwether_proto::text::enum_word;
+use bellwether_proto::{text::enum_word, v1::NotificationOutcome};
+use bellwether_tui::outcome_mark;
 use serde_json::{Value, json};
 
 use super::{Api, format};
@@ -31,17 +32,24 @@ pub(super) async fn run(arguments: ExplainArguments, mut api: Api) -> Result<(),
     format::write(&answer, arguments.output.output, explanation_text)
 }
 
+fn mark(explained: &Value) -> &'static str {
+    let name = explained["outcome"].as_str().unwrap_or_default();
+    outcome_mark(NotificationOutcome::from_str_name(name).unwrap_or_default())
+}
+
 fn explanation_text(answer: &Value) -> String {
+    let now_ms = millis(&answer["time"]).unwrap_or_default();
     let mut lines = Vec::new();
     for rule in items(&answer["rules"]) {
         let (name, reason) = (&rule["ruleName"], &rule["reason"]);
+        let outcome = mark(&rule["reasonDetail"]);
         lines.push(format!(
-            "{}\t{}",
+            "{outcome} {}\t{}",
             format::inline(name),
             format::inline(reason)
         ));
         lines.extend(
-            rule_details(rule)
+            rule_details(rule, now_ms)
                 .into_iter()
                 .map(|line| format!("  {line}")),
         );
@@ -52,7 +60,7 @@ fn explanation_text(answer: &Value) -> String {
 }
 
 /// Returns the failed clauses and conditions of a rule, its holds and its deliveries, one per line.
-fn rule_details(rule: &Value) -> Vec<String> {
+fn rule_details(rule: &Value, now_ms: i64) -> Vec<String> {
     let mut lines = Vec::new();
     let is_notified = rule["notified"] == true;
     let is_matched = items(&rule["triggers"]).any(|it| it["matched"] == true);
@@ -70,8 +78,12 @@ fn rule_details(rule: &Value) -> Vec<String> {
         let (name, detail) = (text(gate, "name"), text(gate, "detail"));
         format!("condition {name} is not met: {detail}")
     }));
-    lines.extend(holds.iter().map(|hold| hold_line(hold, &rule["ruleName"])));
-    lines.extend(items(&rule["deliveries"]).map(delivery_line));
+    lines.extend(
+        holds
+            .iter()
+            .map(|hold| hold_line(hold, &rule["ruleName"], now_ms)),
+    );
+    lines.extend(items(&rule["deliveries"]).map(|it| delivery_line(it, now_ms)));
     let mut others = items(&rule["others"]);
     let now = others.find(|it| it["basis"] == "DECISION_BASIS_NOW");
     let would = now.filter(|it| it["notifies"] == true && !is_notified && holds.is_empty());
@@ -161,10 +173,15 @@ fn hold_kind(hold: &Value) -> String {
     enum_word(kind, "HOLD_KIND_").replace('_', " ")
 }
 
-fn hold_line(hold: &Value, rule: &Value) -> String {
+fn hold_line(hold: &Value, rule: &Value, now_ms: i64) -> String {
+    let end_ms = hold["until"]
+        .as_str()
+        .and_then(|until| until.parse::<jiff::Timestamp>().ok());
+    let has_ended = end_ms.is_some_and(|it| it.as_millisecond() <= now_ms);
     let end = match hold["until"].as_str() {
-        Some(until) => format!("until {until}"),
-        None => "without an end time".to_owned(),
+        Some(_) if has_ended => ", due now".to_owned(),
+        Some(until) => format!(" until {until}"),
+        None => " without an end time".to_owned(),
     };
     // Holds by the rule itself have its name.
     let name = Some(&hold["name"]).filter(|name| *name != rule);
@@ -172,10 +189,10 @@ fn hold_line(hold: &Value, rule: &Value) -> String {
     let author = prefixed(" by ", &text(hold, "author"));
     let detail = prefixed(": ", &text(hold, "detail"));
     let kind = hold_kind(hold);
-    format!("held by {kind}{name}{author} {end}{detail}")
+    format!("held by {kind}{name}{author}{end}{detail}")
 }
 
-fn delivery_line(delivery: &Value) -> String {
+fn delivery_line(delivery: &Value, now_ms: i64) -> String {
     let destination = text(delivery, "destinationName");
     let receiver = match text(delivery, "contactName") {
         contact if contact.is_empty() => destination,
@@ -197,10 +214,15 @@ fn delivery_line(delivery: &Value) -> String {
     };
     let (reason, error) = (text(delivery, "waitReason"), text(delivery, "lastError"));
     let waits = prefixed(", waits: ", &reason);
-    let next = prefixed(", next attempt ", &time(&sent["nextAttemptTime"]));
+    let is_due = millis(&sent["nextAttemptTime"]).is_some_and(|ms| ms <= now_ms);
+    let next = match time(&sent["nextAttemptTime"]) {
+        _ if is_due => ", due now".to_owned(),
+        next => prefixed(", next attempt ", &next),
+    };
     // The reason may already contain the error.
     let error = prefixed(": ", if reason.contains(&error) { "" } else { &error });
-    format!("delivery to {receiver}: {state}{within}{end}{attempts}{waits}{next}{error}")
+    let mark = mark(delivery);
+    format!("{mark} delivery to {receiver}: {state}{within}{end}{attempts}{waits}{next}{error}")
 }
 
 fn response_line(response: &Value) -> String {
@@ -235,6 +257,11 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
 
 fn text(value: &Value, field: &str) -> String {
     format::inline(&value[field])
+}
+
+/// Returns a time in milliseconds since 1970, which JSON represents as a string.
+fn millis(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
 
 fn time(value: &Value) -> String {
@@ -295,8 +322,10 @@ mod tests {
     #[test]
     fn rule_lines_state_holds_deliveries_and_the_escalation() {
         let answer = json!({
+            "time": "4000",
             "rules": [{
                 "ruleName": "disks",
+                "reasonDetail": {"outcome": "NOTIFICATION_OUTCOME_SENT"},
                 "notified": true,
                 "reason": "Notified: trigger `disk` matched",
                 "gates": [
@@ -305,14 +334,18 @@ mod tests {
                     {"name": "budget", "passed": false, "detail": "used up"},
                 ],
                 "holds": [{"kind": "HOLD_KIND_SILENCE", "name": "night", "author": "ana",
-                    "until": "2026-11-28T23:00:00Z"}],
+                    "until": "2026-11-28T23:00:00Z"},
+                    {"kind": "HOLD_KIND_DELAY", "until": "1970-01-01T00:00:04Z"}],
                 "deliveries": [
-                    {"destinationName": "hook", "state": "RETRY", "attemptCount": 2,
+                    {"outcome": "NOTIFICATION_OUTCOME_WAITING",
+                        "destinationName": "hook", "state": "RETRY", "attemptCount": 2,
                         "nextAttemptTime": "1000", "lastError": "HTTP 503",
                         "waitReason": "the destination is failing"},
-                    {"destinationName": "push", "contactName": "ana", "state": "DELIVERED",
+                    {"outcome": "NOTIFICATION_OUTCOME_SENT",
+                        "destinationName": "push", "contactName": "ana", "state": "DELIVERED",
                         "attemptCount": 1, "endTime": "2000"},
-                    {"destinationName": "mail", "state": "FOLDED", "endTime": "1000",
+                    {"outcome": "NOTIFICATION_OUTCOME_WAITING",
+                        "destinationName": "mail", "state": "FOLDED", "endTime": "1000",
                         "digest": {"state": "PENDING", "messageCount": 3, "nextAttemptTime": "5000"}},
                 ],
             }],
@@ -320,13 +353,14 @@ mod tests {
                 "step": 1, "stepCount": 3, "nextStepTime": "2026-11-28T22:10:00Z",
                 "notified": [{"contactName": "ana", "destinationName": "push", "step": 1}]}],
         });
-        let expected = "disks\tNotified: trigger `disk` matched\n  \
+        let expected = "✓ disks\tNotified: trigger `disk` matched\n  \
             condition budget is not met: used up\n  \
             held by silence night by ana until 2026-11-28T23:00:00Z\n  \
-            delivery to hook: retry, 2 attempts, waits: the destination is failing, \
-            next attempt 1970-01-01T00:00:01Z: HTTP 503\n  \
-            delivery to ana by push: delivered at 1970-01-01T00:00:02Z, 1 attempt\n  \
-            delivery to mail: pending in a digest of 3 messages, \
+            held by delay, due now\n  \
+            ◐ delivery to hook: retry, 2 attempts, waits: the destination is failing, \
+            due now: HTTP 503\n  \
+            ✓ delivery to ana by push: delivered at 1970-01-01T00:00:02Z, 1 attempt\n  \
+            ◐ delivery to mail: pending in a digest of 3 messages, \
             next attempt 1970-01-01T00:00:05Z\n  \
             escalation database: active, step 1 of 3; notified ana by push in step 1; \
             next step 2026-11-28T22:10:00Z\n";

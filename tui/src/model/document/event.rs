@@ -8,7 +8,7 @@ use crate::{
     data::{EventRow, Named, Sign, occurrence, structure},
     document::{Document, Link, duration, label, span},
     kind,
-    model::{Model, page::Tab, store::Loaded},
+    model::{Model, loaded::Loaded, page::Tab},
     route::Route,
     text,
     theme::Token,

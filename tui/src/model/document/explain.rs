@@ -4,15 +4,15 @@
 use bellwether_proto::{
     cloud::{Severity, Status},
     v1::{
-        ClauseExplanation, DecisionBasis as Basis, Definition, ExplainEventResponse,
-        ExplainedAttempt, ExplainedDelivery, ExplainedNotification, Gate, RuleExplanation,
-        RuleJudgement, TriggerExplanation,
+        ClauseExplanation, DecisionBasis as Basis, DecisionReason, Definition,
+        ExplainEventResponse, ExplainedAttempt, ExplainedDelivery, ExplainedNotification, Gate,
+        NotificationOutcome as Fate, RuleExplanation, RuleJudgement, TriggerExplanation,
     },
 };
 use serde_json::Value;
 
 use crate::{
-    data::{Kind, Named, Outcome, value},
+    data::{Kind, Named, Outcome, outcome_mark, value},
     document::{Document, Link, Span, span},
     model::Model,
     route::Route,
@@ -77,48 +77,34 @@ fn matches(rule: &RuleExplanation) -> bool {
         || rule.others.iter().any(|other| any(&other.triggers))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Delivered,
-    Waiting,
-    Dead,
-    Recorded,
+fn mark(fate: Fate) -> (Token, &'static str) {
+    let token = match fate {
+        Fate::Sent => Token::Good,
+        Fate::NotSent => Token::Bad,
+        Fate::Recorded => Token::Dim,
+        Fate::Waiting | Fate::Unknown | Fate::Unspecified => Token::Warning,
+    };
+    (token, outcome_mark(fate))
 }
 
-/// Returns the outcome of a delivery, or of the digest that includes it.
-fn fate(delivery: &ExplainedDelivery) -> Fate {
-    let digest = delivery.digest.as_ref();
-    match digest.map_or(&delivery.state[..], |it| &it.state) {
-        "DELIVERED" => Fate::Delivered,
-        "DEAD" | "CANCELLED" => Fate::Dead,
-        "SHADOWED" => Fate::Recorded,
-        _ => Fate::Waiting,
-    }
-}
-
-impl Fate {
-    fn mark(self) -> (Token, &'static str) {
-        match self {
-            Self::Delivered => (Token::Good, "✓"),
-            Self::Waiting => (Token::Warning, "◐"),
-            Self::Dead => (Token::Bad, "✗"),
-            Self::Recorded => (Token::Dim, "○"),
-        }
-    }
+/// Returns the state of a rule's notification.
+fn rule_fate(rule: &RuleExplanation) -> Fate {
+    let reason = rule.reason_detail.as_ref();
+    reason.map_or(Fate::Unknown, DecisionReason::outcome)
 }
 
 fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     let deliveries = || matched.iter().flat_map(|rule| &rule.deliveries);
     let named = |fate: Fate| -> Vec<&str> {
-        let of_fate = deliveries().filter(|it| self::fate(it) == fate);
+        let of_fate = deliveries().filter(|it| it.outcome() == fate);
         let mut names: Vec<_> = of_fate.map(|it| &*it.destination_name).collect();
         names.sort_unstable();
         names.dedup();
         names
     };
-    let message = named(Fate::Delivered);
+    let message = named(Fate::Sent);
     if !message.is_empty() {
-        let first = deliveries().filter(|it| fate(it) == Fate::Delivered);
+        let first = deliveries().filter(|it| it.outcome() == Fate::Sent);
         let first = first.filter_map(ended_at_ms).min();
         let at = first.map_or_else(String::new, |ms| {
             format!(", first at {}", model.format_time(ms))
@@ -128,7 +114,7 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
     }
     for name in named(Fate::Waiting) {
         let mut own = deliveries().filter(|it| it.destination_name == name);
-        let Some(one) = own.find(|it| fate(it) == Fate::Waiting) else {
+        let Some(one) = own.find(|it| it.outcome() == Fate::Waiting) else {
             continue;
         };
         into.text(
@@ -137,14 +123,14 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
             &format!("◐ {}.", describe_waiting(model, one)),
         );
     }
-    let dead = named(Fate::Dead);
+    let dead = named(Fate::NotSent);
     if !dead.is_empty() {
-        let words = format!("✗ Delivery failed, no more retries: {}.", dead.join(", "));
+        let words = format!("✗ Will not be delivered: {}.", dead.join(", "));
         into.text(Token::Bad, 0, &words);
     }
     let recorded = named(Fate::Recorded);
     if !recorded.is_empty() {
-        let words = format!("○ Only recorded by a shadow rule: {}.", recorded.join(", "));
+        let words = format!("○ Only recorded (dry run): {}.", recorded.join(", "));
         into.text(Token::Dim, 0, &words);
     }
     let held = matched.iter().filter(|rule| !rule.holds.is_empty());
@@ -218,8 +204,7 @@ fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
 fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     into.blank();
     let trigger = rule.triggers.iter().find(|it| it.matched == Some(true));
-    let is_notified = rule.notified == Some(true);
-    let (token, mark) = verdict(Some(is_notified));
+    let (token, mark) = mark(rule_fate(rule));
     let mut head = vec![span(Token::Text, "  event ")];
     if let Some(trigger) = trigger {
         head.push(span(Token::Good, "──▶ "));
@@ -234,7 +219,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     head.push(span(Token::Link, &rule.rule_name));
     let go = Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone()));
     if rule.deliveries.is_empty() {
-        head.push(span(Token::Dim, "  nothing is sent"));
+        head.push(span(token, &format!("  {}", describe_fate(model, rule))));
         return into.linked_line(head, go);
     }
     let before: usize = head.iter().map(|it| text::width(&it.text)).sum();
@@ -251,8 +236,8 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
     let last = rule.deliveries.len() - 1;
     for (index, delivery) in rule.deliveries.iter().enumerate() {
-        let fate = fate(delivery);
-        let (token, mark) = fate.mark();
+        let fate = delivery.outcome();
+        let (token, mark) = self::mark(fate);
         let mut line = head
             .take()
             .unwrap_or_else(|| vec![span(Token::Text, &" ".repeat(pad))]);
@@ -269,12 +254,12 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
             ms.map_or_else(String::new, |ms| format!(" {}", model.format_time(ms)))
         };
         let words = match fate {
-            Fate::Delivered if delivery.digest.is_some() => {
+            Fate::Sent if delivery.digest.is_some() => {
                 format!("  delivered in a digest{}", at(ended_at_ms(delivery)))
             }
-            Fate::Delivered => format!("  delivered{}", at(ended_at_ms(delivery))),
+            Fate::Sent => format!("  delivered{}", at(ended_at_ms(delivery))),
             Fate::Recorded => "  only recorded".to_owned(),
-            Fate::Dead => format!(
+            Fate::NotSent | Fate::Unknown | Fate::Unspecified => format!(
                 "  {}{}",
                 delivery.state.to_lowercase(),
                 at(delivery.end_time)
@@ -286,8 +271,31 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
+/// Describes the state of a notification without deliveries.
+fn describe_fate(model: &Model, rule: &RuleExplanation) -> String {
+    let until = rule.reason_detail.as_ref().and_then(|it| it.until);
+    let until = until.filter(|ms| *ms > model.now_ms);
+    let is_due = rule
+        .reason_detail
+        .as_ref()
+        .is_some_and(|it| it.due || it.until.is_some());
+    match (rule_fate(rule), until) {
+        (Fate::Waiting, Some(ms)) => format!("waits until {}", model.format_time(ms)),
+        (Fate::Waiting, None) if is_due => "due now".to_owned(),
+        (Fate::Waiting, None) => "waits".to_owned(),
+        (Fate::Recorded, _) => "only recorded".to_owned(),
+        (Fate::Sent, _) => "its deliveries are no longer stored".to_owned(),
+        (Fate::NotSent, _) => "nothing is sent".to_owned(),
+        (Fate::Unknown | Fate::Unspecified, _) => "not known".to_owned(),
+    }
+}
+
 fn write_folded(into: &mut Document, rule: &RuleExplanation) {
-    let mut line = vec![span(Token::Dim, "✗ "), span(Token::Link, &rule.rule_name)];
+    let (_, mark) = mark(rule_fate(rule));
+    let mut line = vec![
+        span(Token::Dim, &format!("{mark} ")),
+        span(Token::Link, &rule.rule_name),
+    ];
     let failed = rule
         .triggers
         .iter()
@@ -337,11 +345,14 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         gates: rule.gates.clone(),
         reason_detail: rule.reason_detail.clone(),
     };
-    let (token, mark) = verdict(Some(rule.notified == Some(true)));
-    let message = if rule.notified == Some(true) {
-        "decided to notify"
-    } else {
-        "did not notify"
+    let fate = rule_fate(rule);
+    let (token, mark) = mark(fate);
+    let message = match fate {
+        Fate::NotSent if rule.notified != Some(true) => "did not notify",
+        Fate::Waiting if rule.deliveries.is_empty() => "held",
+        Fate::Recorded => "recorded, without notifying",
+        Fate::Unknown | Fate::Unspecified => "not known whether it notified",
+        _ => "decided to notify",
     };
     let mut line = vec![
         span(token, &format!("{mark} ")),
@@ -515,11 +526,13 @@ fn notification(
 }
 
 fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
-    let waits = fate(delivery) == Fate::Waiting;
+    let (token, mark) = mark(delivery.outcome());
+    let waits = delivery.outcome() == Fate::Waiting;
     let next = waits.then(|| format!(", {}", next_try(model, delivery)));
     into.linked_line(
         vec![
-            span(Token::Dim, "    delivery to "),
+            span(token, &format!("    {mark} ")),
+            span(Token::Dim, "delivery to "),
             span(Token::Link, &receiver(delivery)),
             span(Token::Text, &format!("  {}", delivery.state.to_lowercase())),
             span(Token::Dim, &next.unwrap_or_default()),
@@ -550,7 +563,8 @@ fn write_other_judgement(
     main: &RuleJudgement,
     other: &RuleJudgement,
 ) {
-    let (token, mark) = verdict(Some(other.notifies == Some(true)));
+    let fate = other.reason_detail.as_ref();
+    let (token, mark) = mark(fate.map_or(Fate::Unknown, DecisionReason::outcome));
     let title = match other.basis() {
         Basis::Now => "now: ".to_owned(),
         _ => format!("last evaluated {}: ", model.format_time(other.time)),

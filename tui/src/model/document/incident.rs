@@ -10,7 +10,7 @@ use bellwether_proto::v1::{
 use crate::{
     data::{Named, Sign, Status},
     document::{Document, Span, duration, span},
-    model::{Model, store::Loaded},
+    model::{Model, loaded::Loaded},
     text,
     theme::Token,
 };

@@ -39,10 +39,10 @@ pub(super) fn about_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
 
 pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse) {
     let moment = |at| millis(at).map_or_else(String::new, |ms| model.format_full_time(ms));
-    let (start, end) = (
-        moment(found.start_time.as_ref()),
-        moment(found.end_time.as_ref()),
-    );
+    let start = moment(found.start_time.as_ref());
+    // The last day has not ended.
+    let end = millis(found.end_time.as_ref()).filter(|end| *end <= model.now_ms);
+    let end = end.map_or_else(|| "now".to_owned(), |ms| model.format_full_time(ms));
     into.field("counted", Token::Text, &format!("{start} to {end}"));
     into.blank();
     if found.rows.is_empty() {

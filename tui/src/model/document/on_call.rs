@@ -12,7 +12,7 @@ use crate::{
         event_cell::{self, pad},
         response,
     },
-    model::{Model, store::Slot},
+    model::{Model, loaded::Slot},
     route::Route,
     text,
     theme::Token,

@@ -6,7 +6,7 @@ use jiff::{Timestamp, ToSpan as _, Unit, Zoned, ZonedRound};
 use crate::{
     data::millis,
     document::{Document, Link, Span, duration, span},
-    model::{Model, store::Loaded},
+    model::{Model, loaded::Loaded},
     text,
     theme::Token,
 };

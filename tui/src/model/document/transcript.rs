@@ -8,6 +8,7 @@ use super::rendered;
 use crate::{
     data::{DeliveryState, Kind, Named, Outcome, Sign, millis, span_ms, structure},
     document::{Document, Link, duration, label, span},
+    kind::RenderContext as _,
     model::Model,
     route::Route,
     theme::Token,
@@ -65,7 +66,11 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     ];
     for (label, time) in moments {
         if let Some(ms) = millis(time.as_ref()) {
-            into.field(label, Token::Text, &model.format_full_time(ms));
+            let at = match label {
+                "next attempt" => model.format_due(ms),
+                _ => model.format_full_time(ms),
+            };
+            into.field(label, Token::Text, &at);
         }
     }
     if !delivery.wait_reason.is_empty() {

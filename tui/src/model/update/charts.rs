@@ -24,7 +24,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     let call = Call::from_request("OverviewService", &request);
     send_request(model, call, ReplyPurpose::Statistics(back), effects);
     model.store.counted_revision = model.store.overview.revision;
-    model.store.counted_from_ms = model.now_ms;
+    model.store.wall.requested_ms = model.now_ms;
 }
 
 fn send_request(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) {

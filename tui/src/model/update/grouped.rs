@@ -75,7 +75,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
         model.store.event_groups_of = Some(route);
     }
     let ticket = call(model, group, ReplyPurpose::GroupedEvents, effects);
-    model.store.event_groups.waiting = Some(ticket);
+    model.store.event_groups.request(ticket, model.now_ms);
 }
 
 pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -6,7 +6,6 @@ use super::{forms, navigate, overlays};
 use crate::{
     keymap::{self, KeyMeaning},
     model::{Model, field::TextField, matching::Matching, message::Effect},
-    route::Route,
     theme::Token,
 };
 
@@ -22,7 +21,6 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
     model.clear_notice();
     model.page.list.to_end = false;
-    hold_selection(model);
     if let Some(overlay) = &model.overlay {
         let key = if overlay.accepts_text() { key } else { placed };
         overlays::press(model, key, effects);
@@ -30,8 +28,10 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         forms::press(model, key);
     } else if model.page.list.typing.is_some() {
         handle_text_key(model, key, effects);
-    } else {
-        model.step(key);
+    } else if !model.step(key) && matches!(key.code, KeyCode::Char(_) | KeyCode::F(_)) {
+        let key = keymap::format_keys(&[key]);
+        let words = model.expand_keys(&format!("{key} has no action here; ‹help› lists the keys"));
+        model.show_notice(Token::Info, words);
     }
 }
 
@@ -53,13 +53,6 @@ fn without_alt_gr(model: &Model, key: KeyEvent) -> KeyEvent {
             ..key
         },
         KeyMeaning::Act(_) | KeyMeaning::Wait => key,
-    }
-}
-
-fn hold_selection(model: &mut Model) {
-    let list = &mut model.page.list;
-    if model.page.route == Route::Events && list.sort.is_none() {
-        list.hold(model.now_ms);
     }
 }
 

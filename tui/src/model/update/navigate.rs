@@ -253,7 +253,7 @@ pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
     }
     list.marks.clear();
     list.selected = ids.first().cloned();
-    list.pinned = true;
+    list.follows = false;
     if count > 1 {
         list.marks = ids.into_iter().take(count).collect();
     }
@@ -302,7 +302,8 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
     model.page.list.filter = text;
     if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
         model.page.list.marks.clear();
-        model.page.list.anchor.restart(false);
+        // No row replaces another one: the rows are those of another filter.
+        (model.page.list.follows, model.page.list.count) = (false, 0);
         read::refresh(model, effects);
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         Some(Overlay::Palette(palette)) => palette.field.insert(text),
         Some(Overlay::Pick(pick)) => pick.needle.insert(text),
         Some(Overlay::Silence(choice)) => {
-            if let Some(field) = &mut choice.other {
+            if let Some((_, field)) = &mut choice.typing {
                 field.insert(text);
             }
         }

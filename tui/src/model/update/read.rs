@@ -10,7 +10,8 @@ use crate::{
     data::{Kind, Object},
     kind, limits,
     model::{
-        Model, filter, message::Effect, page::Content, reply_purpose::ReplyPurpose, sort::Sort,
+        Model, filter, loaded::Loaded, message::Effect, page::Content, reply_purpose::ReplyPurpose,
+        sort::Sort,
     },
     route::Route,
     theme::Token,
@@ -21,7 +22,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Overview => overview(model, effects),
         Route::Events => {
             events(model, false, effects);
-            resources(model, &[Kind::View, Kind::Response], effects);
+            resources(model, &[Kind::View, Kind::Response, Kind::Silence], effects);
         }
         Route::EventGroups { .. } => grouped::read(model, effects),
         Route::OnCall => resources(model, &ON_CALL, effects),
@@ -41,7 +42,8 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             if kind::spec(kind).detail.is_some() {
                 let get = resources::get(kind, &name);
                 let ticket = call(model, get, ReplyPurpose::One(kind), effects);
-                model.store.resources_mut(kind).waiting = Some(ticket);
+                let now_ms = model.now_ms;
+                model.store.resources_mut(kind).request(ticket, now_ms);
             } else {
                 resources(model, &[kind], effects);
             }
@@ -89,8 +91,13 @@ fn request_page(
     effects: &mut Vec<Effect>,
 ) {
     let list = resources::list(kind, page_token);
+    let now_ms = model.now_ms;
     let ticket = call(model, list, ReplyPurpose::List(kind, before), effects);
-    model.store.resources_mut(kind).waiting = Some(ticket);
+    let resources = model.store.resources_mut(kind);
+    if page_token.is_empty() {
+        resources.requested_ms = now_ms;
+    }
+    resources.waiting = Some(ticket);
 }
 
 /// Handles a page of the resources of a kind, up to the limit; returns whether the result is new.
@@ -113,14 +120,17 @@ pub(super) fn handle_page(
         Err(failure) => Err(failure),
     };
     let changed = model.store.resources_mut(kind).set(found, model.now_ms);
-    if kind == Kind::Response {
-        model.store.index_responses();
+    match kind {
+        Kind::Response => model.store.index_responses(),
+        Kind::Silence => model.store.index_silences(),
+        _ => {}
     }
     Some(changed)
 }
 
 pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     resources(model, &JOINED, effects);
+    resources(model, &[Kind::Silence], effects);
     match model.page.route {
         Route::Events if model.store.events.stream_failure.is_none() => {}
         Route::Overview
@@ -162,7 +172,7 @@ pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
 fn request_overview(model: &mut Model, effects: &mut Vec<Effect>) {
     let overview = Call::from_request("OverviewService", &v1::GetOverviewRequest {});
     let ticket = call(model, overview, ReplyPurpose::Overview, effects);
-    model.store.overview.waiting = Some(ticket);
+    model.store.overview.request(ticket, model.now_ms);
     count_all_deliveries(model, effects);
 }
 
@@ -209,13 +219,8 @@ fn read_statistics_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool 
     } else {
         limits::COUNTED_IDLE_MS
     };
-    let wall = &model.store.wall;
-    let due_ms = wall.at_ms.map(|at| {
-        // With very many open events, counting takes the service seconds.
-        let took_ms = at.saturating_sub(model.store.counted_from_ms);
-        at.saturating_add(wait_ms.max(took_ms.saturating_mul(limits::COUNTED_PAUSE)))
-    });
-    let is_due = due_ms.is_none_or(|due| due <= model.now_ms) && wall.waiting.is_none();
+    // With very many open events, counting takes the service seconds.
+    let is_due = is_count_due(&model.store.wall, wait_ms, model.now_ms);
     if is_due {
         charts::read(model, effects);
     }
@@ -276,10 +281,7 @@ fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
         counts.clear();
         model.store.delivery_counts_of = text;
     }
-    let took_ms = |at: i64| at.saturating_sub(model.store.delivery_counts_from_ms);
-    let pause_ms = |at| took_ms(at).saturating_mul(limits::COUNTED_PAUSE);
-    let due_ms = counts.at_ms.map(|at| at.saturating_add(pause_ms(at)));
-    if counts.waiting.is_some() || due_ms.is_some_and(|due| due > model.now_ms) {
+    if !is_count_due(counts, 0, model.now_ms) {
         return;
     }
     let count = deliveries::count(filter.filter);
@@ -289,18 +291,12 @@ fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
         ReplyPurpose::DeliveryCounts { of_all: false },
         effects,
     );
-    model.store.delivery_counts.waiting = Some(ticket);
-    model.store.delivery_counts_from_ms = model.now_ms;
+    model.store.delivery_counts.request(ticket, model.now_ms);
 }
 
 /// Counts all deliveries; less often if counting is slow.
 fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
-    let counts = &model.store.all_deliveries;
-    let due_ms = counts.at_ms.map(|at| {
-        let took_ms = at.saturating_sub(model.store.all_deliveries_from_ms);
-        at.saturating_add(took_ms.saturating_mul(limits::COUNTED_PAUSE))
-    });
-    if counts.waiting.is_some() || due_ms.is_some_and(|due| due > model.now_ms) {
+    if !is_count_due(&model.store.all_deliveries, 0, model.now_ms) {
         return;
     }
     let count = deliveries::count(String::new());
@@ -310,8 +306,12 @@ fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
         ReplyPurpose::DeliveryCounts { of_all: true },
         effects,
     );
-    model.store.all_deliveries.waiting = Some(ticket);
-    model.store.all_deliveries_from_ms = model.now_ms;
+    model.store.all_deliveries.request(ticket, model.now_ms);
+}
+
+fn is_count_due<T>(counts: &Loaded<T>, pace_ms: i64, now_ms: i64) -> bool {
+    let due_ms = counts.count_due_ms(pace_ms);
+    due_ms.is_some_and(|due_ms| due_ms <= now_ms)
 }
 
 fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -319,7 +319,7 @@ fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
         let request = v1::GetStatisticsRequest::default();
         let query = Call::from_request("OverviewService", &request);
         let ticket = call(model, query, ReplyPurpose::LastHour, effects);
-        model.store.last_hour.waiting = Some(ticket);
+        model.store.last_hour.request(ticket, model.now_ms);
     }
 }
 
@@ -338,7 +338,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let more = false;
     let list = deliveries::list(filter, String::new());
     let ticket = call(model, list, ReplyPurpose::Deliveries { more }, effects);
-    model.store.deliveries.waiting = Some(ticket);
+    model.store.deliveries.request(ticket, model.now_ms);
 }
 
 /// Reads and follows the events that match the list's filter. Does nothing if they are already
@@ -406,16 +406,11 @@ pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.events.waiting = Some(ticket);
 }
 
-/// Requests the number of events of the query, unless the first page contains it.
+/// Requests the number of events of the query.
 pub(super) fn count_events(model: &mut Model, effects: &mut Vec<Effect>) {
-    let events = &model.store.events;
-    let (count, generation) = (events.filter.count(), events.generation);
-    call(
-        model,
-        count,
-        ReplyPurpose::EventTotal { generation },
-        effects,
-    );
+    let count = model.store.events.filter.count();
+    let ticket = call(model, count, ReplyPurpose::EventTotal, effects);
+    model.store.events.total.request(ticket, model.now_ms);
 }
 
 /// Requests the number of events that match the filter being typed, after a pause in typing.

@@ -90,6 +90,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Copy => copy::id(model, effects),
         Action::CopyAs => copy::choose(model),
         Action::Pause => screen::pause(model),
+        Action::Follow => screen::follow(model, effects),
         Action::Sort => screen::sort(model, effects),
         Action::Columns => screen::columns(model),
         Action::OpenOnly => screen::open_only(model, effects),

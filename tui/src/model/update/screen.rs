@@ -181,6 +181,19 @@ pub(super) fn pause(model: &mut Model) {
     model.show_notice(Token::Info, words);
 }
 
+/// Selects the first row as new events arrive, until the next key press.
+pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
+    let list = &model.page.list;
+    if !list.follows && list.sort.is_some() {
+        let words = "only the newest events can be followed; ‹sort› changes the order";
+        let words = model.expand_keys(words);
+        return model.show_notice(Token::Info, words);
+    }
+    let follows = !list.follows;
+    navigate::move_by(model, isize::MIN / 2, effects);
+    model.page.list.follows = follows;
+}
+
 pub(super) fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(id) = model.occurrence()
         && model.page.route.is_list()
@@ -241,7 +254,8 @@ pub(super) fn apply_sort(
     if sorted.is_ok() && model.page.route == Route::Events {
         // A chosen row stays selected; otherwise the selection starts at the first row.
         let list = &mut model.page.list;
-        if list.index == 0 && !list.pinned {
+        list.follows = false;
+        if list.index == 0 {
             list.selected = None;
         }
         (list.index, list.came) = (0, 0);

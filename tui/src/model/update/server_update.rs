@@ -15,11 +15,11 @@ use crate::{
     model::{
         Connection, Model,
         inquiry::Outcome,
+        loaded::Loaded,
         message::Effect,
         overlay::Overlay,
         page::Content,
         reply_purpose::{PendingInquiry, PendingSave, ReplyPurpose},
-        store::Loaded,
         undo::UndoAction,
         write::{TextEdit, Write},
     },
@@ -159,7 +159,7 @@ fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effe
 }
 
 fn clear_waiting(model: &mut Model) {
-    model.store.clear_waiting();
+    model.store.reconnect();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
         form.bench.waiting = None;
@@ -208,7 +208,7 @@ fn handle_response(
             handle_events(model, more, client::events::parse_page(answer), effects);
             true
         }
-        ReplyPurpose::EventTotal { generation } => record_event_total(model, generation, answer),
+        ReplyPurpose::EventTotal => record_event_total(model, ticket, answer),
         ReplyPurpose::Matching => {
             let found = client::events::parse_estimate(answer);
             model.page.list.matching.record(ticket, found)
@@ -253,6 +253,7 @@ fn handle_response(
             true
         }
         ReplyPurpose::Silence => silencing::handle_count(model, ticket, message(answer), effects),
+        ReplyPurpose::SilenceValues => silencing::handle_values(model, ticket, message(answer)),
         ReplyPurpose::Check => record_check(model, ticket, answer),
         ReplyPurpose::Save(saving) => handle_validation(model, ticket, *saving, answer, effects),
         ReplyPurpose::Live => match model.page.form_mut() {
@@ -440,8 +441,8 @@ fn handle_events(
             if !more {
                 model.store.filter_warnings = page.warnings;
             }
-            if page.total.is_some() {
-                events.total = page.total;
+            if let Some(total) = page.total {
+                events.total.set(Ok(total), model.now_ms);
             }
             events.add_page(page.rows);
             events.loaded = true;
@@ -458,15 +459,11 @@ fn handle_events(
 }
 
 /// Records the total of a query, unless the list has another query by now.
-fn record_event_total(model: &mut Model, generation: Ticket, answer: CallResult) -> bool {
-    let events = &mut model.store.events;
+fn record_event_total(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
     let counted: Result<v1::CountEventsResponse, Failure> = message(answer);
-    let total = counted.ok().and_then(|it| it.count);
-    let is_news = events.generation == generation && total.is_some();
-    if is_news {
-        events.total = total;
-    }
-    is_news
+    let counted = counted.map(|it| it.count.unwrap_or_default());
+    let total = &mut model.store.events.total;
+    total.waiting == Some(ticket) && total.set(counted, model.now_ms)
 }
 
 fn record_check(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {

@@ -8,19 +8,18 @@ use serde_json::json;
 
 use super::{call, confirm};
 use crate::{
-    client::{Call, Ticket, resources},
+    client::{Call, EventFilter, Ticket, resources},
     data::Failure,
+    limits,
     model::{
         Model,
         field::TextField,
         message::Effect,
         overlay::Overlay,
         reply_purpose::ReplyPurpose,
-        silencing::{LENGTHS, SilenceChoice, SilenceScope},
+        silencing::{LENGTHS, SilenceChoice, SilencePart, SilenceScope},
     },
 };
-
-const REASON: &str = "silenced manually from the console";
 
 pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = SilenceChoice::new(model.silence_scopes()) else {
@@ -30,13 +29,13 @@ pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     count(model, effects);
 }
 
-/// Silences the events that match a filter until an end, both as typed, after they have been
-/// counted.
+/// Opens the dialog for the events that match a filter, with an end, both as typed.
 pub(super) fn silence_typed(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
     let scope = SilenceScope::of_filter('f', filter.to_owned(), filter);
-    if let Some(choice) = SilenceChoice::new(vec![scope]) {
+    if let Some(mut choice) = SilenceChoice::new(vec![scope]) {
+        choice.typing = Some((SilencePart::End, TextField::new(end)));
         model.overlay = Some(Overlay::Silence(Box::new(choice)));
-        silence_until(model, end, effects);
+        count(model, effects);
     }
 }
 
@@ -69,6 +68,7 @@ fn count(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(choice) = choice_mut(model) {
         choice.waiting.clear();
+        choice.comparing = None;
         count(model, effects);
     }
 }
@@ -88,6 +88,21 @@ pub(super) fn handle_count(
     };
     let (_, at) = choice.waiting.swap_remove(place);
     choice.scopes[at].found = Some(found.map_err(|failure| failure.message));
+    if let Some((field, _)) = choice.scopes[at].missing_value() {
+        // The operator sees first that nothing is in scope.
+        choice.chosen = None;
+        let open = EventFilter {
+            open_only: true,
+            ..EventFilter::default()
+        };
+        let group = open.group(&field, limits::EVENT_GROUPS);
+        let ticket = call(model, group, ReplyPurpose::SilenceValues, effects);
+        if let Some(choice) = choice_mut(model) {
+            choice.comparing = Some((ticket, at));
+        }
+        count(model, effects);
+        return true;
+    }
     if let Some(end) = choice.chosen
         && choice.cursor == at
     {
@@ -97,14 +112,30 @@ pub(super) fn handle_count(
     true
 }
 
+/// Explains why no event is in scope, from the values that events have.
+pub(super) fn handle_values(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<v1::GroupEventsResponse, Failure>,
+) -> bool {
+    let Some(choice) = choice_mut(model) else {
+        return false;
+    };
+    let comparing = choice.comparing.take_if(|(it, _)| *it == ticket);
+    if let (Some((_, at)), Ok(found)) = (comparing, found) {
+        choice.scopes[at].explain_missing(&found.into());
+    }
+    true
+}
+
 pub(super) fn press(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,
     key: KeyEvent,
     effects: &mut Vec<Effect>,
 ) {
-    if choice.other.is_some() {
-        return handle_end_key(model, choice, key, effects);
+    if choice.typing.is_some() {
+        return handle_text_key(model, choice, key, effects);
     }
     let last = choice.scopes.len() - 1;
     let mut end = None;
@@ -117,7 +148,11 @@ pub(super) fn press(
         KeyCode::Left | KeyCode::BackTab => {
             choice.length = (choice.length + LENGTHS.len() - 1) % LENGTHS.len();
         }
-        KeyCode::Char('o') => choice.other = Some(TextField::default()),
+        KeyCode::Char('o') => choice.typing = Some((SilencePart::End, TextField::default())),
+        KeyCode::Char('r') => {
+            let field = TextField::new(choice.reason.clone());
+            choice.typing = Some((SilencePart::Reason, field));
+        }
         KeyCode::Char(typed) => {
             let scope = choice.scopes.iter().position(|scope| scope.key == typed);
             choice.cursor = scope.unwrap_or(choice.cursor);
@@ -137,7 +172,7 @@ pub(super) fn press(
     }
 }
 
-fn handle_end_key(
+fn handle_text_key(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,
     key: KeyEvent,
@@ -145,10 +180,14 @@ fn handle_end_key(
 ) {
     let mut end = None;
     choice.error = None;
-    match (key.code, &mut choice.other) {
-        (KeyCode::Esc, other) => *other = None,
-        (KeyCode::Enter, Some(field)) => end = Some(field.text().to_owned()),
-        (_, Some(field)) => drop(field.press(key)),
+    match (key.code, &mut choice.typing) {
+        (KeyCode::Esc, typing) => *typing = None,
+        (KeyCode::Enter, Some((SilencePart::End, field))) => end = Some(field.text().to_owned()),
+        (KeyCode::Enter, Some((SilencePart::Reason, field))) => {
+            field.text().trim().clone_into(&mut choice.reason);
+            choice.typing = None;
+        }
+        (_, Some((_, field))) => drop(field.press(key)),
         (_, None) => {}
     }
     model.overlay = Some(Overlay::Silence(choice));
@@ -186,14 +225,16 @@ fn confirm_or_create(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect
         model.overlay = Some(Overlay::Silence(choice));
         return;
     }
-    let request = request(&scope, end);
+    let request = request(model, &choice, end);
     let until = model.format_silence_end(end);
     confirm::silence(model, &scope, &until, request, effects);
 }
 
-fn request(scope: &SilenceScope, end: Timestamp) -> Call {
+fn request(model: &Model, choice: &SilenceChoice, end: Timestamp) -> Call {
+    let scope = choice.scope();
     let mut fields = scope.fields.clone();
-    fields["reason"] = REASON.into();
+    fields["name"] = model.silence_name(scope).into();
+    fields["reason"] = choice.reason().into();
     fields["span"] = json!({"endTime": end.to_string()});
     resources::silence(&fields, scope.is_broad())
 }

@@ -3,17 +3,12 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::{
-    keymap::{self, Action, KeyMeaning},
+    keymap::{self, Action, KeyMeaning, Requirement},
     limits,
     model::Model,
     route::Route,
     theme::Token,
 };
-
-fn is_cursor_move(action: Action) -> bool {
-    use Action::{Bottom, Down, PageDown, PageUp, Top, Up};
-    matches!(action, Up | Down | Top | Bottom | PageUp | PageDown)
-}
 
 impl Model {
     /// Looks up a key after those of an incomplete sequence. Returns whether it has a meaning.
@@ -33,10 +28,18 @@ impl Model {
         }
         match meaning {
             KeyMeaning::Act(entry) => {
-                if !is_cursor_move(entry.action) {
-                    self.select_seen();
+                let is_on_row = matches!(entry.need, Requirement::Write(_)) && !entry.lines.all;
+                let is_on_events = self.page.route == Route::Events;
+                let is_unread = self.page.list.is_unread(self.now_ms);
+                if entry.action != Action::Follow {
+                    self.page.list.follows = false;
                 }
-                self.follow.push_back(entry.action);
+                if is_on_events && is_on_row && is_unread && self.page.list.marks.is_empty() {
+                    let words = "another row was just selected; press the key again to use it";
+                    self.show_notice(Token::Warning, words);
+                } else {
+                    self.follow.push_back(entry.action);
+                }
             }
             KeyMeaning::Wait => {
                 self.begun = keys;
@@ -49,14 +52,6 @@ impl Model {
             KeyMeaning::Nothing => return false,
         }
         true
-    }
-
-    fn select_seen(&mut self) {
-        let list = &self.page.list;
-        let follows = self.page.route == Route::Events && list.sort.is_none();
-        if follows && list.marks.is_empty() && !list.pinned && list.wanted.is_none() {
-            self.page.list.select_seen(&self.store.events, self.now_ms);
-        }
     }
 
     pub(super) fn cancel_sequence(&mut self) -> bool {

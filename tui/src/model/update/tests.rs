@@ -222,6 +222,116 @@ fn undo_removes_a_note_and_restores_a_rule() {
 }
 
 #[test]
+fn first_enter_on_the_overview_opens_its_first_link() {
+    for size in [(80, 24), (60, 15), (120, 40)] {
+        let mut model = model(Role::Admin);
+        model.size = size;
+        let now_ms = model.now_ms;
+        let overview = v1::GetOverviewResponse::default();
+        model.store.overview.set(Ok(overview), now_ms);
+        settle(&mut model);
+        press(&mut model, "<Enter>");
+        assert_ne!(model.page.route, Route::Overview, "{size:?}");
+    }
+}
+
+#[test]
+fn explanation_is_read_again_when_an_end_has_passed() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "2x");
+    let reason = v1::DecisionReason {
+        until: Some(6_000),
+        ..v1::DecisionReason::default()
+    };
+    let rule = v1::RuleExplanation {
+        reason_detail: Some(reason),
+        ..v1::RuleExplanation::default()
+    };
+    let explained = v1::ExplainEventResponse {
+        rules: vec![rule],
+        time: 1_000,
+        ..v1::ExplainEventResponse::default()
+    };
+    let now_ms = model.now_ms;
+    let Content::Event { explanation, .. } = &mut model.page.content else {
+        panic!("no event");
+    };
+    explanation.set(Ok(explained), now_ms);
+    let explains = |model: &mut Model| {
+        let effects = update(model, Msg::Tick);
+        let is_it = |effect: &Effect| matches!(effect, Effect::Send(Command::Call(_, call)) if call.method == "ExplainEvent");
+        effects.iter().any(is_it)
+    };
+    assert_eq!(model.outlived_at_ms(), Some(now_ms + 5_000));
+    model.now_ms += 4_999;
+    assert!(!explains(&mut model));
+    model.now_ms += 1;
+    assert!(explains(&mut model));
+    // It is requested once.
+    assert!(!explains(&mut model));
+}
+
+#[test]
+fn key_without_an_action_is_reported() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "5");
+    press(&mut model, "X");
+    let notice = model.notice.clone().unwrap().text;
+    assert!(notice.contains("X has no action here"), "{notice}");
+}
+
+#[test]
+fn change_of_a_row_that_was_just_selected_is_refused() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "2");
+    let left = model.selected().unwrap();
+    let removed = ServerUpdate::Watched {
+        generation: model.store.events.generation,
+        rows: Vec::new(),
+        left: vec![left.clone()],
+        token: "token".to_owned(),
+        gap: false,
+    };
+    model.store.events.joined = true;
+    handle_server_update(&mut model, removed);
+    let next = model.selected().unwrap();
+    assert_ne!(next, left);
+    assert_eq!(press(&mut model, "a"), []);
+    let notice = model.notice.clone().unwrap().text;
+    assert!(notice.contains("another row was just selected"), "{notice}");
+    model.now_ms += limits::SEEN_MS;
+    let change = StatusChange::Acknowledged(true);
+    assert_eq!(
+        press(&mut model, "a"),
+        [events::set_status(&[next], &change)]
+    );
+}
+
+#[test]
+fn breadcrumbs_do_not_depend_on_the_way() {
+    let ways = [
+        ("5p", "3<Enter>5<Enter>p", "Rules"),
+        ("4t", "5<Enter>4<Enter>t", "Destinations"),
+        ("4e", "2<Enter>4<Enter>e", "Destinations"),
+        ("1O", "4O", "Deliveries"),
+        ("8h", "8h", "On call"),
+    ];
+    for (one, other, screen) in ways {
+        for keys in [one, other] {
+            let mut model = model(Role::Admin);
+            press(&mut model, keys);
+            let crumbs = view::crumbs(&model);
+            assert_eq!(
+                crumbs.first().map(String::as_str),
+                Some(screen),
+                "{keys}: {crumbs:?}"
+            );
+            assert!(crumbs.len() > 1, "{keys}: {crumbs:?}");
+        }
+    }
+}
+
+#[test]
 fn asks_always_confirms_reversible_actions() {
     for keys in ["2a", "2s", "5o", "2wnote<Enter>"] {
         let mut model = model(Role::Admin);
@@ -278,6 +388,32 @@ fn lost_connection_keeps_data_and_wakes_every_second() {
     assert_eq!(model.store.resources(Kind::Trigger).rows().len(), 1);
     let wait = model.wake_at_ms().unwrap() - model.now_ms;
     assert!((1..=1_000).contains(&wait), "{wait}");
+}
+
+#[test]
+fn reconnect_clears_errors_of_the_previous_connection() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "2");
+    let refusal = || Failure::new(FailureKind::Denied, "requires the role operator");
+    let rejected = ServerUpdate::WatchRejected {
+        generation: model.store.events.generation,
+        failure: refusal(),
+    };
+    handle_server_update(&mut model, rejected);
+    let now_ms = model.now_ms;
+    let rules = model.store.resources_mut(Kind::Rule);
+    rules.set(Err(refusal()), now_ms);
+    let caller = model.caller.clone().unwrap();
+    handle_server_update(&mut model, ServerUpdate::Link(LinkState::Up(caller)));
+    assert_eq!(model.store.events.stream_failure, None);
+    assert_eq!(model.store.failure(&Route::List(Kind::Rule)), None);
+    let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
+    terminal.draw(|frame| view::draw(&model, frame)).unwrap();
+    let screen = terminal.backend().to_string();
+    assert!(
+        screen.contains("live") && !screen.contains("not live"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -487,14 +623,10 @@ proptest! {
                         | Overlay::Silence(_)
                 )
             );
-            // A silence typed as a command with its end needs no confirmation.
-            let is_typed = matches!(model.overlay, Some(Overlay::Palette(_)));
             let key = *press.get(&keys);
             let effects = update(&mut model, Msg::Key(key));
             let writes = reply(&mut model, effects);
-            let is_quiet = writes
-                .iter()
-                .all(|it| is_reversible(it) || is_typed && it.method == "CreateSilence");
+            let is_quiet = writes.iter().all(is_reversible);
             prop_assert!(
                 writes.is_empty() || ((is_confirming || is_quiet) && model.is_connected()),
                 "{writes:?}"

@@ -14,7 +14,7 @@ use crate::{
 
 impl Wall<'_> {
     pub(super) fn deliveries(&self, pen: &mut Pen<'_>, area: Rect) {
-        let age = self.model.counts_age_ms().map(duration);
+        let age = self.model.figures_age_ms().map(duration);
         let age = age.map_or_else(String::new, |age| format!(" · {age} old"));
         let title = format!("Deliveries, {}{age}", self.period().label());
         let inside = pen.panel(area, &title);

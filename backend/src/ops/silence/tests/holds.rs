@@ -83,7 +83,7 @@ async fn event_opened_and_closed_under_silence_is_skipped() {
     let then = world.explained("a").await;
     assert!(then.held_by.is_empty() && then.main.reason.condition.is_none());
     let why = "the occurrence was closed before, while held by silence `quiet` (Ana, «kernel \
-               update»), until 2027-01-15 09:00:00 UTC";
+               update»)";
     assert_eq!(then.skipped_reason.as_deref(), Some(why));
     assert_eq!(then.main.reason_text(), format!("Skipped: {why}"));
     let steps: Vec<_> = then.hold_changes.iter().map(|it| it.what as u32).collect();

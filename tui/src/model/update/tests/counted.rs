@@ -86,21 +86,139 @@ fn event_total_is_requested_after_the_first_page() {
     press(&mut model, "2/severity>=warning");
     let effects = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
     let effects = respond_to_calls(&mut model, &effects, "SearchEvents", &many("more"));
-    assert_eq!(model.store.events.total, None);
+    assert_eq!(model.store.events.total.value, None);
     respond_to_calls(&mut model, &effects, "CountEvents", &count);
-    assert_eq!(model.store.events.total, Some(20_346));
+    assert_eq!(model.store.events.total.value, Some(20_346));
     // Later pages and complete lists request no total.
     let effects = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
     let effects = respond_to_calls(&mut model, &effects, "SearchEvents", &many(""));
     assert_eq!(effects, []);
-    assert_eq!(model.store.events.total, Some(20_346));
+    assert_eq!(model.store.events.total.value, Some(20_346));
 
     // The total of another filter is discarded.
     press(&mut model, "/severity>=error");
     let effects = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
     let effects = respond_to_calls(&mut model, &effects, "SearchEvents", &many("more"));
     press(&mut model, "/severity>=info<Enter>");
-    let total = model.store.events.total;
+    let total = model.store.events.total.value;
     respond_to_calls(&mut model, &effects, "CountEvents", &count);
-    assert_eq!(model.store.events.total, total);
+    assert_eq!(model.store.events.total.value, total);
+}
+
+/// Opens a list of events of which only the first page is held, counted 20,346 by the service.
+fn partly_held() -> Model {
+    let mut model = model(Role::Admin);
+    press(&mut model, "2");
+    let now_ms = model.now_ms;
+    let events = &mut model.store.events;
+    events.next = "more".to_owned();
+    events.joined = true;
+    events.total.set(Ok(20_346), now_ms);
+    model
+}
+
+fn change(model: &mut Model) {
+    let generation = model.store.events.generation;
+    let changed = ServerUpdate::Watched {
+        generation,
+        rows: vec![row(9)],
+        left: Vec::new(),
+        token: "token".to_owned(),
+        gap: false,
+    };
+    handle_server_update(model, changed);
+}
+
+fn counts(effects: &[Effect]) -> usize {
+    let is_count = |effect: &&Effect| matches!(effect, Effect::Send(Command::Call(_, call)) if call.method == "CountEvents");
+    effects.iter().filter(is_count).count()
+}
+
+#[test]
+fn number_beside_live_is_counted_again_after_a_change() {
+    let mut model = partly_held();
+    model.now_ms += limits::LIVE_MS;
+    // Nothing changed: the number is right, however old it is.
+    assert_eq!(counts(&update(&mut model, Msg::Tick)), 0);
+    assert_eq!(model.figures_age_ms(), None);
+    change(&mut model);
+    let effects = update(&mut model, Msg::Tick);
+    assert_eq!(counts(&effects), 1);
+    // While it is being counted, no other count is requested.
+    change(&mut model);
+    assert_eq!(counts(&update(&mut model, Msg::Tick)), 0);
+    let counted = v1::CountEventsResponse {
+        count: Some(20_347),
+        ..v1::CountEventsResponse::default()
+    };
+    respond_to_calls(
+        &mut model,
+        &effects,
+        "CountEvents",
+        &counted.encode_to_vec(),
+    );
+    assert_eq!(model.store.events.total.value, Some(20_347));
+}
+
+#[test]
+fn slow_count_is_repeated_less_often_and_shows_its_age() {
+    let mut model = partly_held();
+    change(&mut model);
+    model.now_ms += limits::LIVE_MS;
+    let effects = update(&mut model, Msg::Tick);
+    let requested_ms = model.now_ms;
+    model.now_ms += limits::LIVE_OLD_MS;
+    assert_eq!(
+        model.figures_age_ms(),
+        Some(limits::LIVE_MS + limits::LIVE_OLD_MS)
+    );
+    settle(&mut model);
+    let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
+    terminal.draw(|frame| view::draw(&model, frame)).unwrap();
+    let screen = terminal.backend().to_string();
+    assert!(screen.contains("/20,346 (4.0 s old)"), "{screen}");
+    let counted = v1::CountEventsResponse {
+        count: Some(20_347),
+        ..v1::CountEventsResponse::default()
+    };
+    respond_to_calls(
+        &mut model,
+        &effects,
+        "CountEvents",
+        &counted.encode_to_vec(),
+    );
+    assert_eq!(model.figures_age_ms(), None);
+    let took_ms = model.now_ms - requested_ms;
+    change(&mut model);
+    model.now_ms += took_ms * limits::COUNTED_PAUSE - 1;
+    assert_eq!(counts(&update(&mut model, Msg::Tick)), 0);
+    model.now_ms += 1;
+    assert_eq!(counts(&update(&mut model, Msg::Tick)), 1);
+}
+
+#[test]
+fn counts_of_every_list_show_their_age_if_the_service_changed_since() {
+    for keys in [
+        "3",
+        "4",
+        "5",
+        "6",
+        "7",
+        "8",
+        "0",
+        "gp",
+        ":group host<Enter>",
+    ] {
+        let mut model = model(Role::Admin);
+        press(&mut model, keys);
+        let at_ms = model.now_ms;
+        model.store.deliveries.set(Ok(Vec::new()), at_ms);
+        assert_eq!(model.figures_age_ms(), None, "{keys}");
+        model.now_ms += limits::OLD_MS;
+        let at_ms = model.now_ms;
+        model.store.changed_ms = Some(0);
+        assert_eq!(model.figures_age_ms(), None, "{keys}");
+        model.store.changed_ms = Some(at_ms);
+        assert_eq!(model.figures_age_ms(), Some(limits::OLD_MS), "{keys}");
+    }
 }

@@ -106,6 +106,35 @@ fn pending_notifications_are_sorted_by_the_column_that_says_so() {
 }
 
 #[test]
+fn passed_due_time_is_shown_as_due_now() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "gp");
+    let now = jiff::Timestamp::from_millisecond(model.now_ms).unwrap();
+    let hold = json!({"kind": "HOLD_KIND_DELAY", "name": "night", "until": now.to_string()});
+    let json = json!({"name": "held", "occurrenceId": "e1:1", "ruleName": "night",
+        "dueTime": now.to_string(), "holds": [hold]});
+    let kind = Kind::Pending;
+    let now_ms = model.now_ms;
+    let rows = vec![Object { kind, json }];
+    model.store.resources_mut(kind).set(Ok(rows), now_ms);
+    settle(&mut model);
+    let screen = |model: &Model| {
+        let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
+        terminal.draw(|frame| view::draw(model, frame)).unwrap();
+        terminal.backend().to_string()
+    };
+    let list = screen(&model);
+    assert!(list.contains("▶ now "), "{list}");
+    model.page.route = Route::Object(kind, "held".to_owned());
+    let page = screen(&model);
+    assert!(page.contains("delay of rule night, due now"), "{page}");
+    assert!(
+        page.contains("evaluated") && page.matches("due now").count() == 2,
+        "{page}"
+    );
+}
+
+#[test]
 fn alt_gr_types_its_character() {
     let mut model = model(Role::Admin);
     press(&mut model, "4/a<A-@><A-[>ę");

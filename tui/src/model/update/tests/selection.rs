@@ -117,8 +117,8 @@ proptest! {
                 Step::Select(_) => None,
                 // Reading the events starts another list.
                 Step::Read(_) if on_events => continue,
-                // On the first row, the list of events is live.
-                _ if on_events && model.page.list.index == 0 => None,
+                // A change of the order starts at the first row.
+                Step::Sort(_) if on_events && model.page.list.index == 0 => None,
                 _ => model.selected(),
             };
             apply(&mut model, &step);
