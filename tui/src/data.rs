@@ -7,6 +7,7 @@ mod convert;
 mod event;
 mod failure;
 mod grouped;
+mod health;
 mod kind;
 mod label;
 mod object;
@@ -24,9 +25,10 @@ pub(crate) use self::{
     chart_data::{ChartData, ChartPeriod},
     clause::describe,
     convert::{millis, occurrence, span_ms, structure, value},
-    event::{EventKey, EventOrder, EventRow, Rank},
+    event::{EventKey, EventOrder, EventRow, HoldReason, Rank},
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, GroupedEvents},
+    health::health_word,
     kind::Kind,
     label::{Named, Sign, WORST_FIRST, role_includes, urgency},
     object::{Object, get, is_empty, set},

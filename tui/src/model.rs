@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod bench;
+pub(crate) mod beside;
 pub(crate) mod bulk;
 pub(crate) mod bulk_undo;
 pub(crate) mod document;
@@ -40,6 +41,7 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
+    beside::Beside,
     filter::{
         Clock, Reader,
         completion::{self, Completion},
@@ -93,6 +95,7 @@ pub(crate) struct Model {
     /// Time of the next period on a wall display; `None` elsewhere.
     pub(crate) cycle: Option<i64>,
     arranged: Option<RowOrder>,
+    pub(crate) beside: Box<Beside>,
     pub(crate) page: Page,
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
@@ -103,8 +106,9 @@ pub(crate) struct Model {
     pub(crate) filters: HashMap<&'static str, Vec<String>>,
     pub(crate) copies: Option<Ticket>,
     pub(crate) done: Vec<Undo>,
-    /// Whether every change requires a confirmation, even one that can be undone.
-    pub(crate) asks_always: bool,
+    /// Whether lines are printed instead of screens: pages are shorter, and every change requires a
+    /// confirmation, even one that can be undone.
+    pub(crate) is_plain: bool,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
     pub(crate) is_ascii: bool,
@@ -170,6 +174,7 @@ impl Model {
             columns_of: HashMap::new(),
             cycle: None,
             arranged: None,
+            beside: Box::default(),
             page: Page::new(Route::Overview),
             back: Vec::new(),
             forward: Vec::new(),
@@ -179,7 +184,7 @@ impl Model {
             filters: HashMap::new(),
             copies: None,
             done: Vec::new(),
-            asks_always: false,
+            is_plain: false,
             quit: false,
             theme: Theme::default(),
             is_ascii: false,
@@ -261,7 +266,7 @@ impl Model {
     }
 
     pub(crate) fn is_on_links(&self) -> bool {
-        self.page.route == Route::OnCall || self.shows_wall()
+        matches!(self.page.route, Route::OnCall | Route::Overview)
     }
 
     /// Whether the overview is drawn as a wall display: if there is room and data.
@@ -387,6 +392,7 @@ impl Model {
         let due = [
             self.page.list.matching.due_ms,
             self.page.list.anchor.wake_at_ms(),
+            self.beside_at_ms(),
             countdown,
             ages,
             refresh,
