@@ -228,7 +228,7 @@ async fn handover_lists_what_the_next_shift_needs_and_is_copied_as_text() {
     press(&mut console, "2").await;
     until(&mut console, "db-1").await;
     press(&mut console, "wordered a new disk<Enter>i").await;
-    until(&mut console, "Assignee").await;
+    until(&mut console, " admin    ").await;
     press(&mut console, "<A-w>h").await;
     until(&mut console, "ordered a new disk").await;
     console.resize(120, 60);

@@ -14,6 +14,7 @@ use crate::{
     editor,
     model::{
         Connection, Model,
+        beside::Beside,
         inquiry::Outcome,
         message::Effect,
         overlay::Overlay,
@@ -164,7 +165,7 @@ fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effe
 
 fn clear_waiting(model: &mut Model) {
     model.store.clear_waiting();
-    model.beside = Box::default();
+    *model.beside = Beside::default();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
         form.bench.waiting = None;
