@@ -122,7 +122,7 @@ actions! {
     }
     Events {
         Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.several()]
-            "ack": "Acknowledge the event, so that nobody else is paged";
+            "ack": "Acknowledge the event, which stops its paging";
         Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
             "unack": "Remove the acknowledgement; paging may continue";
         CloseEvent ["c"] in COUNTED, OPERATE, 14 [LINES.several()]
@@ -136,7 +136,7 @@ actions! {
         Mine ["i"] in COUNTED, OPERATE, 19 [LINES.several()]
             "mine": "Assign the event to yourself, or unassign it";
         Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
-            "assign": "Assign the event to somebody else";
+            "assign": "Assign the event to another client";
     }
     Console {
         Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
