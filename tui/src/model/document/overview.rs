@@ -37,7 +37,7 @@ pub(super) fn write(into: &mut Document, model: &Model) {
         deliveries(into, model, overview);
         write_noisiest(into, model);
     }
-    service(into, model, overview, steps.is_none());
+    service(into, model, overview, steps.is_some());
 }
 
 /// Writes only what needs attention, with links to the rest.
@@ -346,9 +346,13 @@ fn write_noisiest(into: &mut Document, model: &Model) {
     }
 }
 
-fn service(into: &mut Document, model: &Model, overview: &Overview, counts: bool) {
+fn service(into: &mut Document, model: &Model, overview: &Overview, is_new: bool) {
     into.heading("Service");
     into.field("address", Token::Text, &model.service);
+    if is_new {
+        into.field("version", Token::Text, &overview.version);
+        return;
+    }
     into.field(
         "status",
         Token::Text,
@@ -356,9 +360,6 @@ fn service(into: &mut Document, model: &Model, overview: &Overview, counts: bool
     );
     if let Some(start) = millis(overview.start_time.as_ref()) {
         into.field("running since", Token::Text, &model.format_full_time(start));
-    }
-    if !counts {
-        return;
     }
     into.link(
         "triggers",
