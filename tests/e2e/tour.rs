@@ -40,14 +40,15 @@ async fn journey(columns: u16, rows: u16) -> Vec<page::Page> {
 }
 
 async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
-    guide.sees(&["● connected", "First steps", "→ Add a destination"]);
+    guide.sees(&["● connected", "│events 0│──▶", "→ Add a destination"]);
     guide.page(
         "A new service",
-        "The service is empty. The overview lists the first steps; `Enter` starts the first one.",
+        "The service is empty. The overview draws the way from events to messages, and lists the first \
+         steps; `Enter` starts the next one.",
     );
 
     let hook = guide.receiver.url("/hook");
-    guide.press(ENTER).press(ENTER).sees(&["New destination"]);
+    guide.press(ENTER).sees(&["New destination"]);
     guide.press("on-call").press(TAB).press(TAB).press(&hook);
     guide.sees(&["on-call", &hook, "Valid"]);
     guide.page(
