@@ -31,8 +31,8 @@ settings:
 snapshots:
     INSTA_UPDATE=always cargo test --package bellwether-tui --test console snapshots
 
-# Draw the screens of the service at ADDRESS in three sizes, and a recording of 20 s, as SVG into docs/console/pictures. The recording acknowledges an event.
-pictures ADDRESS="http://127.0.0.1:8481" KEY_FILE="":
+# Draw the screens of the demo, or of the service at ADDRESS, in three sizes, and a recording of 20 s, as SVG into docs/console/pictures. The recording acknowledges an event.
+pictures ADDRESS="" KEY_FILE="":
     bash docs/console/pictures/draw {{ADDRESS}} {{KEY_FILE}}
 
 # Run the console's tour with the real program and write its screens into the document.

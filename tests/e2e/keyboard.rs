@@ -67,6 +67,41 @@ async fn split_sequence_is_one_key_and_paste_is_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn terminal_cursor_is_on_the_selected_row_and_in_the_text_field() {
+    let world = World::start();
+    two_events(&world).await;
+    let mut console = console(&world, &[]);
+    console.shows(&["● connected"]);
+    console.press("2");
+    for (key, shown) in [("", "1/2"), ("j", "2/2"), ("k", "1/2")] {
+        console.press(key);
+        console.shows(&[shown]);
+        let screen = console.settled();
+        let row = screen.lines().position(|line| line.starts_with('▶'));
+        let (at, column) = console.cursor().expect("a visible cursor");
+        assert_eq!((Some(usize::from(at)), column), (row, 0), "{screen}");
+    }
+    console.press("/db");
+    let screen = console.shows(&["/db"]);
+    let row = screen.lines().position(|line| line.starts_with(" /db"));
+    let (at, column) = console.cursor().expect("a visible cursor");
+    assert_eq!((Some(usize::from(at)), column), (row, 4), "{screen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alt_gr_sent_as_escape_and_a_character_types_the_character() {
+    let world = World::start();
+    two_events(&world).await;
+    let mut console = console(&world, &[]);
+    console.shows(&["● connected"]);
+    console.press("2");
+    console.shows(&["1/2"]);
+    console.press("/");
+    console.press("\x1b@\x1b{\x1b€");
+    console.shows(&["/@{€"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn cyrillic_and_greek_keys_act_by_position() {
     let world = World::start();
     two_events(&world).await;

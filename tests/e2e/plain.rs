@@ -37,6 +37,7 @@ fn run_plain(world: &World, lines: &str) -> String {
 fn assert_is_plain(said: &str) {
     let is_odd =
         |char: char| char.is_control() && char != '\n' || ('\u{2500}'..='\u{259f}').contains(&char);
+    let is_odd = |char: char| is_odd(char) || "✓✗→·‖☾".contains(char);
     let odd: Vec<_> = said.lines().filter(|line| line.contains(is_odd)).collect();
     assert!(odd.is_empty(), "{odd:?}");
 }
@@ -100,7 +101,8 @@ async fn plain_mode_covers_all_operator_tasks_through_a_pipe() {
             "> edit disks\nEdit rule disks.\n",
             "Message = {{event.summary}}, twice",
             "> save\nChange rule disks?\n",
-            "+ ",
+            "Message  ",
+            " to {{event.summary}}, twice",
             "> yes\nok: rule disks changed",
         ],
     );
@@ -172,7 +174,7 @@ fn plain_mode_without_a_service_exits_with_its_code() {
         &[
             "Not connected: ",
             "> events\nEvents: nothing",
-            "> ack 1\nerror: Acknowledge: not connected; changes are not possible now",
+            "> ack 1\nerror: ack: not connected; changes are not possible now",
         ],
     );
     assert_eq!(output.status.code(), Some(3), "{said}");

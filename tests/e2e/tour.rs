@@ -40,10 +40,11 @@ async fn journey(columns: u16, rows: u16) -> Vec<page::Page> {
 }
 
 async fn destination_is_tested_and_saved(guide: &mut Guide) {
-    guide.sees(&["● connected", "First steps", "→ Add a destination"]);
+    guide.sees(&["● connected", "│events 0│──▶", "→ Add a destination"]);
     guide.page(
         "A new service",
-        "The service is empty. The overview lists the first steps; `Enter` starts the first one.",
+        "The service is empty. The overview draws the way from events to messages, and lists the first \
+         steps; `Enter` starts the next one.",
     );
 
     let hook = guide.receiver.url("/hook");

@@ -213,6 +213,16 @@ impl Terminal {
         self.output.lock().unwrap().screen.screen().contents()
     }
 
+    /// Returns the row and the column of the cursor; `None` if it is hidden.
+    ///
+    /// # Panics
+    /// Panics if the reader thread panicked.
+    pub fn cursor(&self) -> Option<(u16, u16)> {
+        let output = self.output.lock().unwrap();
+        let screen = output.screen.screen();
+        (!screen.hide_cursor()).then(|| screen.cursor_position())
+    }
+
     /// Returns all output so far, including control sequences.
     ///
     /// # Panics

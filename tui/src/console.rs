@@ -106,9 +106,9 @@ impl<B: Backend> Console<B> {
         self.model.quit
     }
 
-    /// Requires a confirmation for every change from now on, even for one that can be undone.
-    pub(crate) fn confirm_all_writes(&mut self) {
-        self.model.asks_always = true;
+    /// Prints lines from now on; every change then requires a confirmation.
+    pub(crate) fn print_lines(&mut self) {
+        self.model.is_plain = true;
     }
 
     pub(crate) fn next_context(&self) -> Option<String> {
@@ -279,7 +279,8 @@ impl<B: Backend> Console<B> {
     /// be down.
     pub(crate) fn is_idle(&self) -> bool {
         let settled = !matches!(self.model.link, Connection::Connecting);
-        let has_calls = self.model.is_connected() && !self.model.pending.is_empty();
+        let is_due = self.model.beside.due_ms.is_some();
+        let has_calls = self.model.is_connected() && (is_due || !self.model.pending.is_empty());
         settled && !has_calls
     }
 }

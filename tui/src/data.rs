@@ -7,6 +7,7 @@ mod convert;
 mod event;
 mod failure;
 mod grouped;
+mod health;
 mod kind;
 mod label;
 mod object;
@@ -28,6 +29,7 @@ pub(crate) use self::{
     event::{EventKey, EventOrder, EventRow, HoldReason, Rank},
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, GroupedEvents},
+    health::health_word,
     kind::Kind,
     label::{Named, Sign, WORST_FIRST, role_includes, urgency},
     object::{Object, get, is_empty, set},

@@ -156,6 +156,38 @@ impl Document {
         }
     }
 
+    /// Wraps the lines that are wider than the document at spaces, indented like the values of
+    /// fields.
+    pub(crate) fn wrapped(self) -> Self {
+        let columns = self.columns;
+        let mut wrapped = Self::new(columns);
+        for line in self.lines {
+            let cells: usize = line.spans.iter().map(|it| text::width(&it.text)).sum();
+            if cells <= columns {
+                wrapped.push(line);
+                continue;
+            }
+            let first = line.spans.first().map_or(0, |it| text::width(&it.text));
+            let indent = if first == LABEL + 1 { first } else { 4 };
+            let mut spans: Vec<Span> = Vec::new();
+            let mut used = 0;
+            for part in line.spans {
+                for word in part.text.split_inclusive(' ') {
+                    if used + text::width(word.trim_end()) > columns && used > indent {
+                        wrapped.push(Line { spans, link: None });
+                        spans = vec![span(Token::Text, &" ".repeat(indent))];
+                        used = indent;
+                    }
+                    used += text::width(word);
+                    spans.push(span(part.token, word));
+                }
+            }
+            let link = line.link;
+            wrapped.push(Line { spans, link });
+        }
+        wrapped
+    }
+
     pub(crate) fn missing(&mut self, waiting: bool, failure: Option<&Failure>) {
         match failure {
             Some(failure) => self.failure(failure),

@@ -9,7 +9,7 @@ mod reference;
 mod setting;
 mod table;
 
-pub(crate) use actions::{Action, ActionPlace, Entry, Requirement};
+pub(crate) use actions::{Action, ActionPlace, Entry, Group, Requirement};
 pub(crate) use binding::KeyMeaning;
 pub use binding::Keymap;
 pub use chord::Unknown;

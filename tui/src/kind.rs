@@ -34,7 +34,8 @@ pub(crate) use self::{
     grouped::COLUMNS as GROUPS,
     heartbeat::expectation_words,
     pending::{format_hold, held_by},
-    spec::{Cell, Column, HOST, Head, Key, KindSpec, Presence, RenderContext},
+    secret::masked,
+    spec::{Cell, Column, HOST, Head, Key, KindSpec, LastHour, Presence, RenderContext},
 };
 use crate::data::{Kind, Object};
 
@@ -90,11 +91,6 @@ pub(crate) fn text(object: &Object) -> String {
         format!("  \"{name}\": {}", value.replace('\n', "\n  "))
     });
     format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
-}
-
-/// Formats a draft for display, with typed secrets masked.
-pub(crate) fn display_text(draft: &Object) -> String {
-    text(&secret::masked(draft))
 }
 
 #[cfg(test)]

@@ -94,6 +94,10 @@ pub(crate) const BOTH_PANES_COLUMNS: u16 = 120;
 pub(crate) const BENCH_TESTS: usize = 5;
 /// Time that a row must be shown in place of another before a key acts on it.
 pub(crate) const SEEN_MS: i64 = 400;
+/// Time that the cursor must rest on a row before its details are read, and the number of
+/// deliveries among them.
+pub(crate) const BESIDE_PAUSE_MS: i64 = 150;
+pub(crate) const BESIDE_DELIVERIES: i32 = 5;
 /// Delay between the last key in a form and its validation by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 /// Delay between the last key in a filter and counting its matches.

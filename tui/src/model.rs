@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod bench;
+pub(crate) mod beside;
 pub(crate) mod bulk;
 pub(crate) mod bulk_undo;
 pub(crate) mod coverage;
@@ -41,6 +42,7 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
+    beside::Beside,
     filter::{
         Clock, Reader,
         completion::{self, Completion},
@@ -94,6 +96,7 @@ pub(crate) struct Model {
     /// Time of the next period on a wall display; `None` elsewhere.
     pub(crate) cycle: Option<i64>,
     arranged: Option<RowOrder>,
+    pub(crate) beside: Box<Beside>,
     pub(crate) page: Page,
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
@@ -104,8 +107,9 @@ pub(crate) struct Model {
     pub(crate) filters: HashMap<&'static str, Vec<String>>,
     pub(crate) copies: Option<Ticket>,
     pub(crate) done: Vec<Undo>,
-    /// Whether every change requires a confirmation, even one that can be undone.
-    pub(crate) asks_always: bool,
+    /// Whether lines are printed instead of screens: pages are shorter, and every change requires a
+    /// confirmation, even one that can be undone.
+    pub(crate) is_plain: bool,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
     pub(crate) is_ascii: bool,
@@ -171,6 +175,7 @@ impl Model {
             columns_of: HashMap::new(),
             cycle: None,
             arranged: None,
+            beside: Box::default(),
             page: Page::new(Route::Overview),
             back: Vec::new(),
             forward: Vec::new(),
@@ -180,7 +185,7 @@ impl Model {
             filters: HashMap::new(),
             copies: None,
             done: Vec::new(),
-            asks_always: false,
+            is_plain: false,
             quit: false,
             theme: Theme::default(),
             is_ascii: false,
@@ -262,7 +267,7 @@ impl Model {
     }
 
     pub(crate) fn is_on_links(&self) -> bool {
-        self.page.route == Route::OnCall || self.shows_wall()
+        matches!(self.page.route, Route::OnCall | Route::Overview)
     }
 
     /// Whether the overview is drawn as a wall display: if there is room and data.
@@ -387,6 +392,7 @@ impl Model {
         let tested = tested.and_then(|form| form.bench.wake_at_ms(self.now_ms));
         let due = [
             self.page.list.matching.due_ms,
+            self.beside_at_ms(),
             countdown,
             ages,
             refresh,

@@ -41,7 +41,7 @@ pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
     let backend = TestBackend::new(SIZE.0, SIZE.1);
     let Ok(mut console) = Console::start(options, backend);
     // In plain mode, an accidental change would go unnoticed.
-    console.confirm_all_writes();
+    console.print_lines();
     let mut plain = Plain {
         console,
         talk: Dialogue::default(),

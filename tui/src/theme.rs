@@ -62,6 +62,8 @@ pub(crate) enum Token {
     #[default]
     Text,
     Dim,
+    /// Frames and rules, which convey nothing.
+    Border,
     Title,
     Heading,
     Link,
@@ -69,6 +71,8 @@ pub(crate) enum Token {
     Good,
     Info,
     Warning,
+    /// Held back or paused on purpose.
+    Held,
     Bad,
     Critical,
     Selected,
@@ -95,7 +99,7 @@ impl From<Status> for Token {
     fn from(status: Status) -> Self {
         match status {
             Status::Open | Status::Default => Self::Text,
-            Status::Suppressed => Self::Warning,
+            Status::Suppressed => Self::Held,
             Status::Closed => Self::Dim,
         }
     }
@@ -106,7 +110,8 @@ impl From<HealthState> for Token {
         match health {
             HealthState::Healthy => Self::Good,
             HealthState::Failing => Self::Bad,
-            HealthState::Paused | HealthState::Slow | HealthState::Behind => Self::Warning,
+            HealthState::Paused => Self::Held,
+            HealthState::Slow | HealthState::Behind => Self::Warning,
             HealthState::Untried | HealthState::Unspecified => Self::Dim,
         }
     }

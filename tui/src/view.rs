@@ -32,6 +32,9 @@ const SMALLEST: (u16, u16) = (40, 8);
 /// Rows of a form with its preview below it, and the minimum rows of the preview.
 const FORM_ROWS: u16 = 11;
 const PREVIEW_ROWS: u16 = 6;
+/// Minimum columns of a list on a wide screen, and of the pane beside it.
+const LIST_COLUMNS: u16 = 60;
+const PANE_COLUMNS: u16 = 52;
 
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
@@ -84,19 +87,31 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 }
 
 fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
-    let is_split = model.is_split && area.width >= limits::SPLIT_COLUMNS;
-    let beside = is_split.then(|| {
-        let columns = [Constraint::Fill(3), Constraint::Fill(2)];
-        let [left, right] = Layout::horizontal(columns).areas(area);
-        let shown =
-            model::document::selected_item(model, usize::from(right.width.saturating_sub(4)));
-        shown.map(|shown| (left, right, shown))
-    });
-    let Some((left, right, (title, shown))) = beside.flatten() else {
-        return list::draw(model, pen, area);
+    let rows = list::VisibleRows::new(model, area.height);
+    // On wide screens, a list has the width of its content.
+    let most = if model.shows_split() {
+        area.width - PANE_COLUMNS.max(area.width * 3 / 8)
+    } else {
+        area.width
     };
-    list::draw(model, pen, left);
-    panel(&title, &shown, pen, right);
+    let width = if area.width < limits::SPLIT_COLUMNS || rows.is_empty() {
+        area.width
+    } else {
+        rows.content_width(model).clamp(LIST_COLUMNS, most)
+    };
+    let right = Rect {
+        x: area.x + width,
+        width: area.width - width,
+        ..area
+    };
+    let beside = model.shows_split().then(|| {
+        let space = usize::from(right.width.saturating_sub(4));
+        model::document::selected_item(model, space)
+    });
+    list::draw(model, &rows, width, pen, area);
+    if let Some((title, shown)) = beside.flatten() {
+        panel(&title, &shown, pen, right);
+    }
 }
 
 fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {

@@ -7,7 +7,7 @@ use super::{
     protocol::DeliverySelection,
 };
 use crate::{
-    data::{BulkTally, Failure, FailureKind, Transition},
+    data::{BulkTally, Failure, FailureKind, Kind, Transition},
     limits,
 };
 
@@ -27,6 +27,20 @@ pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
         filter: filter.filter,
         with_counts: false,
     };
+    Call::from_request(SERVICE, &request)
+}
+
+/// Requests the last deliveries of a rule, or to a destination.
+pub(crate) fn last(kind: Kind, name: String) -> Call {
+    let mut request = v1::ListDeliveriesRequest {
+        page_size: limits::BESIDE_DELIVERIES,
+        ..v1::ListDeliveriesRequest::default()
+    };
+    if kind == Kind::Rule {
+        request.rule_names = vec![name];
+    } else {
+        request.destination_names = vec![name];
+    }
     Call::from_request(SERVICE, &request)
 }
 

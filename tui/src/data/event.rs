@@ -7,7 +7,7 @@ use bellwether_proto::{
     v1::{self, HoldKind},
 };
 
-use super::Sign;
+use super::{Named, Sign};
 
 /// A sort key of occurrences for which the service has an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +94,23 @@ impl HoldReason {
             | HoldKind::Budget => Self::Wait,
         });
         kinds.min().unwrap_or_default()
+    }
+}
+
+impl HoldReason {
+    /// Every reason to hold something.
+    pub(crate) const ALL: [Self; 4] = [Self::Silence, Self::Inhibition, Self::Calendar, Self::Wait];
+}
+
+impl Named for HoldReason {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Silence => "silenced",
+            Self::Inhibition => "inhibited",
+            Self::Calendar => "held by a calendar",
+            Self::Wait => "held",
+            Self::Nothing => "",
+        }
     }
 }
 

@@ -32,11 +32,11 @@ fn highlight(line: &str) -> Vec<Span> {
             '"' => {
                 let length = quoted_len(rest);
                 let is_key = rest[length..].starts_with(": ");
-                (length, if is_key { Token::Info } else { Token::Good })
+                (length, if is_key { Token::Dim } else { Token::Text })
             }
             first if first.is_ascii_alphanumeric() || first == '-' => {
                 let end = rest.find([',', ' ', '}', ']']).unwrap_or(rest.len());
-                (end, Token::Warning)
+                (end, Token::Info)
             }
             first => (first.len_utf8(), Token::Dim),
         };
@@ -137,12 +137,9 @@ mod tests {
         let spans = highlight(line);
         let words: String = spans.iter().map(|span| span.text.as_str()).collect();
         assert_eq!(words, line);
-        let of = |token: Token| {
-            let mut found = spans.iter().filter(|span| span.token == token);
-            found.next().map(|span| span.text.as_str())
-        };
-        assert_eq!(of(Token::Info), Some(r#""a \" b""#));
-        assert_eq!(of(Token::Good), Some(r#""c, 1: {""#));
+        let has = |token: Token, text: &str| spans.contains(&span(token, text));
+        assert!(has(Token::Dim, r#""a \" b""#), "{spans:?}");
+        assert!(has(Token::Text, r#""c, 1: {""#), "{spans:?}");
         assert_eq!(highlight("-1.5e3,")[0].text, "-1.5e3");
     }
 }

@@ -233,9 +233,44 @@ pub(crate) enum Requirement {
     Write(Role),
 }
 
+/// A group of the help, in the order shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    Form,
+    Events,
+    OnCall,
+    Messages,
+    Tests,
+    Resources,
+    Reports,
+    List,
+    Move,
+    Console,
+    GoTo,
+}
+
+impl Group {
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Form => "This form",
+            Self::Events => "Events",
+            Self::OnCall => "On call",
+            Self::Messages => "Messages",
+            Self::Tests => "Test and preview",
+            Self::Resources => "Create and change",
+            Self::Reports => "Reports",
+            Self::List => "Find, select and copy",
+            Self::Move => "Move",
+            Self::Console => "Console",
+            Self::GoTo => "Go to a screen",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) action: Action,
+    pub(crate) group: Group,
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) keys: &'static [&'static str],

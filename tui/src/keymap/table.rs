@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crossterm::event::KeyCode;
 
-use super::actions::{Action, ActionPlace, Entry, Lines, Requirement};
+use super::actions::{Action, ActionPlace, Entry, Group, Lines, Requirement};
 use crate::data::{Kind, Role};
 
 fn resources() -> Vec<ActionPlace> {
@@ -96,12 +96,14 @@ macro_rules! lines {
 }
 
 /// Defines a row per action: keys, places, requirement, rank among the hints (0 for none), form in
-/// plain mode; then the name for hints, and the title for palette and help.
+/// plain mode; then the name for hints, and the title for palette and help, a full sentence. Rows
+/// are in the groups of the help, of which each may have several parts.
 macro_rules! actions {
-    ($($action:ident $(($kind:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
-        $name:literal: $title:literal;)+) => {
-        pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| vec![$(Entry {
+    ($($group:ident { $($action:ident $(($kind:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
+        $name:literal: $title:literal;)+ })+) => {
+        pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| vec![$($(Entry {
             action: Action::$action $((Kind::$kind))?,
+            group: Group::$group,
             name: $name,
             title: $title,
             keys: &[$($key),+],
@@ -109,277 +111,339 @@ macro_rules! actions {
             need: $need,
             hint: $hint,
             lines: lines!($($lines)?),
-        }),+]);
+        }),+),+]);
     };
 }
 
 actions! {
-    Open ["<Enter>", "l", "<Right>"] in MOVING, Requirement::None, 10
-        "open": "Open the selected item";
-    Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.several()]
-        "ack": "Acknowledge";
-    Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
-        "unack": "Remove the acknowledgement";
-    CloseEvent ["c"] in COUNTED, OPERATE, 14 [LINES.several()]
-        "close": "Close";
-    Suppress ["s"] in COUNTED, OPERATE, 16 [LINES.several()]
-        "suppress": "Suppress: keep it open without notifications";
-    Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
-        "reopen": "Reopen, or end suppression";
-    Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
-        "note": "Add a note";
-    Mine ["i"] in COUNTED, OPERATE, 19 [LINES.several()]
-        "mine": "Assign to me / unassign";
-    Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
-        "assign": "Assign to a client";
-    Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
-        "undo": "Undo the last acknowledge, assign, suppress, silence, note or enable";
-    AcknowledgeResponse ["a"] in RESPONSES, OPERATE, 12
-        "ack": "Acknowledge the event";
-    AcknowledgeFor ["A"] in RESPONSES, OPERATE, 13
-        "ack for": "Acknowledge temporarily";
-    Escalate [">"] in RESPONSES, OPERATE, 14
-        "escalate": "Run the next step now";
-    Override ["o"] in SCHEDULES, OPERATE, 12
-        "override": "Put others on call temporarily";
-    Feed ["f"] in FEEDS, OPERATE, 16
-        "feed": "Show the address of the iCalendar feed";
-    RevokeFeed ["F"] in FEEDS, EDIT, 0
-        "revoke feed": "Revoke the address of the iCalendar feed, and create a new one";
-    RotateHeartbeat ["r"] in HEARTBEATS, EDIT, 16
-        "new address": "Create a new address with a key for cron jobs and scripts";
-    ForgetExpectation ["f"] in &[ActionPlace::One(Kind::Heartbeat)], EDIT, 18
-        "forget": "Forget an expectation, and close its event";
-    Release ["r"] in PENDING, OPERATE, 12
-        "release": "Send now, despite holds";
-    AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12
-        "ack": "Acknowledge all open members";
-    CloseGroup ["c"] in GROUPS, OPERATE, 14
-        "close": "Close all open members";
-    SuppressGroup ["s"] in GROUPS, OPERATE, 16
-        "suppress": "Suppress all open members";
-    AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "ack all": "Acknowledge all matches of the filter, after counting";
-    CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "close all": "Close all matches of the filter, after counting";
-    SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "suppress all": "Suppress all matches of the filter, after counting";
-    AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all().text()]
-        "note all": "Add a note to all matches of the filter, after counting";
-    Explain ["x"] in EVENTS, VIEW, 20
-        "explain": "Explain why each rule did or did not notify";
-    Unfold ["o"] in &[ActionPlace::Event], Requirement::None, 0
-        "unfold": "Expand or collapse rules that did not match";
-    Silence ["z"] in COUNTED, OPERATE, 21
-        "silence": "Silence the event, its host, its name or all filter matches";
-    TriggerFromEvent ["T"] in EVENTS, EDIT, 22
-        "trigger": "Create a trigger from this event";
-    Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.all().silent()]
-        "pause": "Pause or resume live updates";
-    Follow ["f"] in &[ActionPlace::Events], Requirement::None, 25 [LINES.screen()]
-        "follow": "Select the newest event as it arrives, until the next key";
-    GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
-        "group by": "Count by host, name, severity, status or another field";
-    ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.screen()]
-        "view": "Choose a view of the events";
-    NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.screen()]
-        "next view": "Next view";
-    SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
-        "save view": "Save this list as a shared view";
-    OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Requirement::None, 26 [LINES.all()]
-        "closed": "Show or hide closed occurrences";
-    New ["n"] in creatable(), EDIT, 12 [LINES.all()]
-        "new": "Create a new one";
-    Edit ["e"] in resources(), EDIT, 14
-        "edit": "Edit in a form";
-    EditText ["E"] in resources(), EDIT, 30
-        "as text": "Edit as text in $EDITOR";
-    Duplicate ["D"] in resources(), EDIT, 0
-        "duplicate": "Create a copy";
-    Delete ["d"] in resources(), EDIT, 28
-        "delete": "Delete";
-    TestDestination ["t"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination), ActionPlace::Report], OPERATE, 11
-        "test": "Send a test message and show the result";
-    PauseDestination ["p"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], OPERATE, 26
-        "pause": "Pause or resume the destination";
-    DeadLetters ["r"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], VIEW, 13
-        "dead letters": "Show its dead letters, which can be resent";
-    TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
-        "with event": "Repeat with a stored event instead of the sample";
-    SendWaiting ["s"] in &[ActionPlace::Report], OPERATE, 13
-        "send waiting": "Send the messages waiting for a tested destination";
-    TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
-        "try": "Test on stored events of the last 24 h";
-    TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
-        "test": "Test on a pasted document, without creating events";
-    TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.text()]
-        "with document": "Test another document";
-    TestContact ["t"] in &[ActionPlace::Many(Kind::Contact), ActionPlace::One(Kind::Contact)], OPERATE, 11
-        "test": "Send a test message through each method of the contact";
-    LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
-        "longer": "Test a trigger, or show a handover, for another time span";
-    NoiseBy ["B"] in &[ActionPlace::Report], VIEW, 11
-        "count by": "Count noise by rule, trigger, destination, event name or contact";
-    PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
-        "preview": "Preview the message for each destination";
-    Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
-        "on/off": "Enable or disable the rule";
-    NextState ["<Tab>"] in &[ActionPlace::Deliveries], Requirement::None, 11 [LINES.all()]
-        "tab": "Next tab: all, waiting, dead, delivered, shadowed";
-    NextOnCall ["<Tab>"] in ON_CALL, Requirement::None, 11 [LINES.screen()]
-        "tab": "Next tab: now, schedules, responses, policies, contacts, heartbeats";
-    SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
-        "send again": "Resend, or attempt now";
-    CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
-        "cancel": "Cancel a delivery in progress";
-    SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.all()]
-        "all again": "Resend all matches of the filter, after counting";
-    CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.all()]
-        "cancel all": "Cancel all matches of the filter, after counting";
-    Obligations ["O"] in ANYWHERE, VIEW, 0
-        "unresolved": "Outstanding resolutions: receivers not yet notified of the closing";
-    NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
-        "noise": "Noise report: notifications of 7 days, and those without action";
-    History ["H"] in ANYWHERE, OPERATE, 0
-        "history": "Audit history of this resource, or of everything";
-    Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Requirement::Write(Role::Admin), 14
-        "revoke": "Revoke the client's key";
-    NextTab ["<Tab>"] in &[ActionPlace::Event], Requirement::None, 11
-        "next tab": "Next tab: details, notes and history, explain";
-    LongerCharts ["t"] in &[ActionPlace::Overview], Requirement::None, 12 [LINES.screen()]
-        "span": "Show the charts of 1 h, 24 h or 30 d";
-    NextLink ["<Tab>"] in pages_with_links(), Requirement::None, 32 [LINES.screen()]
-        "next link": "Go to the next link";
-    Filter ["/"] in &[ActionPlace::List], Requirement::None, 13 [LINES.all().text()]
-        "filter": "Filter the list";
-    Search ["/"] in &[ActionPlace::Document], Requirement::None, 34 [LINES.text()]
-        "search": "Search the text";
-    NextMatch ["n"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
-        "next match": "Next match";
-    MatchBefore ["N"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
-        "match before": "Go to the previous match";
-    Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 36 [LINES.several().silent()]
-        "mark": "Mark, to act on several";
-    MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 0 [LINES.all().silent()]
-        "mark all": "Mark all loaded rows, or none";
-    Sort ["S"] in &[ActionPlace::List], Requirement::None, 38 [LINES.all()]
-        "sort": "Sort by the next column, or reverse";
-    Columns ["K"] in &[ActionPlace::List], Requirement::None, 0 [LINES.screen()]
-        "columns": "Choose the columns of the list";
-    Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 50 [LINES.silent()]
-        "copy": "Copy the id or name";
-    CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
-        "copy as": "Choose what to copy: id, row, JSON, curl or a command";
-    Palette [":"] in ANYWHERE, Requirement::None, 60 [LINES.screen()]
-        "palette": "Find a screen, an object or an action";
-    Help ["?", "<F1>"] in EVERYWHERE, Requirement::None, 61
-        "help": "Show the actions of this screen";
-    Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Requirement::None, 58
-        "back": "Back: clear marks and filter first, then leave the screen";
-    PageBefore ["["] in ANYWHERE, Requirement::None, 0
-        "page before": "Go back one page";
-    Forward ["]"] in ANYWHERE, Requirement::None, 0
-        "forward": "Go forward to the next page";
-    GoOverview ["1", "gw"] in ANYWHERE, Requirement::None, 0
-        "overview": "Go to Overview";
-    GoEvents ["2", "ge"] in ANYWHERE, Requirement::None, 0
-        "events": "Go to Events";
-    Go(Trigger) ["3", "gt"] in ANYWHERE, Requirement::None, 0
-        "triggers": "Go to Triggers";
-    Go(Destination) ["4", "gd"] in ANYWHERE, Requirement::None, 0
-        "destinations": "Go to Destinations";
-    Go(Rule) ["5", "gr"] in ANYWHERE, Requirement::None, 0
-        "rules": "Go to Rules";
-    GoDeliveries ["6", "gm"] in ANYWHERE, Requirement::None, 0
-        "deliveries": "Go to Deliveries";
-    Go(Client) ["7", "gc"] in ANYWHERE, Requirement::None, 0
-        "clients": "Go to Clients";
-    GoReference ["9", "gf"] in ANYWHERE, Requirement::None, 0
-        "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
-    Go(Silence) ["0", "gs"] in ANYWHERE, Requirement::None, 0
-        "silences": "Go to Silences";
-    Go(Calendar) ["ga", "<A-0>"] in ANYWHERE, Requirement::None, 0
-        "calendars": "Go to Calendars";
-    Go(Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
-        "inhibitions": "Go to Inhibitions";
-    Go(Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
-        "mappings": "Go to Mappings: events from the webhooks of any service";
-    Go(Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
-        "groups": "Go to Groups: events that share one message";
-    Go(Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
-        "pending": "Go to Pending: held notifications";
-    Go(View) ["gv", "<A-5>"] in ANYWHERE, Requirement::None, 0
-        "views": "Go to Views: stored lists of events";
-    Go(Heartbeat) ["gh", "<A-h>"] in ANYWHERE, Requirement::None, 0
-        "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
-    GoOnCall ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
-        "on call": "Go to On call: who is on call, and pending responses";
-    Handover ["h"] in &[ActionPlace::OnCall], VIEW, 15
-        "handover": "Show what the next shift needs to know";
-    Go(Response) ["gR", "<A-1>"] in ANYWHERE, Requirement::None, 0
-        "responses": "Go to Responses: who is paged, and the next step";
-    Go(Schedule) ["gS", "<A-4>"] in ANYWHERE, Requirement::None, 0
-        "schedules": "Go to Schedules: who is on call when";
-    Go(Policy) ["gP", "<A-3>"] in ANYWHERE, Requirement::None, 0
-        "policies": "Go to Escalation policies: who is notified next";
-    Go(Contact) ["gC", "<A-2>"] in ANYWHERE, Requirement::None, 0
-        "contacts": "Go to Contacts: people, and how they are notified";
-    GoCriticals ["!"] in ANYWHERE, Requirement::None, 0
-        "criticals": "Go to the open critical events";
-    Up ["k", "<Up>"] in MOVING, Requirement::None, 0 [LINES.screen()]
-        "up": "Up";
-    Down ["j", "<Down>"] in MOVING, Requirement::None, 0 [LINES.screen()]
-        "down": "Down";
-    Top ["gg", "<Home>"] in MOVING, Requirement::None, 0 [LINES.screen()]
-        "top": "To the top";
-    Bottom ["G", "<End>"] in MOVING, Requirement::None, 0 [LINES.screen()]
-        "bottom": "To the bottom; loads more";
-    PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Requirement::None, 0 [LINES.screen()]
-        "page up": "A page up";
-    PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Requirement::None, 0 [LINES.screen()]
-        "page down": "A page down";
-    RetryNow ["R"] in ANYWHERE, Requirement::None, 0
-        "refresh": "Reconnect, or reload this screen";
-    Suspend ["<C-z>"] in EVERYWHERE, Requirement::None, 0 [LINES.screen()]
-        "suspend": "Back to the shell; `fg` returns";
-    ToggleMouse ["M"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
-        "mouse": "Capture or release the mouse";
-    ToggleAges ["Z"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
-        "ages": "Show ages or times in lists";
-    ToggleSplit ["|"] in &[ActionPlace::List], Requirement::None, 0 [LINES.screen()]
-        "split": "Show or hide the selected item next to the list";
-    Quit ["q", "<C-c>"] in EVERYWHERE, Requirement::None, 62 [LINES.silent()]
-        "quit": "Quit";
-    FormNext ["<Tab>"] in FORM, Requirement::None, 9 [LINES.screen()]
-        "next": "Go to the next field";
-    FormPrevious ["<S-Tab>"] in FORM, Requirement::None, 0 [LINES.screen()]
-        "previous": "Go to the previous field";
-    FormLeave ["<Esc>"] in FORM, Requirement::None, 63
-        "leave": "Leave the form; asks before discarding changes";
-    FormSave ["<C-s>"] in FORM, EDIT, 10
-        "save": "Save";
-    FormTest ["<C-t>"] in FORM, VIEW, 11
-        "test": "Test or preview the unsaved form";
-    FormFlip ["<A-t>"] in FORM, VIEW, 0
-        "earlier test": "Show earlier tests, up to five";
-    FormEvent ["<A-v>"] in FORM, VIEW, 0
-        "with event": "Render and test with a stored event instead of the sample";
-    FormCurl ["<A-y>"] in FORM, Requirement::None, 0
-        "copy curl": "Copy the request as a curl command";
-    FormBench ["<A-b>"] in FORM, VIEW, 25
-        "bench": "Switch between response and request, and on narrow screens the form";
-    FormScrollUp ["<A-Up>"] in FORM, VIEW, 0 [LINES.screen()]
-        "scroll up": "Scroll the response or the request up";
-    FormScrollDown ["<A-Down>"] in FORM, VIEW, 0 [LINES.screen()]
-        "scroll down": "Scroll the response or the request down";
-    FormPart ["<A-r>"] in FORM, VIEW, 0 [LINES.screen()]
-        "part": "Show the body or the headers of the request, or a curl command";
-    FormDifferences ["<A-d>"] in FORM, VIEW, 0 [LINES.screen()]
-        "differences": "Show or hide the differences to the previous test";
-    FormText ["<C-e>"] in FORM, Requirement::None, 14
-        "as text": "Edit as text in $EDITOR";
-    FormReveal ["<C-r>"] in FORM, Requirement::None, 22
-        "reveal": "Show or hide typed secrets";
-    FormReference ["<C-o>"] in FORM, Requirement::None, 24
-        "reference": "Open the reference for this field";
+    Move {
+        Open ["<Enter>", "l", "<Right>"] in MOVING, Requirement::None, 10
+            "open": "Open the selected item";
+    }
+    Events {
+        Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.several()]
+            "ack": "Acknowledge the event, which stops its paging";
+        Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
+            "unack": "Remove the acknowledgement; paging may continue";
+        CloseEvent ["c"] in COUNTED, OPERATE, 14 [LINES.several()]
+            "close": "Close the event; its next report opens it again";
+        Suppress ["s"] in COUNTED, OPERATE, 16 [LINES.several()]
+            "suppress": "Suppress the event: keep it open without messages";
+        Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
+            "reopen": "Reopen a closed event, or end its suppression";
+        Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
+            "note": "Add a note that everybody sees";
+        Mine ["i"] in COUNTED, OPERATE, 19 [LINES.several()]
+            "mine": "Assign the event to yourself, or unassign it";
+        Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
+            "assign": "Assign the event to another client";
+    }
+    Console {
+        Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
+            "undo": "Undo your last change of events, silences or rules";
+    }
+    OnCall {
+        AcknowledgeResponse ["a"] in RESPONSES, OPERATE, 12
+            "ack": "Acknowledge the event";
+        AcknowledgeFor ["A"] in RESPONSES, OPERATE, 13
+            "ack for": "Acknowledge the event for some time";
+        Escalate [">"] in RESPONSES, OPERATE, 14
+            "escalate": "Run the next escalation step now";
+        Override ["o"] in SCHEDULES, OPERATE, 12
+            "override": "Put others on call for some time";
+        Feed ["f"] in FEEDS, OPERATE, 16
+            "feed": "Show the address of the iCalendar feed";
+        RevokeFeed ["F"] in FEEDS, EDIT, 0
+            "revoke feed": "Revoke the address of the iCalendar feed, and create a new one";
+        RotateHeartbeat ["r"] in HEARTBEATS, EDIT, 16
+            "new address": "Create a new address with a key for cron jobs and scripts";
+        ForgetExpectation ["f"] in &[ActionPlace::One(Kind::Heartbeat)], EDIT, 18
+            "forget": "Forget an expected beat, and close its event";
+    }
+    Messages {
+        Release ["r"] in PENDING, OPERATE, 12
+            "release": "Send the held notifications now";
+    }
+    Events {
+        AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12
+            "ack": "Acknowledge all open events of the group";
+        CloseGroup ["c"] in GROUPS, OPERATE, 14
+            "close": "Close all open events of the group";
+        SuppressGroup ["s"] in GROUPS, OPERATE, 16
+            "suppress": "Suppress all open events of the group";
+        AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
+            "ack all": "Acknowledge all matching events, after counting";
+        CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
+            "close all": "Close all matching events, after counting";
+        SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
+            "suppress all": "Suppress all matching events, after counting";
+        AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all().text()]
+            "note all": "Add a note to all matching events, after counting";
+        Explain ["x"] in EVENTS, VIEW, 20
+            "explain": "Explain why each rule did or did not notify";
+        Unfold ["o"] in &[ActionPlace::Event], Requirement::None, 0
+            "unfold": "Show or hide the conditions of rules that did not match";
+        Silence ["z"] in COUNTED, OPERATE, 21
+            "silence": "Silence the event, its host, its name or all matches";
+        TriggerFromEvent ["T"] in EVENTS, EDIT, 22
+            "trigger": "Create a trigger from this event";
+        Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.all().silent()]
+            "pause": "Pause or resume live updates";
+        Follow ["f"] in &[ActionPlace::Events], Requirement::None, 25 [LINES.screen()]
+            "follow": "Select the newest event as it arrives, until the next key";
+        GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
+            "group by": "Count the events by host, name or another field";
+        ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.screen()]
+            "view": "Choose a view of the events";
+        NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.screen()]
+            "next view": "Go to the next view of the events";
+        SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
+            "save view": "Save this list as a shared view";
+        OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Requirement::None, 26 [LINES.all()]
+            "closed": "Show or hide closed occurrences";
+    }
+    Resources {
+        New ["n"] in creatable(), EDIT, 12 [LINES.all()]
+            "new": "Create a new one in a form";
+        Edit ["e"] in resources(), EDIT, 14
+            "edit": "Edit it in a form";
+        EditText ["E"] in resources(), EDIT, 30
+            "as text": "Edit it as text in $EDITOR";
+        Duplicate ["D"] in resources(), EDIT, 0
+            "duplicate": "Create a copy in a form";
+        Delete ["d"] in resources(), EDIT, 28
+            "delete": "Delete it, after a confirmation";
+    }
+    Tests {
+        TestDestination ["t"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination), ActionPlace::Report], OPERATE, 11
+            "test": "Send a test message and show the result";
+    }
+    Resources {
+        PauseDestination ["p"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], OPERATE, 26
+            "pause": "Pause or resume the destination";
+    }
+    Messages {
+        DeadLetters ["r"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], VIEW, 13
+            "dead letters": "Show its dead letters, which can be resent";
+    }
+    Tests {
+        TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
+            "with event": "Repeat with a stored event instead of the sample";
+    }
+    Messages {
+        SendWaiting ["s"] in &[ActionPlace::Report], OPERATE, 13
+            "send waiting": "Send the messages waiting for a tested destination";
+    }
+    Tests {
+        TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
+            "try": "Test on stored events of the last 24 h";
+        TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
+            "test": "Test on a pasted document, without creating events";
+        TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.text()]
+            "with document": "Test another document";
+        TestContact ["t"] in &[ActionPlace::Many(Kind::Contact), ActionPlace::One(Kind::Contact)], OPERATE, 11
+            "test": "Send a test message through each method of the contact";
+        LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
+            "longer": "Test a trigger, or show a handover, for another time span";
+        NoiseBy ["B"] in &[ActionPlace::Report], VIEW, 11
+            "count by": "Count noise by rule, trigger, destination, event name or contact";
+        PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
+            "preview": "Preview the message for each destination";
+    }
+    Resources {
+        Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
+            "on/off": "Enable or disable the rule";
+    }
+    Messages {
+        NextState ["<Tab>"] in &[ActionPlace::Deliveries], Requirement::None, 11 [LINES.all()]
+            "tab": "Go to the next tab: all, waiting, dead, delivered, shadowed";
+    }
+    OnCall {
+        NextOnCall ["<Tab>"] in ON_CALL, Requirement::None, 11 [LINES.screen()]
+            "tab": "Go to the next tab: now, schedules, responses, policies, contacts, heartbeats";
+    }
+    Messages {
+        SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
+            "send again": "Resend an ended delivery, or attempt a waiting one now";
+        CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
+            "cancel": "Cancel a delivery in progress";
+        SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.all()]
+            "all again": "Resend all matching deliveries, after counting";
+        CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.all()]
+            "cancel all": "Cancel all matching deliveries, after counting";
+    }
+    Reports {
+        Obligations ["O"] in ANYWHERE, VIEW, 0
+            "unresolved": "List receivers not yet notified of a closing";
+        NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
+            "noise": "Count notifications that led to no action";
+        History ["H"] in ANYWHERE, OPERATE, 0
+            "history": "Show who changed what, here or anywhere, and when";
+    }
+    Resources {
+        Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Requirement::Write(Role::Admin), 14
+            "revoke": "Revoke the client's key";
+    }
+    Move {
+        NextTab ["<Tab>"] in &[ActionPlace::Event], Requirement::None, 11
+            "next tab": "Go to the next tab: details, notes and history, explain";
+    }
+    Reports {
+        LongerCharts ["t"] in &[ActionPlace::Overview], Requirement::None, 12 [LINES.screen()]
+            "span": "Show the charts of 1 h, 24 h or 30 d";
+    }
+    Move {
+        NextLink ["<Tab>"] in pages_with_links(), Requirement::None, 32 [LINES.screen()]
+            "next link": "Go to the next link";
+    }
+    List {
+        Filter ["/"] in &[ActionPlace::List], Requirement::None, 13 [LINES.all().text()]
+            "filter": "Filter the list";
+        Search ["/"] in &[ActionPlace::Document], Requirement::None, 34 [LINES.text()]
+            "search": "Search the text";
+        NextMatch ["n"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
+            "next match": "Go to the next match";
+        MatchBefore ["N"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
+            "match before": "Go to the previous match";
+        Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 36 [LINES.several().silent()]
+            "mark": "Mark the row, to act on several";
+        MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 0 [LINES.all().silent()]
+            "mark all": "Mark all loaded rows, or none";
+        Sort ["S"] in &[ActionPlace::List], Requirement::None, 38 [LINES.all()]
+            "sort": "Sort by the next column, or reverse";
+        Columns ["K"] in &[ActionPlace::List], Requirement::None, 0 [LINES.screen()]
+            "columns": "Choose the columns of the list";
+        Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 50 [LINES.silent()]
+            "copy": "Copy the id or name";
+        CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
+            "copy as": "Choose what to copy: id, row, JSON or a command";
+    }
+    Console {
+        Palette [":"] in ANYWHERE, Requirement::None, 60 [LINES.screen()]
+            "palette": "Find a screen, an object or an action";
+        Help ["?", "<F1>"] in EVERYWHERE, Requirement::None, 61
+            "help": "Show the actions of this screen";
+    }
+    Move {
+        Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Requirement::None, 58
+            "back": "Clear marks and filter, or leave the screen";
+        PageBefore ["["] in ANYWHERE, Requirement::None, 0
+            "page before": "Go back one page";
+        Forward ["]"] in ANYWHERE, Requirement::None, 0
+            "forward": "Go forward to the next page";
+    }
+    GoTo {
+        GoOverview ["1", "gw"] in ANYWHERE, Requirement::None, 0
+            "overview": "Go to Overview";
+        GoEvents ["2", "ge"] in ANYWHERE, Requirement::None, 0
+            "events": "Go to Events";
+        Go(Trigger) ["3", "gt"] in ANYWHERE, Requirement::None, 0
+            "triggers": "Go to Triggers";
+        Go(Destination) ["4", "gd"] in ANYWHERE, Requirement::None, 0
+            "destinations": "Go to Destinations";
+        Go(Rule) ["5", "gr"] in ANYWHERE, Requirement::None, 0
+            "rules": "Go to Rules";
+        GoDeliveries ["6", "gm"] in ANYWHERE, Requirement::None, 0
+            "deliveries": "Go to Deliveries";
+        Go(Client) ["7", "gc"] in ANYWHERE, Requirement::None, 0
+            "clients": "Go to Clients";
+        GoReference ["9", "gf"] in ANYWHERE, Requirement::None, 0
+            "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
+        Go(Silence) ["0", "gs"] in ANYWHERE, Requirement::None, 0
+            "silences": "Go to Silences";
+        Go(Calendar) ["ga", "<A-0>"] in ANYWHERE, Requirement::None, 0
+            "calendars": "Go to Calendars";
+        Go(Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
+            "inhibitions": "Go to Inhibitions";
+        Go(Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
+            "mappings": "Go to Mappings: events from the webhooks of any service";
+        Go(Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
+            "groups": "Go to Groups: events that share one message";
+        Go(Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
+            "pending": "Go to Pending: held notifications";
+        Go(View) ["gv", "<A-5>"] in ANYWHERE, Requirement::None, 0
+            "views": "Go to Views: stored lists of events";
+        Go(Heartbeat) ["gh", "<A-h>"] in ANYWHERE, Requirement::None, 0
+            "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
+        GoOnCall ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
+            "on call": "Go to On call: who is on call, and pending responses";
+    }
+    OnCall {
+        Handover ["h"] in &[ActionPlace::OnCall], VIEW, 15
+            "handover": "Show what the next shift needs to know";
+    }
+    GoTo {
+        Go(Response) ["gR", "<A-1>"] in ANYWHERE, Requirement::None, 0
+            "responses": "Go to Responses: who is paged, and the next step";
+        Go(Schedule) ["gS", "<A-4>"] in ANYWHERE, Requirement::None, 0
+            "schedules": "Go to Schedules: who is on call when";
+        Go(Policy) ["gP", "<A-3>"] in ANYWHERE, Requirement::None, 0
+            "policies": "Go to Escalation policies: who is notified next";
+        Go(Contact) ["gC", "<A-2>"] in ANYWHERE, Requirement::None, 0
+            "contacts": "Go to Contacts: people, and how they are notified";
+        GoCriticals ["!"] in ANYWHERE, Requirement::None, 0
+            "criticals": "Go to the open critical events";
+    }
+    Move {
+        Up ["k", "<Up>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+            "up": "Move up";
+        Down ["j", "<Down>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+            "down": "Move down";
+        Top ["gg", "<Home>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+            "top": "Go to the top";
+        Bottom ["G", "<End>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+            "bottom": "Go to the bottom, and load more";
+        PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+            "page up": "Move a page up";
+        PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+            "page down": "Move a page down";
+    }
+    Console {
+        RetryNow ["R"] in ANYWHERE, Requirement::None, 0
+            "refresh": "Reconnect, or reload this screen";
+        Suspend ["<C-z>"] in EVERYWHERE, Requirement::None, 0 [LINES.screen()]
+            "suspend": "Return to the shell; `fg` comes back";
+        ToggleMouse ["M"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
+            "mouse": "Capture or release the mouse";
+        ToggleAges ["Z"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
+            "ages": "Show ages or times in lists";
+        ToggleSplit ["|"] in &[ActionPlace::List], Requirement::None, 0 [LINES.screen()]
+            "split": "Show or hide the selected item next to the list";
+        Quit ["q", "<C-c>"] in EVERYWHERE, Requirement::None, 62 [LINES.silent()]
+            "quit": "Quit the console";
+    }
+    Form {
+        FormNext ["<Tab>"] in FORM, Requirement::None, 9 [LINES.screen()]
+            "next": "Go to the next field";
+        FormPrevious ["<S-Tab>"] in FORM, Requirement::None, 0 [LINES.screen()]
+            "previous": "Go to the previous field";
+        FormLeave ["<Esc>"] in FORM, Requirement::None, 63
+            "leave": "Leave the form; asks before discarding changes";
+        FormSave ["<C-s>"] in FORM, EDIT, 10
+            "save": "Save the form, after a confirmation";
+        FormTest ["<C-t>"] in FORM, VIEW, 11
+            "test": "Test or preview the unsaved form";
+        FormFlip ["<A-t>"] in FORM, VIEW, 0
+            "earlier test": "Show earlier tests, up to five";
+        FormEvent ["<A-v>"] in FORM, VIEW, 0
+            "with event": "Render and test with a stored event instead of the sample";
+        FormCurl ["<A-y>"] in FORM, Requirement::None, 0
+            "copy curl": "Copy the request as a curl command";
+        FormBench ["<A-b>"] in FORM, VIEW, 25
+            "bench": "Switch between response and request, and on narrow screens the form";
+        FormScrollUp ["<A-Up>"] in FORM, VIEW, 0 [LINES.screen()]
+            "scroll up": "Scroll the response or the request up";
+        FormScrollDown ["<A-Down>"] in FORM, VIEW, 0 [LINES.screen()]
+            "scroll down": "Scroll the response or the request down";
+        FormPart ["<A-r>"] in FORM, VIEW, 0 [LINES.screen()]
+            "part": "Show the body or the headers of the request, or a curl command";
+        FormDifferences ["<A-d>"] in FORM, VIEW, 0 [LINES.screen()]
+            "differences": "Show or hide the differences to the previous test";
+        FormText ["<C-e>"] in FORM, Requirement::None, 14
+            "as text": "Edit it as text in $EDITOR";
+        FormReveal ["<C-r>"] in FORM, Requirement::None, 22
+            "reveal": "Show or hide typed secrets";
+        FormReference ["<C-o>"] in FORM, Requirement::None, 24
+            "reference": "Open the reference for this field";
+    }
 }

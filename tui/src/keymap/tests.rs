@@ -205,7 +205,7 @@ fn key_table_shows_configured_keys() {
     ];
     let message = Keymap::new(&settings).unwrap().reference();
     assert!(
-        message.contains("| `g z` | To the top | `top` |"),
+        message.contains("| `g z` | Go to the top | `top` |"),
         "{message}"
     );
     assert!(

@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1::{Delivery, delivery::State};
 
-use super::{Cell, Column, Key, RenderContext};
+use super::{Cell, Column, EventCell, Key, RenderContext};
 use crate::{
     data::{Named, Sign, millis},
     text,
@@ -68,13 +68,9 @@ fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
         };
         return Cell::new(Token::Dim, words);
     }
-    let host = it.dimensions.get(around.host_field());
-    let host = host.or_else(|| it.dimensions.values().next());
-    let words = match host {
-        Some(host) => format!("{} {host}", it.event_name),
-        None => it.event_name.clone(),
-    };
-    let mut cell = Cell::new(it.severity(), words);
+    let shown = EventCell::of_delivery(it, around.host_field());
+    let words = format!("{} {}", shown.name, shown.host);
+    let mut cell = Cell::new(it.severity(), words.trim_end());
     cell.sign = it.severity().sign();
     cell
 }

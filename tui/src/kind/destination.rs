@@ -9,7 +9,7 @@ use super::{
     shared,
 };
 use crate::{
-    data::{HealthState, Kind, Named, Object, Role, urgency},
+    data::{HealthState, Kind, Named, Object, Role, health_word, urgency},
     document::{Document, Link, duration, label, span},
     text,
     theme::Token,
@@ -56,12 +56,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Text, it.name())
         })
         .by(|it| Key::Text(it.name().to_owned())),
-        Column::new("Type", 10, 0, 4, |_, it: &Object| {
+        Column::new("Type", 10, 0, 5, |_, it: &Object| {
             Cell::new(Token::Text, it.type_word())
         })
         .by(|it| Key::Text(it.type_word().to_owned())),
         Column::new("Health", 8, 0, 0, |_, it: &Object| {
-            Cell::new(health(it), health(it).label())
+            Cell::new(health(it), health_word(health(it), it.text("health.lastError")))
         })
         .by(|it| Key::Number(i64::try_from(urgency(health(it))).unwrap_or(i64::MAX))),
         Column::new("Target", 16, 1, 7, |_, it: &Object| {
@@ -83,6 +83,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .right_align()
         .hide_if_empty(),
+        Column::new("Behind", 8, 0, 2, |_, it: &Object| {
+            Cell::new(Token::Warning, behind(it).unwrap_or_default())
+        })
+        .right_align()
+        .hide_if_empty(),
         shared::recent(8),
         Column::new("p50", 7, 0, 6, |_, it: &Object| {
             Cell::new(Token::Text, it.at("health.p50").and_then(Value::as_str).map_or_else(String::new, seconds))
@@ -95,7 +100,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .right_align()
         .hide_if_empty(),
         Column::new("Last hour", 12, 0, 5, |around, it: &Object| {
-            Cell::new(Token::Good, around.last_hour(it.name()))
+            Cell::new(Token::Good, around.last_hour(it.name()).delivered)
+        })
+        .hide_if_empty(),
+        Column::new("Failed, 1 h", 12, 0, 4, |around, it: &Object| {
+            Cell::new(Token::Bad, around.last_hour(it.name()).failed)
         })
         .hide_if_empty(),
         Column::new("Last error", 16, 3, 2, |_, it: &Object| {
@@ -549,13 +558,22 @@ fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Objec
         let oldest = oldest.map_or_else(String::new, |ms| {
             format!(", the oldest since {}", around.format_time(ms))
         });
-        let drain = destination.at("health.drainTime").and_then(Value::as_str);
-        let drain = drain.map_or_else(String::new, |time| {
-            format!("; about {} at the rate of the last hour", seconds(time))
+        let drain = behind(destination).map_or_else(String::new, |time| {
+            format!("; {time} behind, at the rate of the last hour")
         });
         let words = format!("{}{oldest}{drain}", text::group_digits(waiting));
         into.field("waiting", Token::Warning, &words);
     }
+}
+
+/// Returns the estimated time to deliver what waits.
+fn behind(destination: &Object) -> Option<String> {
+    let waiting = destination
+        .number("health.waitingCount")
+        .unwrap_or_default();
+    let drain = destination.at("health.drainTime").and_then(Value::as_str);
+    let drain = drain.filter(|_| waiting > 0);
+    drain.map(|time| format!("~{}", seconds(time)))
 }
 
 fn seconds(time: &str) -> String {

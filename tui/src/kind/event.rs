@@ -36,7 +36,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
             other => other.label(),
         };
         let token = match it.status {
-            Status::Open => Token::Warning,
+            Status::Open => Token::Held,
             other => other.into(),
         };
         let held = match it.held {

@@ -1,5 +1,7 @@
 //! The cell that identifies an event wherever it is listed: severity, name, host and summary.
 
+use bellwether_proto::v1::Delivery;
+
 use super::{Cell, Column, HOST, Key, RenderContext};
 use crate::{
     data::{EventRow, Named, Object, Severity, Sign},
@@ -10,6 +12,8 @@ use crate::{
 
 /// Minimum columns of a cell with the word of the severity rather than only its sign.
 const WORDS: usize = 56;
+/// Columns of a line in a dialog at the smallest usual size.
+const DIALOG: usize = 66;
 const NAME: usize = 20;
 const HOST_CELLS: usize = 16;
 
@@ -41,6 +45,19 @@ impl EventCell {
         }
     }
 
+    /// Returns the cell of a delivery, which has no summary.
+    pub(crate) fn of_delivery(delivery: &Delivery, host_field: &str) -> Self {
+        let dimensions = &delivery.dimensions;
+        let host = dimensions.get(host_field);
+        let host = host.or_else(|| dimensions.values().next());
+        Self {
+            severity: delivery.severity(),
+            name: delivery.event_name.clone(),
+            host: host.cloned().unwrap_or_default(),
+            summary: String::new(),
+        }
+    }
+
     /// Returns the cell as spans of exactly this width. The summary takes what the name and the
     /// host leave.
     pub(crate) fn spans(&self, cells: usize) -> Vec<Span> {
@@ -49,7 +66,11 @@ impl EventCell {
         } else {
             format!("{} ", self.severity.sign())
         };
-        let [name, host, summary] = widths(cells);
+        let [name, host, summary] = if self.summary.is_empty() {
+            widths_without_summary(cells)
+        } else {
+            widths(cells)
+        };
         let shown = pad(&self.name, name);
         let gap = name + 1 - text::width(shown.trim_end());
         vec![
@@ -75,6 +96,11 @@ impl EventCell {
         format!("{severity}{name} {host} {summary}")
     }
 
+    /// Returns the cell as a line of a dialog.
+    pub(crate) fn line(&self) -> String {
+        self.text(DIALOG).trim_end().to_owned()
+    }
+
     pub(crate) fn text(&self, cells: usize) -> String {
         let spans = self.spans(cells);
         spans.iter().map(|span| span.text.as_str()).collect()
@@ -88,6 +114,14 @@ fn widths(cells: usize) -> [usize; 3] {
     let name = NAME.min(spare * 3 / 10);
     let host = HOST_CELLS.min(spare / 4);
     [name, host, spare.saturating_sub(name + host)]
+}
+
+/// Returns the widths of a name and a host that share the width.
+fn widths_without_summary(cells: usize) -> [usize; 3] {
+    let severity = if cells >= WORDS { 11 } else { 2 };
+    let spare = cells.saturating_sub(severity + 2);
+    let name = spare * 6 / 10;
+    [name, spare - name, 0]
 }
 
 /// Cleans a text, and truncates or pads it to this width.

@@ -47,7 +47,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Text(it.text("ruleName").to_owned())),
         Column::new("Held by", 17, 1, 1, |_, it: &Object| {
-            Cell::new(Token::Warning, format_holders(it))
+            Cell::new(Token::Held, format_holders(it))
         }),
         Column::new("To", 10, 0, 4, |_, it: &Object| {
             let names: Vec<&str> = it.texts("destinationNames").collect();
@@ -163,7 +163,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
         }
     }
     for hold in holds(pending) {
-        into.field("held", Token::Warning, &format_hold(around, &hold));
+        into.field("held", Token::Held, &format_hold(around, &hold));
     }
     let words = "‹release› sends it now, despite holds";
     into.text(Token::Dim, 0, &around.expand_keys(words));

@@ -26,9 +26,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
     output: shared::OUTPUT,
     role: Role::Editor,
     columns: &[
-        Column::new("On", 3, 0, 0, |_, it: &Object| {
+        Column::new("On", 6, 0, 0, |_, it: &Object| {
             if it.flag("enabled") && it.flag("shadow") {
-                Cell::new(Token::Info, "sha")
+                Cell::new(Token::Info, "shadow")
             } else if it.flag("enabled") {
                 Cell::new(Token::Good, "on")
             } else {

@@ -141,7 +141,7 @@ fn count(silence: &Object, path: &str) -> i64 {
 
 fn state(silence: &Object) -> (Token, &'static str) {
     match silence.text("state") {
-        "ACTIVE" => (Token::Warning, "active"),
+        "ACTIVE" => (Token::Held, "active"),
         "SCHEDULED" => (Token::Text, "scheduled"),
         "EXPIRED" => (Token::Dim, "expired"),
         _ => (Token::Dim, "unknown"),

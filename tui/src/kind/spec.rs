@@ -1,5 +1,7 @@
 //! Definitions of resource kinds, and the columns of lists.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::FieldSpec;
@@ -45,7 +47,7 @@ pub(crate) trait RenderContext {
     fn age(&self, ms: i64) -> Option<String>;
     fn since(&self, ms: i64) -> String;
     fn host_field(&self) -> &str;
-    fn last_hour(&self, destination: &str) -> String;
+    fn last_hour(&self, destination: &str) -> LastHour;
     /// Returns the dead letters of a destination in the last 24 h, if read.
     fn dead(&self, destination: &str) -> Option<i64>;
     fn is_past(&self, ms: i64) -> bool;
@@ -66,6 +68,13 @@ pub(crate) trait RenderContext {
     /// Returns the host of the event that a resource is about; empty if unknown.
     fn host(&self, object: &Object) -> String;
     fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
+}
+
+/// The deliveries to a destination in the last hour, drawn as bars.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastHour {
+    pub(crate) delivered: String,
+    pub(crate) failed: String,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -178,6 +187,18 @@ impl Cell {
             sign: "",
             text: text.into(),
         }
+    }
+
+    /// Returns the text with its sign.
+    pub(crate) fn signed(&self) -> Cow<'_, str> {
+        match self.sign {
+            "" => Cow::Borrowed(&self.text),
+            sign => Cow::Owned(format!("{sign} {}", self.text)),
+        }
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        text::width(&text::clean(&self.signed()))
     }
 
     pub(super) fn number(number: i64) -> Self {

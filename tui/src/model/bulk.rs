@@ -2,13 +2,13 @@
 
 mod events;
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 pub(crate) use self::events::{EventBulk, EventTransition};
 use super::{bulk_undo::BulkUndo, reply_purpose::BulkStep};
 use crate::{
     client::{Call, DeliverySelection, Ticket, deliveries},
-    data::{BulkTally, Transition},
+    data::{BulkTally, Named, Transition, WORST_FIRST},
     text,
     theme::Token,
 };
@@ -141,12 +141,16 @@ impl Bulk {
                 format!("… counting: {}", text::group_digits(counted.count)),
             ));
         }
+        // Events are counted by severity, deliveries by destination.
         let to = match self.work {
             Work::Deliveries(..) => "to ",
             Work::Events(_) => "",
         };
         let mut destinations: Vec<_> = counted.destinations.iter().collect();
-        destinations.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
+        destinations.sort_by_key(|(name, count)| {
+            let rank = WORST_FIRST.iter().position(|it| it.label() == *name);
+            (rank, Reverse(**count), name.as_str())
+        });
         for (name, count) in destinations.iter().take(DESTINATIONS) {
             let name = text::fit(name, NAME_CELLS);
             let count = text::group_digits(**count);

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod beside;
 mod escalation;
 mod event;
 mod explain;
@@ -32,14 +33,15 @@ use super::{
 };
 use crate::{
     data::{EventRow, Kind, Object},
-    document::Document,
-    kind::{self, Cell, RenderContext, response},
+    document::{Document, Line},
+    kind::{self, Cell, LastHour, RenderContext, response},
     route::Route,
     text,
     theme::Token,
 };
 
-const LAST_HOUR: usize = 12;
+/// Bars of five minutes.
+const BARS: usize = 12;
 
 pub(crate) fn current(model: &Model) -> Document {
     of(model, &model.page)
@@ -53,6 +55,16 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
         Route::List(kind) => {
             kind::spec(*kind).document?;
             object(into, model, *kind, &id);
+            // The name is in the title.
+            let is_named =
+                |line: &Line| line.text().strip_prefix("name").map(str::trim) == Some(&id);
+            if into.lines.first().is_some_and(is_named) {
+                into.lines.remove(0);
+            }
+            if model.beside.is_about(&model.page.route, &id) {
+                beside::decided(into, model, *kind);
+                beside::message(into, model);
+            }
             id
         }
         Route::Deliveries => {
@@ -63,12 +75,19 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
         }
         Route::Events => {
             let row = model.store.events.find(&id)?;
-            event::row(into, model, row);
+            let details = Some(&model.beside);
+            let details = details.filter(|it| it.is_about(&Route::Events, &id));
+            match details.and_then(|it| Some((it.event.value.as_ref()?, &it.explanation))) {
+                Some((event, explanation)) => {
+                    event::beside(into, model, event, explanation);
+                }
+                None => event::row(into, model, row),
+            }
             row.name.to_string()
         }
         _ => return None,
     };
-    Some((title, document))
+    Some((title, document.wrapped()))
 }
 
 /// Returns the service's result for a form with its title; `None` if the form has none.
@@ -199,13 +218,16 @@ impl RenderContext for Model {
         &self.host_field
     }
 
-    fn last_hour(&self, destination: &str) -> String {
+    fn last_hour(&self, destination: &str) -> LastHour {
         let statistics = self.store.last_hour.value.as_ref();
         let destinations = statistics.map(|it| it.destinations.as_slice());
         let mut all = destinations.unwrap_or_default().iter();
         let found = all.find(|one| one.name == destination);
         let counts = found.and_then(|one| one.deliveries.as_ref());
-        counts.map_or_else(String::new, |it| text::bars(&it.delivered, LAST_HOUR))
+        counts.map_or_else(LastHour::default, |it| LastHour {
+            delivered: text::bars(&it.delivered, BARS),
+            failed: text::bars(&it.failed_attempts, BARS),
+        })
     }
 
     fn dead(&self, destination: &str) -> Option<i64> {

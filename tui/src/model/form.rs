@@ -5,6 +5,7 @@ mod clause;
 mod input;
 mod list;
 mod live;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,7 @@ pub(crate) use self::{
     clause::ClauseInput,
     input::Input,
     live::{Live, LivePreview},
+    words::changes,
 };
 use crate::{
     client::Ticket,
@@ -365,6 +367,11 @@ impl Form {
         {
             self.focus = index;
         }
+    }
+
+    /// Returns the label of the field that a path belongs to, or the path.
+    pub(crate) fn label_of<'a>(&self, path: &'a str) -> &'a str {
+        self.owner(path).map_or(path, |spec| spec.label)
     }
 
     fn owner(&self, path: &str) -> Option<&'static FieldSpec> {

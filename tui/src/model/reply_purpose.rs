@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::v1;
 
 use super::{
+    beside::BesidePart,
     inquiry::{Inquiry, Outcome},
     write::Write,
 };
@@ -30,6 +31,8 @@ pub(crate) enum ReplyPurpose {
     GroupedEvents,
     Event,
     Explanation,
+    /// A part of the details of the selected row.
+    Beside(BesidePart),
     Copy,
     /// A page of deliveries, and whether it follows another.
     Deliveries {
@@ -66,9 +69,9 @@ pub(crate) struct TestQuestion {
 #[derive(Clone, Debug)]
 pub(crate) struct PendingSave {
     pub(crate) draft: Object,
-    /// Name and etag of the resource it replaces, and the text of that version.
+    /// Name and etag of the resource it replaces, and that version.
     pub(crate) stored: Option<(String, String)>,
-    pub(crate) before: String,
+    pub(crate) before: Option<Object>,
 }
 
 #[derive(Clone, Debug)]

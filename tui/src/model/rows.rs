@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     data::{EventRow, Kind, Object},
-    kind::{self, Cell, Column, FieldKind, Head, Key, RenderContext, response},
+    kind::{self, Cell, Column, FieldKind, Head, Key, LastHour, RenderContext, response},
     route::Route,
     theme::Token,
 };
@@ -102,8 +102,8 @@ impl RenderContext for NoContext<'_> {
         "host"
     }
 
-    fn last_hour(&self, _: &str) -> String {
-        String::new()
+    fn last_hour(&self, _: &str) -> LastHour {
+        LastHour::default()
     }
 
     fn dead(&self, _: &str) -> Option<i64> {

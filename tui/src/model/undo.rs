@@ -2,11 +2,10 @@
 
 use bellwether_proto::v1;
 
-use super::{Model, bulk_undo::BulkUndo};
+use super::{Model, bulk_undo::BulkUndo, form::changes};
 use crate::{
     client::{Call, Note, StatusChange, events, parse_empty, resources},
     data::{HealthState, Kind, Object, Status},
-    document::difference,
     kind, limits, text,
     theme::Token,
 };
@@ -71,8 +70,7 @@ impl UndoAction {
             Self::Many(done) => done.question(),
             Self::Edited(before) => {
                 let now = model.store.object(before.kind, before.name());
-                let now = now.map_or_else(String::new, |now| kind::text(&kind::draft(now)));
-                let mut lines = difference(&now, &kind::text(before), 1);
+                let mut lines = changes(now.map(kind::draft).as_ref(), before);
                 lines.truncate(LINES);
                 let words = "Secrets keep their current values; sent messages cannot be recalled.";
                 lines.push((Token::Dim, words.to_owned()));

@@ -89,14 +89,16 @@ pub(crate) fn settle(model: &mut Model) {
     } else {
         let lines = document::current(model).lines;
         let height = height.saturating_sub(model.head_rows());
+        let is_on_links = model.is_on_links();
         let reading = &mut model.page.reading;
-        if model.page.route == Route::OnCall {
+        if is_on_links {
             let mut rest = lines.iter().enumerate().skip(reading.cursor);
             let linked = rest.find(|(_, line)| line.link.is_some());
             reading.cursor = linked.map_or(reading.cursor, |(at, _)| at);
         }
         reading.settle(lines.len(), height);
     }
+    model.settle_beside();
 }
 
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -127,6 +129,7 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     forms::check_if_due(model, effects);
     forms::preview_if_due(model, effects);
     read::count_if_due(model, effects);
+    read::beside_if_due(model, effects);
     if model.cycle.is_some_and(|at| at <= model.now_ms) {
         model.cycle = Some(model.now_ms.saturating_add(limits::CYCLE_MS));
         screen::longer_charts(model, effects);

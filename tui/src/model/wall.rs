@@ -11,7 +11,9 @@ use bellwether_proto::v1::{
 
 use super::Model;
 use crate::{
-    data::{ChartData, HealthState, Kind, Named, WORST_FIRST, millis, span_ms, urgency},
+    data::{
+        self, ChartData, HealthState, Kind, Named, Sign, WORST_FIRST, millis, span_ms, urgency,
+    },
     document::{Link, duration},
     route::Route,
     text,
@@ -168,7 +170,7 @@ pub(crate) fn troubled_destinations(
             _ if state == HealthState::Failing => {
                 format!("  {}", text::shorten_error(&message.last_error))
             }
-            Some(drain) => format!("  about {} to drain", duration(span_ms(drain))),
+            Some(drain) => format!("  ~{} behind", duration(span_ms(drain))),
             None => String::new(),
         };
         let unreported = if one.failure_unheard {
@@ -184,7 +186,7 @@ pub(crate) fn troubled_destinations(
             token: state.into(),
             words: format!(
                 "{} {}  {}{}",
-                sign(state),
+                state.sign(),
                 one.destination_name,
                 state.label(),
                 since.unwrap_or_default()
@@ -272,41 +274,14 @@ pub(crate) fn health(one: &DestinationOverview) -> HealthState {
         .unwrap_or_default()
 }
 
-/// Returns the class of the last failure in at most eight characters, or else the health.
+/// Returns the class of the last failure, how far the destination is behind, or the health.
 pub(crate) fn health_word(one: &DestinationOverview) -> String {
-    let state = health(one);
-    let error = one.health.as_ref().map_or("", |it| &*it.last_error);
-    let class = failure_class(error).filter(|_| state == HealthState::Failing);
-    class.unwrap_or_else(|| state.label().to_owned())
-}
-
-/// Returns the class of an attempt's error: a status, or the phase that failed.
-fn failure_class(error: &str) -> Option<String> {
-    const CLASSES: [(&str, &str); 8] = [
-        ("cannot be resolved", "DNS"),
-        ("another host name", "TLS name"),
-        ("certificate", "TLS"),
-        ("TLS", "TLS"),
-        ("connection refused", "refused"),
-        ("within", "timeout"),
-        ("no response", "timeout"),
-        ("not allowed", "blocked"),
-    ];
-    let is_status = |word: &&str| word.len() == 3 && word.starts_with(['4', '5']);
-    let mut words = error.split(|it: char| !it.is_ascii_alphanumeric());
-    let class = CLASSES.iter().find(|(part, _)| error.contains(part));
-    let class = class.map(|(_, class)| (*class).to_owned());
-    let status = words.find(|word| is_status(word) && word.parse::<u16>().is_ok());
-    status.map(str::to_owned).or(class)
-}
-
-pub(crate) fn sign(state: HealthState) -> &'static str {
-    match state {
-        HealthState::Failing => "✗",
-        HealthState::Paused => "‖",
-        HealthState::Healthy => "✓",
-        HealthState::Slow | HealthState::Behind => "◐",
-        HealthState::Untried | HealthState::Unspecified => "·",
+    let Some(message) = &one.health else {
+        return HealthState::default().label().to_owned();
+    };
+    match (message.state(), &message.drain_time) {
+        (HealthState::Behind, Some(drain)) => format!("~{}", duration(span_ms(drain))),
+        (state, _) => data::health_word(state, &message.last_error).to_owned(),
     }
 }
 
@@ -376,26 +351,6 @@ pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn failures_have_short_classes() {
-        for (error, class) in [
-            ("the receiver returned 401 Unauthorized", Some("401")),
-            ("the host name `a.example` cannot be resolved", Some("DNS")),
-            (
-                "cannot connect to 127.0.0.1:9: connection refused",
-                Some("refused"),
-            ),
-            ("cannot connect to `a.example` within 10s", Some("timeout")),
-            (
-                "the server's certificate is for another host name: b.example",
-                Some("TLS name"),
-            ),
-            ("the template is empty", None),
-        ] {
-            assert_eq!(failure_class(error).as_deref(), class, "{error}");
-        }
-    }
 
     #[test]
     fn wall_counts_only_tried_destinations_as_healthy() {

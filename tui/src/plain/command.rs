@@ -140,9 +140,9 @@ fn act(
     numbered: &[String],
 ) -> Result<LineMeaning, String> {
     let (action, name) = (entry.action, entry.name);
-    access::check_allowed(model, entry).map_err(|reason| format!("{}: {reason}", entry.title))?;
+    access::check_allowed(model, entry).map_err(|reason| format!("{}: {reason}", entry.name))?;
     if !access::applies(model, entry) {
-        return Err(format!("{}: nothing here to apply it to", entry.title));
+        return Err(format!("{}: nothing here to apply it to", entry.name));
     }
     let is_list = model.page.route.is_list() && is_about_rows(entry);
     let (rows, rest) = if is_list {

@@ -150,7 +150,12 @@ pub(super) fn reply(text: String) -> Vec<Msg> {
 
 fn question(confirm: &Confirm) -> (Vec<String>, String) {
     let mut lines = vec![confirm.title.clone()];
-    lines.extend(confirm.lines.iter().map(|(_, line)| format!("  {line}")));
+    lines.extend(
+        confirm
+            .lines
+            .iter()
+            .map(|(_, line)| say::marks(&format!("  {line}"))),
+    );
     let output = format!(
         "{}: type yes to confirm; anything else cancels.",
         confirm.verb
@@ -184,7 +189,12 @@ fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
 fn clash_question(clash: &Clash) -> (Vec<String>, String) {
     let (word, name) = (clash.mine.kind.singular(), clash.mine.name());
     let mut lines = vec![format!("The {word} {name} was changed concurrently.")];
-    lines.extend(clash.lines.iter().map(|(_, line)| format!("  {line}")));
+    lines.extend(
+        clash
+            .lines
+            .iter()
+            .map(|(_, line)| say::marks(&format!("  {line}"))),
+    );
     let choices = ClashChoice::ALL.map(ClashChoice::label).join("`, `");
     (
         lines,

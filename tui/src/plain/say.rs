@@ -1,6 +1,7 @@
 //! Screens as text: rows and pages with numbers instead of a cursor.
 
 use crate::{
+    data::{HoldReason, Named, Sign, WORST_FIRST},
     document::Line,
     kind::{FieldKind, secret},
     model::{
@@ -23,8 +24,9 @@ pub(super) fn row(model: &Model, id: &str) -> String {
         match text.trim() {
             // Ages change every minute, and bars are purely visual.
             "" => {}
-            _ if matches!(title, "Age" | "Last hour") => {}
+            _ if matches!(title, "Age" | "Last hour" | "Failed, 1 h") => {}
             "✓" => parts.push("acknowledged".to_owned()),
+            text if title == "Status" => parts.push(held(text).unwrap_or_else(|| text.to_owned())),
             text if labelled || title.contains(' ') || title == "Created" => {
                 parts.push(format!("{title} {text}"));
             }
@@ -82,6 +84,10 @@ pub(super) fn line(line: &Line, number: Option<usize>) -> String {
     let is_drawn = |char: char| matches!(char, '\u{2500}'..='\u{259f}' | '▶');
     let mut said = String::new();
     for (at, span) in line.spans.iter().enumerate() {
+        let next = line.spans.get(at + 1).map_or("", |it| it.text.trim());
+        if is_severity_sign(&span.text, next) {
+            continue;
+        }
         let text = marks(&span.text);
         let bare = text.trim();
         if bare.is_empty() || bare.chars().all(|char| char == ' ' || is_drawn(char)) {
@@ -106,15 +112,65 @@ pub(super) fn line(line: &Line, number: Option<usize>) -> String {
     }
 }
 
-/// Replaces symbols that screen readers pronounce badly with words.
+/// Whether a text is the sign of a severity that the next one names.
+fn is_severity_sign(text: &str, next: &str) -> bool {
+    let mut severities = WORST_FIRST.into_iter();
+    severities.any(|it| text.trim() == it.sign() && next.starts_with(it.label()))
+}
+
+/// Symbols at the start of a text, and the words for them. A severity is also named.
+const FIRST: [(&str, &str); 8] = [
+    ("✓", "ok: "),
+    ("✗", "not ok: "),
+    ("◐", "waiting: "),
+    ("○", "recorded: "),
+    ("‖", "paused: "),
+    ("☾", "silence: "),
+    ("·", "- "),
+    ("→", ""),
+];
+const INSIDE: [(&str, &str); 6] = [
+    (" · ", ", "),
+    (" → ", " to "),
+    (" ✓", " delivered"),
+    (" ✗", " not delivered"),
+    (" ● ", " "),
+    ("~", "about "),
+];
+
+/// Replaces symbols, which screen readers pronounce badly, with words.
 pub(super) fn marks(said: &str) -> String {
-    let (indent, body) = said.split_at(said.len() - said.trim_start().len());
-    for (mark, word) in [("✓", "ok:"), ("✗", "not ok:"), ("·", "-"), ("‖", "-")] {
-        if let Some(rest) = body.strip_prefix(mark) {
-            return format!("{indent}{word} {}", rest.trim_start_matches(' '));
-        }
+    let mut said = said.to_owned();
+    for severity in WORST_FIRST {
+        let [sign, label] = [severity.sign(), severity.label()];
+        said = said.replace(&format!("{sign} {label}"), label);
     }
-    said.replace('→', "->")
+    let (indent, body) = said.split_at(said.len() - said.trim_start().len());
+    let first = FIRST
+        .iter()
+        .find_map(|(sign, word)| Some((word, body.strip_prefix(sign)?)));
+    let body = match first {
+        Some((word, rest)) => format!("{word}{}", rest.trim_start()),
+        None => body.to_owned(),
+    };
+    let words = INSIDE.iter();
+    let mut body = words.fold(body, |body, (sign, word)| body.replace(sign, word));
+    // Columns are aligned only on a screen.
+    while body.contains("   ") {
+        body = body.replace("   ", "  ");
+    }
+    format!("{indent}{body}")
+}
+
+/// Returns the word for the sign of a hold.
+fn held(status: &str) -> Option<String> {
+    let mut all = HoldReason::ALL.into_iter();
+    let (reason, rest) = all.find_map(|it| Some((it, status.strip_prefix(it.sign())?)))?;
+    Some(
+        format!("{} {}", reason.label(), rest.trim())
+            .trim_end()
+            .to_owned(),
+    )
 }
 
 /// Formats the page on the screen, and returns the lines of its links, by number.
@@ -182,5 +238,30 @@ pub(super) fn value(form: &Form, index: usize) -> String {
         Input::Names(names) => names.join(", "),
         Input::Clause(clause) => clause.describe(),
         Input::Section(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_spoken_as_words() {
+        for (shown, said) in [
+            ("✗ status-page  failing", "not ok: status-page  failing"),
+            (
+                "▲ critical disk-full      db-03",
+                "critical disk-full  db-03",
+            ),
+            ("  ◐ night: waits", "  waiting: night: waits"),
+            ("◐ warning", "warning"),
+            ("ana ✓ · cleo in 38 s", "ana delivered, cleo in 38 s"),
+            ("Delay  5m → 10m", "Delay  5m to 10m"),
+            ("→ Add a destination", "Add a destination"),
+        ] {
+            assert_eq!(marks(shown), said);
+        }
+        assert_eq!(held("z"), Some("silenced".to_owned()));
+        assert_eq!(held("closed"), None);
     }
 }

@@ -73,13 +73,15 @@ impl Look {
         match token {
             Token::Text => fg(colours.text),
             Token::Dim => fg(colours.dim),
+            Token::Border => fg(colours.border),
             Token::Title => fg(colours.text).add_modifier(Modifier::BOLD),
-            Token::Heading => fg(colours.accent).add_modifier(Modifier::BOLD),
+            Token::Heading => fg(colours.dim).add_modifier(Modifier::BOLD),
             Token::Link => fg(colours.accent).add_modifier(Modifier::UNDERLINED),
             Token::Key => fg(colours.accent),
             Token::Good => fg(colours.good),
             Token::Info => fg(colours.info),
             Token::Warning => fg(colours.warning),
+            Token::Held => fg(colours.held),
             Token::Bad => fg(colours.bad),
             Token::Critical => fg(colours.critical).add_modifier(Modifier::BOLD),
             Token::Selected if self.theme == Theme::Contrast => {
@@ -104,13 +106,15 @@ fn terminal(token: Token) -> Style {
     match token {
         Token::Text => style,
         Token::Dim => style.add_modifier(Modifier::DIM),
+        Token::Border => style.fg(Color::DarkGray),
         Token::Title => style.add_modifier(Modifier::BOLD),
-        Token::Heading => style.fg(Color::Cyan).add_modifier(Modifier::BOLD),
+        Token::Heading => style.add_modifier(Modifier::BOLD | Modifier::DIM),
         Token::Link => style.fg(Color::Cyan).add_modifier(Modifier::UNDERLINED),
         Token::Key => style.fg(Color::Cyan),
         Token::Good => style.fg(Color::Green),
         Token::Info => style.fg(Color::Blue),
         Token::Warning => style.fg(Color::Yellow),
+        Token::Held => style.fg(Color::Yellow).add_modifier(Modifier::BOLD),
         Token::Bad => style.fg(Color::Red),
         Token::Critical => style.fg(Color::Magenta).add_modifier(Modifier::BOLD),
         Token::Selected => style.add_modifier(Modifier::REVERSED),
@@ -131,13 +135,14 @@ fn contrast(token: Token) -> Style {
     let style = Style::new();
     let bold = |color| style.fg(color).add_modifier(Modifier::BOLD);
     match token {
-        Token::Text | Token::Dim => style.fg(Color::White),
+        Token::Text | Token::Dim | Token::Border => style.fg(Color::White),
         Token::Title => bold(Color::White),
-        Token::Heading => bold(Color::LightCyan),
+        Token::Heading => bold(Color::Gray),
         Token::Link => bold(Color::LightCyan).add_modifier(Modifier::UNDERLINED),
         Token::Key | Token::Info => style.fg(Color::LightCyan),
         Token::Good => style.fg(Color::LightGreen),
         Token::Warning => style.fg(Color::LightYellow),
+        Token::Held => bold(Color::LightYellow),
         Token::Bad => style.fg(Color::LightRed),
         Token::Critical => bold(Color::LightMagenta),
         Token::Selected | Token::Bar | Token::Tab => style.fg(Color::Black).bg(Color::White),
@@ -151,8 +156,8 @@ fn mono(token: Token) -> Style {
     let style = Style::new();
     match token {
         Token::Text | Token::Good | Token::Info => style,
-        Token::Dim => style.add_modifier(Modifier::DIM),
-        Token::Title | Token::Heading | Token::Key | Token::Warning => {
+        Token::Dim | Token::Border => style.add_modifier(Modifier::DIM),
+        Token::Title | Token::Heading | Token::Key | Token::Warning | Token::Held => {
             style.add_modifier(Modifier::BOLD)
         }
         Token::Link | Token::Field => style.add_modifier(Modifier::UNDERLINED),

@@ -40,6 +40,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         if index == reading.cursor {
             let mark = if line.link.is_some() { "▶" } else { "▏" };
             pen.put(area.x, y, 1, Token::Key, mark);
+            pen.select(area.x, y);
             if line.link.is_some() {
                 let row = Rect {
                     x: area.x + 1,

@@ -121,6 +121,9 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     let locked = form.is_locked(index);
     let mark = if focused { "▶" } else { " " };
     pen.put(area.x, area.y, 1, Token::Key, mark);
+    if focused {
+        pen.select(area.x, area.y);
+    }
     if let Input::Section(is_open) = form.inputs[index] {
         return section(form, index, is_open, pen, area);
     }

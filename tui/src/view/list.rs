@@ -9,6 +9,7 @@ use crate::{
     data::Failure,
     document,
     kind::{self, Cell, HOST, Head, Presence},
+    limits,
     model::{
         Model,
         field::TextField,
@@ -22,9 +23,91 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
-    let rows = model.rows();
-    title(model, &*rows, pen, area);
+/// The visible rows of a list with their columns.
+pub(super) struct VisibleRows<'a> {
+    rows: Box<dyn Rows + 'a>,
+    /// The position and the cells of each row.
+    shown: Vec<(usize, Vec<Cell>)>,
+    columns: Vec<&'static Head>,
+    are_shown: Vec<bool>,
+}
+
+/// Cells around the columns: the cursor before them, and the scroll bar after them.
+const MARGIN: usize = 3;
+/// Step of the list's width, so that it does not change with every row, and the most cells for a
+/// column that grows.
+const STEP: usize = 8;
+const WIDEST: usize = 64;
+/// Cells that an important column that grows gets on wide screens before others are shown.
+const LEGIBLE: usize = 32;
+
+impl<'a> VisibleRows<'a> {
+    pub(super) fn new(model: &'a Model, height: u16) -> Self {
+        let rows = model.rows();
+        let list = &model.page.list;
+        let height = usize::from(height.saturating_sub(1));
+        let range = list.top..rows.len().min(list.top + height);
+        let table = model.store.table(&model.page.route);
+        let columns = table
+            .as_ref()
+            .map(|table| table.heads())
+            .unwrap_or_default();
+        let cells = |index| Some((index, table.as_ref()?.cells(model, rows.place(index))));
+        let shown: Vec<_> = range.filter_map(cells).collect();
+        let are_shown = shown_columns(model, &columns, &shown);
+        Self {
+            rows,
+            shown,
+            columns,
+            are_shown,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.shown.is_empty()
+    }
+
+    /// Returns the minimum width of each column and the width of its content; 0 if omitted. On
+    /// wide screens, the minimum of a column that grows depends on its content.
+    fn contents(&self, model: &Model) -> Vec<(usize, usize)> {
+        let is_wide = model.size.0 >= limits::SPLIT_COLUMNS;
+        let widest = |at: usize| {
+            let cells = self.shown.iter().filter_map(|(_, cells)| cells.get(at));
+            let head = self.columns[at];
+            let most = cells.map(Cell::width).max().unwrap_or(0);
+            let most = most.min(WIDEST).max(text::width(head.title) + 1);
+            match head.grows {
+                0 => (head.width, head.width),
+                _ if is_wide && head.rank == 0 => (most.min(LEGIBLE), most),
+                _ if is_wide => (head.width.min(most), most),
+                _ => (head.width, most.max(head.width)),
+            }
+        };
+        let all = 0..self.columns.len();
+        let shown = all.map(|at| self.are_shown[at].then(|| widest(at)));
+        shown.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Returns the width of the list with all of its content, in steps.
+    pub(super) fn content_width(&self, model: &Model) -> u16 {
+        let widths = self.contents(model).into_iter().map(|(_, content)| content);
+        let shown = widths.filter(|width| *width > 0);
+        let cells = shown.map(|width| width + 1).sum::<usize>() + MARGIN;
+        wide(cells.next_multiple_of(STEP))
+    }
+}
+
+/// Draws the line above a list over the whole area, and the list in its first columns.
+pub(super) fn draw(
+    model: &Model,
+    visible: &VisibleRows<'_>,
+    width: u16,
+    pen: &mut Pen<'_>,
+    area: Rect,
+) {
+    let rows = &*visible.rows;
+    title(model, rows, pen, area);
+    let area = Rect { width, ..area };
     let body = Rect {
         y: area.y + 1,
         height: area.height.saturating_sub(1),
@@ -33,34 +116,23 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     if rows.len() == 0 {
         return empty(model, pen, body);
     }
-    let Some(table) = model.store.table(&model.page.route) else {
-        return;
-    };
     let list = &model.page.list;
-    let range = list.top..rows.len().min(list.top + usize::from(body.height));
-    let shown: Vec<_> = range
-        .clone()
-        .map(|index| table.cells(model, rows.place(index)))
-        .collect();
-    let columns = table.heads();
-    let are_shown = shown_columns(model, &columns, &shown);
-    let widths = fit_columns(
-        &columns,
-        &are_shown,
-        usize::from(area.width).saturating_sub(3),
-    );
+    let columns = &visible.columns;
+    let space = usize::from(area.width).saturating_sub(MARGIN);
+    let widths = fit_columns(columns, &visible.contents(model), space);
     heading(
-        (&columns, &model.host_field),
+        (columns, &model.host_field),
         &widths,
         model.current_sort(),
         pen,
         Rect { y: area.y, ..area },
     );
-    for ((index, cells), y) in range.zip(&shown).zip(body.top()..body.bottom()) {
+    for ((index, cells), y) in visible.shown.iter().zip(body.top()..body.bottom()) {
+        let index = *index;
         let id = rows.id(index);
         let marked = list.marks.contains(id);
         row(
-            (&columns, cells),
+            (columns, cells),
             &widths,
             marked,
             pen,
@@ -79,7 +151,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// Returns the columns to show: the chosen ones, else those with content.
-fn shown_columns(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bool> {
+fn shown_columns(model: &Model, columns: &[&Head], rows: &[(usize, Vec<Cell>)]) -> Vec<bool> {
     let wanted = model.wanted_columns();
     let is_wanted = |head: &Head| {
         let same = |title: &str| title.eq_ignore_ascii_case(head.title);
@@ -92,7 +164,7 @@ fn shown_columns(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bo
         Presence::Always => true,
         Presence::DeliverySelection => false,
         Presence::Filled => {
-            let mut cells = rows.iter().filter_map(|cells| cells.get(at));
+            let mut cells = rows.iter().filter_map(|(_, cells)| cells.get(at));
             cells.any(|cell| !cell.text.is_empty())
         }
     };
@@ -231,7 +303,7 @@ fn describe_live(model: &Model, words: &mut Vec<String>) -> Token {
                 "▮▮ {} new",
                 text::group_digits(wide_count(events.queued_updates()))
             ));
-            return Token::Warning;
+            return Token::Held;
         }
         None if model.is_connected() => {
             let follows = model.page.list.follows;
@@ -392,15 +464,9 @@ fn first_step(route: &Route) -> &'static str {
     }
 }
 
-/// Returns the width of each column; 0 if omitted. Growing columns share the remaining width.
-fn fit_columns(columns: &[&Head], are_shown: &[bool], space: usize) -> Vec<usize> {
-    let own = columns.iter().zip(are_shown);
-    let mut widths: Vec<usize> = own
-        .map(|(column, is_shown)| if *is_shown { column.width } else { 0 })
-        .collect();
-    let used = |widths: &[usize]| {
-        widths.iter().sum::<usize>() + widths.iter().filter(|width| **width > 0).count()
-    };
+/// Returns the width of each column; 0 if omitted.
+fn fit_columns(columns: &[&Head], contents: &[(usize, usize)], space: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = contents.iter().map(|(least, _)| *least).collect();
     // The least important columns are omitted first.
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(columns[*at].rank));
@@ -409,19 +475,36 @@ fn fit_columns(columns: &[&Head], are_shown: &[bool], space: usize) -> Vec<usize
             widths[at] = 0;
         }
     }
-    let spare = space.saturating_sub(used(&widths));
-    let shares: usize = columns
-        .iter()
-        .zip(&widths)
-        .filter(|(_, w)| **w > 0)
-        .map(|(c, _)| c.grows)
-        .sum();
-    for (column, width) in columns.iter().zip(&mut widths) {
-        if *width > 0 {
-            *width += (spare * column.grows).checked_div(shares).unwrap_or(0);
-        }
-    }
+    // Columns that grow first get the width of their content, and then share what remains.
+    while grow(columns, &mut widths, space, |at| contents[at].1) {}
+    grow(columns, &mut widths, space, |_| usize::MAX);
     widths
+}
+
+fn used(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + widths.iter().filter(|width| **width > 0).count()
+}
+
+/// Divides the remaining width among the columns that grow, up to the most for each. Returns
+/// whether any of them got wider.
+fn grow(
+    columns: &[&Head],
+    widths: &mut [usize],
+    space: usize,
+    most: impl Fn(usize) -> usize,
+) -> bool {
+    let spare = space.saturating_sub(used(widths));
+    let is_growing = |at: usize| widths[at] > 0 && widths[at] < most(at);
+    let growing: Vec<usize> = (0..columns.len()).filter(|at| is_growing(*at)).collect();
+    let shares: usize = growing.iter().map(|at| columns[*at].grows).sum();
+    let mut grew = false;
+    for at in growing {
+        let share = (spare * columns[at].grows).checked_div(shares);
+        let more = share.unwrap_or(0).min(most(at) - widths[at]);
+        widths[at] += more;
+        grew |= more > 0;
+    }
+    grew
 }
 
 fn heading(
@@ -467,15 +550,8 @@ fn row(
     let mut x = area.x + 2;
     let cells = heads.iter().zip(values).zip(widths);
     for ((head, cell), width) in cells.filter(|(_, width)| **width > 0) {
-        let signed;
-        let whole = match cell.sign {
-            "" => &cell.text,
-            sign => {
-                signed = format!("{sign} {}", cell.text);
-                &signed
-            }
-        };
-        let shown = text::fit(whole, *width);
+        let whole = cell.signed();
+        let shown = text::fit(&whole, *width);
         let pad = if head.right {
             width - text::width(&shown)
         } else {

@@ -1,9 +1,12 @@
 //! Draws palette and help: actions with their keys; disabled ones dimmed with the reason.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
+    keymap::Group,
     model::{
         Model,
         overlay::{Item, Palette},
@@ -14,16 +17,21 @@ use crate::{
 
 const TWO_COLUMNS_WIDTH: u16 = 100;
 const GAP: u16 = 3;
+/// Keys shown beside an action; the line below shows all.
+const KEYS: usize = 2;
+/// Minimum rows of the help with the sentence of the selected action below it.
+const EXPLAINED_ROWS: u16 = 8;
 
 pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Rect) {
     let items = palette.items(model);
-    let lines = Line::of(&items);
+    let is_grouped = palette.here && palette.field.text().trim().is_empty();
+    let lines = Line::of(&items, is_grouped);
     let is_wide = palette.here && area.width >= TWO_COLUMNS_WIDTH;
     let widest = if is_wide { 150 } else { 90 };
     let width = area.width.saturating_sub(4).min(widest);
     let highest = if is_wide {
-        // The text field, the frame, and the lines.
-        u16::try_from(lines.len().div_ceil(2).max(12) + 4).unwrap_or(u16::MAX)
+        // The text field, the frame, the lines, and the sentence below them.
+        u16::try_from(lines.len().div_ceil(2).max(12) + 6).unwrap_or(u16::MAX)
     } else {
         26
     };
@@ -47,7 +55,7 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
         ..inside
     };
     pen.field(field, &palette.field, true, false);
-    let below = Rect {
+    let mut below = Rect {
         y: inside.y + 1,
         height: inside.height.saturating_sub(1).max(1),
         ..inside
@@ -56,6 +64,10 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
         let nothing = "nothing found";
         let space = usize::from(below.width);
         pen.put(below.x, below.y, space, Token::Dim, nothing);
+    }
+    if palette.here && below.height > EXPLAINED_ROWS {
+        below.height -= 2;
+        explain(items.get(palette.cursor), pen, inside);
     }
     let columns = if is_wide {
         let width = (below.width - GAP) / 2;
@@ -68,35 +80,59 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     } else {
         vec![below]
     };
-    put(&items, &lines, palette.cursor, pen, &columns);
+    put(&items, &lines, palette, pen, &columns);
+}
+
+/// Draws the sentence and all keys of the selected action in the last line.
+fn explain(item: Option<&Item>, pen: &mut Pen<'_>, inside: Rect) {
+    let Some(item) = item else { return };
+    let y = inside.bottom() - 1;
+    let rule = "─".repeat(inside.width.into());
+    pen.put(inside.x, y - 1, inside.width.into(), Token::Border, &rule);
+    let right = |x: u16| usize::from(inside.right().saturating_sub(x));
+    let sentence = format!("{}.", with_refusal(item));
+    let x = pen.put(inside.x, y, right(inside.x), Token::Title, &sentence);
+    pen.put(x + 2, y, right(x + 2), Token::Key, &item.keys);
+}
+
+/// Returns the title, with the reason if the action is not available.
+fn with_refusal(item: &Item) -> Cow<'_, str> {
+    match &item.refusal {
+        Some(reason) => format!("{} ({reason})", item.title).into(),
+        None => Cow::Borrowed(&item.title),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Blank,
-    Heading(&'static str),
+    Heading(Group),
     Item(usize),
 }
 
 impl Line {
-    fn of(items: &[Item]) -> Vec<Self> {
+    fn of(items: &[Item], is_grouped: bool) -> Vec<Self> {
         let mut lines = Vec::new();
-        let mut section = None;
+        let mut group = None;
         for (index, item) in items.iter().enumerate() {
-            if let Some(heading) = item.section.filter(|_| item.section != section) {
-                if section.is_some() {
+            let is_next = is_grouped && item.group != group;
+            if let Some(heading) = item.group.filter(|_| is_next) {
+                if group.is_some() {
                     lines.push(Self::Blank);
                 }
                 lines.push(Self::Heading(heading));
             }
-            section = item.section;
+            group = item.group;
             lines.push(Self::Item(index));
         }
         lines
     }
 }
 
-fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns: &[Rect]) {
+fn put(items: &[Item], lines: &[Line], palette: &Palette, pen: &mut Pen<'_>, columns: &[Rect]) {
+    let chosen = palette.cursor;
+    let keys = items.iter().map(|item| text::width(&first_keys(item)));
+    let keys = keys.max().filter(|_| palette.here);
     let rows = columns.first().map_or(1, |it| usize::from(it.height));
     let at = lines.iter().position(|line| *line == Line::Item(chosen));
     // The last line shows the number of remaining lines.
@@ -121,7 +157,7 @@ fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns
                 Some(Line::Blank) => {}
                 Some(Line::Heading(heading)) => {
                     let space = usize::from(column.width);
-                    pen.put(column.x, y, space, Token::Heading, heading);
+                    pen.put(column.x, y, space, Token::Heading, heading.title());
                 }
                 Some(Line::Item(index)) => {
                     let line = Rect {
@@ -129,7 +165,14 @@ fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns
                         height: 1,
                         ..*column
                     };
-                    put_item(&items[*index], *index == chosen, pen, line);
+                    let item = &items[*index];
+                    match keys {
+                        Some(keys) => put_action(item, keys, pen, line),
+                        None => put_item(item, pen, line),
+                    }
+                    if *index == chosen {
+                        pen.row(line, y, Token::Selected);
+                    }
                 }
             }
         }
@@ -138,24 +181,45 @@ fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns
     }
 }
 
-fn put_item(item: &Item, is_chosen: bool, pen: &mut Pen<'_>, line: Rect) {
-    let token = if item.refusal.is_some() {
+fn token(item: &Item, token: Token) -> Token {
+    if item.refusal.is_some() {
         Token::Dim
     } else {
-        Token::Text
-    };
+        token
+    }
+}
+
+/// Returns the first keys of an action, for a column.
+fn first_keys(item: &Item) -> String {
+    item.keys
+        .split("  ")
+        .take(KEYS)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Draws an action of the help after its keys.
+fn put_action(item: &Item, keys: usize, pen: &mut Pen<'_>, line: Rect) {
+    let shown = first_keys(item);
+    let right = |x: u16| usize::from(line.right().saturating_sub(x));
+    pen.put(line.x, line.y, keys, token(item, Token::Key), &shown);
+    let x = line.x + u16::try_from(keys + 2).unwrap_or(0);
+    pen.put(
+        x,
+        line.y,
+        right(x),
+        token(item, Token::Text),
+        &with_refusal(item),
+    );
+}
+
+fn put_item(item: &Item, pen: &mut Pen<'_>, line: Rect) {
     let space = usize::from(line.width);
     // Keys are never truncated; the title gets the remaining width.
     let keys = text::fit(&item.keys, space);
     let keys_at = space.saturating_sub(text::width(&keys));
-    let title = match &item.refusal {
-        Some(reason) => format!("{} ({reason})", item.title),
-        None => item.title.clone(),
-    };
-    pen.put(line.x, line.y, keys_at.saturating_sub(1), token, &title);
+    let (words, title) = (token(item, Token::Text), with_refusal(item));
+    pen.put(line.x, line.y, keys_at.saturating_sub(1), words, &title);
     let x = line.x + u16::try_from(keys_at).unwrap_or(0);
     pen.put(x, line.y, space - keys_at, Token::Key, &keys);
-    if is_chosen {
-        pen.row(line, line.y, Token::Selected);
-    }
 }

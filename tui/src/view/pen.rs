@@ -21,6 +21,8 @@ pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
     look: Look,
     cursor: Option<Position>,
+    /// The selected row; the terminal's cursor is there if it is not in a text field.
+    selected: Option<Position>,
 }
 
 impl<'a> Pen<'a> {
@@ -30,6 +32,7 @@ impl<'a> Pen<'a> {
             buffer,
             look,
             cursor: None,
+            selected: None,
         }
     }
 
@@ -38,7 +41,12 @@ impl<'a> Pen<'a> {
     }
 
     pub(super) fn cursor(&self) -> Option<Position> {
-        self.cursor
+        self.cursor.or(self.selected)
+    }
+
+    /// Places the terminal's cursor, for screen readers and magnifiers.
+    pub(super) fn select(&mut self, x: u16, y: u16) {
+        self.selected = Some(Position { x, y }).filter(|it| self.buffer.area().contains(*it));
     }
 
     /// Draws text in at most `cells`; returns the column after it.
@@ -102,7 +110,7 @@ impl<'a> Pen<'a> {
         let area = area.intersection(*self.buffer.area());
         let block = Block::bordered()
             .border_type(BorderType::Rounded)
-            .border_style(self.style(Token::Dim))
+            .border_style(self.style(Token::Border))
             .padding(Padding::horizontal(1));
         let inside = block.inner(area);
         self.widget(block, area);
@@ -126,7 +134,7 @@ impl<'a> Pen<'a> {
                 .patch(self.base_style())
                 .patch(self.style(token))
         };
-        let (track, thumb) = (own(Token::Dim), own(Token::Key));
+        let (track, thumb) = (own(Token::Border), own(Token::Dim));
         let bar = Scrollbar::new(ScrollbarOrientation::VerticalRight)
             .begin_symbol(None)
             .end_symbol(None)
@@ -139,6 +147,9 @@ impl<'a> Pen<'a> {
 
     pub(super) fn row(&mut self, area: Rect, y: u16, token: Token) {
         if y < area.bottom() {
+            if token == Token::Selected {
+                self.select(area.x, y);
+            }
             let row = Rect {
                 y,
                 height: 1,
@@ -176,7 +187,7 @@ impl<'a> Pen<'a> {
             .border_style(
                 Style::reset()
                     .patch(self.look.base())
-                    .patch(self.style(Token::Dim)),
+                    .patch(self.style(Token::Border)),
             );
         self.widget(block, area);
         let top = area.top();

@@ -19,7 +19,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             let badge = match (is_own, tab.is_bad) {
                 (true, _) => Token::Tab,
                 (false, true) => Token::Bad,
-                (false, false) => Token::Key,
+                (false, false) => Token::Info,
             };
             spans.push(pen.span(token, " "));
             spans.push(pen.span(badge, words));

@@ -194,7 +194,7 @@ impl Wall<'_> {
             } else {
                 let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
                 let words = format!("   and {count} more wait for a response");
-                pen.put(area.x, y, area.width.into(), Token::Warning, &words);
+                pen.put(area.x, y, area.width.into(), Token::Dim, &words);
                 Link::Go(Route::OnCall)
             };
             if self.is_marked(&link) {

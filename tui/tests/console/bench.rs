@@ -310,6 +310,5 @@ async fn form_edited_as_text_is_confirmed_with_its_changes() {
     until(&mut console, "at night").await;
     press(&mut console, "<C-s>").await;
     let screen = console.screen();
-    assert_shows(&screen, &format!("-   {}", message("")));
-    assert_shows(&screen, &format!("+   {}", message("at night")));
+    assert_shows(&screen, "Message  none → at night");
 }

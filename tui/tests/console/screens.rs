@@ -47,3 +47,36 @@ async fn recording_shows_a_frame_after_each_step() {
     assert!(drawn.picture.contains("@keyframes f3-4"));
     assert!(bellwether_tui::Step::read("j <Entre>").is_err());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wide_lists_show_details_that_the_selected_row_lacks() {
+    let service = Service::stocked().await;
+    let mut console = console(&service, 140, 40).await;
+    press(&mut console, "2").await;
+    for shown in ["Timeline", "Notifications", "──▶ ✓ rule night", "✓ audit"] {
+        until(&mut console, shown).await;
+    }
+    press(&mut console, "5").await;
+    for shown in ["Last decisions", "dead ", "size  "] {
+        until(&mut console, shown).await;
+    }
+    press(&mut console, "4").await;
+    for shown in ["Message, with a sample event", "POST http://"] {
+        until(&mut console, shown).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn details_of_another_row_are_never_shown() {
+    let service = Service::stocked().await;
+    let mut console = console(&service, 140, 40).await;
+    press(&mut console, "2").await;
+    until(&mut console, "──▶ ✓ rule night").await;
+    console.press("j").unwrap();
+    assert!(
+        !console.screen().contains("rule night"),
+        "{}",
+        console.screen()
+    );
+    until(&mut console, "──▶ ✗ rule night").await;
+}

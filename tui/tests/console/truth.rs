@@ -177,7 +177,7 @@ async fn failing_and_waiting_items_come_first_and_likely_mistakes_warn() {
         .await;
     let mut console = real.console().await;
     press(&mut console, "4").await;
-    until(&mut console, "failing").await;
+    until(&mut console, "DNS").await;
     let screen = console.screen();
     let (pager, alpha) = (screen.find(" pager "), screen.find(" alpha "));
     assert!(pager < alpha, "{screen}");

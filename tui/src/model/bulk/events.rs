@@ -1,6 +1,6 @@
 //! A bulk change of events: the ids found, and the progress.
 
-use std::collections::HashSet;
+use std::{cmp::Reverse, collections::HashSet};
 
 use super::plural;
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
 };
 
 const NAMED: usize = 5;
-const NAMED_CELLS: usize = 66;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EventTransition {
@@ -32,7 +31,8 @@ pub(crate) struct EventBulk {
     words: String,
     ids: Vec<String>,
     known: HashSet<String>,
-    named: Vec<String>,
+    /// The worst events, first.
+    named: Vec<EventCell>,
     before: Vec<StatusChange>,
     pub(crate) is_quiet: bool,
     pub(crate) found: Option<i64>,
@@ -91,10 +91,9 @@ impl EventBulk {
                 self.left = true;
                 break;
             }
-            if self.named.len() < NAMED {
-                let words = EventCell::of_row(&row, host_field).text(NAMED_CELLS);
-                self.named.push(words.trim_end().to_owned());
-            }
+            self.named.push(EventCell::of_row(&row, host_field));
+            self.named.sort_by_key(|cell| Reverse(cell.severity));
+            self.named.truncate(NAMED);
             tally.count += 1;
             let severity = row.severity.label().to_owned();
             *tally.destinations.entry(severity).or_default() += 1;
@@ -248,7 +247,7 @@ impl EventBulk {
 
     pub(crate) fn lines(&self) -> Vec<(Token, String)> {
         let mut lines: Vec<(Token, String)> = Vec::new();
-        lines.extend(self.named.iter().map(|line| (Token::Text, line.clone())));
+        lines.extend(self.named.iter().map(|it| (Token::Text, it.line())));
         if self.ids.len() > self.named.len() {
             let more = self.ids.len() - self.named.len();
             lines.push((Token::Dim, format!("and {more} more")));

@@ -21,10 +21,14 @@ const LISTED: usize = 12;
 pub(super) fn request(into: &mut Document, form: &Form) {
     match &form.live.made {
         _ if form.bench.shown > 0 => {}
+        Some(Err(_)) if !form.is_changed() => {
+            let words = "The request appears here while the form is filled in.";
+            into.text(Token::Dim, 0, words);
+        }
         Some(Err(failure)) if failure.fields.is_empty() => into.failure(failure),
         Some(Err(failure)) => {
             for error in &failure.fields {
-                let words = format!("{}: {}", error.path, error.message);
+                let words = format!("{}: {}", form.label_of(&error.path), error.message);
                 into.text(Token::Warning, 0, &words);
             }
         }

@@ -3,7 +3,7 @@
 use bellwether_proto::v1;
 use serde_json::Value;
 
-use super::{incident, timeline};
+use super::{explain, incident, timeline};
 use crate::{
     data::{EventRow, Named, Sign, occurrence, structure},
     document::{Document, Link, duration, label, span},
@@ -36,6 +36,26 @@ pub(super) fn write(
         }
         Tab::Notes => notes(into, model, occurrence),
     }
+}
+
+/// Writes what the row of an event does not show: its state, timeline, receivers and fields.
+pub(super) fn beside(
+    into: &mut Document,
+    model: &Model,
+    event: &v1::Event,
+    explanation: &Loaded<v1::ExplainEventResponse>,
+) {
+    let nothing = v1::Occurrence::default();
+    let occurrence = occurrence(event).unwrap_or(&nothing);
+    incident::write(into, model, event, occurrence, explanation);
+    write_holds(into, model, occurrence);
+    let explained = explanation.value.as_ref();
+    timeline::write(into, model, occurrence, explained);
+    if let Some(found) = explained {
+        explain::diagrams(into, model, found);
+    }
+    incident::history(into, model, explained);
+    contents(into, event, occurrence);
 }
 
 fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v1::Occurrence) {
@@ -90,7 +110,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
 
 fn write_holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     for hold in &occurrence.holds {
-        into.field("held", Token::Warning, &kind::format_hold(model, hold));
+        into.field("held", Token::Held, &kind::format_hold(model, hold));
     }
 }
 

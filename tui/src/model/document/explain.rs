@@ -68,6 +68,19 @@ pub(super) fn write(
     }
 }
 
+/// Draws the way of the event through each rule that matches, with the reason if none does.
+pub(super) fn diagrams(into: &mut Document, model: &Model, explanation: &ExplainEventResponse) {
+    let matched: Vec<_> = explanation.rules.iter().filter(|it| matches(it)).collect();
+    into.heading("Notifications");
+    if matched.is_empty() {
+        let words = "No one was notified: no rule's trigger matches.";
+        into.text(Token::Dim, 0, words);
+    }
+    for rule in matched {
+        draw_diagram(into, model, rule);
+    }
+}
+
 fn matches(rule: &RuleExplanation) -> bool {
     let any = |triggers: &[TriggerExplanation]| triggers.iter().any(|it| it.matched == Some(true));
     rule.notified == Some(true)

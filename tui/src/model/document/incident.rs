@@ -27,7 +27,7 @@ pub(super) fn write(
     explanation: &Loaded<ExplainEventResponse>,
 ) {
     let severity = occurrence.severity();
-    into.line(vec![span(Token::Title, &occurrence.summary)]);
+    into.text(Token::Title, 0, &occurrence.summary);
     let pairs = event.dimensions.iter();
     let pairs = pairs.map(|(key, value)| format!(" {key}={value}"));
     into.line(vec![
@@ -88,7 +88,7 @@ fn format_status(model: &Model, occurrence: &Occurrence) -> (Token, String) {
         }
         (Status::Suppressed, None) => {
             let words = format!("suppressed, open {}", lasted(model.now_ms));
-            (Token::Warning, words)
+            (Token::Held, words)
         }
         (_, None) => (Token::Text, format!("open {}", lasted(model.now_ms))),
     }
@@ -104,7 +104,7 @@ fn describe_responder(occurrence: &Occurrence) -> (Token, String) {
             (Token::Good, format!("acknowledged by {by}, unassigned"))
         }
         ("", true, _) => (Token::Good, "acknowledged, unassigned".to_owned()),
-        ("", false, _) => (Token::Warning, "unassigned".to_owned()),
+        ("", false, _) => (Token::Dim, "unassigned".to_owned()),
         (name, true, _) => (Token::Good, format!("assigned to {name}, acknowledged")),
         (name, false, _) => (Token::Info, format!("assigned to {name}")),
     }
@@ -131,7 +131,7 @@ fn describe_receivers(
         }
     }
     if newest.is_empty() {
-        return vec![(Token::Warning, "no receiver notified".to_owned())];
+        return vec![(Token::Dim, "no receiver notified".to_owned())];
     }
     let parts = newest.into_iter().map(|(name, delivery)| {
         let digest = delivery.digest.as_ref();
@@ -176,7 +176,7 @@ pub(super) fn history(into: &mut Document, model: &Model, found: Option<&Explain
         let token = match entry.kind.as_str() {
             "delivered" | "acknowledged" => Token::Good,
             "dead" => Token::Bad,
-            "held" | "suppressed" => Token::Warning,
+            "held" | "suppressed" => Token::Held,
             _ => Token::Text,
         };
         into.line(vec![

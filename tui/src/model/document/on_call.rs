@@ -197,9 +197,12 @@ pub(super) fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
         None => ("no change ahead".to_owned(), String::new()),
     };
     let name = schedule.name();
+    let shown = pad(name, NAME);
+    let gap = NAME + 1 - text::width(shown.trim_end());
     into.linked_line(
         vec![
-            span(Token::Link, &format!("{} ", pad(name, NAME))),
+            span(Token::Link, shown.trim_end()),
+            span(Token::Text, &" ".repeat(gap)),
             span(token, &format!("{} ", pad(&names("onCallNames"), WHO))),
             span(Token::Dim, &format!("{} ", pad(&until, UNTIL))),
             span(Token::Dim, &next),

@@ -3,7 +3,7 @@
 use bellwether_proto::v1::{DestinationOverview, GetOverviewResponse as Overview};
 
 use crate::{
-    data::{Kind, Named, WORST_FIRST, millis, urgency},
+    data::{Kind, Named, Sign, WORST_FIRST, millis, urgency},
     document::{self, Document, Link, Span, duration, label, span},
     keymap::Action,
     kind::EventCell,
@@ -21,19 +21,153 @@ pub(super) fn write(into: &mut Document, model: &Model) {
         into.missing(waiting, model.store.overview.failure.as_ref());
         return;
     };
-    first_steps(into, model);
+    let steps = model.first_steps();
+    if model.is_plain && steps.is_none() {
+        return brief(into, model, overview);
+    }
+    if let Some(steps) = steps {
+        flow(into, model, overview, &steps);
+        first_steps(into, model, steps);
+    }
     unanswered(into, model);
-    open(into, overview);
-    rate(into, overview);
-    deliveries(into, model, overview);
-    write_noisiest(into, model);
-    service(into, model, overview);
+    // On an empty service, the first screen has only the next steps.
+    if steps.is_none_or(|it| it.iter().any(|(_, is_done)| *is_done)) {
+        open(into, overview);
+        rate(into, overview);
+        deliveries(into, model, overview);
+        write_noisiest(into, model);
+    }
+    service(into, model, overview, steps.is_some());
 }
 
-fn first_steps(into: &mut Document, model: &Model) {
-    let Some(steps) = model.first_steps() else {
-        return;
+/// Writes only what needs attention, with links to the rest.
+fn brief(into: &mut Document, model: &Model, overview: &Overview) {
+    let (token, words) = match wall::headline(model, overview) {
+        Some(words) => (Token::Bad, words),
+        None => wall::healthy_line(overview),
     };
+    into.linked_line(
+        vec![span(token, &words)],
+        Link::Go(Route::List(Kind::Destination)),
+    );
+    for one in wall::troubled_destinations(model, overview) {
+        let words = format!("{}, {}", one.words, one.details);
+        into.line(vec![span(one.token, &words)]);
+    }
+    if let Some(quiet) = wall::active_silences(model) {
+        let link = Link::Go(Route::List(Kind::Silence));
+        into.linked_line(vec![span(Token::Held, &quiet)], link);
+    }
+    unanswered(into, model);
+    into.heading("Open events");
+    for severity in WORST_FIRST {
+        let count = overview.open_by_severity.get(severity.as_str_name());
+        let count = count.copied().unwrap_or_default();
+        if count > 0 {
+            let words = format!("{} {}", text::group_digits(count.into()), severity.label());
+            into.linked_line(
+                vec![span(severity.into(), &words)],
+                Link::severity(severity.label()),
+            );
+        }
+    }
+    if overview.open_by_severity.values().all(|count| *count == 0) {
+        into.text(Token::Dim, 0, "none");
+    }
+}
+
+/// A part of the way from events to deliveries.
+struct Stage {
+    name: &'static str,
+    count: i64,
+    link: Link,
+    steps: &'static [SetupStep],
+}
+
+fn stages(model: &Model, overview: &Overview) -> [Stage; 5] {
+    use SetupStep::{Delivered, Destination, Enable, Event, Rule, Trigger};
+    let list = |kind| Link::Go(Route::List(kind));
+    let stored = |count: Option<i32>, kind| {
+        let rows = model.store.resources(kind).rows().len();
+        i64::from(count.unwrap_or_default()).max(i64::try_from(rows).unwrap_or(i64::MAX))
+    };
+    let stage = |name, count, link, steps| Stage {
+        name,
+        count,
+        link,
+        steps,
+    };
+    let open = overview.open_by_severity.values().copied().map(i64::from);
+    let delivered = overview.destinations.iter();
+    let delivered = delivered.filter_map(|it| it.delivered_count.map(i64::from));
+    let [triggers, rules, destinations] = [
+        stored(overview.trigger_count, Kind::Trigger),
+        stored(overview.rule_count, Kind::Rule),
+        stored(overview.destination_count, Kind::Destination),
+    ];
+    [
+        stage("events", open.sum(), Link::Go(Route::Events), &[Event]),
+        stage("triggers", triggers, list(Kind::Trigger), &[Trigger]),
+        stage("rules", rules, list(Kind::Rule), &[Rule, Enable]),
+        stage(
+            "destinations",
+            destinations,
+            list(Kind::Destination),
+            &[Destination],
+        ),
+        stage(
+            "deliveries",
+            delivered.sum(),
+            Link::Go(Route::Deliveries),
+            &[Delivered],
+        ),
+    ]
+}
+
+/// Draws the way from events to deliveries with the counts, and marks the next step.
+fn flow(into: &mut Document, model: &Model, overview: &Overview, steps: &[(SetupStep, bool); 6]) {
+    const ARROW: &str = "──▶";
+    let next = steps
+        .iter()
+        .find(|(_, is_done)| !is_done)
+        .map(|(step, _)| step);
+    let [mut top, mut middle, mut bottom] = [(); 3].map(|()| Vec::new());
+    for (index, stage) in stages(model, overview).into_iter().enumerate() {
+        let is_next = next.is_some_and(|next| stage.steps.contains(next));
+        let mut own = steps.iter().filter(|(step, _)| stage.steps.contains(step));
+        let token = match own.all(|(_, is_done)| *is_done) {
+            _ if is_next => Token::Key,
+            true => Token::Good,
+            false => Token::Dim,
+        };
+        let words = format!("{} {}", stage.name, text::group_digits(stage.count));
+        let edge = "─".repeat(text::width(&words));
+        if index > 0 {
+            let gap = " ".repeat(text::width(ARROW));
+            top.push(span(Token::Text, &gap));
+            middle.push(span(Token::Dim, ARROW));
+            bottom.push(span(Token::Text, &gap));
+        }
+        top.push(span(token, &format!("╭{edge}╮")));
+        middle.push(span(token, "│"));
+        middle.push(span(if is_next { Token::Title } else { token }, &words));
+        middle.push(span(token, "│"));
+        bottom.push(span(token, &format!("╰{edge}╯")));
+    }
+    into.heading("From events to messages");
+    let width: usize = middle.iter().map(|it| text::width(&it.text)).sum();
+    if width > into.columns {
+        for stage in stages(model, overview) {
+            into.link(stage.name, &text::group_digits(stage.count), stage.link);
+        }
+        return;
+    }
+    for line in [top, middle, bottom] {
+        into.line(line);
+    }
+}
+
+fn first_steps(into: &mut Document, model: &Model, steps: [(SetupStep, bool); 6]) {
     into.heading("First steps");
     let next = steps.iter().position(|(_, done)| !done);
     for (index, (step, done)) in steps.into_iter().enumerate() {
@@ -165,7 +299,7 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     for one in traffic {
         let health = wall::health(one);
         let token = Token::from(health);
-        let mark = wall::sign(health);
+        let mark = health.sign();
         let count = |count: Option<i32>, word: &str, token: Token| {
             let count = count.unwrap_or_default();
             let token = if count == 0 { Token::Dim } else { token };
@@ -212,9 +346,13 @@ fn write_noisiest(into: &mut Document, model: &Model) {
     }
 }
 
-fn service(into: &mut Document, model: &Model, overview: &Overview) {
+fn service(into: &mut Document, model: &Model, overview: &Overview, is_new: bool) {
     into.heading("Service");
     into.field("address", Token::Text, &model.service);
+    if is_new {
+        into.field("version", Token::Text, &overview.version);
+        return;
+    }
     into.field(
         "status",
         Token::Text,

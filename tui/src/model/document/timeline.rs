@@ -10,6 +10,7 @@ use crate::{
 };
 
 const COLUMNS: (usize, usize) = (20, 120);
+const NARROW: usize = 70;
 
 struct Mark {
     at_ms: i64,
@@ -34,13 +35,22 @@ pub(super) fn write(
     explanation: Option<&ExplainEventResponse>,
 ) {
     let marks = marks(occurrence, explanation);
+    let width = into.columns;
     let (start, end) = (
         occurrence.start_time,
         occurrence.close_time.unwrap_or(occurrence.last_seen),
     );
     let last = marks.iter().map(|mark| mark.at_ms).max().unwrap_or(end);
     let end = end.max(last).max(start.saturating_add(1));
-    let space = into.columns.saturating_sub(crate::document::LABEL + 3);
+    // In a narrow pane, the axis takes the whole width.
+    let margin = || {
+        if width < NARROW {
+            span(Token::Text, "")
+        } else {
+            label("")
+        }
+    };
+    let space = width.saturating_sub(text::width(&margin().text) + 2);
     let columns = space.clamp(COLUMNS.0, COLUMNS.1);
     let place = |ms: i64| {
         let share = i128::from(ms.clamp(start, end) - start) * (columns - 1) as i128;
@@ -54,7 +64,7 @@ pub(super) fn write(
         "▶"
     };
     into.line(vec![
-        label(""),
+        margin(),
         span(
             occurrence.severity().into(),
             &format!("├{}{tail}", "━".repeat(lasts.saturating_sub(1))),
@@ -65,7 +75,7 @@ pub(super) fn write(
     for mark in &marks {
         drawn[place(mark.at_ms)] = Some(mark);
     }
-    let mut signs: Vec<Span> = vec![label("")];
+    let mut signs: Vec<Span> = vec![margin()];
     let mut blank = 0;
     for mark in drawn {
         let Some(mark) = mark else {
@@ -86,12 +96,17 @@ pub(super) fn write(
     let gap = columns.saturating_sub(from.len() + to.len() + lasted.len() + 2) / 2;
     let pad = " ".repeat(gap.max(1));
     into.line(vec![
-        label(""),
+        margin(),
         span(Token::Dim, &format!("{from}{pad} {lasted} {pad}{to}")),
     ]);
-    let mut message: Vec<Span> = vec![label("")];
+    legend(into, &marks, margin());
+    sightings(into, model, occurrence, margin());
+}
+
+fn legend(into: &mut Document, marks: &[Mark], margin: Span) {
+    let mut message: Vec<Span> = vec![margin];
     let mut known: Vec<&str> = Vec::new();
-    for mark in &marks {
+    for mark in marks {
         if !known.contains(&mark.words) {
             known.push(mark.words);
             message.push(span(mark.token, mark.sign));
@@ -101,18 +116,17 @@ pub(super) fn write(
     if message.len() > 1 {
         into.line(message);
     }
-    sightings(into, model, occurrence);
 }
 
 /// Writes the number of sightings and the last one; times of earlier ones are not stored.
-fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
+fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence, margin: Span) {
     let count = occurrence.count.unwrap_or_default();
     if count > 1 {
         let last = model.format_time(occurrence.last_seen);
         let words = format!("seen {} times, last {last}", text::group_digits(count));
         let why = "; the times of the others are not stored";
         into.line(vec![
-            label(""),
+            margin,
             span(Token::Text, &words),
             span(Token::Dim, why),
         ]);

@@ -165,6 +165,9 @@ impl FormTest {
 }
 
 fn blocked(said: &str) -> String {
+    if said.contains("this service itself listens") {
+        return "this is an address of the service itself: enter that of a receiver".to_owned();
+    }
     let (_, network) = said.split_once("it is in ").unwrap_or_default();
     let network = network.split_whitespace().next().unwrap_or_default();
     if network.is_empty() {

@@ -19,7 +19,7 @@ pub(crate) struct Live {
     pub(crate) made: Option<Result<LivePreview, Failure>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LivePreview {
     Messages(v1::PreviewRuleResponse),
     Request(Box<v1::RenderDestinationResponse>),

@@ -7,7 +7,7 @@ use nucleo_matcher::{
 
 use crate::{
     data::Kind,
-    keymap::{self, Action, ActionPlace, Entry},
+    keymap::{self, Action, ActionPlace, Entry, Group},
     kind, limits,
     model::{
         Model, access,
@@ -33,7 +33,8 @@ pub(crate) struct Item {
     pub(crate) title: String,
     pub(crate) keys: String,
     pub(crate) refusal: Option<String>,
-    pub(crate) section: Option<&'static str>,
+    /// The group of an action.
+    pub(crate) group: Option<Group>,
     pub(crate) target: PaletteTarget,
 }
 
@@ -83,7 +84,7 @@ impl Item {
             title: title.into(),
             keys: String::new(),
             refusal: None,
-            section: None,
+            group: None,
             target,
         }
     }
@@ -105,14 +106,9 @@ impl Palette {
     pub(crate) fn items(&self, model: &Model) -> Vec<Item> {
         let typed = self.field.text().trim_start();
         if self.here {
-            let mut actions = action_items(model);
-            let places = model.page.route.places();
-            actions.sort_by_key(|(at, _)| *at);
-            let items = actions.into_iter().map(|(at, item)| Item {
-                section: typed.is_empty().then_some(section(places[at])),
-                ..item
-            });
-            return rank(items.collect(), typed, 0);
+            let mut items = action_items(model);
+            items.sort_by_key(|item| item.group);
+            return rank(items, typed, 0);
         }
         if let Some((word, rest)) = typed.split_once(' ')
             && let Some(items) = argument_items(model, &word.to_lowercase(), rest)
@@ -136,10 +132,7 @@ impl Palette {
                 return found;
             }
         }
-        let mut items: Vec<_> = action_items(model)
-            .into_iter()
-            .map(|(_, item)| item)
-            .collect();
+        let mut items = action_items(model);
         // Navigation comes before actions.
         items.sort_by_key(|item| !item.title.starts_with("Go to"));
         items.extend(command_items(model));
@@ -186,31 +179,17 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
     ranked.into_iter().map(|(_, item)| item).collect()
 }
 
-fn section(place: ActionPlace) -> &'static str {
-    match place {
-        ActionPlace::Anywhere => "Everywhere",
-        ActionPlace::List => "In every list",
-        ActionPlace::Document => "On every page",
-        _ => "Here",
-    }
-}
-
-/// Returns the actions available on this screen, each with the index of the place it belongs to,
-/// most specific first.
-fn action_items(model: &Model) -> Vec<(usize, Item)> {
+/// Returns the actions available on this screen.
+fn action_items(model: &Model) -> Vec<Item> {
     let places = model.page.route.places();
     let applying = keymap::available(&places).filter(|entry| access::applies(model, entry));
-    applying
-        .map(|entry| {
-            let at = places.iter().position(|it| entry.places.contains(it));
-            let item = Item {
-                keys: keys(model, entry, &places),
-                refusal: access::check_allowed(model, entry).err(),
-                ..Item::new(entry.title, PaletteTarget::Act(entry.action))
-            };
-            (at.unwrap_or(places.len() - 1), item)
-        })
-        .collect()
+    let item = |entry: &'static Entry| Item {
+        keys: keys(model, entry, &places),
+        refusal: access::check_allowed(model, entry).err(),
+        group: Some(entry.group),
+        ..Item::new(entry.title, PaletteTarget::Act(entry.action))
+    };
+    applying.map(item).collect()
 }
 
 fn keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {

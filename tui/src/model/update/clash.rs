@@ -6,7 +6,7 @@ use crate::{
     kind,
     model::{
         Model,
-        form::Form,
+        form::{Form, changes},
         message::Effect,
         overlay::{Clash, ClashChoice, Overlay},
     },
@@ -39,19 +39,16 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     let base = model.page.form().map(Form::original).cloned();
     let mut lines = Vec::new();
     if let Some(json) = base {
-        let base = kind::display_text(&Object { kind, json });
+        let base = Object { kind, json };
         lines.push((Token::Title, "What others changed:".to_owned()));
-        lines.extend(confirm::diff_lines(&base, &kind::display_text(&theirs)));
+        lines.extend(changes(Some(&base), &theirs));
         lines.push((Token::Text, String::new()));
     }
     lines.push((
         Token::Title,
         "Your changes to the stored version:".to_owned(),
     ));
-    lines.extend(confirm::diff_lines(
-        &kind::display_text(&theirs),
-        &kind::display_text(&mine),
-    ));
+    lines.extend(changes(Some(&theirs), &mine));
     model.overlay = Some(Overlay::Clash(Box::new(Clash {
         mine,
         theirs,

@@ -7,10 +7,10 @@ use super::execute::{execute, undo_last};
 use crate::{
     client::{Call, CallResult, StatusChange, deliveries, events, message, parse_empty, resources},
     data::{Kind, Named, Object, Status, Transition},
-    document::difference,
     kind,
     model::{
         Model,
+        form::changes,
         message::Effect,
         overlay::{Confirm, Consequence, Overlay},
         page::Content,
@@ -38,7 +38,7 @@ fn run_or_confirm(
     question: impl FnOnce(&Model, Consequence) -> Confirm,
     effects: &mut Vec<Effect>,
 ) {
-    if model.asks_always {
+    if model.is_plain {
         let confirm = question(model, then);
         return show_question(model, confirm);
     }
@@ -255,7 +255,7 @@ pub(super) fn silence(
 ) {
     let what = &scope.what;
     let then = write_of(call, format!("silenced {what} {until}"));
-    if !scope.is_broad() && !model.asks_always {
+    if !scope.is_broad() && !model.is_plain {
         return execute(model, then, effects);
     }
     let mut confirm = Confirm::new(format!("Silence {what} {until}?"), "Silence", then);
@@ -498,48 +498,34 @@ pub(super) fn save(
     model: &mut Model,
     draft: Object,
     stored: Option<&(String, String)>,
-    before: &str,
+    before: Option<&Object>,
     text: Option<TextEdit>,
 ) {
     let verb = if stored.is_some() { "Change" } else { "Create" };
     let title = format!("{verb} {} {}?", draft.kind.singular(), draft.name());
-    let after = kind::display_text(&draft);
+    let lines = changes(before, &draft);
     let is_client = draft.kind == Kind::Client;
     let mut confirm = Confirm::new(title, verb, store_write(model, draft, stored, text));
     if is_client {
         let words = "Its key is shown only once.";
         confirm = confirm.line(Token::Text, words);
     }
-    for (token, line) in diff_lines(before, &after) {
-        confirm = confirm.line(token, line);
-    }
+    confirm.lines.extend(lines);
     show_question(model, confirm);
 }
 
 pub(super) fn restore(model: &mut Model, version: Object) {
     let now = model.store.object(version.kind, version.name());
     let stored = now.map(|now| (now.name().to_owned(), now.etag().to_owned()));
-    let before = now.map_or_else(String::new, |now| kind::text(&kind::draft(now)));
+    let lines = changes(now.map(kind::draft).as_ref(), &version);
     let (word, name) = (version.kind.singular(), version.name().to_owned());
-    let after = kind::text(&version);
     let then = store_write(model, version, stored.as_ref(), None);
     let mut confirm = Confirm::new(
         format!("Restore this version of {word} {name}?"),
         "Restore",
         then,
     );
-    for (token, line) in diff_lines(&before, &after) {
-        confirm = confirm.line(token, line);
-    }
+    confirm.lines.extend(lines);
     let words = "Secrets keep their current values.";
     show_question(model, confirm.line(Token::Dim, words));
-}
-
-pub(super) fn diff_lines(before: &str, after: &str) -> Vec<(Token, String)> {
-    let mut lines = difference(before, after, 1);
-    if lines.is_empty() {
-        let words = "No changes to the stored version.";
-        lines.push((Token::Dim, words.to_owned()));
-    }
-    lines
 }

@@ -399,11 +399,9 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     let stored = form.stored.clone();
-    let before = stored.as_ref().map_or_else(String::new, |_| {
-        kind::display_text(&Object {
-            kind: form.kind,
-            json: form.original().clone(),
-        })
+    let before = stored.as_ref().map(|_| Object {
+        kind: form.kind,
+        json: form.original().clone(),
     });
     let check = match draft.kind {
         _ if !is_up => None,
@@ -413,7 +411,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
         _ => resources::validate(&draft, stored.is_some()),
     };
     let Some(check) = check else {
-        return confirm::save(model, draft, stored.as_ref(), &before, None);
+        return confirm::save(model, draft, stored.as_ref(), before.as_ref(), None);
     };
     let saving = PendingSave {
         draft,
@@ -451,7 +449,7 @@ pub(super) fn handle_validation(
         // Other errors are reported when saving.
         answer => {
             let kind = draft.kind;
-            confirm::save(model, draft, stored.as_ref(), &before, None);
+            confirm::save(model, draft, stored.as_ref(), before.as_ref(), None);
             if let Some(Overlay::Confirm(confirm)) = &mut model.overlay {
                 confirm::add_preview(confirm, kind, answer);
             }
@@ -660,14 +658,8 @@ pub(super) fn handle_edited(
     }
     let before = stored.as_ref().and_then(|(name, _)| {
         let object = model.store.object(edit.kind, name)?;
-        Some(kind::text(&kind::draft(object)))
+        Some(kind::draft(object))
     });
     let edit = TextEdit { text, ..edit };
-    confirm::save(
-        model,
-        draft,
-        stored.as_ref(),
-        &before.unwrap_or_default(),
-        Some(edit),
-    );
+    confirm::save(model, draft, stored.as_ref(), before.as_ref(), Some(edit));
 }

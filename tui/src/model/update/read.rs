@@ -1,6 +1,7 @@
 //! The data that a page reads when it is opened or refreshed.
 
 use bellwether_proto::v1;
+use serde_json::json;
 
 use super::{call, charts, grouped};
 use crate::{
@@ -10,7 +11,14 @@ use crate::{
     data::{Kind, Object},
     kind, limits,
     model::{
-        Model, filter, loaded::Loaded, message::Effect, page::Content, reply_purpose::ReplyPurpose,
+        Model,
+        beside::BesidePart,
+        filter,
+        inquiry::{Inquiry, preview},
+        loaded::Loaded,
+        message::Effect,
+        page::Content,
+        reply_purpose::ReplyPurpose,
         sort::Sort,
     },
     route::Route,
@@ -129,6 +137,7 @@ pub(super) fn handle_page(
 }
 
 pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.beside.refresh_soon(model.now_ms);
     resources(model, &JOINED, effects);
     resources(model, &[Kind::Silence], effects);
     match model.page.route {
@@ -245,6 +254,51 @@ fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
         detail.waiting = Some(ticket);
         explanation.waiting = Some(explained);
     }
+}
+
+/// Reads the details of the selected row, once the cursor has rested on it.
+pub(super) fn beside_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.beside_at_ms().is_none_or(|at| at > model.now_ms) {
+        return;
+    }
+    model.beside.due_ms = None;
+    let Some((route, id)) = model.beside.row() else {
+        return;
+    };
+    let parts = match &route {
+        Route::Events => vec![
+            (BesidePart::Event, events::get(&id)),
+            (BesidePart::Explanation, events::explain(&id)),
+        ],
+        Route::List(kind @ (Kind::Rule | Kind::Destination)) => {
+            let object = model.store.object(*kind, &id);
+            let message = object.and_then(|it| sample_message(*kind, it));
+            let message = message.map(|it| (BesidePart::Message, it));
+            let decided = (BesidePart::Decided, deliveries::last(*kind, id));
+            message.into_iter().chain([decided]).collect()
+        }
+        _ => Vec::new(),
+    };
+    for (part, wanted) in parts {
+        let ticket = Some(call(model, wanted, ReplyPurpose::Beside(part), effects));
+        let beside = &mut model.beside;
+        match part {
+            BesidePart::Event => beside.event.waiting = ticket,
+            BesidePart::Explanation => beside.explanation.waiting = ticket,
+            BesidePart::Decided => beside.decided.waiting = ticket,
+            BesidePart::Message => beside.message.waiting = ticket,
+        }
+    }
+}
+
+/// Requests the messages of a rule, or the request to a destination, for a sample event.
+fn sample_message(kind: Kind, object: &Object) -> Option<Call> {
+    if kind == Kind::Rule {
+        return Some(preview(&kind::draft(object).json, ""));
+    }
+    let fields = json!({"name": object.name()});
+    let event_id = String::new();
+    Inquiry::Destination { fields, event_id }.render_call()
 }
 
 fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {

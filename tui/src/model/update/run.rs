@@ -17,7 +17,7 @@ use crate::{
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     let entry = keymap::entry(action);
     if let Err(reason) = access::check_allowed(model, entry) {
-        return model.show_notice(Token::Warning, format!("{}: {reason}", entry.title));
+        return model.show_notice(Token::Warning, format!("{}: {reason}", entry.name));
     }
     act(model, action, effects);
 }

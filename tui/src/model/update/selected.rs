@@ -1,16 +1,19 @@
 //! The targets of actions: the selected, marked or shown resource, occurrence or rows.
 
+use std::cmp::Reverse;
+
 use bellwether_proto::v1;
 
 use crate::{
-    data::{Named, occurrence},
+    data::{EventRow, occurrence},
+    kind::EventCell,
     limits,
-    model::{
-        Model,
-        page::{Content, Page},
-    },
+    model::{Model, page::Content},
     route::Route,
 };
+
+/// Events named in a confirmation.
+const NAMED: usize = 5;
 
 impl Model {
     pub(crate) fn resource_name(&self) -> Option<String> {
@@ -53,30 +56,25 @@ impl Model {
         one.into_iter().collect()
     }
 
+    /// Describes the worst of these events, first.
     pub(crate) fn describe_some(&self, ids: &[String]) -> Vec<String> {
-        let first = ids.iter().take(5).map(|id| self.describe(id));
-        let more = ids.len().saturating_sub(5);
+        let mut cells: Vec<_> = ids.iter().filter_map(|id| self.event_cell(id)).collect();
+        cells.sort_by_key(|cell| Reverse(cell.severity));
+        let first = cells.iter().take(NAMED).map(EventCell::line);
+        let more = ids.len().saturating_sub(cells.len().min(NAMED));
         let rest = (more > 0).then(|| format!("and {more} more"));
         first.chain(rest).collect()
     }
 
-    fn describe(&self, id: &str) -> String {
+    fn event_cell(&self, id: &str) -> Option<EventCell> {
+        let cell = |row: &EventRow| EventCell::of_row(row, &self.host_field);
         if let Some(row) = self.store.events.find(id) {
-            return format!("{}  {}  {}", row.severity.label(), row.summary, row.entity);
+            return Some(cell(row));
         }
-        match &self.page {
-            Page {
-                content: Content::Event { detail, .. },
-                ..
-            } => detail.value.as_ref().map_or_else(
-                || id.to_owned(),
-                |event| {
-                    let message =
-                        |it: &v1::Occurrence| format!("{}  {}", it.severity().label(), it.summary);
-                    occurrence(event).map_or_else(|| id.to_owned(), message)
-                },
-            ),
-            _ => id.to_owned(),
-        }
+        let Content::Event { detail, .. } = &self.page.content else {
+            return None;
+        };
+        let rows = EventRow::from_event(detail.value.clone()?);
+        rows.first().map(cell)
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     editor,
     model::{
         Connection, Model,
+        beside::Beside,
         inquiry::Outcome,
         loaded::Loaded,
         message::Effect,
@@ -78,6 +79,10 @@ fn apply(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effec
             let is_of_page = concerns_page(model, &rows, &left);
             if !(rows.is_empty() && left.is_empty()) {
                 read::refresh_soon(model);
+            }
+            let is_beside = |row: &EventRow| model.beside.is_about(&Route::Events, &row.id);
+            if rows.iter().any(is_beside) {
+                model.beside.refresh_soon(model.now_ms);
             }
             model.store.events.queue_updates(rows, left);
             if is_of_page {
@@ -160,6 +165,7 @@ fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effe
 
 fn clear_waiting(model: &mut Model) {
     model.store.reconnect();
+    *model.beside = Beside::default();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
         form.bench.waiting = None;
@@ -232,6 +238,7 @@ fn handle_response(
                 _ => None,
             })
         }
+        ReplyPurpose::Beside(part) => model.beside.record(ticket, part, answer, now),
         ReplyPurpose::Delivery => {
             let found: Result<v1::GetDeliveryResponse, _> = message(answer);
             let found = found.map(|it| it.delivery.unwrap_or_default());

@@ -332,10 +332,10 @@ fn breadcrumbs_do_not_depend_on_the_way() {
 }
 
 #[test]
-fn asks_always_confirms_reversible_actions() {
+fn plain_mode_confirms_reversible_actions() {
     for keys in ["2a", "2s", "5o", "2wnote<Enter>"] {
         let mut model = model(Role::Admin);
-        model.asks_always = true;
+        model.is_plain = true;
         assert_eq!(press(&mut model, keys), [], "{keys}");
         assert_eq!(press(&mut model, "y").len(), 1, "{keys}y");
     }

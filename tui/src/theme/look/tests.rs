@@ -4,7 +4,7 @@
 use super::*;
 use crate::theme::Colour;
 
-const MEANINGS: [Token; 11] = [
+const MEANINGS: [Token; 12] = [
     Token::Text,
     Token::Dim,
     Token::Title,
@@ -14,6 +14,7 @@ const MEANINGS: [Token; 11] = [
     Token::Good,
     Token::Info,
     Token::Warning,
+    Token::Held,
     Token::Bad,
     Token::Critical,
 ];

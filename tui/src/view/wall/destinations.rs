@@ -9,9 +9,9 @@ use ratatui::{
 
 use super::{Wall, draw_columns, fill, numbers};
 use crate::{
-    data::{Kind, span_ms},
+    data::{Kind, Sign, span_ms},
     document::{Link, duration},
-    model::wall::{harm_key, health, health_word, sign},
+    model::wall::{harm_key, health, health_word},
     route::Route,
     text,
     theme::Token,
@@ -54,6 +54,10 @@ impl Wall<'_> {
         let spark = inside.width.saturating_sub(84).min(48);
         let visible: Vec<_> = all.iter().skip(top).take(shown).collect();
         let columns = columns(inside.width, spark);
+        let marked = visible.iter().position(|one| self.is_marked(&link(one)));
+        if let Some(at) = marked {
+            pen.select(inside.x, inside.y + 1 + u16::try_from(at).unwrap_or(0));
+        }
         let rows = visible.iter().map(|one| {
             let row = destination_row(pen, one, &columns);
             if self.is_marked(&link(one)) {
@@ -79,7 +83,7 @@ impl Wall<'_> {
         if more > 0 {
             let words = format!("  +{more} more");
             let space = usize::from(inside.width);
-            pen.put(inside.x, inside.bottom() - 1, space, Token::Warning, &words);
+            pen.put(inside.x, inside.bottom() - 1, space, Token::Dim, &words);
         }
         if spark > SPARK_FROM {
             self.sparks(pen, inside, spark, &visible);
@@ -210,7 +214,7 @@ fn destination_row(
     columns: &[&ShownColumn],
 ) -> Row<'static> {
     let state = health(one);
-    let name = format!("{} {}", sign(state), one.destination_name);
+    let name = format!("{} {}", state.sign(), one.destination_name);
     let name = Line::from(pen.span(state.into(), &name));
     let cells = columns.iter().map(|column| (column.cell)(pen, one));
     Row::new(std::iter::once(name).chain(cells))

@@ -28,7 +28,7 @@ impl Wall<'_> {
             lines.push((Token::Dim, format!("  {}", one.details)));
         }
         if more > 0 {
-            lines.push((Token::Warning, format!("+{more} more")));
+            lines.push((Token::Dim, format!("+{more} more")));
         }
         if lines.is_empty() {
             lines.push(wall::healthy_line(self.overview));
@@ -44,7 +44,7 @@ impl Wall<'_> {
             lines.push((Token::Bad, words));
         }
         if let Some(quiet) = wall::active_silences(self.model) {
-            lines.push((Token::Warning, format!("☾ {quiet}")));
+            lines.push((Token::Held, format!("☾ {quiet}")));
         }
         for ((token, line), y) in lines.iter().zip(inside.top()..inside.bottom()) {
             pen.put(inside.x, y, inside.width.into(), *token, line);

@@ -10,6 +10,7 @@ use ratatui::{
 use super::{world::MEASURED, *};
 
 const NONE: Modifier = Modifier::empty();
+const HEADING: Modifier = Modifier::BOLD.union(Modifier::DIM);
 const BAR: Modifier = Modifier::BOLD.union(Modifier::UNDERLINED);
 
 /// Whether a cell is part of a chart or bar, whose colours combine two meanings; without colours,
@@ -31,12 +32,14 @@ fn letter(cell: &Cell) -> char {
         (Color::Reset, Color::Reset, NONE) if selected => return '#',
         (Color::Reset, Color::Reset, NONE) => '.',
         (Color::Cyan, Color::Reset, Modifier::BOLD) if selected => return 'v',
-        (Color::Cyan, Color::Reset, Modifier::BOLD) => 'h',
+        (Color::Reset, Color::Reset, HEADING) => 'h',
         (Color::Cyan, Color::Reset, Modifier::UNDERLINED) => 'l',
         (Color::Cyan, Color::Reset, NONE) => 'k',
+        (Color::DarkGray, Color::Reset, NONE) => 'e',
         (Color::Green, Color::Reset, NONE) => 'g',
         (Color::Blue, Color::Reset, NONE) => 'i',
         (Color::Yellow, Color::Reset, NONE) => 'w',
+        (Color::Yellow, Color::Reset, Modifier::BOLD) => 'o',
         (Color::Red, Color::Reset, NONE) => 'b',
         (Color::Magenta, Color::Reset, Modifier::BOLD) => 'c',
         (Color::Black, Color::Yellow, Modifier::BOLD) => 'r',
@@ -57,11 +60,13 @@ fn meaning(letter: char) -> &'static str {
         't' => "title",
         '_' => "field",
         'h' => "heading",
+        'e' => "border",
         'l' => "link",
         'k' => "key",
         'g' => "good",
         'i' => "info",
         'w' => "warning",
+        'o' => "held",
         'b' => "bad",
         'c' => "critical",
         '=' => "bar",

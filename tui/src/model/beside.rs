@@ -1,0 +1,134 @@
+//! The details of the selected row that the list does not have, read after the cursor rests on it.
+
+use bellwether_proto::v1;
+
+use super::{Model, form::LivePreview, store::Loaded};
+use crate::{
+    client::{CallResult, Ticket, message},
+    data::{Failure, Kind},
+    limits,
+    route::Route,
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// The list and the id of its row.
+    row: Option<(Route, String)>,
+    pub(crate) due_ms: Option<i64>,
+    pub(crate) event: Loaded<v1::Event>,
+    pub(crate) explanation: Loaded<v1::ExplainEventResponse>,
+    /// The last deliveries of a rule or to a destination.
+    pub(crate) decided: Loaded<Vec<v1::Delivery>>,
+    /// The messages of a rule, or the request to a destination, for a sample event.
+    pub(crate) message: Loaded<LivePreview>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BesidePart {
+    Event,
+    Explanation,
+    Decided,
+    Message,
+}
+
+impl Beside {
+    pub(crate) fn is_about(&self, route: &Route, id: &str) -> bool {
+        let row = self.row.as_ref();
+        row.is_some_and(|(list, row)| list == route && row == id)
+    }
+
+    /// Reads the details again soon, since the row may have changed.
+    pub(crate) fn refresh_soon(&mut self, now_ms: i64) {
+        if self.row.is_some() {
+            self.due_ms = Some(now_ms.saturating_add(limits::BESIDE_PAUSE_MS));
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        let waiting = [
+            self.event.waiting,
+            self.explanation.waiting,
+            self.decided.waiting,
+            self.message.waiting,
+        ];
+        waiting.iter().any(Option::is_some)
+    }
+
+    pub(crate) fn row(&self) -> Option<(Route, String)> {
+        self.row.clone()
+    }
+
+    pub(crate) fn record(
+        &mut self,
+        ticket: Ticket,
+        part: BesidePart,
+        answer: CallResult,
+        now_ms: i64,
+    ) -> bool {
+        match part {
+            BesidePart::Event => record(&mut self.event, ticket, now_ms, || {
+                let found: v1::GetEventResponse = message(answer)?;
+                Ok(found.result.unwrap_or_default())
+            }),
+            BesidePart::Explanation => {
+                record(&mut self.explanation, ticket, now_ms, || message(answer))
+            }
+            BesidePart::Decided => record(&mut self.decided, ticket, now_ms, || {
+                let found: v1::ListDeliveriesResponse = message(answer)?;
+                Ok(found.deliveries)
+            }),
+            BesidePart::Message => {
+                let kind = self.row.as_ref().and_then(|(route, _)| route.kind());
+                record(&mut self.message, ticket, now_ms, || match kind {
+                    Some(Kind::Rule) => message(answer).map(LivePreview::Messages),
+                    _ => message(answer).map(|it| LivePreview::Request(Box::new(it))),
+                })
+            }
+        }
+    }
+}
+
+/// Records a response, unless another row was selected in the meantime.
+fn record<T: PartialEq>(
+    slot: &mut Loaded<T>,
+    ticket: Ticket,
+    now_ms: i64,
+    read: impl FnOnce() -> Result<T, Failure>,
+) -> bool {
+    slot.waiting == Some(ticket) && slot.set(read(), now_ms)
+}
+
+impl Model {
+    /// Whether the list has the selected item beside it.
+    pub(crate) fn shows_split(&self) -> bool {
+        let fits = self.size.0 >= limits::SPLIT_COLUMNS && !self.is_plain;
+        self.is_split && fits && self.page.route.is_list()
+    }
+
+    /// Drops the details of another row, and schedules reading those of the selected one.
+    pub(super) fn settle_beside(&mut self) {
+        let selected = self.selected().filter(|_| self.shows_split());
+        let is_same = match (&selected, &self.beside.row) {
+            (Some(id), Some(_)) => self.beside.is_about(&self.page.route, id),
+            (selected, row) => selected.is_none() && row.is_none(),
+        };
+        if !is_same {
+            let row = selected.map(|id| (self.page.route.clone(), id));
+            *self.beside = Beside {
+                row,
+                ..Beside::default()
+            };
+            self.beside.refresh_soon(self.now_ms);
+        }
+    }
+
+    /// Returns the time at which the details of the selected row are read.
+    pub(crate) fn beside_at_ms(&self) -> Option<i64> {
+        let beside = &self.beside;
+        let read = [beside.explanation.at_ms, beside.decided.at_ms];
+        let refresh = read.into_iter().flatten().max();
+        let refresh = refresh.map(|at| self.due_ms(at, limits::REFRESH_MS));
+        let is_free = self.is_connected() && !beside.is_waiting();
+        beside.due_ms.or(refresh).filter(|_| is_free)
+    }
+}

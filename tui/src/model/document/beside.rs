@@ -1,0 +1,76 @@
+//! The pane beside a list of rules or destinations: the last decisions, and the rendered message.
+
+use bellwether_proto::v1::Delivery;
+
+use super::report;
+use crate::{
+    data::{Kind, Named, millis},
+    document::{Document, Link, span},
+    kind::EventCell,
+    model::{Model, form::LivePreview},
+    route::Route,
+    theme::Token,
+};
+
+const TIME: usize = 9;
+const STATE: usize = 10;
+/// Minimum cells of an event with the other end of its delivery.
+const OTHER_END: usize = 50;
+
+pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
+    let decided = &model.beside.decided;
+    let Some(rows) = &decided.value else { return };
+    into.heading("Last decisions");
+    if rows.is_empty() {
+        into.text(Token::Dim, 0, "none yet");
+    }
+    for row in rows {
+        let at = millis(row.create_time.as_ref()).map(|ms| model.format_time(ms));
+        let (at, state) = (at.unwrap_or_default(), row.state());
+        let mut line = vec![
+            span(Token::Dim, &format!("{at:<TIME$}")),
+            span(state.into(), &format!("{:<STATE$}", state.label())),
+        ];
+        let spare = into.columns.saturating_sub(TIME + STATE + 1);
+        if row.event_name.is_empty() {
+            line.push(span(Token::Dim, "test message"));
+        } else {
+            let mut cell = EventCell::of_delivery(row, &model.host_field);
+            if spare >= OTHER_END {
+                cell.summary = other_end(kind, row);
+            }
+            line.extend(cell.spans(spare));
+        }
+        into.linked_line(line, Link::Go(Route::Delivery(row.id.clone())));
+    }
+}
+
+/// Returns the destination of a rule's delivery, or the rule of a destination's.
+fn other_end(kind: Kind, row: &Delivery) -> String {
+    match kind {
+        Kind::Rule => format!("to {}", row.destination_name),
+        _ => format!("by {}", row.rule_name),
+    }
+}
+
+pub(super) fn message(into: &mut Document, model: &Model) {
+    let message = &model.beside.message;
+    match &message.value {
+        Some(LivePreview::Messages(found)) => report::previews(into, found),
+        Some(LivePreview::Request(found)) => {
+            into.heading("Message, with a sample event");
+            for warning in &found.warnings {
+                into.text(Token::Warning, 0, &format!("! {warning}"));
+            }
+            if let Some(request) = &found.request {
+                let words = format!("{} {}", request.method, request.url);
+                into.text(Token::Dim, 0, words.trim());
+                into.body(0, &request.body);
+            }
+        }
+        _ => {}
+    }
+    if let Some(failure) = message.failure.as_ref().filter(|_| message.value.is_none()) {
+        into.failure(failure);
+    }
+}
