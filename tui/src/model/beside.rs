@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::{Model, form::LivePreview, store::Loaded};
+use super::{Model, form::LivePreview, loaded::Loaded};
 use crate::{
     client::{CallResult, Ticket, message},
     data::{Failure, Kind},

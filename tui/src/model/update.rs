@@ -39,7 +39,6 @@ use super::{
 use crate::{
     client::{Call, Command, Ticket},
     limits,
-    route::Route,
 };
 
 /// Handles a message. [`settle`] must follow before the model is drawn.

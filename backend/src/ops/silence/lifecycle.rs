@@ -101,7 +101,7 @@ async fn end_if_idle(
         .store
         .get::<Silence>(silence.key())
         .map_err(Error::from);
-    let (stored, covers) = try_join(stored, covers_anything(deciding, silence)).await?;
+    let (stored, covers) = try_join(stored, covers_any_occurrence(deciding, silence)).await?;
     let Some(stored) = stored else {
         return Ok(());
     };
