@@ -326,7 +326,7 @@ impl Dispatcher {
                 kind: &lease.destination.kind,
                 template_language: lease.destination.template_language,
                 opening: lease.opening,
-                opening_content: lease.thread.opening.as_ref(),
+                opening_content: lease.thread.opening.as_deref(),
                 thread: lease.thread.chat.as_ref(),
                 recipients: &delivery.recipients,
                 is_reduced: delivery.is_reduced,

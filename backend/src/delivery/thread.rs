@@ -14,7 +14,7 @@ pub(crate) struct Thread {
     pub(crate) chat: Option<ChatThread>,
     /// The content of the message, if mail programs show further messages with its subject as one
     /// conversation.
-    pub(crate) opening: Option<Content>,
+    pub(crate) opening: Option<Box<Content>>,
 }
 
 /// Reads the first message of a thread. It is missing if it was sent to another destination or is
@@ -50,11 +50,11 @@ async fn opening_content(
     store: &Store,
     opening: Option<RecordId>,
     kind: &DestinationKind,
-) -> Option<Content> {
+) -> Option<Box<Content>> {
     let opening = opening.filter(|_| matches!(kind, DestinationKind::Email(_)))?;
     let first = store
         .get::<Delivery>(opening.to_bytes().into())
         .await
         .ok()??;
-    Some(first.value.content)
+    Some(Box::new(first.value.content))
 }

@@ -147,12 +147,14 @@ async fn delivered(nodes: usize, latency: Duration, count: usize) -> f64 {
     senders.join_all().await;
     sink.wait_for(count).await;
     let messages = sink.take();
+    let (arrived, number) = (messages.len(), nodes.all.len());
     assert!(
-        messages.len() >= count,
-        "{} of {count} arrived",
-        messages.len()
+        arrived >= count,
+        "{arrived} of {count} arrived: {number} nodes at {latency:?}"
     );
-    rate(&messages)
+    let rate = rate(&messages);
+    say(&format!("  {number} nodes at {latency:?}: {rate:.0}/s"));
+    rate
 }
 
 fn event(number: usize) -> Value {

@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -80,7 +81,11 @@ struct Cluster {
     database: Database,
     cutters: Vec<Cutter>,
     worlds: Vec<World>,
+    rests: Rests,
 }
+
+/// The current addresses of the nodes, which change when they restart.
+type Rests = Arc<Mutex<Vec<Rest>>>;
 
 impl Cluster {
     fn start(database: Database) -> Self {
@@ -92,15 +97,18 @@ impl Cluster {
             let lines = format!("link_base = \"https://events.example\"\n{settings}");
             worlds.push(Database::node(worlds.first(), &lines, Vec::new()));
         }
+        let rests = worlds.iter().map(World::rest).collect();
         Self {
             database,
             cutters,
             worlds,
+            rests: Arc::new(Mutex::new(rests)),
         }
     }
 
-    fn rests(&self) -> Vec<Rest> {
-        self.worlds.iter().map(World::rest).collect()
+    fn start_again(&mut self, node: usize) {
+        self.worlds[node].start_again();
+        self.rests.lock().unwrap()[node] = self.worlds[node].rest();
     }
 
     async fn cause(&mut self, fault: Fault) {
@@ -148,14 +156,14 @@ impl Cluster {
             self.worlds[*at].kill();
         }
         for at in nodes {
-            self.worlds[*at].start_again();
+            self.start_again(*at);
         }
     }
 
     fn restart(&mut self, nodes: &[usize]) {
         for at in nodes {
             assert!(self.worlds[*at].terminate().success());
-            self.worlds[*at].start_again();
+            self.start_again(*at);
         }
     }
 
@@ -247,8 +255,9 @@ async fn set_up(rest: &Rest, receiver: &Receiver) {
 }
 
 /// Sends a request to one node after the other until one accepts it.
-async fn until_accepted(rests: &[Rest], path: &str, body: &Value) {
+async fn until_accepted(rests: &Rests, path: &str, body: &Value) {
     eventually_within(RECOVERY_MAX, "a node to accept it", async || {
+        let rests = rests.lock().unwrap().clone();
         for rest in rests {
             let body = body.to_string();
             let json = [("content-type", "application/json")];
@@ -263,7 +272,7 @@ async fn until_accepted(rests: &[Rest], path: &str, body: &Value) {
     .await;
 }
 
-async fn beat(rests: &[Rest]) {
+async fn beat(rests: &Rests) {
     let beat = samples::event("beat", "db-1", "SEVERITY_INFO", "done");
     until_accepted(rests, EVENTS, &samples::events(&[beat])).await;
 }
@@ -303,7 +312,7 @@ fn budgeted(receiver: &Receiver) -> usize {
 }
 
 impl Round {
-    async fn send(number: usize, rests: &[Rest]) -> Self {
+    async fn send(number: usize, rests: &Rests) -> Self {
         let silence = json!({"name": format!("round-{number}"), "reason": "work",
             "ruleNames": ["held"], "span": {"endTime": samples::in_seconds(SILENCE_SECONDS)}});
         let sent = Instant::now();
@@ -337,7 +346,7 @@ impl Round {
     }
 
     /// Acknowledges a page by its link as soon as it arrives, and beats until then.
-    async fn acknowledge(&self, receiver: &Receiver, rests: &[Rest]) {
+    async fn acknowledge(&self, receiver: &Receiver, rests: &Rests) {
         let link = eventually_within(RECOVERY_MAX, "the first page", async || {
             beat(rests).await;
             let pages = messages(receiver, "/push").into_values();
@@ -446,7 +455,8 @@ async fn work_in_progress_survives_faults_of_each_kind() {
     };
     let mut cluster = tokio::task::block_in_place(|| Cluster::start(database));
     let receiver = Receiver::start().await;
-    set_up(&cluster.rests()[0], &receiver).await;
+    let rests = Arc::clone(&cluster.rests);
+    set_up(&cluster.worlds[0].rest(), &receiver).await;
     let kinds = if is_measured() {
         &FAULTS[..]
     } else {
@@ -454,7 +464,6 @@ async fn work_in_progress_survives_faults_of_each_kind() {
     };
     let all = kinds.iter().cycle().take(kinds.len() * rounds(1));
     for (number, fault) in all.enumerate() {
-        let rests = cluster.rests();
         beat(&rests).await;
         let round = Round::send(number, &rests).await;
         let (acknowledged, ()) = tokio::join!(
@@ -462,7 +471,6 @@ async fn work_in_progress_survives_faults_of_each_kind() {
             cluster.cause(*fault),
         );
         acknowledged.expect("the page is acknowledged");
-        let rests = cluster.rests();
         eventually_within(RECOVERY_MAX, "all messages of a round", async || {
             beat(&rests).await;
             round.missing(&receiver).is_none().then_some(())
@@ -471,7 +479,8 @@ async fn work_in_progress_survives_faults_of_each_kind() {
         sleep(QUIET).await;
         round.check(&receiver);
         let query = json!({"query": {"filter": "name=\"beat missing\""}});
-        let found = rests[0].post("/v1/events:search", &query).await.ok();
+        let rest = cluster.worlds[0].rest();
+        let found = rest.post("/v1/events:search", &query).await.ok();
         assert!(
             found["results"].as_array().is_none_or(Vec::is_empty),
             "{found}"
