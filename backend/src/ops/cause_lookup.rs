@@ -59,7 +59,7 @@ impl RecentInhibitions {
         let causes = Causes::default();
         let expected = self.inner().inhibitions.clone();
         if let Some(inhibitions) = expected {
-            causes.expect(inhibitions);
+            causes.request_in_advance(inhibitions);
             load_missing(store, &causes).await?;
         }
         Ok(causes)

@@ -97,7 +97,7 @@ impl StoreWatch {
 
     async fn check(&mut self) -> Result<(), Error> {
         let mut condition = self.store.engine().condition();
-        if condition.was_shown_by_a_write() {
+        if condition.must_be_cleared_by_write() {
             self.write().await;
             condition = self.store.engine().condition();
         }

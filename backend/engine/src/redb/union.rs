@@ -78,7 +78,7 @@ impl Union {
             .map_or(Bound::Unbounded, Bound::Excluded);
         let mut merge = Merge::default();
         for (_, entries) in sources {
-            merge.table(entries, (start, Bound::Unbounded))?;
+            merge.add_table(entries, (start, Bound::Unbounded))?;
         }
         let mut processed = 0;
         let mut last = None;

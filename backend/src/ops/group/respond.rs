@@ -42,11 +42,11 @@ fn response_to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Res
         is_held || it.review_ms.is_some_and(|review_ms| review_ms <= now_ms)
     };
     let is_closed = carrier.status == Status::Closed;
-    responses.find(|(_, it)| is_due(it) && it.is_to_move(is_closed, carrier.acknowledged))
+    responses.find(|(_, it)| is_due(it) && it.should_move(is_closed, carrier.acknowledged))
 }
 
 /// Returns whether an occurrence carries a group response that another member should carry instead.
-pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
+pub fn should_move(carrier: &Occurrence, now_ms: i64) -> bool {
     response_to_move(carrier, now_ms).is_some()
 }
 
@@ -56,7 +56,7 @@ pub async fn move_carried_responses(
     (deciding, intake): (&DecisionContext, &Intake),
     carrier: &Occurrence,
 ) -> Result<bool, Error> {
-    if !is_to_move(carrier, deciding.clock.now_ms()) {
+    if !should_move(carrier, deciding.clock.now_ms()) {
         return Ok(false);
     }
     let store = &deciding.store;
@@ -139,7 +139,7 @@ async fn move_response(
     };
     set_response(&mut next, id, is_left.then(|| response.clone()));
     let said = about.map_or_else(Vec::new, |it| {
-        UnansweredNotice::if_changed(unanswered.as_ref(), &response, (it, &carrier.value))
+        UnansweredNotice::from_change(unanswered.as_ref(), &response, (it, &carrier.value))
     });
     reports.add_reports(&unanswered_notices(said), &carrier.value, now_ms);
     let is_moved = next != carrier.value;
@@ -168,7 +168,7 @@ fn unanswered_notices(unanswered: Vec<UnansweredNotice>) -> Notices {
 fn unanswered_of_member(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
     let shown = member.clone();
     let said = entry(member, group).and_then(|it| {
-        Some(UnansweredNotice::if_changed(
+        Some(UnansweredNotice::from_change(
             None,
             it.response.as_deref()?,
             (it, &shown),

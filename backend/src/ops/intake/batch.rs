@@ -563,7 +563,7 @@ impl Decision<'_> {
                     if !is_alone {
                         occurrence.causes.clone_from(&after.causes);
                     }
-                    causes.predict(after);
+                    causes.record_predicted(after);
                 }
             }
             foreseen.push(is_alone.then_some(reception));

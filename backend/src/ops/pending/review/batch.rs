@@ -202,7 +202,7 @@ impl<'a> Batch<'a> {
             let mut due = it.value.pending.iter().filter(is_due);
             let is_due = due.any(|it| it.group().is_none());
             let is_left = is_due || !it.value.causes.is_empty();
-            is_left || respond::is_to_move(&it.value, now_ms) || !settled.contains(&it.value.key)
+            is_left || respond::should_move(&it.value, now_ms) || !settled.contains(&it.value.key)
         });
         sent
     }
