@@ -194,7 +194,7 @@ async fn assemble_over(
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
     modules.store.metrics().create_series(&known_labels());
     if let Some(losses) = &config.losses {
-        modules.store.metrics().store_lost(losses.count);
+        modules.store.metrics().record_store_losses(losses.count);
     }
     let scans = Scans::start().map_err(StartError::Threads)?;
     let guard = modules

@@ -269,7 +269,7 @@ impl Mover {
         if let Some(old) = tree.unfiltered_entries() {
             let scan = self.scan.take();
             let mut scan = scan.map_or_else(|| Scan::begin(&tree.rows), Ok)?;
-            if scan.slice(&tree.rows, old)? {
+            if scan.scan_slice(&tree.rows, old)? {
                 self.scan = Some(scan);
             }
             return Ok(());
@@ -287,7 +287,7 @@ impl Mover {
         } else if let Some(union) = self.union.take().or_else(|| self.next_union(tree)) {
             self.next_run = self.next_run.max(union.id() + 1);
             let union = self.union.insert(union);
-            if let Some(replaced) = union.slice(&transaction, tree)? {
+            if let Some(replaced) = union.merge_slice(&transaction, tree)? {
                 self.union = None;
                 self.garbage.extend(replaced);
             }

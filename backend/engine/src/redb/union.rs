@@ -63,7 +63,7 @@ impl Union {
     }
 
     /// Merges the next entries. Returns the replaced runs once the new one is complete.
-    pub(super) fn slice(
+    pub(super) fn merge_slice(
         &mut self,
         transaction: &WriteTransaction,
         tree: &Tree,

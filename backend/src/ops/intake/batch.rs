@@ -266,7 +266,7 @@ async fn store(
     let reports = reports.record(&mut changes);
     if !changes.is_empty() {
         changes.depend_on(&snapshot);
-        changes.use_space(jobs.iter().map(|it| it.space).min().unwrap_or_default());
+        changes.set_disk_share(jobs.iter().map(|it| it.space).min().unwrap_or_default());
         if let Err(error) = deciding.store.apply(Lane::Bulk, changes).await {
             let contested = conflicting_events(&error, &lines, &deliveries, jobs);
             return Err(Failed { error, contested });

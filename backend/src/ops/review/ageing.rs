@@ -268,7 +268,7 @@ impl Ageing {
             let next_ms = next.unwrap_or(latest_ms).min(latest_ms);
             tokio::select! {
                 () = clock.wait_until(next_ms) => return,
-                () = self.deciding.store.until_progress_due() => continue,
+                () = self.deciding.store.wait_until_progress_due() => continue,
                 Ok(()) = owned.changed() => return,
                 changed = log.changed() => if changed.is_err() {
                     return clock.wait_until(next_ms).await;
