@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub use check::OWNER_CHARACTERS_MAX;
-pub use impact::{Counted, Impact, Impacts};
+pub use impact::{Impact, Impacts, MessageImpact};
 
 /// Prefix of the tag that names the owner of a resource.
 const OWNER: &str = "owner:";
@@ -71,13 +71,13 @@ macro_rules! kinds {
             }
 
             /// Returns the deletion of each resource that has a tag and that no document describes.
-            async fn owned(
+            async fn stale_deletions(
                 &self,
                 tag: &str,
                 described: &HashSet<(&str, &str)>,
             ) -> Result<Vec<Change>, Error> {
                 let mut owned = Vec::new();
-                $(self.owned_of::<crate::domain::$kind>(tag, described, &mut owned).await?;)+
+                $(self.add_stale_deletions::<crate::domain::$kind>(tag, described, &mut owned).await?;)+
                 Ok(owned)
             }
 
@@ -254,7 +254,9 @@ impl Stage {
             .iter()
             .map(|it| identity(&it.definition))
             .collect();
-        let mut left = self.owned(&format!("{OWNER}{owner}"), &described).await?;
+        let mut left = self
+            .stale_deletions(&format!("{OWNER}{owner}"), &described)
+            .await?;
         left.reverse();
         let mut deleted = Vec::new();
         while !left.is_empty() {
@@ -277,7 +279,7 @@ impl Stage {
         Ok(deleted)
     }
 
-    async fn owned_of<T: Drafted>(
+    async fn add_stale_deletions<T: Drafted>(
         &self,
         tag: &str,
         described: &HashSet<(&str, &str)>,

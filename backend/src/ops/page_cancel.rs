@@ -46,7 +46,7 @@ pub(crate) async fn cancel_pages(
         let Some(response) = entry.response.as_deref() else {
             continue;
         };
-        if is_over(response) && state_of(before, response.id) != Some(response.state) {
+        if is_over(response) && response_state(before, response.id) != Some(response.state) {
             let missed = cancel_waiting(store, after, (entry, response), now_ms, changes);
             let missed = missed.await?;
             let reports = new.iter_mut().filter(|it| {
@@ -72,7 +72,7 @@ fn is_over(response: &Response) -> bool {
     over.contains(&response.state)
 }
 
-fn state_of(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState> {
+fn response_state(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState> {
     let mut notified = occurrence.notified.iter();
     let response = notified.find_map(|it| it.response.as_deref().filter(|it| it.id == id));
     response.map(|it| it.state)

@@ -311,7 +311,9 @@ impl Responses {
         let group = known.and_then(|(notified, _)| notified.group);
         if !confirm || before.acknowledged {
             let open = match group {
-                Some(group) => group::respond::unacknowledged(&self.deciding.store, group).await?,
+                Some(group) => {
+                    group::respond::unacknowledged_keys(&self.deciding.store, group).await?
+                }
                 None => Vec::new(),
             };
             let own = before.key.to_bytes();
@@ -345,7 +347,7 @@ impl Responses {
     ) -> Result<Vec<StatusItem>, Error> {
         let store = &self.deciding.store;
         let mut items = Vec::new();
-        let keys = group::respond::unacknowledged(store, group).await?;
+        let keys = group::respond::unacknowledged_keys(store, group).await?;
         for keys in keys.chunks(BATCH) {
             let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
             let found = found.into_iter().flatten().map(|it| it.value);

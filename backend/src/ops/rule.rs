@@ -70,7 +70,7 @@ impl Drafted for Rule {
             .as_ref()
             .map(|it| check_grouping(it, &mut violations));
         let flapping = draft.flapping.as_ref();
-        let flapping = flapping.map(|it| limits(it, &mut violations));
+        let flapping = flapping.map(|it| flapping_limits(it, &mut violations));
         let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let triggers = refers
             .resolve_all::<Trigger>("triggerNames", &draft.trigger_names)
@@ -93,8 +93,8 @@ impl Drafted for Rule {
             description: draft.description.clone(),
             tags: draft.tags.clone(),
             enabled: draft.enabled.unwrap_or_default(),
-            trigger_names: names(&triggers),
-            destination_names: names(&destinations),
+            trigger_names: resource_names(&triggers),
+            destination_names: resource_names(&destinations),
             escalation_policy: escalation_policy.map(|it| it.value.name),
             message: draft.message.clone(),
             template_language: language,
@@ -188,7 +188,7 @@ impl FromDomain<Rule> for v1::Rule {
     }
 }
 
-fn names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
+fn resource_names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
     let name = |stored: &Stored<T>| stored.value.name().clone();
     resources.iter().map(name).collect()
 }
@@ -255,7 +255,7 @@ pub(super) fn check_grouping(draft: &v1::Grouping, violations: &mut Violations) 
     }
 }
 
-fn limits(draft: &v1::Flapping, violations: &mut Violations) -> FlappingLimits {
+fn flapping_limits(draft: &v1::Flapping, violations: &mut Violations) -> FlappingLimits {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let openings = FLAPPING_OPENINGS_MIN..=FLAPPING_OPENINGS_MAX;
     let open_count = u32::try_from(draft.open_count).unwrap_or_default();

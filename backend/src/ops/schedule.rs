@@ -94,7 +94,8 @@ impl Drafted for Schedule {
             update_ms: origin.update_ms,
         });
         if let (true, Some(stored), Some(schedule)) = (draft.keep_current, stored, &mut schedule) {
-            all.keep_current(stored, schedule, &mut violations).await?;
+            all.retain_current_contacts(stored, schedule, &mut violations)
+                .await?;
         }
         Ok((violations.or(schedule)?, changes))
     }

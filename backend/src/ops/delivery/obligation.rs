@@ -143,7 +143,7 @@ impl Deliveries {
                 scan::yield_if_needed().await;
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
                 let entries = self.entries(&mut rules, &occurrence).await?;
-                for item in outstanding(&occurrence, &entries, filter, begun) {
+                for item in outstanding_obligations(&occurrence, &entries, filter, begun) {
                     if self.destination_exists(&mut known, &item).await? {
                         items.push(item);
                     }
@@ -245,7 +245,7 @@ impl Deliveries {
     }
 }
 
-fn outstanding(
+fn outstanding_obligations(
     occurrence: &Occurrence,
     entries: &[&Notified],
     filter: &ObligationFilter,

@@ -95,7 +95,7 @@ async fn move_response(
     let in_force = (&*snapshot, causes);
     // A deleted group has no members left.
     let found = match &group {
-        Some(_) => candidate(deciding, in_force, (&carrier.value, id), &response).await?,
+        Some(_) => find_candidate(deciding, in_force, (&carrier.value, id), &response).await?,
         None => Candidate::Nobody(Vec::new()),
     };
     let mut about = carrier.value.notified.iter();
@@ -167,7 +167,7 @@ fn unanswered_notices(unanswered: Vec<UnansweredNotice>) -> Notices {
 
 fn unanswered_of_member(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
     let shown = member.clone();
-    let said = entry(member, group).and_then(|it| {
+    let said = group_entry(member, group).and_then(|it| {
         Some(UnansweredNotice::from_change(
             None,
             it.response.as_deref()?,
@@ -177,13 +177,13 @@ fn unanswered_of_member(member: &mut Occurrence, group: RecordId) -> Vec<Unanswe
     said.unwrap_or_default()
 }
 
-fn entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
+fn group_entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
     let mut notified = member.notified.iter_mut();
     notified.find(|it| it.group == Some(group))
 }
 
 fn set_response(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
-    if let Some(entry) = entry(member, group) {
+    if let Some(entry) = group_entry(member, group) {
         entry.response = response.map(Box::new);
     }
 }
@@ -200,7 +200,7 @@ enum Candidate {
 /// Returns the current carrier if its response was held and no longer is. Otherwise returns the
 /// first other member that is neither acknowledged nor held, with its next step. Otherwise, if the
 /// carrier was closed, returns an acknowledged open member.
-async fn candidate(
+async fn find_candidate(
     deciding: &DecisionContext,
     (snapshot, causes): (&Snapshot, &Causes),
     (carrier, group): (&Occurrence, RecordId),
@@ -235,7 +235,7 @@ async fn candidate(
                 past: &past,
             };
             let mut notices = notify(&mut member, &step, snapshot, &mut || new_id(now_ms));
-            let now = entry(&mut member, group).and_then(|it| it.response.as_deref());
+            let now = group_entry(&mut member, group).and_then(|it| it.response.as_deref());
             let Some(now) = now else { continue };
             if !is_carried(response.state, now.state) {
                 holds.extend(&now.held_by);
@@ -281,7 +281,7 @@ pub async fn add_group_content(
         let mut deliveries = notices.deliveries.iter_mut();
         if let Some(delivery) = deliveries.find(|it| it.id == delivery) {
             let names_all = delivery.content.names_all_members(snippets);
-            delivery.content.group = content(store, group, names_all).await?;
+            delivery.content.group = read_content(store, group, names_all).await?;
         }
     }
     Ok(())
@@ -289,7 +289,7 @@ pub async fn add_group_content(
 
 /// Returns the content of a group with its most severe members; `None` if the group no longer
 /// exists.
-async fn content(
+async fn read_content(
     store: &Store,
     id: RecordId,
     names_all: bool,
@@ -325,6 +325,9 @@ async fn content(
 }
 
 /// Returns the keys of a group's open, unacknowledged members.
-pub async fn unacknowledged(store: &Store, group: RecordId) -> Result<Vec<Vec<u8>>, EngineError> {
+pub async fn unacknowledged_keys(
+    store: &Store,
+    group: RecordId,
+) -> Result<Vec<Vec<u8>>, EngineError> {
     keys(store, Membership::Unacknowledged, group, usize::MAX).await
 }

@@ -38,7 +38,7 @@ const BATCH: usize = 200;
 pub struct HeartbeatWatch {
     deciding: DecisionContext,
     intake: Intake,
-    time: Option<Time>,
+    time: Option<WatchTime>,
     /// Next check of each heartbeat, in service time.
     next: HashMap<RecordId, i64>,
     /// The heartbeats for which outdated expectations were deleted.
@@ -46,7 +46,7 @@ pub struct HeartbeatWatch {
 }
 
 #[derive(Debug, Clone)]
-struct Time {
+struct WatchTime {
     now_ms: i64,
     at: Duration,
     /// The last stored service time; `None` if an outage since then is not stored yet.
@@ -127,7 +127,7 @@ impl HeartbeatWatch {
 
     /// Adds the time during which events were accepted since the last pass, and stores it
     /// occasionally.
-    async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<Time, Error> {
+    async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<WatchTime, Error> {
         let DecisionContext {
             store,
             clock,
@@ -140,7 +140,7 @@ impl HeartbeatWatch {
             time.clone()
         } else {
             let stored = store.get::<Expectation>(key.clone()).await?;
-            Time::after_start(stored.map(|it| it.value), clock.now_ms(), passed)
+            WatchTime::after_start(stored.map(|it| it.value), clock.now_ms(), passed)
         };
         let since = passed.saturating_sub(time.at);
         let accepts = store.engine().condition().accepts_events() && !is_quiet;
@@ -249,7 +249,7 @@ impl HeartbeatWatch {
         }
     }
 
-    async fn check(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<i64, Error> {
+    async fn check(&self, loaded: &LoadedHeartbeat, time: &WatchTime) -> Result<i64, Error> {
         let heartbeat = &loaded.heartbeat;
         if heartbeat.by.is_empty() {
             self.create_expectations(loaded, time).await?;
@@ -290,7 +290,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         waiting: Waiting,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<i64, Error> {
         let all = Range::with_prefix(&waiting.place);
         if time.is_settled(loaded.heartbeat.grace_ms, waiting.length_ms) {
@@ -300,7 +300,7 @@ impl HeartbeatWatch {
                 ..all.clone()
             };
             for stored in self.read_range(late).await? {
-                self.begin(loaded, stored, time).await?;
+                self.begin_run(loaded, stored, time).await?;
             }
         }
         let store = &self.deciding.store;
@@ -313,7 +313,7 @@ impl HeartbeatWatch {
         Ok(due_ms.map_or(latest_ms, |it| it.clamp(time.now_ms + 1, latest_ms)))
     }
 
-    async fn delete_silent(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
+    async fn delete_silent(&self, loaded: &LoadedHeartbeat, time: &WatchTime) -> Result<(), Error> {
         let heartbeat = &loaded.heartbeat;
         let of = |standing| by_beat(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
@@ -344,7 +344,7 @@ impl HeartbeatWatch {
     async fn create_expectations(
         &self,
         loaded: &LoadedHeartbeat,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<(), Error> {
         let (id, key) = (loaded.heartbeat.id, loaded.key(&[]));
         let store = &self.deciding.store;
@@ -357,11 +357,11 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    async fn begin(
+    async fn begin_run(
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let event = alarm::event(loaded, &stored.value, AlarmFacts::default(), now_ms).id();
@@ -385,7 +385,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<(), Error> {
         match self.report(loaded, stored, time).await {
             Err(Error::Invalid(violations)) => {
@@ -401,7 +401,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         expected: &Expectation,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<AlarmFacts, Error> {
         let heartbeat = &loaded.heartbeat;
         let run = expected.run.zip(heartbeat.max_run_ms);
@@ -432,7 +432,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let expected = &stored.value;
