@@ -507,7 +507,7 @@ impl Answer {
 
     /// Returns the advice to retry at the time that the receiver requests, without counting the
     /// attempt.
-    pub(crate) fn limited(&self, now_ms: i64) -> Advice {
+    pub(crate) fn rate_limit_advice(&self, now_ms: i64) -> Advice {
         Advice::Limited(self.requested_wait(now_ms))
     }
 

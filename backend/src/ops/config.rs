@@ -197,13 +197,13 @@ impl Configuration {
             changes.extend(stage.prune(documents, prune_owner).await?);
         }
         if let Some(at) = documents.iter().position(Document::is_settings) {
-            let before = settings::in_force(&self.store).await?.templates;
-            let new = settings::in_force(staged.store()).await?.templates;
+            let before = settings::read_values(&self.store).await?.templates;
+            let new = settings::read_values(staged.store()).await?.templates;
             let broken =
                 settings::snippets::broken_templates(staged.store(), &before, &new).await?;
             let mut failed = DocumentErrors::default();
             failed.add(at, &documents[at], Error::Invalid(broken))?;
-            changes = failed.or(changes)?;
+            changes = failed.into_result(changes)?;
         }
         Ok((staged, changes))
     }
@@ -244,7 +244,7 @@ impl Stage {
         let mut failed = DocumentErrors::default();
         self.put_documents(documents, &order, &mut changes, &mut failed)
             .await?;
-        failed.or(changes.into_iter().flatten().collect())
+        failed.into_result(changes.into_iter().flatten().collect())
     }
 
     /// Deletes the resources that have the owner's tag and that no document describes. Resources
@@ -383,7 +383,7 @@ impl DocumentErrors {
         Ok(())
     }
 
-    fn or(self, changes: Vec<Change>) -> Result<Vec<Change>, Error> {
+    fn into_result(self, changes: Vec<Change>) -> Result<Vec<Change>, Error> {
         if !self.violations.is_empty() {
             return Err(Error::Invalid(self.violations));
         }

@@ -301,7 +301,7 @@ impl NoiseReports {
     /// Reads the stored deliveries of a period of days, newest first. Returns the time from which
     /// they are complete, in milliseconds since the epoch.
     async fn deliveries(&self, days: Days, mut read: impl FnMut(&Delivery)) -> Result<i64, Error> {
-        let retention = settings::in_force(&self.store).await?.delivery_retention;
+        let retention = settings::read_values(&self.store).await?.delivery_retention;
         let retained_ms = self.clock.now_ms().saturating_sub(millis(retention));
         let start_ms = if retention.is_zero() {
             days.start_ms()
@@ -395,7 +395,7 @@ impl NoiseReports {
         days: Days,
         mut read: impl FnMut(&Occurrence),
     ) -> Result<i64, Error> {
-        let retention = settings::in_force(&self.store).await?.event_retention;
+        let retention = settings::read_values(&self.store).await?.event_retention;
         let mut start_ms = days.start_ms();
         if !retention.is_zero() {
             start_ms = start_ms.max(self.clock.now_ms().saturating_sub(millis(retention)));

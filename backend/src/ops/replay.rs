@@ -256,7 +256,7 @@ async fn without_aging(definitions: &Store) -> Result<Settings, Error> {
         warning_age_max: NO_AGE,
         error_age_max: NO_AGE,
         event_retention: NO_AGE,
-        ..settings::in_force(definitions).await?
+        ..settings::read_values(definitions).await?
     };
     settings::first(values, 0)
 }

@@ -173,9 +173,9 @@ impl Responses {
     ) -> Result<v1::Response, Error> {
         let snapshot = self.deciding.ruleset.current();
         let view = response_view(occurrence, of, &snapshot);
-        let current = receivers::current(&self.deliveries, of.1).await?;
+        let current = receivers::current_receivers(&self.deliveries, of.1).await?;
         let now_ms = self.deciding.clock.now_ms();
-        let next = receivers::next(snapshot.responders(), (of.1, occurrence.severity), now_ms);
+        let next = receivers::next_step(snapshot.responders(), (of.1, occurrence.severity), now_ms);
         Ok(v1::Response {
             current,
             next: next.receivers,
@@ -437,7 +437,11 @@ fn response_to_wire(
         step: number(response.step),
         step_count: i32::try_from(response.plan.steps.len()).unwrap_or(i32::MAX),
         next_step_time: response.next_ms.map(timestamp),
-        notified: response.paged.iter().map(receivers::notified).collect(),
+        notified: response
+            .paged
+            .iter()
+            .map(receivers::notified_receiver)
+            .collect(),
         unanswered: response.is_unanswered,
         acknowledged_until_time: until_ms.map(timestamp),
         acknowledged_by: text(by.filter(|_| is_acknowledged)),

@@ -60,7 +60,7 @@ impl Drafted for Rule {
         violations.check_texts(&draft.description, &draft.tags);
         let language =
             convert_language(draft.template_language, &mut violations).unwrap_or_default();
-        let snippets = settings::in_force(&all.store).await?.templates;
+        let snippets = settings::read_values(&all.store).await?.templates;
         violations.extend(message::check_message(language, &draft.message, &snippets));
         let repeat_interval_seconds = check_repeat_interval(draft.repeat_interval, &mut violations);
         let delay_ms = read_delay_ms(draft, &mut violations);
@@ -111,7 +111,7 @@ impl Drafted for Rule {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(rule)?, changes))
+        Ok((violations.into_result(rule)?, changes))
     }
 
     async fn changes_on_delete(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {

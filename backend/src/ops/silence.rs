@@ -144,7 +144,7 @@ impl Drafted for Silence {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(silence)?, changes))
+        Ok((violations.into_result(silence)?, changes))
     }
 
     async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {

@@ -222,7 +222,8 @@ impl Deliveries {
         if let Some(rule) = rule.filter(|it| it.value.id == entry.rule) {
             return Ok(rule.value.send_updates);
         }
-        let last = revision::last(&self.store, RevisionKind::Rule, name, entry.rule).await?;
+        let last =
+            revision::newest_revision(&self.store, RevisionKind::Rule, name, entry.rule).await?;
         Ok(match last.map(|it| it.was) {
             Some(RevisedResource::Rule(rule)) => rule.send_updates,
             _ => entry.send_updates,

@@ -170,7 +170,7 @@ async fn decide(
     let now_ms = deciding.clock.now_ms();
     if !snapshot.heartbeats().is_empty() {
         let (store, clock) = (&deciding.store, deciding.clock.as_ref());
-        deciding.beats.follow(store, clock).await?;
+        deciding.beats.refresh_service_time(store, clock).await?;
     }
     let mut decision = Decision {
         deciding,

@@ -256,7 +256,7 @@ impl Silencing {
     ) -> Result<SilenceView, Error> {
         let mut violations = Violations::default();
         violations.check_sentence("text", text, SILENCE_TEXT_CHARACTERS_MAX);
-        violations.or(Some(()))?;
+        violations.into_result(Some(()))?;
         let change = |silence: &mut Silence, now_ms: i64| {
             if silence.comments.len() >= SILENCE_COMMENTS_MAX {
                 return Err(Error::Exhausted {
@@ -390,7 +390,7 @@ impl Silencing {
             create_ms: 0,
             update_ms: 0,
         };
-        violations.or(Some(silence))
+        violations.into_result(Some(silence))
     }
 }
 
