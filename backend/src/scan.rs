@@ -83,7 +83,7 @@ impl<T> Drop for Running<T> {
 
 impl Scans {
     pub fn start() -> io::Result<Self> {
-        effort::run_by(&TaskEffort);
+        effort::set_host(&TaskEffort);
         Ok(Self {
             threads: Background::start("scan")?,
             calls: FairSlots::new(SCANS_RUNNING_MAX, SCANS_WAITING_MAX, "searches"),

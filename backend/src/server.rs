@@ -36,7 +36,7 @@ pub use direct::Direct;
 use exposition::Exposition;
 use front::Front;
 pub use init::{CreatedStore, create_client, init_store};
-use work::Work;
+use work::TaskSet;
 
 /// CORS: methods and headers available to pages of other origins.
 const METHODS: &str = "POST";
@@ -78,7 +78,7 @@ pub struct Backend {
     front: Front,
     cors: Cors,
     hosts: Hosts,
-    work: Work,
+    work: TaskSet,
     /// Ends streams that would run forever.
     streams: CancellationToken,
     tls: Option<Tls>,

@@ -50,7 +50,7 @@ impl Span {
             };
         };
         let around = parent.map_or_else(Context::new, |parent| {
-            Context::new().with_remote_span_context(remote(parent))
+            Context::new().with_remote_span_context(span_context(parent))
         });
         let builder = SpanBuilder::from_name(name).with_kind(kind);
         let made = tracer.build_with_context(builder, &around);
@@ -97,7 +97,7 @@ impl Span {
     }
 }
 
-fn remote(context: TraceContext) -> SpanContext {
+fn span_context(context: TraceContext) -> SpanContext {
     let flags = if context.is_sampled {
         TraceFlags::SAMPLED
     } else {

@@ -42,7 +42,10 @@ pub(crate) fn read(
         else {
             if !operation.lenient {
                 let field = quoted(&name);
-                violations.add_at(field.trim_matches('`'), refusal(plan, operation, &name));
+                violations.add_at(
+                    field.trim_matches('`'),
+                    rejection_message(plan, operation, &name),
+                );
             }
             continue;
         };
@@ -63,7 +66,7 @@ pub(crate) fn read(
     out
 }
 
-fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
+fn rejection_message(plan: &Plan, operation: &Operation, name: &str) -> String {
     let message = &plan.messages[operation.input];
     if let Some(index) = message.index_of(name) {
         let number = message.fields[index].number;

@@ -326,7 +326,7 @@ impl Handler {
         if !self.config.hosts.contains_host(&request) {
             return self.problem(&Problem::wrong_host());
         }
-        if headers::size(&request) > self.config.header_limit_bytes {
+        if headers::request_size(&request) > self.config.header_limit_bytes {
             return self.problem(&Problem::headers_too_large(self.config.header_limit_bytes));
         }
         let (at, captures) = match target {
@@ -340,7 +340,9 @@ impl Handler {
                 };
             }
             RequestTarget::LinkedPage(what, id) => {
-                return self.linked(what, id, request, exchange, permit).await;
+                return self
+                    .handle_linked_page(what, id, request, exchange, permit)
+                    .await;
             }
             RequestTarget::SignIn(step) => {
                 return self.sign_in(step, &request, exchange, permit).await;

@@ -147,8 +147,8 @@ impl<'p> Search<'p, '_> {
         let Some(rest) = rest else {
             let verb = segment.rsplit_once(':');
             return verb
-                .and_then(|(value, verb)| self.end(node, value, Some(verb)))
-                .or_else(|| self.end(node, segment, None));
+                .and_then(|(value, verb)| self.find_end(node, value, Some(verb)))
+                .or_else(|| self.find_end(node, segment, None));
         };
         let literal = node.literals.get(segment);
         literal
@@ -158,7 +158,7 @@ impl<'p> Search<'p, '_> {
 
     /// Finds the last segment of a path. A known verb takes precedence, so that `GET /x:retry` is a
     /// wrong method, not a resource called `x:retry`.
-    fn end(&mut self, node: &Node, value: &'p str, verb: Option<&str>) -> Option<usize> {
+    fn find_end(&mut self, node: &Node, value: &'p str, verb: Option<&str>) -> Option<usize> {
         if verb.is_none() && !self.allowed.is_empty() {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::{
 use prost::Message as _;
 use prost_types::{Struct, Value as WireValue};
 use serde_json::Value;
-use value::{fields, members, of_any, text, wire_value};
+use value::{fields, json_object, json_value, text, wire_value};
 use wire::{
     InstrumentationScope, LogRecord, LogsRequest, LogsResponse, PartialSuccess, Resource,
     any_value::Kind,
@@ -278,7 +278,7 @@ impl RecordDetails {
                 attributes.push(attribute.clone());
             }
         }
-        let retained = (!attributes.is_empty()).then(|| wire_value(&members(&attributes), 0));
+        let retained = (!attributes.is_empty()).then(|| wire_value(&json_object(&attributes), 0));
         Self {
             dimensions,
             identity_bytes,
@@ -329,9 +329,9 @@ fn event(
     };
     let kind = record.body.as_ref().and_then(|it| it.kind.as_ref());
     if matches!(kind, Some(Kind::Kvlist(_))) {
-        keep("body", of_any(record.body.as_ref()));
+        keep("body", json_value(record.body.as_ref()));
     }
-    keep("attributes", members(&record.attributes));
+    keep("attributes", json_object(&record.attributes));
     keep("scope", scope.name.clone().into());
     keep("severityText", record.severity_text.clone().into());
     keep("traceId", hexadecimal(&record.trace_id).into());

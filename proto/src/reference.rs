@@ -131,9 +131,9 @@ fn blocks(markdown: &str) -> Vec<Block> {
             blocks.push(Block::Heading(title.to_owned()));
             open = false;
         } else if line.starts_with('|') {
-            row(&mut blocks, line, open);
+            add_row(&mut blocks, line, open);
             open = true;
-        } else if let Some((number, text)) = item(line) {
+        } else if let Some((number, text)) = parse_item(line) {
             blocks.push(Block::Item(number, text.to_owned()));
             open = true;
         } else {
@@ -150,7 +150,7 @@ fn blocks(markdown: &str) -> Vec<Block> {
     blocks
 }
 
-fn row(blocks: &mut Vec<Block>, line: &str, open: bool) {
+fn add_row(blocks: &mut Vec<Block>, line: &str, open: bool) {
     let inner = line.trim().trim_matches('|');
     let cells: Vec<String> = inner
         .split('|')
@@ -165,7 +165,7 @@ fn row(blocks: &mut Vec<Block>, line: &str, open: bool) {
     }
 }
 
-fn item(line: &str) -> Option<(Option<String>, &str)> {
+fn parse_item(line: &str) -> Option<(Option<String>, &str)> {
     if let Some(text) = line.strip_prefix("- ") {
         return Some((None, text));
     }

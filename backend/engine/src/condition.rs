@@ -78,7 +78,7 @@ impl Condition {
     }
 
     /// Whether the state was observed in a write, so that only another write can clear it.
-    pub fn was_shown_by_a_write(&self) -> bool {
+    pub fn must_be_cleared_by_write(&self) -> bool {
         matches!(self, Self::Full(_) | Self::Unwritable(_) | Self::Damaged(_))
     }
 
@@ -128,18 +128,18 @@ impl fmt::Display for Condition {
 pub(crate) struct ObservedCondition(Mutex<Option<(Condition, Instant)>>);
 
 impl ObservedCondition {
-    fn last(&self) -> MutexGuard<'_, Option<(Condition, Instant)>> {
+    fn lock_last(&self) -> MutexGuard<'_, Option<(Condition, Instant)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn record_failure(&self, error: &EngineError) {
         if let Some(condition) = Condition::from_error(error) {
-            *self.last() = Some((condition, Instant::now()));
+            *self.lock_last() = Some((condition, Instant::now()));
         }
     }
 
     pub(crate) fn record_success(&self) {
-        *self.last() = None;
+        *self.lock_last() = None;
     }
 
     /// Records a successful write that may have needed no space. [`Condition::Full`] stays in place
@@ -152,11 +152,13 @@ impl ObservedCondition {
 
     /// Returns the state, or `None` if the last write succeeded.
     pub(crate) fn condition(&self) -> Option<Condition> {
-        self.last().as_ref().map(|(condition, _)| condition.clone())
+        self.lock_last()
+            .as_ref()
+            .map(|(condition, _)| condition.clone())
     }
 
     pub(crate) fn was_full_within(&self, time: Duration) -> bool {
-        let last = self.last();
+        let last = self.lock_last();
         let found = last.as_ref();
         found.is_some_and(|(it, at)| matches!(it, Condition::Full(_)) && at.elapsed() < time)
     }
@@ -208,7 +210,7 @@ mod tests {
             observed.record_failure(&error);
             let condition = observed.condition().unwrap();
             assert_eq!(condition.as_str(), word);
-            assert!(!condition.accepts_events() && condition.was_shown_by_a_write());
+            assert!(!condition.accepts_events() && condition.must_be_cleared_by_write());
             assert!(Condition::WORDS.contains(&condition.as_str()));
         }
         observed.record_in_place_success();

@@ -11,7 +11,7 @@ pub enum Index {
     /// Status (1 byte), severity (1 byte), last seen in ms (8 bytes), tie (20 bytes),
     /// occurrence.
     OccurrenceByState = 2,
-    /// Tie (20 bytes: see `Key::tie`), occurrence.
+    /// Tie (20 bytes: see `Key::tie_breaker`), occurrence.
     OccurrenceByStart = 3,
     /// Next review in ms (8 bytes), occurrence.
     OccurrenceByReview = 4,

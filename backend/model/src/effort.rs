@@ -14,7 +14,7 @@ static HOST: OnceLock<&'static dyn ComputeHost> = OnceLock::new();
 
 /// Sets the host process; only the first call has an effect. Without a host, every computation runs
 /// to completion.
-pub fn run_by(host: &'static dyn ComputeHost) {
+pub fn set_host(host: &'static dyn ComputeHost) {
     let _ = HOST.set(host);
 }
 

@@ -175,7 +175,7 @@ fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms
     }
 }
 
-fn reports(before: Option<&Occurrence>, event: &IncomingEvent, status: Status) -> Reports {
+fn updated_reports(before: Option<&Occurrence>, event: &IncomingEvent, status: Status) -> Reports {
     let mut reports = before.map_or_else(Reports::default, |it| it.reports.for_next());
     if status == Status::Closed {
         reports.close(event.report);
@@ -273,7 +273,7 @@ fn open(
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: expire_ms(event, status),
-        reports: reports(before, event, status),
+        reports: updated_reports(before, event, status),
         flapping: before.map_or_else(Vec::new, |before| before.flapping.clone()),
         assignee: None,
         trace: arrival.trace,
@@ -300,7 +300,7 @@ pub fn apply_change(
     let before = occurrence.state();
     if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {
         let from = occurrence.severity.as_str();
-        note(occurrence, cause, Field::Severity, from, severity.as_str());
+        record_history(occurrence, cause, Field::Severity, from, severity.as_str());
         occurrence.severity = severity;
     }
     if let Some(flag) = change
@@ -312,7 +312,7 @@ pub fn apply_change(
         } else {
             ("true", "false")
         };
-        note(occurrence, cause, Field::Acknowledged, from, to);
+        record_history(occurrence, cause, Field::Acknowledged, from, to);
         occurrence.acknowledged = flag;
     }
     if occurrence.state() != before {
@@ -333,12 +333,12 @@ pub fn apply_change(
         let before = std::mem::replace(&mut occurrence.assignee, assignee.clone());
         let word = |it: &Option<Name>| it.as_ref().map_or_else(String::new, Name::to_string);
         let (from, to) = (word(&before), word(&assignee));
-        note(occurrence, cause, Field::Assignee, &from, &to);
+        record_history(occurrence, cause, Field::Assignee, &from, &to);
     }
     let status = change.status.filter(|it| *it != occurrence.status);
     if let Some(status) = status {
         let from = occurrence.status.as_str();
-        note(occurrence, cause, Field::Status, from, status.as_str());
+        record_history(occurrence, cause, Field::Status, from, status.as_str());
         occurrence.status = status;
         transition.closed = status == Status::Closed;
         // The expiry set by the sender no longer applies once the occurrence was closed, even if it
@@ -359,7 +359,13 @@ pub fn apply_change(
     transition
 }
 
-fn note(occurrence: &mut Occurrence, cause: Cause<'_>, field: Field, from: &str, to: &str) {
+fn record_history(
+    occurrence: &mut Occurrence,
+    cause: Cause<'_>,
+    field: Field,
+    from: &str,
+    to: &str,
+) {
     let history = &mut occurrence.history;
     if history.len() >= HISTORY_MAX {
         history.drain(..=history.len() - HISTORY_MAX);

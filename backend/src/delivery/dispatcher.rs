@@ -179,7 +179,7 @@ impl Dispatcher {
                 Ok(()) = committed.changed() => {}
                 () = self.ownership.wait_until_changed() => {}
                 () = self.clock.wait_until(wakes_ms) => {}
-                () = self.store.until_progress_due() => {}
+                () = self.store.wait_until_progress_due() => {}
             }
             self.collect_ended();
         }

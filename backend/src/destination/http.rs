@@ -35,7 +35,7 @@ use crate::destination::{
     dial::Dialer,
     egress::Refusal,
     http::{
-        body::{Outgoing, Sent},
+        body::{OutgoingBody, SentFlag},
         connector::GuardedConnector,
         error::RequestFailure,
         line::{Answered, Peer},
@@ -320,7 +320,7 @@ async fn send_once(
     deadline: Instant,
     timeout: Duration,
 ) -> Result<Answer, RequestFailure> {
-    let body = Outgoing::new(request.body().clone());
+    let body = OutgoingBody::new(request.body().clone());
     let sent = body.sent();
     let mut outgoing = request.clone().map(|_bytes| body);
     let connection = capture_connection(&mut outgoing);
@@ -341,9 +341,14 @@ async fn send_once(
     };
     let answer = match answer {
         Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => return Err(error::classify(&error, progress(&connection, &sent))),
+        Ok(Err(error)) => {
+            return Err(error::classify(
+                &error,
+                connection_progress(&connection, &sent),
+            ));
+        }
         Err(_elapsed) => {
-            let is_sent = progress(&connection, &sent).is_sent;
+            let is_sent = connection_progress(&connection, &sent).is_sent;
             let failure = if is_sent {
                 SendFailure::NoAnswer(timeout)
             } else {
@@ -386,7 +391,7 @@ struct Progress {
     is_reused: bool,
 }
 
-fn progress(connection: &CaptureConnection, sent: &Sent) -> Progress {
+fn connection_progress(connection: &CaptureConnection, sent: &SentFlag) -> Progress {
     let connection = connection.connection_metadata();
     let mut extras = http::Extensions::new();
     if let Some(connection) = &*connection {
@@ -502,7 +507,7 @@ impl Answer {
 
     /// Returns the advice to retry at the time that the receiver requests, without counting the
     /// attempt.
-    pub(crate) fn limited(&self, now_ms: i64) -> Advice {
+    pub(crate) fn rate_limit_advice(&self, now_ms: i64) -> Advice {
         Advice::Limited(self.requested_wait(now_ms))
     }
 

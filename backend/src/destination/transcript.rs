@@ -88,7 +88,7 @@ impl Masker {
     }
 
     /// Adds the rendered form of a secret template that contains a secret between its variables.
-    pub(crate) fn add_filled(&mut self, template: &str, filled: &str) {
+    pub(crate) fn add_rendered(&mut self, template: &str, filled: &str) {
         let own = template.split("{{").enumerate().map(|(at, part)| match at {
             0 => part,
             _ => part.rsplit("}}").next().unwrap_or_default(),

@@ -13,9 +13,9 @@ const SILENCE: Duration = Duration::from_secs(60);
 const REMEMBERED_MAX: usize = 1_000;
 
 #[derive(Debug, Default)]
-struct Logged(HashMap<(&'static str, String), (Instant, u64)>);
+struct FailureLog(HashMap<(&'static str, String), (Instant, u64)>);
 
-impl Logged {
+impl FailureLog {
     /// Returns the number of times a failure has been suppressed since it was last logged; `None`
     /// if it is suppressed now.
     fn begin(&mut self, work: &'static str, error: &str, now: Instant) -> Option<u64> {
@@ -38,7 +38,7 @@ impl Logged {
 
 /// Logs a failure of work that is retried, at most once a minute.
 pub fn log_failure(work: &'static str, error: &(dyn Display + Send + Sync)) {
-    static LOGGED: LazyLock<Mutex<Logged>> = LazyLock::new(Mutex::default);
+    static LOGGED: LazyLock<Mutex<FailureLog>> = LazyLock::new(Mutex::default);
     let text = error.to_string();
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     let left_out = logged.begin(work, &text, Instant::now());
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn same_failure_is_logged_once_a_minute_with_its_count() {
-        let mut logged = Logged::default();
+        let mut logged = FailureLog::default();
         let start = Instant::now();
         let second = Duration::from_secs(1);
         let table = [

@@ -82,7 +82,7 @@ impl SignIns {
         address: Option<IpAddr>,
         state: impl FnOnce(&str) -> String,
     ) -> Result<SignInStart, Error> {
-        let (_place, description) = self.browser(address).await?;
+        let (_place, description) = self.acquire_slot(address).await?;
         let endpoint =
             required_endpoint(description.authorization_endpoint, "authorization_endpoint")?;
         let verifier = random_token();
@@ -118,7 +118,7 @@ impl SignIns {
         code: &str,
         verifier: &str,
     ) -> Result<(String, Person), Error> {
-        let (_place, description) = self.browser(address).await?;
+        let (_place, description) = self.acquire_slot(address).await?;
         let endpoint = required_endpoint(description.token_endpoint, "token_endpoint")?;
         let redirect_uri = self.config.redirect_uri();
         let client_id = &self.config.client_id;
@@ -143,7 +143,7 @@ impl SignIns {
     }
 
     /// Returns a slot, and the provider's metadata.
-    async fn browser(
+    async fn acquire_slot(
         &self,
         address: Option<IpAddr>,
     ) -> Result<(impl Drop + use<>, Description), Error> {

@@ -26,7 +26,7 @@ pub(super) fn authorize(claims: &Value, config: &OidcConfig, now_ms: i64) -> Res
     let ends_ms = check_time(claims, now_ms)?;
     let subject = claims["sub"].as_str().filter(|it| !it.is_empty());
     let subject = subject.ok_or_else(|| refused_error("it has no subject (`sub`)"))?;
-    let name = name(claims, config)?;
+    let name = user_name(claims, config)?;
     Ok(Person {
         role: claimed_role(claims, config, &name)?,
         name,
@@ -81,7 +81,7 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
     Ok(ends_ms)
 }
 
-fn name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
+fn user_name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
     let (own, names) = ([&*config.name_claim], NAMES);
     let names = if config.name_claim.is_empty() {
         &names[..]

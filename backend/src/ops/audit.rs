@@ -78,7 +78,7 @@ impl AuditFilter {
 
 /// Key for counting calls that were refused, or that only read data without an API key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Counted {
+struct CountedCall {
     client: String,
     address: Option<IpAddr>,
     method: &'static str,
@@ -89,17 +89,17 @@ struct Counted {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct CallCounts {
     since_ms: i64,
     /// Calls since the last write, and whether any was made in the current window.
-    counts: HashMap<Counted, (u32, bool)>,
+    counts: HashMap<CountedCall, (u32, bool)>,
 }
 
 #[derive(Debug)]
 pub struct AuditLog {
     store: Store,
     clock: Arc<dyn Clock>,
-    counts: Mutex<Counts>,
+    counts: Mutex<CallCounts>,
 }
 
 impl AuditLog {
@@ -125,7 +125,7 @@ impl AuditLog {
 
     /// Counts a refused call. It is written soon, together with similar calls.
     pub fn record_refused(&self, by: Actor, reason: &str) {
-        self.count(Counted {
+        self.count(CountedCall {
             client: by.client,
             address: by.address,
             method: by.method,
@@ -138,7 +138,7 @@ impl AuditLog {
     /// Counts a read without an API key, through a link or feed URL that grants it, or the issuing
     /// of such a link. Written like [`Self::record_refused`].
     pub fn read_by_grant(&self, by: Actor, kind: &'static str, name: &str, reason: &str) {
-        self.count(Counted {
+        self.count(CountedCall {
             client: by.client,
             address: by.address,
             method: by.method,
@@ -148,13 +148,13 @@ impl AuditLog {
         });
     }
 
-    fn count(&self, call: Counted) {
+    fn count(&self, call: CountedCall) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = &mut counts.counts;
         let call = if counts.len() < AUDIT_REFUSALS_MAX || counts.contains_key(&call) {
             call
         } else {
-            Counted {
+            CountedCall {
                 client: OTHERS.into(),
                 address: None,
                 method: "",

@@ -116,7 +116,11 @@ impl Beats {
     }
 
     /// Reads the service time unless it was read recently.
-    pub async fn follow(&self, store: &Store, clock: &dyn Clock) -> Result<(), EngineError> {
+    pub async fn refresh_service_time(
+        &self,
+        store: &Store,
+        clock: &dyn Clock,
+    ) -> Result<(), EngineError> {
         let passed = clock.elapsed();
         let is_fresh = |it: ServiceTime| passed.saturating_sub(it.read) < SERVICE_TIME_INTERVAL;
         if self.lock_cache().time.is_some_and(is_fresh) {

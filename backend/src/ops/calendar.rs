@@ -99,7 +99,7 @@ impl Drafted for Calendar {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(calendar)?, changes))
+        Ok((violations.into_result(calendar)?, changes))
     }
 
     async fn changes_on_delete(
@@ -110,7 +110,7 @@ impl Drafted for Calendar {
         let mut changes = all.store.changes();
         let used = (Kind::Calendar, &calendar.name);
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
-        users.refuse(Self::WORD, &calendar.name)?;
+        users.ensure_unused(Self::WORD, &calendar.name)?;
         Ok(changes)
     }
 

@@ -40,26 +40,26 @@ where
 /// The inhibitions required by recent decisions. They are read in advance for the next decision,
 /// which most likely requires the same ones and then need not be repeated.
 #[derive(Debug, Default)]
-pub struct RecentInhibitions(Mutex<Expected>);
+pub struct RecentInhibitions(Mutex<ExpectedSources>);
 
 #[derive(Debug, Default)]
-struct Expected {
+struct ExpectedSources {
     /// `None` if no target was checked.
     inhibitions: Option<BTreeSet<RecordId>>,
     decisions: u32,
 }
 
 impl RecentInhibitions {
-    fn inner(&self) -> MutexGuard<'_, Expected> {
+    fn lock(&self) -> MutexGuard<'_, ExpectedSources> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Creates the causes of a new decision, with the inhibitions that it is likely to require.
     pub async fn causes(&self, store: &Store) -> Result<Causes, EngineError> {
         let causes = Causes::default();
-        let expected = self.inner().inhibitions.clone();
+        let expected = self.lock().inhibitions.clone();
         if let Some(inhibitions) = expected {
-            causes.expect(inhibitions);
+            causes.request_in_advance(inhibitions);
             load_missing(store, &causes).await?;
         }
         Ok(causes)
@@ -69,7 +69,7 @@ impl RecentInhibitions {
     /// those no longer required.
     pub fn record_required(&self, causes: &Causes) {
         let known = causes.known_inhibitions();
-        let mut inner = self.inner();
+        let mut inner = self.lock();
         inner.decisions = (inner.decisions + 1) % FORGET_AFTER;
         inner.inhibitions = known.filter(|_| inner.decisions > 0);
     }

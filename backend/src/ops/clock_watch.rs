@@ -79,7 +79,7 @@ impl ClockWatch {
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let work = async {
             loop {
-                self.pause(self.apply_recorded().await).await;
+                self.log_and_pause(self.apply_recorded().await).await;
             }
         };
         shutdown.run_until_cancelled(work).await;
@@ -89,13 +89,13 @@ impl ClockWatch {
     pub async fn run_as_leader(self: Arc<Self>, store: Store, shutdown: CancellationToken) {
         let work = async {
             loop {
-                self.pause(self.apply(&store).await).await;
+                self.log_and_pause(self.apply(&store).await).await;
             }
         };
         shutdown.run_until_cancelled(work).await;
     }
 
-    async fn pause(&self, checked: Result<(), Error>) {
+    async fn log_and_pause(&self, checked: Result<(), Error>) {
         if let Err(error) = checked {
             log_failure("failed to apply a clock change", &error);
         }
@@ -113,7 +113,7 @@ impl ClockWatch {
         if is_other_node {
             // Records that this process stored in the meantime are indexed with the time before the
             // step.
-            Self::index(&self.store).await?;
+            Self::rewrite_indexes(&self.store).await?;
         }
         let step_ms = self.clock.step_ms();
         let passed = self.clock.elapsed();
@@ -190,11 +190,11 @@ impl ClockWatch {
         let passed = self.clock.elapsed();
         match known.indexed {
             None => {
-                Self::index(store).await?;
+                Self::rewrite_indexes(store).await?;
                 known.indexed = Some(passed);
             }
             Some(since) if passed.saturating_sub(since) >= CLOCK_INDEX_AGAIN_AFTER => {
-                Self::index(store).await?;
+                Self::rewrite_indexes(store).await?;
                 let stored = store.clock_fact().await?;
                 let same = stored.filter(|(_, it)| it.shift_ms == fact.shift_ms);
                 if let Some((version, stored)) = same {
@@ -212,7 +212,7 @@ impl ClockWatch {
     }
 
     /// Rewrites the records whose index entries still use the time before a step.
-    async fn index(store: &Store) -> Result<(), Error> {
+    async fn rewrite_indexes(store: &Store) -> Result<(), Error> {
         rewrite_by_index::<Delivery>(store, Index::DeliveryByDue).await?;
         rewrite_by_index::<Occurrence>(store, Index::OccurrenceByDue).await?;
         rewrite_by_index::<Occurrence>(store, Index::OccurrenceByReview).await?;

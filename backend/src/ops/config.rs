@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub use check::OWNER_CHARACTERS_MAX;
-pub use impact::{Counted, Impact, Impacts};
+pub use impact::{Impact, Impacts, MessageImpact};
 
 /// Prefix of the tag that names the owner of a resource.
 const OWNER: &str = "owner:";
@@ -71,13 +71,13 @@ macro_rules! kinds {
             }
 
             /// Returns the deletion of each resource that has a tag and that no document describes.
-            async fn owned(
+            async fn stale_deletions(
                 &self,
                 tag: &str,
                 described: &HashSet<(&str, &str)>,
             ) -> Result<Vec<Change>, Error> {
                 let mut owned = Vec::new();
-                $(self.owned_of::<crate::domain::$kind>(tag, described, &mut owned).await?;)+
+                $(self.add_stale_deletions::<crate::domain::$kind>(tag, described, &mut owned).await?;)+
                 Ok(owned)
             }
 
@@ -197,13 +197,13 @@ impl Configuration {
             changes.extend(stage.prune(documents, prune_owner).await?);
         }
         if let Some(at) = documents.iter().position(Document::is_settings) {
-            let before = settings::in_force(&self.store).await?.templates;
-            let new = settings::in_force(staged.store()).await?.templates;
+            let before = settings::read_values(&self.store).await?.templates;
+            let new = settings::read_values(staged.store()).await?.templates;
             let broken =
                 settings::snippets::broken_templates(staged.store(), &before, &new).await?;
             let mut failed = DocumentErrors::default();
             failed.add(at, &documents[at], Error::Invalid(broken))?;
-            changes = failed.or(changes)?;
+            changes = failed.into_result(changes)?;
         }
         Ok((staged, changes))
     }
@@ -244,7 +244,7 @@ impl Stage {
         let mut failed = DocumentErrors::default();
         self.put_documents(documents, &order, &mut changes, &mut failed)
             .await?;
-        failed.or(changes.into_iter().flatten().collect())
+        failed.into_result(changes.into_iter().flatten().collect())
     }
 
     /// Deletes the resources that have the owner's tag and that no document describes. Resources
@@ -254,7 +254,9 @@ impl Stage {
             .iter()
             .map(|it| identity(&it.definition))
             .collect();
-        let mut left = self.owned(&format!("{OWNER}{owner}"), &described).await?;
+        let mut left = self
+            .stale_deletions(&format!("{OWNER}{owner}"), &described)
+            .await?;
         left.reverse();
         let mut deleted = Vec::new();
         while !left.is_empty() {
@@ -277,7 +279,7 @@ impl Stage {
         Ok(deleted)
     }
 
-    async fn owned_of<T: Drafted>(
+    async fn add_stale_deletions<T: Drafted>(
         &self,
         tag: &str,
         described: &HashSet<(&str, &str)>,
@@ -381,7 +383,7 @@ impl DocumentErrors {
         Ok(())
     }
 
-    fn or(self, changes: Vec<Change>) -> Result<Vec<Change>, Error> {
+    fn into_result(self, changes: Vec<Change>) -> Result<Vec<Change>, Error> {
         if !self.violations.is_empty() {
             return Err(Error::Invalid(self.violations));
         }

@@ -81,7 +81,7 @@ impl Drafted for Contact {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(contact)?, changes))
+        Ok((violations.into_result(contact)?, changes))
     }
 
     async fn warnings(&self, all: &Contacts) -> Result<Vec<String>, Error> {

@@ -33,12 +33,12 @@ use crate::{
 };
 use resend::Templates;
 
-pub use bulk::{BulkAction, BulkTally, Selection, Skip};
+pub use bulk::{BulkAction, BulkTally, Selection, SkipReason};
 pub use condition::Condition;
 pub use counts::DeliveryTally;
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
-pub use shadow::would_send;
+pub use shadow::render_shadow_message;
 pub use waiting::{Hold, Holds, WaitReason, WaitReasons};
 
 #[derive(Debug, Clone)]

@@ -65,7 +65,7 @@ impl Drafted for Destination {
         let previous = stored.map(|stored| (&stored.kind, stored.template_language));
         let language =
             convert_language(draft.template_language, &mut violations).unwrap_or_default();
-        let snippets = settings::in_force(&all.store).await?.templates;
+        let snippets = settings::read_values(&all.store).await?.templates;
         let against = (Some(&*all.guard), &*snippets);
         let kind = checked_kind((kind, language), previous, against, &mut violations);
         let mut changes = all.store.changes();
@@ -86,7 +86,7 @@ impl Drafted for Destination {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(destination)?, changes))
+        Ok((violations.into_result(destination)?, changes))
     }
 
     /// Also deletes the destination's health. The dispatcher cancels deliveries to deleted
@@ -210,14 +210,14 @@ impl Destinations {
         // The test reports addresses that the guard blocks.
         let language =
             convert_language(draft.template_language, &mut violations).unwrap_or_default();
-        let snippets = settings::in_force(&self.store).await?.templates;
+        let snippets = settings::read_values(&self.store).await?.templates;
         let kind = checked_kind(
             (kind, language),
             previous,
             (None, &*snippets),
             &mut violations,
         );
-        Ok((violations.or(kind)?, language, delivery))
+        Ok((violations.into_result(kind)?, language, delivery))
     }
 }
 
@@ -227,7 +227,7 @@ impl Destinations {
         language: TemplateLanguage,
         message: &str,
     ) -> Result<(), Error> {
-        let snippets = settings::in_force(&self.store).await?.templates;
+        let snippets = settings::read_values(&self.store).await?.templates;
         match check_message(language, message, &snippets) {
             violations if violations.is_empty() => Ok(()),
             violations => Err(Error::Invalid(violations)),

@@ -82,7 +82,7 @@ impl Drafted for EscalationPolicy {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(policy)?, changes))
+        Ok((violations.into_result(policy)?, changes))
     }
 
     async fn changes_on_delete(
@@ -91,7 +91,7 @@ impl Drafted for EscalationPolicy {
         _force: bool,
     ) -> Result<Changes, Error> {
         let references = References::find(&all.store, Kind::Policy, &policy.name).await?;
-        references.refuse("escalation policy", &policy.name)?;
+        references.ensure_unused("escalation policy", &policy.name)?;
         Ok(all.store.changes())
     }
 

@@ -109,7 +109,7 @@ impl Drafted for Heartbeat {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(heartbeat)?, changes))
+        Ok((violations.into_result(heartbeat)?, changes))
     }
 
     async fn view(all: &Heartbeats, heartbeat: Self) -> Result<(v1::Heartbeat, usize), Error> {
@@ -349,7 +349,7 @@ impl Expectations {
             ..
         } = &self.deciding;
         let (heartbeat, key) = (loaded.heartbeat.id, loaded.key(&values));
-        beats.follow(store, clock.as_ref()).await?;
+        beats.refresh_service_time(store, clock.as_ref()).await?;
         let decide = async || {
             let mut changes = store.changes();
             let (now_ms, service_ms) = (clock.now_ms(), beats.service_ms(clock.as_ref()));
@@ -394,7 +394,9 @@ impl Expectations {
             _ => String::new(),
         };
         let beats = &self.deciding.beats;
-        beats.follow(store, self.deciding.clock.as_ref()).await?;
+        beats
+            .refresh_service_time(store, self.deciding.clock.as_ref())
+            .await?;
         let due = due::DueData::load(&self.deciding, heartbeat).await?;
         let show = |it: Expectation| {
             let due_ms = due.expectation_due_ms(&it);

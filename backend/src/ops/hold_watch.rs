@@ -93,7 +93,7 @@ impl HoldWatch {
 
     async fn check(&mut self) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
-        if settings::in_force(&self.store).await?.is_quiet() {
+        if settings::read_values(&self.store).await?.is_quiet() {
             // In quiet mode no holds are evaluated, and none counts as late when it ends.
             self.since_ms = now_ms;
         }

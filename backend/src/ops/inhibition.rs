@@ -75,7 +75,7 @@ impl Drafted for Inhibition {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(inhibition)?, all.store.changes()))
+        Ok((violations.into_result(inhibition)?, all.store.changes()))
     }
 
     async fn warnings(&self, all: &Inhibitions) -> Result<Vec<String>, Error> {

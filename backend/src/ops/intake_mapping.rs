@@ -69,7 +69,7 @@ impl Drafted for IntakeMapping {
             update_ms: origin.update_ms,
             ..mapping
         });
-        Ok((violations.or(mapping)?, all.store.changes()))
+        Ok((violations.into_result(mapping)?, all.store.changes()))
     }
 
     fn new_secrets(&self, before: &Self) -> Vec<String> {
@@ -96,7 +96,7 @@ pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
     // Tests do not require a signature.
     parts.signature = None;
     let mapping = build_mapping(draft, parts, None, &mut violations);
-    violations.or(mapping)
+    violations.into_result(mapping)
 }
 
 /// Builds a mapping from a draft under a placeholder name.

@@ -32,7 +32,7 @@ impl Reports {
         let stopped = stopped.map(|rule| event(rule, occurrence, now_ms));
         let is_counted = !occurrence.is_no_response();
         let unanswered = notices.unanswered.iter().filter(|_| is_counted);
-        let unanswered = unanswered.map(|it| mark(it, now_ms));
+        let unanswered = unanswered.map(|it| marker_event(it, now_ms));
         self.0
             .extend(stopped.chain(unanswered).map(|event| OwnEvent {
                 id: new_id(now_ms),
@@ -81,7 +81,7 @@ pub(crate) const NO_RESPONSE: &str = "no one responded";
 /// Returns the marker of a response that became unanswered or is no longer unanswered. The marker
 /// is the event that versions without a count by policy reported for each response. It is not
 /// ingested.
-fn mark(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
+fn marker_event(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
     let (rule, policy, id) = (&of.rule, &of.policy, of.occurrence.to_string());
     let policy = Value::Text(policy.to_string());
     IncomingEvent {

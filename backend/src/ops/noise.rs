@@ -121,12 +121,12 @@ impl NoiseNumbers {
 }
 
 #[derive(Default)]
-struct Sum {
+struct NoiseSum {
     numbers: NoiseNumbers,
     night: i64,
 }
 
-impl Sum {
+impl NoiseSum {
     fn add(&mut self, part: u8, numbers: &Numbers, day: u32, zone: &TimeZone) {
         self.numbers.add(part, numbers);
         for half_hour in 0..HALF_HOURS {
@@ -172,7 +172,7 @@ impl Days {
     }
 
     /// Removes the days before `known_ms`, for which counts may be missing.
-    fn from(self, known_ms: i64) -> Self {
+    fn starting_at(self, known_ms: i64) -> Self {
         let first = u32::try_from(known_ms.max(0).div_euclid(DAY_MS)).unwrap_or(u32::MAX);
         let start = self.start.max(first).min(self.end);
         Self { start, ..self }
@@ -190,7 +190,7 @@ impl NoiseReports {
     pub async fn report(&self, request: &NoiseRequest) -> Result<NoiseReport, Error> {
         let (days, zone) = self.check_request(request)?;
         let since_ms = self.store.noise_since_ms().await?;
-        let days = days.from(since_ms.unwrap_or_else(|| self.clock.now_ms()));
+        let days = days.starting_at(since_ms.unwrap_or_else(|| self.clock.now_ms()));
         match request.rows {
             NoiseRows::Counted(by) => self.count_notifications(by, days, &zone).await,
             NoiseRows::EventName => self.count_by_event(days, &zone).await,
@@ -234,7 +234,7 @@ impl NoiseReports {
         zone: &TimeZone,
     ) -> Result<NoiseReport, Error> {
         let names = self.names(by).await?;
-        let mut sums: BTreeMap<Option<RecordId>, Sum> = BTreeMap::new();
+        let mut sums: BTreeMap<Option<RecordId>, NoiseSum> = BTreeMap::new();
         let mut pages = self.store.noise(by, days.start, days.end);
         let mut read = 0;
         while let Some(page) = pages.next().await? {
@@ -301,7 +301,7 @@ impl NoiseReports {
     /// Reads the stored deliveries of a period of days, newest first. Returns the time from which
     /// they are complete, in milliseconds since the epoch.
     async fn deliveries(&self, days: Days, mut read: impl FnMut(&Delivery)) -> Result<i64, Error> {
-        let retention = settings::in_force(&self.store).await?.delivery_retention;
+        let retention = settings::read_values(&self.store).await?.delivery_retention;
         let retained_ms = self.clock.now_ms().saturating_sub(millis(retention));
         let start_ms = if retention.is_zero() {
             days.start_ms()
@@ -340,7 +340,7 @@ impl NoiseReports {
     }
 
     async fn count_by_event(&self, days: Days, zone: &TimeZone) -> Result<NoiseReport, Error> {
-        let mut sums: BTreeMap<String, BTreeMap<u32, Sum>> = BTreeMap::new();
+        let mut sums: BTreeMap<String, BTreeMap<u32, NoiseSum>> = BTreeMap::new();
         let mut scan = NoiseScan::default();
         let mut add = |name: &str, scan: &mut NoiseScan| {
             for (counter, numbers) in scan.take() {
@@ -367,7 +367,7 @@ impl NoiseReports {
             .await?,
         );
         // The first day may be incomplete.
-        let whole = days.from(known_ms.saturating_add(DAY_MS - 1));
+        let whole = days.starting_at(known_ms.saturating_add(DAY_MS - 1));
         let lines = sums.into_iter().filter_map(|(name, by_day)| {
             let mut numbers = NoiseNumbers::default();
             let mut night = 0;
@@ -395,7 +395,7 @@ impl NoiseReports {
         days: Days,
         mut read: impl FnMut(&Occurrence),
     ) -> Result<i64, Error> {
-        let retention = settings::in_force(&self.store).await?.event_retention;
+        let retention = settings::read_values(&self.store).await?.event_retention;
         let mut start_ms = days.start_ms();
         if !retention.is_zero() {
             start_ms = start_ms.max(self.clock.now_ms().saturating_sub(millis(retention)));

@@ -75,7 +75,7 @@ impl NotifyOpen {
         let mut count = 0;
         let mut walk = self.walk();
         while let Some(keys) = next_keys(&mut walk).await? {
-            for stored in self.open(keys).await? {
+            for stored in self.read_open(keys).await? {
                 scan::yield_if_needed().await;
                 let mut occurrence = stored.value;
                 let decided = self.decide(&snapshot, &rules, &mut occurrence).await?;
@@ -138,7 +138,7 @@ impl NotifyOpen {
             }
             let mut reports = Reports::default();
             let mut count = 0;
-            for stored in self.open(keys.clone()).await? {
+            for stored in self.read_open(keys.clone()).await? {
                 scan::yield_if_needed().await;
                 let mut next = stored.value.clone();
                 let decided = self.decide(&snapshot, &rules, &mut next).await?;
@@ -215,7 +215,7 @@ impl NotifyOpen {
         Walk::new(&self.deciding.store, &open, NEWEST_FIRST, None)
     }
 
-    async fn open(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Stored<Occurrence>>, Error> {
+    async fn read_open(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Stored<Occurrence>>, Error> {
         let found = self.deciding.store.get_many::<Occurrence>(keys).await?;
         let mut found: Vec<_> = found.into_iter().flatten().collect();
         found.retain(|it| it.value.status == Status::Open);

@@ -218,7 +218,7 @@ async fn destinations(
         let health_summary =
             destination::HealthSummary::compute(store, clock, found.id, health).await?;
         let is_troubled = !matches!(health_summary.verdict, Verdict::Untried | Verdict::Healthy);
-        let day = counting.last_day(found.id).await?;
+        let day = counting.last_day_counts(found.id).await?;
         let is_idle = day.is_idle() && health_summary.dead == 0;
         if is_troubled || !is_idle {
             overviews.push(DestinationOverview {

@@ -46,7 +46,7 @@ pub(crate) async fn cancel_pages(
     for (before, after) in changed {
         for entry in &after.notified {
             let response = entry.response.as_deref().filter(|it| is_over(it));
-            let ended = response.filter(|it| state_of(before, it.id) != Some(it.state));
+            let ended = response.filter(|it| response_state(before, it.id) != Some(it.state));
             if let Some(response) = ended {
                 let all = Receivers::for_response(response).into_iter();
                 over.extend(all.map(|to| (after, entry, response, to)));
@@ -89,7 +89,7 @@ fn is_over(response: &Response) -> bool {
     over.contains(&response.state)
 }
 
-fn state_of(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState> {
+fn response_state(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState> {
     let mut notified = occurrence.notified.iter();
     let response = notified.find_map(|it| it.response.as_deref().filter(|it| it.id == id));
     response.map(|it| it.state)

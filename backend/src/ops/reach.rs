@@ -121,7 +121,7 @@ pub(super) async fn ensure_unused(
     }
     let rules = rules_reaching(store, (kind, name), now_ms).await?;
     let rules: Vec<_> = rules.into_iter().map(|(rule, _)| rule).collect();
-    references.refuse_reached((kind.as_str(), name), &rules)
+    references.ensure_unused_by_rules((kind.as_str(), name), &rules)
 }
 
 /// Converts the rules that reach a resource, and returns their size on the wire in bytes.

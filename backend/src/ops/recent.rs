@@ -66,11 +66,11 @@ impl RecentNotifications {
     }
 
     async fn count(&self, index: Index, of: RecordId) -> Result<usize, Error> {
-        let range = self.last_day_of(of);
+        let range = self.last_day_range(of);
         Ok(self.store.engine().count(index, range, RECENT_MAX).await?)
     }
 
-    fn last_day_of(&self, of: RecordId) -> Range {
+    fn last_day_range(&self, of: RecordId) -> Range {
         let day_ago = RecordId::first_at((self.clock.now_ms() - DAY_MS).try_into().unwrap_or(0));
         Range {
             start: Key::new().id(of).id(day_ago).build(),

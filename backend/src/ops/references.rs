@@ -129,15 +129,15 @@ impl References {
     ///
     /// # Errors
     /// Returns [`Error::Refused`] with the names of the users if there are any.
-    pub(super) fn refuse(&self, what: &str, name: &Name) -> Result<(), Error> {
-        self.refuse_reached((what, name), &[])
+    pub(super) fn ensure_unused(&self, what: &str, name: &Name) -> Result<(), Error> {
+        self.ensure_unused_by_rules((what, name), &[])
     }
 
     /// Refuses to delete a resource that is in use, and names the rules that reach it.
     ///
     /// # Errors
     /// Returns [`Error::Refused`] with the names of the users if there are any.
-    pub(super) fn refuse_reached(
+    pub(super) fn ensure_unused_by_rules(
         &self,
         (what, name): (&str, &Name),
         rules: &[Name],

@@ -110,16 +110,17 @@ impl ReplayService {
         start_ms: i64,
     ) -> Result<Self, Error> {
         let store = definitions.empty_copy();
-        copy::<Calendar>(definitions, &store, |_| {}).await?;
-        copy::<Trigger>(definitions, &store, |_| {}).await?;
-        copy::<Destination>(definitions, &store, |_| {}).await?;
-        copy::<Client>(definitions, &store, |_| {}).await?;
-        copy::<Contact>(definitions, &store, |_| {}).await?;
-        copy::<Schedule>(definitions, &store, |_| {}).await?;
-        copy::<EscalationPolicy>(definitions, &store, |_| {}).await?;
-        copy::<Rule>(definitions, &store, |_| {}).await?;
-        copy::<Inhibition>(definitions, &store, |it| it.counted_revision = 0).await?;
-        copy::<Silence>(definitions, &store, |it| it.progress = Progress::default()).await?;
+        copy_records::<Calendar>(definitions, &store, |_| {}).await?;
+        copy_records::<Trigger>(definitions, &store, |_| {}).await?;
+        copy_records::<Destination>(definitions, &store, |_| {}).await?;
+        copy_records::<Client>(definitions, &store, |_| {}).await?;
+        copy_records::<Contact>(definitions, &store, |_| {}).await?;
+        copy_records::<Schedule>(definitions, &store, |_| {}).await?;
+        copy_records::<EscalationPolicy>(definitions, &store, |_| {}).await?;
+        copy_records::<Rule>(definitions, &store, |_| {}).await?;
+        copy_records::<Inhibition>(definitions, &store, |it| it.counted_revision = 0).await?;
+        copy_records::<Silence>(definitions, &store, |it| it.progress = Progress::default())
+            .await?;
         let mut changes = store.changes();
         changes.insert(&without_aging(definitions).await?);
         store.apply(Lane::Admin, changes).await?;
@@ -144,7 +145,7 @@ impl ReplayService {
             _stop: stop.drop_guard(),
             _workers: tasks,
         };
-        world.check().await;
+        world.run_review().await;
         Ok(world)
     }
 
@@ -159,7 +160,7 @@ impl ReplayService {
             }
             self.advance(due_ms);
             self.reviewed_ms = due_ms;
-            self.check().await;
+            self.run_review().await;
         }
         self.advance(at_ms);
         Ok(true)
@@ -171,7 +172,7 @@ impl ReplayService {
             .advance(Duration::from_millis(left_ms.try_into().unwrap_or(0)));
     }
 
-    async fn check(&self) {
+    async fn run_review(&self) {
         self.reviewer.run_once().await;
         self.wait_until_settled().await;
     }
@@ -255,12 +256,16 @@ async fn without_aging(definitions: &Store) -> Result<Settings, Error> {
         warning_age_max: NO_AGE,
         error_age_max: NO_AGE,
         event_retention: NO_AGE,
-        ..settings::in_force(definitions).await?
+        ..settings::read_values(definitions).await?
     };
     settings::first(values, 0)
 }
 
-async fn copy<T: Record>(from: &Store, to: &Store, change: impl Fn(&mut T)) -> Result<(), Error> {
+async fn copy_records<T: Record>(
+    from: &Store,
+    to: &Store,
+    change: impl Fn(&mut T),
+) -> Result<(), Error> {
     let mut pages = from.pages::<T>(Range::with_prefix(&[]));
     while let Some(page) = pages.next().await? {
         let mut changes = to.changes();

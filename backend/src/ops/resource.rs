@@ -137,7 +137,7 @@ impl Origin {
         }
     }
 
-    fn as_is<T: Resource>(stored: &T) -> Self {
+    fn of_stored<T: Resource>(stored: &T) -> Self {
         Self {
             id: stored.id(),
             revision: stored.revision(),
@@ -413,7 +413,8 @@ impl<T: Drafted> Resources<T> {
             return Err(Error::Aborted(there));
         }
         check_etag(etag, &stored)?;
-        let (same, _) = T::from_draft(self, draft, Some(&stored), Origin::as_is(&stored)).await?;
+        let (same, _) =
+            T::from_draft(self, draft, Some(&stored), Origin::of_stored(&stored)).await?;
         if same == stored {
             return Ok(Put::Unchanged(stored));
         }

@@ -173,9 +173,9 @@ impl Responses {
     ) -> Result<v1::Response, Error> {
         let snapshot = self.deciding.ruleset.current();
         let view = response_view(occurrence, of, &snapshot);
-        let current = receivers::current(&self.deliveries, of.1).await?;
+        let current = receivers::current_receivers(&self.deliveries, of.1).await?;
         let now_ms = self.deciding.clock.now_ms();
-        let next = receivers::next(snapshot.responders(), (of.1, occurrence.severity), now_ms);
+        let next = receivers::next_step(snapshot.responders(), (of.1, occurrence.severity), now_ms);
         Ok(v1::Response {
             current,
             next: next.receivers,
@@ -311,7 +311,9 @@ impl Responses {
         let group = known.and_then(|(notified, _)| notified.group);
         if !confirm || before.acknowledged {
             let open = match group {
-                Some(group) => group::respond::unacknowledged(&self.deciding.store, group).await?,
+                Some(group) => {
+                    group::respond::unacknowledged_keys(&self.deciding.store, group).await?
+                }
                 None => Vec::new(),
             };
             let own = before.key.to_bytes();
@@ -345,7 +347,7 @@ impl Responses {
     ) -> Result<Vec<StatusItem>, Error> {
         let store = &self.deciding.store;
         let mut items = Vec::new();
-        let keys = group::respond::unacknowledged(store, group).await?;
+        let keys = group::respond::unacknowledged_keys(store, group).await?;
         for keys in keys.chunks(BATCH) {
             let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
             let found = found.into_iter().flatten().map(|it| it.value);
@@ -435,7 +437,11 @@ fn response_to_wire(
         step: number(response.step),
         step_count: i32::try_from(response.plan.steps.len()).unwrap_or(i32::MAX),
         next_step_time: response.next_ms.map(timestamp),
-        notified: response.paged.iter().map(receivers::notified).collect(),
+        notified: response
+            .paged
+            .iter()
+            .map(receivers::notified_receiver)
+            .collect(),
         unanswered: response.is_unanswered,
         acknowledged_until_time: until_ms.map(timestamp),
         acknowledged_by: text(by.filter(|_| is_acknowledged)),

@@ -119,7 +119,7 @@ impl Reviewer {
             let next_ms = next.unwrap_or(latest_ms).min(latest_ms);
             tokio::select! {
                 () = clock.wait_until(next_ms) => return,
-                () = self.deciding.store.until_progress_due() => continue,
+                () = self.deciding.store.wait_until_progress_due() => continue,
                 changed = log.changed() => if changed.is_err() {
                     return clock.wait_until(next_ms).await;
                 }

@@ -45,7 +45,7 @@ pub async fn store_revision(
 
 /// Reads all stored revisions of a name, including those of earlier definitions with the same name,
 /// oldest first.
-pub async fn by_name(
+pub async fn stored_revisions(
     store: &Store,
     of: RevisionKind,
     name: &Name,
@@ -151,7 +151,7 @@ pub async fn read_past(
     }
     for (name, id) in &wanted.deleted {
         if past.deleted_rule(*id).is_none()
-            && let Some(last) = last(store, RevisionKind::Rule, name, *id).await?
+            && let Some(last) = newest_revision(store, RevisionKind::Rule, name, *id).await?
         {
             past.add(last);
         }
@@ -160,7 +160,7 @@ pub async fn read_past(
 }
 
 /// Reads the newest stored revision of a definition that is no longer in force.
-pub async fn last(
+pub async fn newest_revision(
     store: &Store,
     of: RevisionKind,
     name: &Name,

@@ -60,7 +60,7 @@ impl Drafted for Rule {
         violations.check_texts(&draft.description, &draft.tags);
         let language =
             convert_language(draft.template_language, &mut violations).unwrap_or_default();
-        let snippets = settings::in_force(&all.store).await?.templates;
+        let snippets = settings::read_values(&all.store).await?.templates;
         violations.extend(message::check_message(language, &draft.message, &snippets));
         let repeat_interval_seconds = check_repeat_interval(draft.repeat_interval, &mut violations);
         let delay_ms = read_delay_ms(draft, &mut violations);
@@ -70,7 +70,7 @@ impl Drafted for Rule {
             .as_ref()
             .map(|it| check_grouping(it, &mut violations));
         let flapping = draft.flapping.as_ref();
-        let flapping = flapping.map(|it| limits(it, &mut violations));
+        let flapping = flapping.map(|it| flapping_limits(it, &mut violations));
         let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let triggers = refers
             .resolve_all::<Trigger>("triggerNames", &draft.trigger_names)
@@ -93,8 +93,8 @@ impl Drafted for Rule {
             description: draft.description.clone(),
             tags: draft.tags.clone(),
             enabled: draft.enabled.unwrap_or_default(),
-            trigger_names: names(&triggers),
-            destination_names: names(&destinations),
+            trigger_names: resource_names(&triggers),
+            destination_names: resource_names(&destinations),
             escalation_policy: escalation_policy.map(|it| it.value.name),
             message: draft.message.clone(),
             template_language: language,
@@ -111,7 +111,7 @@ impl Drafted for Rule {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(rule)?, changes))
+        Ok((violations.into_result(rule)?, changes))
     }
 
     async fn changes_on_delete(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {
@@ -188,7 +188,7 @@ impl FromDomain<Rule> for v1::Rule {
     }
 }
 
-fn names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
+fn resource_names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
     let name = |stored: &Stored<T>| stored.value.name().clone();
     resources.iter().map(name).collect()
 }
@@ -255,7 +255,7 @@ pub(super) fn check_grouping(draft: &v1::Grouping, violations: &mut Violations) 
     }
 }
 
-fn limits(draft: &v1::Flapping, violations: &mut Violations) -> FlappingLimits {
+fn flapping_limits(draft: &v1::Flapping, violations: &mut Violations) -> FlappingLimits {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let openings = FLAPPING_OPENINGS_MIN..=FLAPPING_OPENINGS_MAX;
     let open_count = u32::try_from(draft.open_count).unwrap_or_default();

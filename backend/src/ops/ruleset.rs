@@ -244,7 +244,7 @@ impl Loaded {
         self.inhibiting = Arc::new(Inhibitions::new(all));
     }
 
-    fn take_inhibitions(&mut self, found: Vec<(Name, Option<Inhibition>)>) -> bool {
+    fn apply_inhibitions(&mut self, found: Vec<(Name, Option<Inhibition>)>) -> bool {
         let mut is_other = false;
         for (name, found) in found {
             is_other |= self.put_inhibition(name, found);
@@ -269,16 +269,16 @@ impl Loaded {
         }
     }
 
-    async fn take_responders(
+    async fn apply_responders(
         &mut self,
         kind: Kind,
         store: &Store,
         keys: Vec<Vec<u8>>,
     ) -> Result<(), EngineError> {
         match kind {
-            Kind::Contact => put(&mut self.contacts, read_named(store, keys).await?),
-            Kind::Schedule => put(&mut self.schedules, read_named(store, keys).await?),
-            _ => put(&mut self.policies, read_named(store, keys).await?),
+            Kind::Contact => apply_changes(&mut self.contacts, read_named(store, keys).await?),
+            Kind::Schedule => apply_changes(&mut self.schedules, read_named(store, keys).await?),
+            _ => apply_changes(&mut self.policies, read_named(store, keys).await?),
         }
         self.request_responders();
         Ok(())
@@ -367,21 +367,21 @@ impl Loaded {
                 }
                 Kind::Settings => self.read_settings(store).await?,
                 Kind::Heartbeat => self.put_heartbeats(read_named(store, keys).await?),
-                Kind::Rule => put(&mut self.rules, read_named(store, keys).await?),
+                Kind::Rule => apply_changes(&mut self.rules, read_named(store, keys).await?),
                 Kind::Inhibition => {
-                    let is_other = self.take_inhibitions(read_named(store, keys).await?);
+                    let is_other = self.apply_inhibitions(read_named(store, keys).await?);
                     if let (true, Some(last)) = (is_other, news.last()) {
                         self.edition = last.position.to_number();
                     }
                 }
                 Kind::Calendar => {
-                    put(&mut self.calendars, read_named(store, keys).await?);
+                    apply_changes(&mut self.calendars, read_named(store, keys).await?);
                     self.request_calendars();
                     self.match_silences();
                     self.request_responders();
                 }
                 Kind::Contact | Kind::Schedule | Kind::Policy => {
-                    self.take_responders(kind, store, keys).await?;
+                    self.apply_responders(kind, store, keys).await?;
                 }
                 Kind::Silence => {
                     for (name, found) in read_named::<Silence>(store, keys).await? {
@@ -392,7 +392,7 @@ impl Loaded {
                     }
                     self.match_silences();
                 }
-                _ => put(&mut self.destinations, read_named(store, keys).await?),
+                _ => apply_changes(&mut self.destinations, read_named(store, keys).await?),
             }
         }
         if changed {
@@ -404,7 +404,7 @@ impl Loaded {
     }
 }
 
-fn put<T>(map: &mut BTreeMap<Name, Arc<T>>, found: Vec<(Name, Option<T>)>) {
+fn apply_changes<T>(map: &mut BTreeMap<Name, Arc<T>>, found: Vec<(Name, Option<T>)>) {
     for (name, value) in found {
         match value {
             Some(value) => drop(map.insert(name, Arc::new(value))),

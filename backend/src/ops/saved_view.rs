@@ -59,7 +59,7 @@ impl Drafted for SavedView {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(view)?, all.store.changes()))
+        Ok((violations.into_result(view)?, all.store.changes()))
     }
 }
 

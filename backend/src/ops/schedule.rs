@@ -94,9 +94,10 @@ impl Drafted for Schedule {
             update_ms: origin.update_ms,
         });
         if let (true, Some(stored), Some(schedule)) = (draft.keep_current, stored, &mut schedule) {
-            all.keep_current(stored, schedule, &mut violations).await?;
+            all.retain_current_contacts(stored, schedule, &mut violations)
+                .await?;
         }
-        Ok((violations.or(schedule)?, changes))
+        Ok((violations.into_result(schedule)?, changes))
     }
 
     async fn changes_on_delete(
@@ -105,7 +106,7 @@ impl Drafted for Schedule {
         _force: bool,
     ) -> Result<Changes, Error> {
         let references = References::find(&all.store, Kind::Schedule, &schedule.name).await?;
-        references.refuse(Self::WORD, &schedule.name)?;
+        references.ensure_unused(Self::WORD, &schedule.name)?;
         let mut changes = all.store.changes();
         let now_ms = all.clock.now_ms();
         oncall_watch::close_for_deleted(&all.store, &schedule.name, now_ms, &mut changes).await?;

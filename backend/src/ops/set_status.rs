@@ -67,7 +67,7 @@ pub async fn set_status(
     Ok(answers)
 }
 
-type Answers = Vec<Result<Changed, Error>>;
+type ItemResults = Vec<Result<Changed, Error>>;
 
 /// Decides the results of the items, given the causes resolved so far.
 async fn decide_items(
@@ -76,7 +76,7 @@ async fn decide_items(
     targets: &[OccurrenceTarget],
     causes: &Causes,
     author: &Name,
-) -> Result<(Changes, (Answers, RecordedReports)), Error> {
+) -> Result<(Changes, (ItemResults, RecordedReports)), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let mut edits = Edits::read(&deciding.store, targets).await?;
     edits.read_reopened(&deciding.store).await?;

@@ -42,7 +42,7 @@ pub async fn read_stored(store: &Store) -> Result<Option<Stored<Settings>>, Erro
     Ok(store.get(Settings::NAME.into()).await?)
 }
 
-pub async fn in_force(store: &Store) -> Result<SharedSettings, Error> {
+pub async fn read_values(store: &Store) -> Result<SharedSettings, Error> {
     Ok(values_of(read_stored(store).await?.as_ref()))
 }
 
@@ -120,7 +120,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
             );
         }
         Some(before) if position.is_some() => {
-            for it in in_force(store).await?.differences(&before) {
+            for it in read_values(store).await?.differences(&before) {
                 let SettingDifference { key, here, there } = it;
                 tracing::info!(setting = key, before = %there, now = %here, "the settings file changed a setting");
             }
@@ -240,7 +240,7 @@ impl Drafted for Settings {
             let message = format!("must be `{}`; only one settings object exists", Self::NAME);
             violations.add("name", message);
         }
-        let mut values = values(draft, &mut violations);
+        let mut values = draft_values(draft, &mut violations);
         values.quiet_since_ms = stored.and_then(|it| it.values.quiet_since_ms);
         let from_file = match stored {
             Some(stored) if !all.store.engine().is_shared() => {
@@ -270,7 +270,7 @@ impl Drafted for Settings {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(settings)?, all.store.changes()))
+        Ok((violations.into_result(settings)?, all.store.changes()))
     }
 }
 
@@ -310,7 +310,7 @@ fn format_difference(it: &SettingDifference) -> String {
 
 /// Returns the values of a draft. Omitted values are set to their defaults.
 #[expect(clippy::too_many_lines, reason = "one field after another")]
-fn values(draft: &v1::Settings, violations: &mut Violations) -> SharedSettings {
+fn draft_values(draft: &v1::Settings, violations: &mut Violations) -> SharedSettings {
     let defaults = SharedSettings::default();
     let tenant = if draft.tenant.is_empty() {
         defaults.tenant

@@ -102,7 +102,7 @@ impl Drafted for Silence {
     ) -> Result<(Self, Changes), Error> {
         let now_ms = origin.update_ms;
         if let Some(stored) = stored {
-            refuse_expired(stored, now_ms)?;
+            ensure_not_expired(stored, now_ms)?;
         }
         let mut changes = all.store.changes();
         let mut violations = Violations::new(&draft.violations);
@@ -144,7 +144,7 @@ impl Drafted for Silence {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(silence)?, changes))
+        Ok((violations.into_result(silence)?, changes))
     }
 
     async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {
@@ -238,7 +238,7 @@ async fn count_with_standing(
         .await
 }
 
-fn refuse_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
+fn ensure_not_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
     if silence.state(now_ms) != SilenceState::Expired {
         return Ok(());
     }

@@ -179,7 +179,7 @@ impl StatisticsReader {
     /// # Errors
     /// Returns [`Error::Invalid`] if the span is out of range, or an error if the store fails.
     pub async fn statistics(&self, span_ms: i64, rules: &Snapshot) -> Result<Statistics, Error> {
-        let columns = Columns::covering(self.clock.now_ms(), minutes(span_ms)?);
+        let columns = Columns::covering(self.clock.now_ms(), span_minutes(span_ms)?);
         let destinations = rules
             .destinations()
             .map(|it| (it.name.to_string(), it.id))
@@ -221,7 +221,10 @@ impl StatisticsReader {
         Ok(Throughput::measure(&columns, &counts, now_ms))
     }
 
-    pub async fn last_day(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
+    pub async fn last_day_counts(
+        &self,
+        destination: RecordId,
+    ) -> Result<DeliveryCounts, EngineError> {
         let columns = Columns {
             start: minute(self.clock.now_ms()).saturating_sub(DAY_MINUTES - 1),
             step: 1,
@@ -272,7 +275,7 @@ impl StatisticsReader {
     }
 }
 
-fn minutes(span_ms: i64) -> Result<u32, Error> {
+fn span_minutes(span_ms: i64) -> Result<u32, Error> {
     let max_ms = crate::clock::millis(STATISTICS_SPAN_MAX);
     if !(MINUTE_MS..=max_ms).contains(&span_ms) {
         let days = STATISTICS_SPAN_MAX.as_secs() / (24 * 3600);

@@ -97,11 +97,11 @@ impl StoreWatch {
 
     async fn check(&mut self) -> Result<(), Error> {
         let mut condition = self.store.engine().condition();
-        if condition.was_shown_by_a_write() {
-            self.write().await;
+        if condition.must_be_cleared_by_write() {
+            self.probe_write().await;
             condition = self.store.engine().condition();
         }
-        self.log(&condition);
+        self.log_change(&condition);
         self.condition.send_if_modified(|before| {
             let is_other = *before != condition;
             before.clone_from(&condition);
@@ -111,7 +111,7 @@ impl StoreWatch {
     }
 
     /// Performs a write without effect, so that a store without other writes is probed.
-    async fn write(&self) {
+    async fn probe_write(&self) {
         let written = async {
             let mut changes = self.store.changes();
             if let Some(stored) = self.store.get::<Settings>(Settings::NAME.into()).await? {
@@ -125,7 +125,7 @@ impl StoreWatch {
     }
 
     /// Logs a change of the state, at most once a minute.
-    fn log(&mut self, condition: &Condition) {
+    fn log_change(&mut self, condition: &Condition) {
         let passed = self.clock.elapsed();
         let (last, is_early) = match self.logged {
             None => (Condition::default().as_str(), false),

@@ -58,7 +58,7 @@ impl Drafted for Trigger {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.or(trigger)?, all.store.changes()))
+        Ok((violations.into_result(trigger)?, all.store.changes()))
     }
 
     async fn changes_on_delete(
@@ -132,7 +132,7 @@ impl Triggers {
         if start_ms.zip(end_ms).is_some_and(|(start, end)| start > end) {
             violations.add("timeRange", "ends before it starts");
         }
-        let query = violations.or(query)?;
+        let query = violations.into_result(query)?;
         let warnings = match &drafted {
             Some(draft) => self.fields.warnings(draft).await?,
             None => Vec::new(),

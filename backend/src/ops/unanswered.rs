@@ -33,14 +33,14 @@ const NAME_CHARACTERS: usize = 100;
 const HOSTS: [&str; 6] = ["host", "hostname", "node", "instance", "device", "server"];
 
 #[derive(Debug, Default)]
-struct Count {
+struct PolicyCount {
     count: usize,
     /// The most severe responses; among responses with equal severity, the oldest.
-    most_severe: Vec<Named>,
+    most_severe: Vec<UnansweredResponse>,
 }
 
 #[derive(Debug)]
-struct Named {
+struct UnansweredResponse {
     /// The severity, and the time at which the response began.
     rank: (Reverse<Severity>, i64),
     severity: Severity,
@@ -82,7 +82,7 @@ async fn decide_reports(
     let mut policies: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for (mark, is_open) in marks.zip(are_open) {
         let OwnEvent { event, chain, .. } = &mark.value;
-        let chains = policies.entry(policy_of(event)).or_default();
+        let chains = policies.entry(marker_policy(event)).or_default();
         for rule in chain {
             if !chains.contains(rule) {
                 chains.push(*rule);
@@ -101,7 +101,7 @@ async fn decide_reports(
         return Ok((changes, (RecordedReports::default(), closed)));
     }
     let now_ms = deciding.clock.now_ms();
-    let counts = counts(store).await?;
+    let counts = count_by_policy(store).await?;
     if policies.remove("").is_some() {
         for policy in counts.keys() {
             policies.entry(policy.clone()).or_default();
@@ -148,7 +148,7 @@ async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError>
 }
 
 /// Returns the policy of a marker; empty for markers of earlier versions.
-fn policy_of(mark: &IncomingEvent) -> String {
+fn marker_policy(mark: &IncomingEvent) -> String {
     match mark.metadata.get(POLICY_DIMENSION) {
         Some(Value::Text(policy)) => policy.clone(),
         _ => String::new(),
@@ -157,8 +157,8 @@ fn policy_of(mark: &IncomingEvent) -> String {
 
 /// Counts the unanswered responses by policy. Responses to a report itself do not count, because
 /// two policies could keep the reports about each other open.
-async fn counts(store: &Store) -> Result<BTreeMap<String, Count>, EngineError> {
-    let mut counts: BTreeMap<String, Count> = BTreeMap::new();
+async fn count_by_policy(store: &Store) -> Result<BTreeMap<String, PolicyCount>, EngineError> {
+    let mut counts: BTreeMap<String, PolicyCount> = BTreeMap::new();
     for state in [ResponseState::Active, ResponseState::Held] {
         let mut range = Range::with_prefix(&by_response(state).build());
         loop {
@@ -188,7 +188,7 @@ fn unanswered_response(entry: &Notified, id: Option<RecordId>) -> Option<(&Notif
     response.unanswered_by().map(|_| (entry, response))
 }
 
-impl Count {
+impl PolicyCount {
     fn add(&mut self, occurrence: &Occurrence, rule: &Name, response: &Response) {
         self.count += 1;
         let rank = (Reverse(occurrence.severity), response.begin_ms);
@@ -199,11 +199,11 @@ impl Count {
         let text = format!(
             "{} {} on {} (rule {rule})",
             occurrence.severity.as_str(),
-            shortened(&occurrence.name),
-            host(occurrence)
+            shorten(&occurrence.name),
+            host_text(occurrence)
         );
         let severity = occurrence.severity;
-        self.most_severe.push(Named {
+        self.most_severe.push(UnansweredResponse {
             rank,
             severity,
             text,
@@ -213,12 +213,12 @@ impl Count {
     }
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     text.chars().take(NAME_CHARACTERS).collect()
 }
 
 /// Returns the host of an event, or all its dimensions if none of them names a host.
-fn host(occurrence: &Occurrence) -> String {
+fn host_text(occurrence: &Occurrence) -> String {
     let dimensions = &occurrence.dimensions;
     let host = HOSTS.iter().find_map(|it| dimensions.get(*it));
     let text = host.cloned().unwrap_or_else(|| {
@@ -227,7 +227,7 @@ fn host(occurrence: &Occurrence) -> String {
             .map(|(key, value)| format!("{key}={value}"));
         pairs.collect::<Vec<_>>().join(", ")
     });
-    shortened(&text)
+    shorten(&text)
 }
 
 fn event(policy: &str, now_ms: i64) -> IncomingEvent {
@@ -239,7 +239,7 @@ fn event(policy: &str, now_ms: i64) -> IncomingEvent {
     )
 }
 
-fn opening_event(policy: &str, count: &Count, now_ms: i64) -> IncomingEvent {
+fn opening_event(policy: &str, count: &PolicyCount, now_ms: i64) -> IncomingEvent {
     let most_severe = count.most_severe.first();
     let worst_text = most_severe.map_or("", |it| &it.text);
     let summary = match count.count {

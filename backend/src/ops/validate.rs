@@ -54,7 +54,7 @@ impl Violations {
         }
     }
 
-    pub(super) fn or<T>(self, made: Option<T>) -> Result<T, Error> {
+    pub(super) fn into_result<T>(self, made: Option<T>) -> Result<T, Error> {
         if self.0.is_empty() {
             return Ok(made.expect("a value that cannot be created has added a violation"));
         }

@@ -17,19 +17,19 @@ enum Subject {
 }
 
 pub(super) fn for_resource<T>(name: impl Display, answer: T) -> Response<T> {
-    with(Subject::Named(name.to_string()), answer)
+    with_subject(Subject::Named(name.to_string()), answer)
 }
 
 /// Returns the response of a call that changed the named resource, or of a dry run.
 pub(super) fn unless_dry_run<T>(tried: bool, name: impl Display, answer: T) -> Response<T> {
     if tried {
-        with(Subject::Nothing, answer)
+        with_subject(Subject::Nothing, answer)
     } else {
         for_resource(name, answer)
     }
 }
 
-fn with<T>(subject: Subject, answer: T) -> Response<T> {
+fn with_subject<T>(subject: Subject, answer: T) -> Response<T> {
     let mut response = Response::new(answer);
     response.extensions_mut().insert(subject);
     response

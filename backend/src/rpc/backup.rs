@@ -69,16 +69,16 @@ impl BackupStream {
     }
 }
 
-type Steps = Pin<Box<dyn Stream<Item = Result<ReadBackupResponse, Status>> + Send>>;
+type StepStream = Pin<Box<dyn Stream<Item = Result<ReadBackupResponse, Status>> + Send>>;
 
 #[async_trait]
 impl BackupService for BackupApi {
-    type ReadBackupStream = Steps;
+    type ReadBackupStream = StepStream;
 
     async fn read_backup(
         &self,
         request: Request<ReadBackupRequest>,
-    ) -> Result<Response<Steps>, Status> {
+    ) -> Result<Response<StepStream>, Status> {
         let request = request.into_inner();
         let permit = Arc::clone(&self.capacity).try_acquire_owned();
         let permit = permit.map_err(|_full| Error::Exhausted {

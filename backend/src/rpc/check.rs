@@ -38,14 +38,14 @@ impl CheckApi {
     }
 }
 
-struct Checking {
+struct CheckRun {
     findings: Pin<Box<dyn Future<Output = Findings> + Send>>,
     progress: watch::Receiver<Progress>,
     shutdown: CancellationToken,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Checking {
+impl CheckRun {
     async fn next(&mut self) -> (Result<CheckStoreResponse, Status>, bool) {
         tokio::select! {
             biased;
@@ -64,16 +64,16 @@ impl Checking {
     }
 }
 
-type Checked = Pin<Box<dyn Stream<Item = Result<CheckStoreResponse, Status>> + Send>>;
+type CheckStream = Pin<Box<dyn Stream<Item = Result<CheckStoreResponse, Status>> + Send>>;
 
 #[async_trait]
 impl CheckService for CheckApi {
-    type CheckStoreStream = Checked;
+    type CheckStoreStream = CheckStream;
 
     async fn check_store(
         &self,
         _request: Request<CheckStoreRequest>,
-    ) -> Result<Response<Checked>, Status> {
+    ) -> Result<Response<CheckStream>, Status> {
         let permit = Arc::clone(&self.capacity).try_acquire_owned();
         let permit = permit.map_err(|_full| Error::Exhausted {
             message: "another check is in progress; wait for it to end".into(),
@@ -87,7 +87,7 @@ impl CheckService for CheckApi {
             };
             verify_in_use(&store, &show).await
         };
-        let checking = Checking {
+        let checking = CheckRun {
             findings: Box::pin(findings),
             progress,
             shutdown: self.shutdown.clone(),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     error::{Error, Violation},
-    ops::config::{Action, Change, Configuration, Counted, Document, Impact, Impacts},
+    ops::config::{Action, Change, Configuration, Document, Impact, Impacts, MessageImpact},
 };
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl ConfigService for ConfigApi {
 
 impl From<Impact> for v1::PreviewImpactResponse {
     fn from(impact: Impact) -> Self {
-        let counted = |all: Vec<Counted>| {
+        let counted = |all: Vec<MessageImpact>| {
             let all = all.into_iter().map(|it| v1::ImpactCount {
                 name: it.name,
                 message_count: Some(to_i32(it.messages)),

@@ -40,7 +40,7 @@ impl ContactApi {
         format!("{}{}", self.base, self.links.contact_feed(contact))
     }
 
-    async fn test(&self, contact: &Name, method: ContactMethod) -> v1::TestedMethod {
+    async fn test_method(&self, contact: &Name, method: ContactMethod) -> v1::TestedMethod {
         let now_ms = self.tester.now_ms();
         let test = Test {
             target: TestTarget::Stored(method.destination.to_string()),
@@ -93,7 +93,7 @@ impl ContactService for ContactApi {
             .await?;
         let name = contact.name;
         let methods = contact.methods.into_iter();
-        let tests = methods.map(|method| self.test(&name, method));
+        let tests = methods.map(|method| self.test_method(&name, method));
         let methods = join_all(tests).await;
         Ok(Response::new(v1::TestContactResponse { methods }))
     }

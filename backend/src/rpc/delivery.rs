@@ -11,7 +11,7 @@ use crate::{
     domain::{Attempt, Delivery},
     error::Error,
     ops::{
-        delivery::{BulkAction, Deliveries, Selection, would_send},
+        delivery::{BulkAction, Deliveries, Selection, render_shadow_message},
         rule::Installation,
     },
 };
@@ -107,7 +107,7 @@ impl DeliveryService for DeliveryApi {
     ) -> Result<Response<v1::GetDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let (delivery, attempts) = self.deliveries.get(id).await?;
-        let rendered = would_send(&delivery, &self.installation).await?;
+        let rendered = render_shadow_message(&delivery, &self.installation).await?;
         let delivery = Some(v1::Delivery {
             rendered: rendered.map(json::object),
             ..self.delivery_view(delivery, attempts).await?

@@ -118,7 +118,7 @@ impl EventQueryApi {
     }
 }
 
-type Watched = Pin<Box<dyn Stream<Item = Result<WatchEventsResponse, Status>> + Send>>;
+type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchEventsResponse, Status>> + Send>>;
 
 #[async_trait]
 impl EventQueryService for EventQueryApi {
@@ -221,12 +221,12 @@ impl EventQueryService for EventQueryApi {
         Ok(Response::new(RouteEventsResponse { routes }))
     }
 
-    type WatchEventsStream = Watched;
+    type WatchEventsStream = WatchStream;
 
     async fn watch_events(
         &self,
         request: Request<WatchEventsRequest>,
-    ) -> Result<Response<Watched>, Status> {
+    ) -> Result<Response<WatchStream>, Status> {
         let request = request.into_inner();
         let (mut filter, mut warnings) = self.filter(request.query).await?;
         (filter.start_ms, filter.end_ms) = (None, None);

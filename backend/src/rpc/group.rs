@@ -40,7 +40,7 @@ impl GroupService for GroupApi {
         &self,
         request: Request<v1::GetGroupRequest>,
     ) -> Result<Response<v1::GetGroupResponse>, Status> {
-        let (id, page) = convert::one(request.into_inner())?;
+        let (id, page) = convert::group_request(request.into_inner())?;
         let (group, members, next_page_token) = get(&self.deciding.store, id, &page).await?;
         Ok(Response::new(v1::GetGroupResponse {
             group: Some(convert::group(group)),

@@ -111,7 +111,9 @@ impl IntakeMappingService for IntakeMappingApi {
             Some(format!("events[{at}]: {}", join_violations(&violations)))
         });
         Ok(Response::new(v1::TestIntakeMappingResponse {
-            faults: violations.chain(mapped.refused.iter().map(entry)).collect(),
+            faults: violations
+                .chain(mapped.refused.iter().map(entry_message))
+                .collect(),
             merges: find_merges(&mapped.events, root),
             empty_templates: mapped.empty_templates,
             events: mapped.events,
@@ -131,8 +133,8 @@ impl IntakeMappingService for IntakeMappingApi {
         let mapping = self.mappings.find(&request.mapping).await?;
         let (client, body) = (caller.name.clone(), Bytes::from(request.body));
         let mapped = match self.map(&mapping, &client, &body, request.headers).await {
-            Ok(Mapped::Events(mapped)) => mapped,
-            Ok(Mapped::Handshake(code)) => {
+            Ok(WebhookContent::Events(mapped)) => mapped,
+            Ok(WebhookContent::Handshake(code)) => {
                 return Ok(Response::new(v1::ReceiveWebhookResponse {
                     succeeded: Some(0),
                     dropped: Some(0),
@@ -143,12 +145,12 @@ impl IntakeMappingService for IntakeMappingApi {
                 // The sender repeats the request after all other errors.
                 if matches!(error, Error::Invalid(_) | Error::PermissionDenied(_)) {
                     let rejected = reject_body(&mapping, &body, &error.to_string());
-                    self.keep(&mapping, &client, vec![rejected]);
+                    self.retain_rejected(&mapping, &client, vec![rejected]);
                 }
                 return Err(error.into());
             }
         };
-        self.keep(&mapping, &client, mapped.rejected);
+        self.retain_rejected(&mapping, &client, mapped.rejected);
         let events = Events {
             detailed_response: false,
             events: mapped.events,
@@ -159,7 +161,7 @@ impl IntakeMappingService for IntakeMappingApi {
             .refused
             .iter()
             .take(REFUSED_SHOWN)
-            .map(entry)
+            .map(entry_message)
             .collect();
         if let Some(more) = mapped
             .refused
@@ -171,7 +173,7 @@ impl IntakeMappingService for IntakeMappingApi {
         }
         if result.failed > 0 {
             let rejected = reject_body(&mapping, &body, &result.message);
-            self.keep(&mapping, &client, vec![rejected]);
+            self.retain_rejected(&mapping, &client, vec![rejected]);
             refused.push(result.message);
         }
         if !refused.is_empty() {
@@ -188,7 +190,7 @@ impl IntakeMappingService for IntakeMappingApi {
 }
 
 /// The content of a webhook.
-enum Mapped {
+enum WebhookContent {
     Events(MappingResult),
     /// A completed handshake, with the code for the response.
     Handshake(String),
@@ -202,21 +204,26 @@ impl IntakeMappingApi {
         client: &Name,
         body: &Bytes,
         given: BTreeMap<String, String>,
-    ) -> Result<Mapped, Error> {
+    ) -> Result<WebhookContent, Error> {
         let headers = headers(given)?;
         if let Some(signature) = &mapping.signature {
             verify(signature, body, &headers, self.clock.now_ms())?;
         }
         if let Some(code) = self.handshakes.complete(mapping, body).await? {
-            return Ok(Mapped::Handshake(code));
+            return Ok(WebhookContent::Handshake(code));
         }
         let mapped = self
             .evaluator
             .run(Some(client), mapping.clone(), body.clone(), headers);
-        Ok(Mapped::Events(mapped.await?))
+        Ok(WebhookContent::Events(mapped.await?))
     }
 
-    fn keep(&self, mapping: &IntakeMapping, client: &Name, documents: Vec<RejectedDocument>) {
+    fn retain_rejected(
+        &self,
+        mapping: &IntakeMapping,
+        client: &Name,
+        documents: Vec<RejectedDocument>,
+    ) {
         for document in &documents {
             let (mapping, size_bytes) = (&mapping.name, document.size_bytes);
             let reason = &document.reason;
@@ -232,7 +239,7 @@ impl IntakeMappingApi {
     }
 }
 
-fn entry((place, why): &(usize, String)) -> String {
+fn entry_message((place, why): &(usize, String)) -> String {
     format!("entry {place}: {why}")
 }
 

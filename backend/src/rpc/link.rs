@@ -118,7 +118,7 @@ impl LinkApi {
 }
 
 /// Returns the value, or `None` if it was not found or its name is invalid.
-fn optional<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+fn found_or_none<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(Error::NotFound(_) | Error::Invalid(_)) => Ok(None),
         found => found.map(Some),
@@ -164,12 +164,12 @@ impl LinkService for LinkApi {
         } = request.into_inner();
         let reason = "through the address of its feed";
         if contact_name.is_empty() {
-            let found = optional(self.schedules.find(&name).await)?;
+            let found = found_or_none(self.schedules.find(&name).await)?;
             let schedule = self.links.check_feed(found, |it| Grant::Feed(it), &sign)?;
             self.audit.read_by_grant(by, "schedule", &name, reason);
             return Ok(Response::new(self.schedules.feed(schedule).await?));
         }
-        let found = optional(self.contacts.find(&contact_name).await)?;
+        let found = found_or_none(self.contacts.find(&contact_name).await)?;
         let contact = self
             .links
             .check_feed(found, |it| Grant::ContactFeed(it), &sign)?;

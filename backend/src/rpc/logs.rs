@@ -37,21 +37,21 @@ use crate::{
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 #[derive(Debug, Clone)]
-pub struct LogsServer(Arc<Intake>);
+pub struct LogsServer(Arc<LogsIntake>);
 
 #[derive(Debug)]
-struct Intake {
+struct LogsIntake {
     receiver: DataReceiver,
     settings: Settings,
 }
 
 impl LogsServer {
     pub fn new(receiver: DataReceiver, settings: Settings) -> Self {
-        Self(Arc::new(Intake { receiver, settings }))
+        Self(Arc::new(LogsIntake { receiver, settings }))
     }
 }
 
-impl Intake {
+impl LogsIntake {
     async fn export(&self, request: Request<Read>) -> Result<Response<LogsResponse>, Status> {
         let caller = access::caller(&request)?;
         let (mut metadata, _, read) = request.into_parts();
@@ -105,7 +105,7 @@ impl Service<HttpRequest<Body>> for LogsServer {
     }
 }
 
-struct Export(Arc<Intake>);
+struct Export(Arc<LogsIntake>);
 
 impl UnaryService<Read> for Export {
     type Response = LogsResponse;

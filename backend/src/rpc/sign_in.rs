@@ -24,7 +24,7 @@ impl SignInApi {
         Self(sign_ins, states)
     }
 
-    fn configured(&self) -> Result<&SignIns, Error> {
+    fn require_sign_ins(&self) -> Result<&SignIns, Error> {
         let why = "sign-in is off (`oidc.issuer`)";
         self.0
             .as_deref()
@@ -56,7 +56,10 @@ impl SignInService for SignInApi {
         request: Request<StartSignInRequest>,
     ) -> Result<Response<StartSignInResponse>, Status> {
         let state = |verifier: &str| self.1.create(verifier);
-        let start = self.configured()?.start(address(&request), state).await?;
+        let start = self
+            .require_sign_ins()?
+            .start(address(&request), state)
+            .await?;
         Ok(Response::new(StartSignInResponse {
             address: start.address,
             state: start.state,
@@ -85,7 +88,7 @@ impl SignInService for SignInApi {
                 return Err(Error::invalid(field, why).into());
             }
         }
-        let sign_ins = self.configured()?;
+        let sign_ins = self.require_sign_ins()?;
         // Checked first, so that a sign-in that was not started here causes no request to the
         // provider.
         self.1.check(&state, &verifier)?;

@@ -37,7 +37,7 @@ impl From<Error> for Status {
             }
             _ => {}
         }
-        Self::with_error_details(code, message(&error), details)
+        Self::with_error_details(code, error_message(&error), details)
     }
 }
 
@@ -67,7 +67,7 @@ fn code_and_reason(error: &Error) -> (Code, &'static str) {
     }
 }
 
-fn message(error: &Error) -> String {
+fn error_message(error: &Error) -> String {
     let text = error.to_string();
     let mut left = MESSAGE_BYTES_MAX;
     let mut cut = text

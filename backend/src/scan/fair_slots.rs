@@ -27,11 +27,11 @@ struct State {
     in_use: usize,
     by: HashMap<Arc<str>, usize>,
     /// Calls that wait because all slots, or all slots of their client, are in use.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Waiter>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Waiter {
     client: Arc<str>,
     slot: oneshot::Sender<Slot>,
 }
@@ -63,7 +63,7 @@ impl FairSlots {
             let mut state = self.state();
             state.waiting.retain(|it| !it.slot.is_closed());
             if state.may_have(client, self.most) {
-                state.count(client);
+                state.record_use(client);
                 return Ok(self.slot(client));
             }
             let own = state.waiting.iter().filter(|it| it.client == *client);
@@ -72,7 +72,7 @@ impl FairSlots {
                 return Err(busy_error(self.work, is_share));
             }
             let (sender, slot) = oneshot::channel();
-            state.waiting.push_back(Waiting {
+            state.waiting.push_back(Waiter {
                 client: Arc::clone(client),
                 slot: sender,
             });
@@ -95,26 +95,26 @@ impl FairSlots {
 }
 
 impl State {
-    fn held_by(&self, client: &Arc<str>) -> usize {
+    fn used_by(&self, client: &Arc<str>) -> usize {
         self.by.get(client).copied().unwrap_or(0)
     }
 
     fn may_have(&self, client: &Arc<str>, most: usize) -> bool {
-        self.in_use < most && self.held_by(client) < (most / SHARE).max(1)
+        self.in_use < most && self.used_by(client) < (most / SHARE).max(1)
     }
 
-    fn count(&mut self, client: &Arc<str>) {
+    fn record_use(&mut self, client: &Arc<str>) {
         self.in_use += 1;
         *self.by.entry(Arc::clone(client)).or_default() += 1;
     }
 
     /// Returns the next call that may have a slot: the first call of the client with the fewest
     /// slots.
-    fn next(&mut self, most: usize) -> Option<Waiting> {
+    fn next(&mut self, most: usize) -> Option<Waiter> {
         self.waiting.retain(|it| !it.slot.is_closed());
         let may = |at: &usize| self.may_have(&self.waiting[*at].client, most);
         let slots = (0..self.waiting.len()).filter(may);
-        let next = slots.min_by_key(|at| self.held_by(&self.waiting[*at].client))?;
+        let next = slots.min_by_key(|at| self.used_by(&self.waiting[*at].client))?;
         self.waiting.remove(next)
     }
 }
@@ -132,11 +132,11 @@ impl Drop for Slot {
             }
             let next = state.next(self.slots.most);
             if let Some(next) = &next {
-                state.count(&next.client);
+                state.record_use(&next.client);
             }
             next
         };
-        if let Some(Waiting { client, slot }) = next {
+        if let Some(Waiter { client, slot }) = next {
             // If the receiver was dropped, the slot is dropped here and assigned to another call.
             drop(slot.send(self.slots.slot(&client)));
         }

@@ -10,10 +10,10 @@ use std::{
 };
 
 thread_local! {
-    static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<TimedJob>> = const { RefCell::new(None) };
 }
 
-struct Work {
+struct TimedJob {
     /// Whether the caller has disconnected.
     is_left: Arc<AtomicBool>,
     /// CPU time of the thread at which the work must end.
@@ -50,7 +50,7 @@ pub(crate) fn run_timed<T>(
     work: impl FnOnce() -> T,
 ) -> (T, bool) {
     let until = thread_time() + time;
-    CURRENT.with_borrow_mut(|it| *it = Some(Work { is_left, until }));
+    CURRENT.with_borrow_mut(|it| *it = Some(TimedJob { is_left, until }));
     let working = WorkingGuard;
     let done = work();
     let was_over = is_over();
@@ -60,7 +60,8 @@ pub(crate) fn run_timed<T>(
 
 pub(super) fn is_over() -> bool {
     CURRENT.with_borrow(|work| {
-        let is_over = |it: &Work| it.is_left.load(Ordering::Relaxed) || thread_time() >= it.until;
+        let is_over =
+            |it: &TimedJob| it.is_left.load(Ordering::Relaxed) || thread_time() >= it.until;
         work.as_ref().is_some_and(is_over)
     })
 }

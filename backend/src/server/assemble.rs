@@ -47,7 +47,7 @@ use super::{
     exposition::Exposition,
     front::Front,
     panics,
-    work::{Work, run_while_leading},
+    work::{TaskSet, run_while_leading},
 };
 use crate::{
     background::Background,
@@ -159,7 +159,7 @@ pub(super) struct AssembledServer {
     pub(super) routes: Routes,
     pub(super) direct: Direct,
     pub(super) front: Front,
-    pub(super) work: Work,
+    pub(super) work: TaskSet,
     pub(super) certificate: CertificateWatch,
     pub(super) metrics: Arc<Exposition>,
     /// The engine, closed after all other parts have stopped.
@@ -194,7 +194,7 @@ async fn assemble_over(
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
     modules.store.metrics().create_series(&known_labels());
     if let Some(losses) = &config.losses {
-        modules.store.metrics().store_lost(losses.count);
+        modules.store.metrics().record_store_losses(losses.count);
     }
     let scans = Scans::start().map_err(StartError::Threads)?;
     let guard = modules
@@ -335,7 +335,7 @@ impl Modules {
         config: &Config,
         workers: IntakeWorkers,
         (threads, reporter): (Background, HealthReporter),
-    ) -> Work {
+    ) -> TaskSet {
         let clock = Arc::clone(&self.clock);
         let store_watch = StoreWatch::new(self.store.clone(), clock, self.intake.clone());
         let holds = HoldWatch::new(
@@ -351,7 +351,7 @@ impl Modules {
             are_holds_late: holds.is_late(),
         };
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
-        let mut work = Work::default();
+        let mut work = TaskSet::default();
         work.add("intake", |stop| workers.run(stop));
         work.add("store watch", |stop| store_watch.run(stop));
         work.add("health", |stop| health.report_until_shutdown(stop));
@@ -424,7 +424,7 @@ impl Modules {
 
     /// Returns a function that creates the leader's work, called each time this node becomes the
     /// leader.
-    fn leader_work(&self) -> impl Fn() -> Work + Send + Sync + 'static {
+    fn leader_work(&self) -> impl Fn() -> TaskSet + Send + Sync + 'static {
         let (shared, clock) = (self.store.clone(), Arc::clone(&self.clock));
         let (deciding, intake) = (self.deciding.for_leader(Duty::Review), self.intake.clone());
         let clock_watch = Arc::clone(&self.clock_watch);
@@ -440,7 +440,7 @@ impl Modules {
             let retention = Retention::new(store(), clock(), deciding.ruleset.settings());
             let aging = CounterAging::new(store(), clock());
             let receipts = ReceiptSweep::new(store(), clock());
-            let mut work = Work::default();
+            let mut work = TaskSet::default();
             let (steps, leading) = (Arc::clone(&clock_watch), store());
             work.add("clock changes", |stop| steps.run_as_leader(leading, stop));
             work.add("review", |stop| reviewer.run(stop));

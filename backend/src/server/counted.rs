@@ -52,7 +52,7 @@ where
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let (begin, metrics) = (Instant::now(), self.metrics.clone());
-        let name = name(request.uri().path());
+        let name = method_name(request.uri().path());
         let answering = self.inner.call(request);
         Box::pin(async move {
             let response = answering.await?;
@@ -74,10 +74,10 @@ pub(super) async fn measure_call<T>(
     let begin = Instant::now();
     let answer = call.await;
     let code = answer.as_ref().err().map_or(Code::Ok, Status::code);
-    metrics.record_call(name(path), code_label(code), begin.elapsed());
+    metrics.record_call(method_name(path), code_label(code), begin.elapsed());
     answer
 }
 
-fn name(path: &str) -> &'static str {
+fn method_name(path: &str) -> &'static str {
     method(path).map_or(UNKNOWN, |method| method.path.trim_start_matches('/'))
 }

@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 use crate::limits::REQUEST_BYTES_MAX;
 pub(super) use crate::rpc::access::too_large;
 
-fn limit_in(text: &str) -> usize {
+fn parse_limit(text: &str) -> usize {
     let limit = text.rsplit_once("the limit is: ");
     let limit = limit.and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
     limit.unwrap_or(REQUEST_BYTES_MAX)
@@ -40,7 +40,9 @@ pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
     };
     let text = status.message();
     let rewritten = match status.code() {
-        Code::OutOfRange if text.contains("message length too large") => too_large(limit_in(text)),
+        Code::OutOfRange if text.contains("message length too large") => {
+            too_large(parse_limit(text))
+        }
         Code::Internal if is_decode_message(text) => Status::invalid_argument(text),
         _ => return response,
     };

@@ -65,7 +65,7 @@ pub(super) struct Exposition {
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct BacklogNumbers {
     count: i64,
     dead: i64,
     oldest_seconds: f64,
@@ -185,22 +185,22 @@ impl Exposition {
             (
                 "destination_waiting",
                 "Deliveries that have not ended",
-                by_name_of(&by_name, |it| it.count),
+                family_by_name(&by_name, |it| it.count),
             ),
             (
                 "destination_dead_letters",
                 "Stored dead letters that have not been resent",
-                by_name_of(&by_name, |it| it.dead),
+                family_by_name(&by_name, |it| it.dead),
             ),
             (
                 "destination_paused",
                 "Whether the destination is paused until it is resumed or edited",
-                by_name_of(&by_name, |it| it.paused),
+                family_by_name(&by_name, |it| it.paused),
             ),
             (
                 "destination_breaker_open",
                 "Whether the circuit breaker is open: single messages are tried",
-                by_name_of(&by_name, |it| it.breakers_open),
+                family_by_name(&by_name, |it| it.breakers_open),
             ),
         ];
         for (name, help, family) in families {
@@ -279,7 +279,7 @@ impl Exposition {
         Ok(())
     }
 
-    async fn find_backlog(&self) -> Result<BTreeMap<String, Waiting>, Error> {
+    async fn find_backlog(&self) -> Result<BTreeMap<String, BacklogNumbers>, Error> {
         let snapshot = self.ruleset.refresh().await?;
         let mut found: Vec<_> = snapshot.destinations().collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
@@ -291,7 +291,7 @@ impl Exposition {
         let due = Index::DeliveryByDue;
         let entries = engine.entries_in(due, &ranges, Direction::Ascending, OLDEST_AMONG);
         let now_ms = self.clock.now_ms().unsigned_abs();
-        let mut by_name: BTreeMap<String, Waiting> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, BacklogNumbers> = BTreeMap::new();
         let subjects: Vec<_> = found
             .iter()
             .map(|destination| Subject::Destination(destination.id))
@@ -337,9 +337,9 @@ where
     to.register(name, help, ConstGauge::new(value));
 }
 
-fn by_name_of(
-    all: &BTreeMap<String, Waiting>,
-    value: fn(&Waiting) -> i64,
+fn family_by_name(
+    all: &BTreeMap<String, BacklogNumbers>,
+    value: fn(&BacklogNumbers) -> i64,
 ) -> Family<[(&'static str, String); 1], Gauge> {
     let family = Family::default();
     for (name, waiting) in all {

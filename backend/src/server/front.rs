@@ -25,7 +25,8 @@ use crate::rpc::{
 };
 
 type Rewrite = fn(Response<Body>) -> Response<Body>;
-type Checked<S> = Counted<CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::Answer>>;
+type Checked<S> =
+    Counted<CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::PanicHandler>>;
 
 #[derive(Clone)]
 pub(super) struct Front {

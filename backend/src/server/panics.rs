@@ -6,10 +6,10 @@ use http::Response;
 use tonic::{Status, body::Body};
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub(super) type Answer = fn(Box<dyn Any + Send>) -> Response<Body>;
+pub(super) type PanicHandler = fn(Box<dyn Any + Send>) -> Response<Body>;
 
 /// Without this layer, a panic would reset the stream, which a caller would attribute to itself.
-pub(super) fn layer() -> CatchPanicLayer<Answer> {
+pub(super) fn layer() -> CatchPanicLayer<PanicHandler> {
     CatchPanicLayer::custom(|_panic| panic_status().into_http())
 }
 

@@ -11,9 +11,9 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
 
 #[derive(Default)]
-pub(super) struct Work(Vec<(&'static str, Start)>);
+pub(super) struct TaskSet(Vec<(&'static str, Start)>);
 
-impl Work {
+impl TaskSet {
     /// Adds a part. Its name completes the message "the service stopped because its … ended".
     pub(super) fn add<F>(
         &mut self,
@@ -44,7 +44,7 @@ impl Work {
 /// work ends unexpectedly.
 pub(super) async fn run_while_leading(
     engine: Arc<dyn Engine>,
-    work: impl Fn() -> Work,
+    work: impl Fn() -> TaskSet,
     stop: CancellationToken,
 ) {
     while stop
@@ -67,7 +67,7 @@ pub(super) async fn run_while_leading(
     }
 }
 
-impl fmt::Debug for Work {
+impl fmt::Debug for TaskSet {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_list()

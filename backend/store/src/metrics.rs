@@ -298,7 +298,7 @@ impl Metrics {
     }
 
     /// Counts the times that the database lost commits before the service was restarted.
-    pub fn store_lost(&self, times: u64) {
+    pub fn record_store_losses(&self, times: u64) {
         self.0.store_losses.inc_by(times);
     }
 

@@ -442,7 +442,7 @@ impl Store {
     }
 
     /// Waits until progress is due to be recorded. Never returns if the store is not shared.
-    pub async fn until_progress_due(&self) {
+    pub async fn wait_until_progress_due(&self) {
         match self.duty {
             Some(_) => tokio::time::sleep(STORE_LEADER_ADVANCED_EVERY).await,
             None => std::future::pending().await,
@@ -634,11 +634,11 @@ impl Changes {
         self.rests_on = Some(LogPosition::from_number(rules.position()));
     }
 
-    pub fn use_space(&mut self, space: DiskShare) {
+    pub fn set_disk_share(&mut self, space: DiskShare) {
         self.space = space;
     }
 
-    fn track<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
+    fn record_audit<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
         if let Some(audited) = &mut self.audited {
             if audit::is_owned(T::KIND) {
                 audited.owned = Some(T::KIND);
@@ -653,7 +653,7 @@ impl Changes {
         }
     }
 
-    fn own<T: Record>(&mut self, record: &T) {
+    fn claim_slots<T: Record>(&mut self, record: &T) {
         self.slots.extend(match self.owner {
             Some(Duty::Ageing) => record.review_slot(),
             Some(_) => record.owning_destination().map(slot),
@@ -682,11 +682,11 @@ impl Changes {
     /// Stores a record that must not exist yet, with its original encoding.
     pub(super) fn insert_encoded<T: Record>(&mut self, new: &T, value: Vec<u8>) {
         self.check_single::<T>(&new.key());
-        self.own(new);
+        self.claim_slots(new);
         self.counts.add_new(&new.counter_entries(), self.is_past);
         new.steps(None, &mut self.steps);
         self.count_noise_of(None, new);
-        self.track(None, Some(new));
+        self.record_audit(None, Some(new));
         self.list.push(Change {
             kind: T::KIND,
             key: new.key(),
@@ -704,12 +704,12 @@ impl Changes {
     pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
         self.check_single::<T>(&old.value.key());
         self.is_outdated |= T::MOVES && old.shift_ms != self.shift_ms;
-        self.own(&old.value);
+        self.claim_slots(&old.value);
         let (was, is) = (old.value.counter_entries(), new.counter_entries());
         self.counts.replace_counted(&was, &is);
         new.steps(Some(&old.value), &mut self.steps);
         self.count_noise_of(Some(&old.value), new);
-        self.track(Some(&old.value), Some(new));
+        self.record_audit(Some(&old.value), Some(new));
         self.ended.extend(T::ended_delivery(&old.value, Some(new)));
         let (mut remove, mut add) = (old.as_written().entries(), new.entries());
         remove.retain(|entry| match add.iter().position(|other| other == entry) {
@@ -736,9 +736,9 @@ impl Changes {
     /// Deletes a record that must not have changed since it was read.
     pub fn delete<T: Record>(&mut self, old: &Stored<T>) {
         self.check_single::<T>(&old.value.key());
-        self.own(&old.value);
+        self.claim_slots(&old.value);
         self.counts.subtract_removed(&old.value.counter_entries());
-        self.track(Some(&old.value), None);
+        self.record_audit(Some(&old.value), None);
         self.ended.extend(T::ended_delivery(&old.value, None));
         self.list.push(Change {
             kind: T::KIND,
@@ -760,7 +760,7 @@ impl Changes {
 
     /// Touches a record for an action that does not change its value, and audits the action.
     pub fn audit_action<T: Record>(&mut self, old: &Stored<T>) {
-        self.track(Some(&old.value), Some(&old.value));
+        self.record_audit(Some(&old.value), Some(&old.value));
         self.touch(old);
     }
 
@@ -798,7 +798,7 @@ impl Changes {
     ///
     /// Has no effect on a record that is already in the change set.
     pub fn touch<T: Record>(&mut self, old: &Stored<T>) {
-        self.own(&old.value);
+        self.claim_slots(&old.value);
         let key = old.value.key();
         let is_same = |other: &Change| other.kind == T::KIND && other.key == key;
         if self.list.iter().any(is_same) {

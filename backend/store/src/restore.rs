@@ -152,13 +152,13 @@ impl RestoreTarget {
     }
 }
 
-struct Found {
+struct OpenBackup {
     source: Source,
     key: Vec<u8>,
     sealer: Sealer,
 }
 
-impl Found {
+impl OpenBackup {
     fn open(how: &Restore<'_>) -> Result<Self, RestoreError> {
         let source = Source::open(how.from)?;
         let keys = source.keys(how.key_file)?;
@@ -198,7 +198,7 @@ pub fn restore<'a>(
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
 ) -> BoxFuture<'a, Result<Restored, RestoreError>> {
     Box::pin(async move {
-        let mut found = Found::open(how)?;
+        let mut found = OpenBackup::open(how)?;
         if config.database.is_none()
             && let Some(found) = Draft::find_obstacle(&config.data_dir)?
         {
@@ -209,7 +209,10 @@ pub fn restore<'a>(
         }
         found.verify(progress)?;
         let source = &found.source;
-        let admin_key = source.key_file("admin.key").map(read).transpose()?;
+        let admin_key = source
+            .key_file("admin.key")
+            .map(read_key_file)
+            .transpose()?;
 
         let first_position = source.manifest().end.place.first_after_restore(how.now_ms);
         let mut target = RestoreTarget::begin(config, &found.key, first_position).await?;
@@ -233,9 +236,9 @@ pub fn rehearse<'a>(
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
 ) -> BoxFuture<'a, Result<Restored, RestoreError>> {
     Box::pin(async move {
-        let mut found = Found::open(how)?;
+        let mut found = OpenBackup::open(how)?;
         found.verify(progress)?;
-        let Found { source, sealer, .. } = found;
+        let OpenBackup { source, sealer, .. } = found;
         let mut target = RestoreTarget::Memory(Rehearsal::new(how.from, sealer));
         fill(&mut target, &source, how, progress).await
     })
@@ -306,7 +309,7 @@ async fn set_quiet_since(store: &Store, now_ms: i64) -> Result<(), EngineError> 
     Ok(())
 }
 
-fn read(path: PathBuf) -> Result<Vec<u8>, RestoreError> {
+fn read_key_file(path: PathBuf) -> Result<Vec<u8>, RestoreError> {
     plain_file::read_no_link(&path, KEY_FILE_BYTES_MAX).map_err(|source| RestoreError::Io {
         action: "read",
         path,

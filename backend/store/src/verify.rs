@@ -123,7 +123,7 @@ impl Check<'_> {
         self.head = self.store.engine().log_head().await?;
         let mut is_readable = true;
         for kind in Kind::ALL {
-            match self.kind(kind).await {
+            match self.check_kind(kind).await {
                 Err(EngineError::Corrupt(why)) => {
                     is_readable = false;
                     let word = kind.as_str();
@@ -145,11 +145,11 @@ impl Check<'_> {
         } else {
             self.check_entries().await?;
         }
-        self.log().await?;
+        self.check_log().await?;
         Ok(true)
     }
 
-    async fn kind(&mut self, kind: Kind) -> Result<(), EngineError> {
+    async fn check_kind(&mut self, kind: Kind) -> Result<(), EngineError> {
         match kind {
             Kind::Counter => self.check_counters().await,
             Kind::Meta => self.check_facts().await,
@@ -245,7 +245,7 @@ impl Check<'_> {
         for (key, row) in page {
             let made_at = self.store.engine().position_of_version(row.version);
             if made_at.is_some_and(|it| it > head) {
-                let error = format!("{} is newer than the change log", name(kind, &key));
+                let error = format!("{} is newer than the change log", record_name(kind, &key));
                 errors.push((key.clone(), error));
             }
             match Part::decode(self.store, kind, &key, &row.value) {
@@ -306,8 +306,10 @@ impl Check<'_> {
             let found = engine.entries_in(index, &ranges, Direction::Ascending, 1);
             for ((record, _), found) in owned.iter().zip(found.await?) {
                 if found.first().is_none_or(|(_, target)| target != record) {
-                    let error =
-                        format!("{} is missing from the index {index:?}", name(kind, record));
+                    let error = format!(
+                        "{} is missing from the index {index:?}",
+                        record_name(kind, record)
+                    );
                     errors.push((record.to_vec(), error));
                 }
             }
@@ -377,7 +379,7 @@ fn key_after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
-fn name(kind: Kind, key: &[u8]) -> String {
+fn record_name(kind: Kind, key: &[u8]) -> String {
     let word = kind.as_str();
     let id = |bytes: &[u8]| Some(RecordId::from_bytes(bytes.try_into().ok()?));
     let by_id = match kind {

@@ -76,19 +76,19 @@ impl<E: Engine> FaultyEngine<E> {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn draw<T>(&self, choose: impl FnOnce(&mut StdRng) -> T) -> T {
+    fn with_random<T>(&self, choose: impl FnOnce(&mut StdRng) -> T) -> T {
         choose(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     async fn delay(&self) {
-        for _ in 0..self.draw(|random| random.random_range(0..=DELAY_MAX)) {
+        for _ in 0..self.with_random(|random| random.random_range(0..=DELAY_MAX)) {
             tokio::task::yield_now().await;
         }
     }
 
     fn next_outcome(&self) -> InjectedOutcome {
         let faults = self.failure_rate();
-        self.draw(|random| match random.random_range(0..3) {
+        self.with_random(|random| match random.random_range(0..3) {
             _ if !random.random_bool(faults) => InjectedOutcome::Done,
             0 => InjectedOutcome::Refused,
             1 => InjectedOutcome::Unknown { is_done: false },
@@ -100,7 +100,7 @@ impl<E: Engine> FaultyEngine<E> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.delay().await;
         let faults = self.failure_rate();
-        if self.draw(|random| random.random_bool(faults)) {
+        if self.with_random(|random| random.random_bool(faults)) {
             return Err(injected_error());
         }
         Ok(())

@@ -117,7 +117,7 @@ impl SimulatedDisk {
         }
         for (file, write) in &mut unsynced {
             if *file > 0 && random.random_bool(0.1) {
-                write.tear(random);
+                write.corrupt_sector(random);
             }
         }
         // If a length is lost, the data after that offset is lost too.
@@ -209,7 +209,7 @@ impl SimulatedDisk {
             let bit = random.random_range(0..part.len() * 8);
             part[bit / 8] ^= 1 << (bit % 8);
         }
-        other.settle();
+        other.make_durable();
         other
     }
 
@@ -238,11 +238,11 @@ impl SimulatedDisk {
 
     pub fn edit(&self, file: usize, edit: impl FnOnce(&mut Vec<u8>)) {
         edit(&mut self.state().live[file]);
-        self.settle();
+        self.make_durable();
     }
 
     /// Makes all current content durable.
-    fn settle(&self) {
+    fn make_durable(&self) {
         let mut state = self.state();
         let live = state.live.clone();
         state.durable = live;
@@ -266,12 +266,12 @@ impl State {
         written.count() * 4096 + log + self.reserve
     }
 
-    fn is_on(&self, life: u64) -> bool {
+    fn has_power(&self, life: u64) -> bool {
         self.life == life && self.power_left != Some(0)
     }
 
     fn operate(&mut self, life: u64) -> io::Result<()> {
-        if !self.is_on(life) {
+        if !self.has_power(life) {
             return Err(io::Error::other("the power is off"));
         }
         if let Some(left) = &mut self.power_left {
@@ -321,7 +321,7 @@ impl State {
 
 impl Unsynced {
     /// Replaces a sector with arbitrary bytes, unless it has the mark of a file.
-    fn tear(&mut self, random: &mut StdRng) {
+    fn corrupt_sector(&mut self, random: &mut StdRng) {
         if let Self::Sector(1.., data) = self {
             random.fill(data.as_mut_slice());
         }
@@ -457,7 +457,7 @@ impl StorageBackend for OpenFile {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.disk.state();
-        let is_on = state.is_on(self.life);
+        let is_on = state.has_power(self.life);
         if let Err(error) = state.operate(self.life) {
             if is_on {
                 state.fail_sync(self.number);
@@ -472,7 +472,7 @@ impl StorageBackend for OpenFile {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.disk.state();
-        let is_on = state.is_on(self.life);
+        let is_on = state.has_power(self.life);
         let operated = state.operate(self.life);
         // A failed write has written a part.
         let data = match operated {

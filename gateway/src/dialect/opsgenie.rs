@@ -15,7 +15,7 @@ use serde_json_borrow::ObjectAsVec;
 
 use self::{
     action::{Action, request},
-    alert::{acknowledge, change, close, count, create, delete, get, list, note},
+    alert::{acknowledge, change_alert, close, count, create, delete, get, list, note},
     heartbeat::{heartbeats, ping, set_heartbeat},
 };
 use super::{
@@ -88,47 +88,55 @@ pub(super) const DIALECT: Dialect = Dialect {
             Method::PUT,
             "/v2/alerts/{id}/message",
             "Changes the message of an Opsgenie alert.",
-            |incoming| change(incoming, Action::UpdateMessage),
+            |incoming| change_alert(incoming, Action::UpdateMessage),
         ),
         endpoint(
             Method::PUT,
             "/v2/alerts/{id}/description",
             "Changes the description of an Opsgenie alert.",
-            |incoming| change(incoming, Action::UpdateDescription),
+            |incoming| change_alert(incoming, Action::UpdateDescription),
         ),
         endpoint(
             Method::PUT,
             "/v2/alerts/{id}/priority",
             "Changes the priority of an Opsgenie alert.",
-            |incoming| change(incoming, Action::UpdatePriority),
+            |incoming| change_alert(incoming, Action::UpdatePriority),
         ),
         endpoint(
             Method::POST,
             "/v2/alerts/{id}/unacknowledge",
             "Removes the acknowledgement of an Opsgenie alert.",
-            |incoming| change(incoming, Action::Unacknowledge),
+            |incoming| change_alert(incoming, Action::Unacknowledge),
         ),
-        note_endpoint("/v2/alerts/{id}/snooze", |it| change(it, Action::Snooze)),
-        note_endpoint("/v2/alerts/{id}/assign", |it| change(it, Action::Assign)),
+        note_endpoint("/v2/alerts/{id}/snooze", |it| {
+            change_alert(it, Action::Snooze)
+        }),
+        note_endpoint("/v2/alerts/{id}/assign", |it| {
+            change_alert(it, Action::Assign)
+        }),
         note_endpoint("/v2/alerts/{id}/escalate", |it| {
-            change(it, Action::Escalate)
+            change_alert(it, Action::Escalate)
         }),
         note_endpoint("/v2/alerts/{id}/responders", |it| {
-            change(it, Action::AddResponder)
+            change_alert(it, Action::AddResponder)
         }),
-        note_endpoint("/v2/alerts/{id}/teams", |it| change(it, Action::AddTeam)),
+        note_endpoint("/v2/alerts/{id}/teams", |it| {
+            change_alert(it, Action::AddTeam)
+        }),
         note_endpoint("/v2/alerts/{id}/actions/{action}", |it| {
-            change(it, Action::Custom)
+            change_alert(it, Action::Custom)
         }),
-        note_endpoint("/v2/alerts/{id}/tags", |it| change(it, Action::AddTags)),
+        note_endpoint("/v2/alerts/{id}/tags", |it| {
+            change_alert(it, Action::AddTags)
+        }),
         endpoint(Method::DELETE, "/v2/alerts/{id}/tags", NOTED, |it| {
-            change(it, Action::RemoveTags)
+            change_alert(it, Action::RemoveTags)
         }),
         note_endpoint("/v2/alerts/{id}/details", |it| {
-            change(it, Action::AddDetails)
+            change_alert(it, Action::AddDetails)
         }),
         endpoint(Method::DELETE, "/v2/alerts/{id}/details", NOTED, |it| {
-            change(it, Action::RemoveDetails)
+            change_alert(it, Action::RemoveDetails)
         }),
         read_endpoint(
             Method::GET,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// excluded characters instead.
 const NAME: &str = r"^[^\x00-\x20!-,/:-@\[-^`{-\x7f]([^\x00-\x1f!-,/:-@\[-^`{-\x7f]*[^\x00-\x20!-,/:-@\[-^`{-\x7f])?$";
 
-pub(super) fn count(schema: &mut Value, field: &FieldPlan) {
+pub(super) fn add_item_limits(schema: &mut Value, field: &FieldPlan) {
     let (least, most) = match field.cardinality {
         Cardinality::Single => return,
         Cardinality::Repeated { .. } => ("minItems", "maxItems"),

@@ -25,11 +25,11 @@ fn operation_name(id: &str) -> String {
     // Alertmanager's operations have the same names as native ones.
     let is_needed = id.starts_with(alertmanager::TAG);
     let words = id.split('_').skip(usize::from(!is_needed));
-    let camel: String = words.map(capitalized).collect();
+    let camel: String = words.map(capitalize).collect();
     map_first_char(&camel, char::to_ascii_lowercase)
 }
 
-fn capitalized(word: &str) -> String {
+fn capitalize(word: &str) -> String {
     map_first_char(word, char::to_ascii_uppercase)
 }
 
@@ -54,7 +54,7 @@ pub(super) fn shorten_schemas(document: &mut Value) {
         let mut short: String = name.split('.').skip_while(is_package).collect();
         if taken.contains(&short) {
             let package = name.split('.').next().unwrap_or_default();
-            short = capitalized(package) + &short;
+            short = capitalize(package) + &short;
         }
         taken.insert(short.clone());
         short_names.insert(name, short);
@@ -64,10 +64,10 @@ pub(super) fn shorten_schemas(document: &mut Value) {
     let mut renamed: Vec<_> = renamed.collect();
     renamed.sort_by(|one, other| one.0.cmp(&other.0));
     document["components"]["schemas"] = Value::Object(renamed.into_iter().collect::<Map<_, _>>());
-    refer(document, &short_names);
+    replace_refs(document, &short_names);
 }
 
-fn refer(value: &mut Value, short_names: &BTreeMap<String, String>) {
+fn replace_refs(value: &mut Value, short_names: &BTreeMap<String, String>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -75,11 +75,13 @@ fn refer(value: &mut Value, short_names: &BTreeMap<String, String>) {
                 let target = target.and_then(|it| it.strip_prefix(SCHEMAS));
                 match target.and_then(|it| short_names.get(it)) {
                     Some(short) => *value = format!("{SCHEMAS}{short}").into(),
-                    None => refer(value, short_names),
+                    None => replace_refs(value, short_names),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|it| refer(it, short_names)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|it| replace_refs(it, short_names)),
         _ => {}
     }
 }

@@ -8,7 +8,7 @@ use bellwether_proto::json::plan::{
 };
 use serde_json::{Map, Value, json};
 
-use super::limit::{count, with_limits};
+use super::limit::{add_item_limits, with_limits};
 use crate::operation::Operation;
 
 const FREE_MAP: &str = "google.protobuf.Struct";
@@ -225,7 +225,7 @@ fn with_description(plan: &Plan, field: &FieldPlan, how: Direction) -> Value {
             json!({"type": "object", "additionalProperties": value})
         }
     };
-    count(&mut schema, field);
+    add_item_limits(&mut schema, field);
     if how != Direction::Response
         && field.behavior != Behavior::Required
         && schema["type"].is_string()

@@ -127,19 +127,19 @@ impl Handler {
         };
         match operation {
             Operation::GetAlerts => {
-                let (alerts, is_cut) = self.alerts(&admitted).await?;
+                let (alerts, is_cut) = self.list_alerts(&admitted).await?;
                 let alerts = alerts.iter().map(Alert::json).collect();
                 Ok((alerts, is_cut.then_some(CUT)))
             }
             Operation::GetAlertGroups => {
-                let (alerts, is_cut) = self.alerts(&admitted).await?;
+                let (alerts, is_cut) = self.list_alerts(&admitted).await?;
                 Ok((alert::groups(&alerts), is_cut.then_some(CUT)))
             }
-            Operation::GetReceivers => self.receivers(&admitted).await,
-            Operation::GetSilences => self.silences(&admitted).await,
+            Operation::GetReceivers => self.list_receivers(&admitted).await,
+            Operation::GetSilences => self.list_silences(&admitted).await,
             Operation::PostSilences => self.post_silence(&admitted).await,
             Operation::GetSilence => {
-                let found = self.silence(&admitted, &admitted.id).await?;
+                let found = self.get_silence(&admitted, &admitted.id).await?;
                 Ok((SilenceView::from_silence(found).json(), None))
             }
             Operation::DeleteSilence => self.expire(&admitted).await,
@@ -159,7 +159,10 @@ impl Handler {
     }
 
     /// Returns the requested alerts, the most severe first, and whether there are more.
-    async fn alerts(&self, admitted: &AdmittedRequest<'_>) -> Result<(Vec<Alert>, bool), Problem> {
+    async fn list_alerts(
+        &self,
+        admitted: &AdmittedRequest<'_>,
+    ) -> Result<(Vec<Alert>, bool), Problem> {
         let alert_query = AlertQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
         let by_severity = SortByField {
             field: "severity".to_owned(),
@@ -217,7 +220,7 @@ impl Handler {
         }
     }
 
-    async fn receivers(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
+    async fn list_receivers(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
         let mut request = ListDestinationsRequest {
             page_size: limits::SILENCES_PER_PAGE,
             ..ListDestinationsRequest::default()
@@ -237,7 +240,7 @@ impl Handler {
         Ok((receivers.into(), None))
     }
 
-    async fn silences(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
+    async fn list_silences(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
         let filter = matcher::parse_all(alert::filters(&admitted.pairs));
         let filter = filter.map_err(Problem::invalid)?;
         let mut found = Vec::new();
@@ -277,7 +280,11 @@ impl Handler {
         Ok(None)
     }
 
-    async fn silence(&self, admitted: &AdmittedRequest<'_>, id: &str) -> Result<Silence, Problem> {
+    async fn get_silence(
+        &self,
+        admitted: &AdmittedRequest<'_>,
+        id: &str,
+    ) -> Result<Silence, Problem> {
         let request = GetSilenceRequest {
             name: id.to_owned(),
         };
@@ -311,7 +318,7 @@ impl Handler {
         let id = posted.id.as_deref().filter(|id| !id.is_empty());
         let known = match id {
             None => None,
-            Some(id) => Some(self.silence(admitted, id).await?),
+            Some(id) => Some(self.get_silence(admitted, id).await?),
         };
         // An expired silence is not changed: posting it again creates another silence.
         let known = known.filter(|it| it.state() != State::Expired);
@@ -376,7 +383,7 @@ impl Handler {
     async fn expire(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
         match self.expire_named(admitted, admitted.id.clone()).await {
             Err(problem) if matches!(problem.code, Code::NotFound | Code::InvalidArgument) => {
-                let found = self.silence(admitted, &admitted.id).await?;
+                let found = self.get_silence(admitted, &admitted.id).await?;
                 self.expire_named(admitted, found.name).await
             }
             done => done,

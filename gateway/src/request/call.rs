@@ -173,7 +173,7 @@ impl Handler {
         match write::write(&self.plan, operation.output, answer, &mut json) {
             Ok(()) if operation.method == Method::GET => {
                 let stored = conditional::stored_etag(&self.plan, operation.output, answer);
-                let table = wants_csv(request_headers).then(|| self.table(operation, &json));
+                let table = wants_csv(request_headers).then(|| self.csv_table(operation, &json));
                 let mut reply = table
                     .flatten()
                     .map_or_else(|| Reply::json(json), Reply::csv);
@@ -189,7 +189,7 @@ impl Handler {
     }
 
     /// Returns the list of a response as CSV; `None` if the operation has no list for CSV.
-    fn table(&self, operation: &Operation, json: &[u8]) -> Option<String> {
+    fn csv_table(&self, operation: &Operation, json: &[u8]) -> Option<String> {
         if operation.csv.is_empty() {
             return None;
         }

@@ -56,7 +56,7 @@ pub(super) fn copy_response_headers(metadata: &MetadataMap, headers: &mut Header
     }
 }
 
-pub(super) fn size<B>(request: &Request<B>) -> usize {
+pub(super) fn request_size<B>(request: &Request<B>) -> usize {
     const AROUND_A_HEADER: usize = ": \r\n".len();
     let target = request
         .uri()

@@ -83,7 +83,7 @@ impl LinkedPage {
 }
 
 impl Handler {
-    pub(super) async fn linked(
+    pub(super) async fn handle_linked_page(
         &self,
         what: LinkedPage,
         id: &str,
@@ -98,7 +98,9 @@ impl Handler {
             return self.acknowledge_link(&id, request, exchange, permit).await;
         }
         if let LinkedPage::Feed(of) = what {
-            return self.feed((of, &id), &request, exchange, permit).await;
+            return self
+                .handle_feed((of, &id), &request, exchange, permit)
+                .await;
         }
         let path = request.uri().path().to_owned();
         let sign_in_page = self.sign_in_page(exchange).await;
@@ -186,7 +188,7 @@ impl Handler {
         }
     }
 
-    async fn feed(
+    async fn handle_feed(
         &self,
         (of, name): (FeedKind, &str),
         request: &Request<Incoming>,
@@ -329,7 +331,7 @@ impl Handler {
         metadata: impl Fn() -> MetadataMap,
         exchange: Exchange<'_>,
     ) -> Result<Value, Problem> {
-        let event = event_of(id);
+        let event = event_id_of(id);
         let request = GetEventRequest {
             id: event.to_owned(),
             occurrence_ids: vec![id.to_owned()],
@@ -411,7 +413,7 @@ impl Handler {
             return set.await.map(drop);
         }
         let item = StatusItem {
-            event_id: event_of(id).to_owned(),
+            event_id: event_id_of(id).to_owned(),
             occurrence_id: id.to_owned(),
             acknowledged: Some(flag),
             ..StatusItem::default()
@@ -478,7 +480,7 @@ impl Handler {
     }
 }
 
-fn event_of(occurrence: &str) -> &str {
+fn event_id_of(occurrence: &str) -> &str {
     occurrence.split(':').next().unwrap_or(occurrence)
 }
 

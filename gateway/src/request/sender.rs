@@ -179,7 +179,8 @@ impl Handler {
         let reading = match reading {
             Ok(reading) => reading,
             Err(error) => {
-                self.put(Vec::new(), metadata, sending.exchange).await?;
+                self.put_events(Vec::new(), metadata, sending.exchange)
+                    .await?;
                 return Err(error.into());
             }
         };
@@ -292,7 +293,7 @@ impl Handler {
                 metadata.insert(IDEMPOTENCY_KEY, value);
             }
             let is_known = own_key.is_some();
-            match self.put(reading.events, metadata, exchange).await {
+            match self.put_events(reading.events, metadata, exchange).await {
                 Ok((result, beyond, headers)) => {
                     (outcome.result, outcome.beyond, passed) = (result, beyond, headers);
                 }
@@ -318,7 +319,7 @@ impl Handler {
         )?)
     }
 
-    async fn put(
+    async fn put_events(
         &self,
         events: Vec<bellwether_proto::cloud::Event>,
         metadata: MetadataMap,

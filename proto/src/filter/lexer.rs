@@ -69,15 +69,15 @@ pub(super) enum Token {
     Comma,
 }
 
-pub(super) type Placed = (usize, Token);
+pub(super) type PositionedToken = (usize, Token);
 
 struct Lexer<'a> {
     text: &'a str,
     rest: &'a str,
-    tokens: Vec<Placed>,
+    tokens: Vec<PositionedToken>,
 }
 
-pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, FilterError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<PositionedToken>, FilterError> {
     let mut lexer = Lexer {
         text,
         rest: text,
@@ -88,23 +88,23 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, FilterError> {
         let Some(next) = lexer.rest.chars().next() else {
             return Ok(lexer.tokens);
         };
-        let at = lexer.at();
-        let token = lexer.token(next)?;
+        let at = lexer.position();
+        let token = lexer.read_token(next)?;
         lexer.tokens.push((at, token));
     }
 }
 
 impl Lexer<'_> {
-    fn at(&self) -> usize {
+    fn position(&self) -> usize {
         let passed = self.text.len() - self.rest.len();
         self.text[..passed].chars().count()
     }
 
-    fn skip(&mut self, bytes: usize) {
+    fn advance(&mut self, bytes: usize) {
         self.rest = &self.rest[bytes..];
     }
 
-    fn token(&mut self, next: char) -> Result<Token, FilterError> {
+    fn read_token(&mut self, next: char) -> Result<Token, FilterError> {
         let after = match self.tokens.last() {
             Some((_, Token::Operator(operator))) => Some(*operator),
             _ => None,
@@ -113,11 +113,11 @@ impl Lexer<'_> {
             && operator.is_pattern()
             && next != '"'
         {
-            return Ok(Token::Word(self.pattern()));
+            return Ok(Token::Word(self.read_pattern()));
         }
         let joint = JOINTS.iter().find(|(sign, _)| self.rest.starts_with(sign));
         if let Some((sign, token)) = joint {
-            self.skip(sign.len());
+            self.advance(sign.len());
             return Ok(token.clone());
         }
         let single = match next {
@@ -128,25 +128,25 @@ impl Lexer<'_> {
             _ => None,
         };
         if let Some(token) = single {
-            self.skip(1);
+            self.advance(1);
             return Ok(token);
         }
         let sign = Operator::SIGNS
             .iter()
             .find(|(sign, _)| self.rest.starts_with(sign));
         if let Some((sign, operator)) = sign {
-            self.skip(sign.len());
+            self.advance(sign.len());
             // `==` is the same as `=`.
             if *operator == Operator::Equal && self.rest.starts_with('=') {
-                self.skip(1);
+                self.advance(1);
             }
             return Ok(Token::Operator(*operator));
         }
         if next == '!' {
-            self.skip(1);
+            self.advance(1);
             return Ok(Token::Not);
         }
-        Ok(Token::Word(self.word()?))
+        Ok(Token::Word(self.read_word()?))
     }
 
     fn is_at_separator(&self) -> bool {
@@ -154,7 +154,7 @@ impl Lexer<'_> {
     }
 
     /// Reads an unquoted pattern, up to a space or an unmatched closing bracket.
-    fn pattern(&mut self) -> Word {
+    fn read_pattern(&mut self) -> Word {
         let mut depth = 0_usize;
         let end = self.rest.find(|character: char| match character {
             '(' => {
@@ -170,7 +170,7 @@ impl Lexer<'_> {
         });
         let end = end.unwrap_or(self.rest.len());
         let pieces = vec![Piece::Text(self.rest[..end].to_owned())];
-        self.skip(end);
+        self.advance(end);
         Word {
             pieces,
             quoted: false,
@@ -178,7 +178,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Word, FilterError> {
+    fn read_word(&mut self) -> Result<Word, FilterError> {
         let mut word = Word {
             pieces: Vec::new(),
             quoted: false,
@@ -188,14 +188,14 @@ impl Lexer<'_> {
             match next {
                 '"' => {
                     word.quoted = true;
-                    let text = self.quoted()?;
+                    let text = self.read_quoted()?;
                     push(&mut word.pieces, &text);
                     if text.is_empty() && word.pieces.is_empty() {
                         word.pieces.push(Piece::Text(text));
                     }
                 }
                 '*' => {
-                    self.skip(1);
+                    self.advance(1);
                     // Two stars are the same as one.
                     if word.pieces.last() != Some(&Piece::Star) {
                         word.pieces.push(Piece::Star);
@@ -206,17 +206,17 @@ impl Lexer<'_> {
                     let Some(escaped) = escaped.next() else {
                         let message = "`\\` has nothing after it".into();
                         return Err(FilterError {
-                            at: self.at(),
+                            at: self.position(),
                             message,
                         });
                     };
-                    self.skip(1 + escaped.len_utf8());
+                    self.advance(1 + escaped.len_utf8());
                     word.quoted = true;
                     push(&mut word.pieces, escaped.encode_utf8(&mut [0; 4]));
                 }
                 other if ends_word(other) || self.is_at_separator() => break,
                 other => {
-                    self.skip(other.len_utf8());
+                    self.advance(other.len_utf8());
                     word.has_colon |= other == ':';
                     push(&mut word.pieces, other.encode_utf8(&mut [0; 4]));
                 }
@@ -226,14 +226,14 @@ impl Lexer<'_> {
     }
 
     /// Reads quoted text: `\"` and `\\` are escapes, any other `\` is literal.
-    fn quoted(&mut self) -> Result<String, FilterError> {
-        let at = self.at();
+    fn read_quoted(&mut self) -> Result<String, FilterError> {
+        let at = self.position();
         let mut text = String::new();
         let mut characters = self.rest[1..].char_indices();
         while let Some((offset, character)) = characters.next() {
             match character {
                 '"' => {
-                    self.skip(1 + offset + 1);
+                    self.advance(1 + offset + 1);
                     return Ok(text);
                 }
                 '\\' if matches!(characters.as_str().chars().next(), Some('"' | '\\')) => {

@@ -13,7 +13,7 @@ use regex::RegexBuilder;
 
 use super::{
     BYTES_MAX, Clause, DEPTH_MAX, FilterError, Literal, Now, Parsed, Positions,
-    lexer::{Operator, Piece, Placed, Token, Word, tokens},
+    lexer::{Operator, Piece, PositionedToken, Token, Word, tokens},
     time::parse_time,
 };
 
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, FilterError
         return Err(FilterError { at: 0, message });
     }
     let tokens = &tokens(text)?;
-    let is_whole = |(_, token): &Placed| *token == Token::Operator(Operator::MatchesWhole);
+    let is_whole = |(_, token): &PositionedToken| *token == Token::Operator(Operator::MatchesWhole);
     let mut parser = Parser {
         text,
         has_whole: tokens.iter().any(is_whole),
@@ -59,7 +59,7 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, FilterError
 
 struct Parser<'a> {
     text: &'a str,
-    tokens: &'a [Placed],
+    tokens: &'a [PositionedToken],
     /// Whether the filter matches whole values against patterns, as Prometheus matchers do.
     has_whole: bool,
     end: usize,
@@ -70,30 +70,30 @@ struct Parser<'a> {
     is_either: bool,
 }
 
-type Read = (Clause, Positions);
+type ParsedTerm = (Clause, Positions);
 
 impl<'a> Parser<'a> {
-    fn parse_or(&mut self) -> Result<Read, FilterError> {
-        let at = self.at();
-        let first = self.all()?;
+    fn parse_or(&mut self) -> Result<ParsedTerm, FilterError> {
+        let at = self.position();
+        let first = self.parse_and()?;
         let mut clauses = vec![first];
         while self.consume_joint("or", &Token::Or) {
-            clauses.push(self.all()?);
+            clauses.push(self.parse_and()?);
         }
         if self.depth == 0 && clauses.len() > 1 {
-            self.parts = vec![self.text_from(at)];
+            self.parts = vec![self.source_text(at)];
             self.is_either = true;
         }
         Ok(join_clauses(clauses, Clause::Or))
     }
 
-    fn all(&mut self) -> Result<Read, FilterError> {
+    fn parse_and(&mut self) -> Result<ParsedTerm, FilterError> {
         let mut clauses = Vec::new();
         loop {
-            let at = self.at();
+            let at = self.position();
             clauses.push(self.parse_term()?);
             if self.depth == 0 {
-                self.parts.push(self.text_from(at));
+                self.parts.push(self.source_text(at));
             }
             let is_joined = self.consume_joint("and", &Token::And) || self.consume_comma();
             let goes_on = match self.tokens.first() {
@@ -111,8 +111,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parse_term(&mut self) -> Result<Read, FilterError> {
-        let at = self.at();
+    fn parse_term(&mut self) -> Result<ParsedTerm, FilterError> {
+        let at = self.position();
         // A negated group is two clauses deep, so this also bounds the depth of the result.
         if self.depth >= DEPTH_MAX {
             let message = format!("is nested deeper than {DEPTH_MAX} clauses");
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
         read
     }
 
-    fn parse_nested_term(&mut self, at: usize) -> Result<Read, FilterError> {
+    fn parse_nested_term(&mut self, at: usize) -> Result<ParsedTerm, FilterError> {
         if self.consume_word("not") {
             return self.parse_negation(at);
         }
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
                     )),
                 }
             }
-            Some(Token::Word(word)) => self.word(word, at),
+            Some(Token::Word(word)) => self.parse_word(word, at),
             Some(token) => Err(error_at(
                 at,
                 format!("unexpected {}", describe_token(token)),
@@ -149,13 +149,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parse_negation(&mut self, at: usize) -> Result<Read, FilterError> {
+    fn parse_negation(&mut self, at: usize) -> Result<ParsedTerm, FilterError> {
         let (clause, positions) = self.parse_term()?;
         Ok(not((clause, positions), at))
     }
 
     /// Parses a term that begins with a word: a comparison, `has:`, or a search.
-    fn word(&mut self, word: &'a Word, at: usize) -> Result<Read, FilterError> {
+    fn parse_word(&mut self, word: &'a Word, at: usize) -> Result<ParsedTerm, FilterError> {
         match self.tokens.first() {
             Some((_, Token::Operator(operator))) => {
                 let field = field_name(word, at)?;
@@ -199,10 +199,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parse_in(&mut self, field: String, at: usize) -> Result<Read, FilterError> {
+    fn parse_in(&mut self, field: String, at: usize) -> Result<ParsedTerm, FilterError> {
         let mut values = Vec::new();
         loop {
-            let place = self.at();
+            let place = self.position();
             match self.next() {
                 Some(Token::Word(word)) => {
                     if word.pieces.contains(&Piece::Star) {
@@ -237,8 +237,8 @@ impl<'a> Parser<'a> {
         (field, is_quoted): (String, bool),
         operator: Operator,
         at: usize,
-    ) -> Result<Read, FilterError> {
-        let place = self.at();
+    ) -> Result<ParsedTerm, FilterError> {
+        let place = self.position();
         let Some(Token::Word(word)) = self.next() else {
             let message = format!("a value is missing after `{field}{}`", operator.sign());
             return Err(error_at(place, message));
@@ -271,7 +271,7 @@ impl<'a> Parser<'a> {
             Operator::Equal if field == "until" && !is_quoted => {
                 Clause::Less("startTime".into(), moment(self)?)
             }
-            Operator::Equal | Operator::NotEqual => self.equal(&field, word, place)?,
+            Operator::Equal | Operator::NotEqual => self.parse_equality(&field, word, place)?,
             Operator::MatchesWhole => return Ok(whole_match(&field, &pattern_of(word), at)),
             Operator::NotMatches if self.has_whole => {
                 return Ok(not(whole_match(&field, &pattern_of(word), at), at));
@@ -291,7 +291,12 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn equal(&self, field: &str, word: &Word, place: usize) -> Result<Clause, FilterError> {
+    fn parse_equality(
+        &self,
+        field: &str,
+        word: &Word,
+        place: usize,
+    ) -> Result<Clause, FilterError> {
         let field_name = field.to_owned();
         Ok(match &word.pieces[..] {
             [Piece::Star] => Clause::Exists(field_name),
@@ -312,13 +317,13 @@ impl<'a> Parser<'a> {
             .map_err(|message| error_at(place, message))
     }
 
-    fn text_from(&self, at: usize) -> String {
-        let length = self.at().saturating_sub(at);
+    fn source_text(&self, at: usize) -> String {
+        let length = self.position().saturating_sub(at);
         let written: String = self.text.chars().skip(at).take(length).collect();
         written.trim_end().to_owned()
     }
 
-    fn at(&self) -> usize {
+    fn position(&self) -> usize {
         self.tokens.first().map_or(self.end, |(at, _)| *at)
     }
 
@@ -416,7 +421,7 @@ fn describe_token(token: &Token) -> String {
     }
 }
 
-fn leaf(clause: Clause, at: usize) -> Read {
+fn leaf(clause: Clause, at: usize) -> ParsedTerm {
     let positions = Positions {
         at,
         inside: Vec::new(),
@@ -424,7 +429,7 @@ fn leaf(clause: Clause, at: usize) -> Read {
     (clause, positions)
 }
 
-fn not((clause, positions): Read, at: usize) -> Read {
+fn not((clause, positions): ParsedTerm, at: usize) -> ParsedTerm {
     let positions = Positions {
         at,
         inside: vec![positions],
@@ -434,7 +439,7 @@ fn not((clause, positions): Read, at: usize) -> Read {
 
 /// Builds a match of a whole value. A pattern that matches the empty string also matches a missing
 /// field, as in Prometheus.
-fn whole_match(field: &str, pattern: &str, at: usize) -> Read {
+fn whole_match(field: &str, pattern: &str, at: usize) -> ParsedTerm {
     let pattern = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&pattern)
         .size_limit(PATTERN_MEMORY_BYTES_MAX)
@@ -448,7 +453,7 @@ fn whole_match(field: &str, pattern: &str, at: usize) -> Read {
     join_clauses(vec![matches, absent], Clause::Or)
 }
 
-fn join_clauses(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) -> Read {
+fn join_clauses(mut clauses: Vec<ParsedTerm>, join: impl Fn(Vec<Clause>) -> Clause) -> ParsedTerm {
     if clauses.len() == 1
         && let Some(only) = clauses.pop()
     {
@@ -460,7 +465,7 @@ fn join_clauses(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) ->
 }
 
 /// Builds a search for a text in the name or the summary.
-fn search_clause(word: &Word, at: usize) -> Result<Read, FilterError> {
+fn search_clause(word: &Word, at: usize) -> Result<ParsedTerm, FilterError> {
     let text: String = match &word.pieces[..] {
         [] => return Err(error_at(at, "a condition is missing here".into())),
         [Piece::Star] => {

@@ -16,7 +16,7 @@ const MOMENTS: [&str; 2] = ["since", "until"];
 /// combination of a single clause becomes that clause.
 pub fn print(clause: &Clause) -> String {
     let mut text = String::new();
-    write(clause, Inside::Nothing, &mut text);
+    write(clause, Enclosing::Nothing, &mut text);
     text
 }
 
@@ -32,19 +32,19 @@ pub fn value(text: &str) -> String {
 
 /// Whether a condition is a search of name and summary, which is printed as the text only.
 pub fn is_search(clause: &Clause) -> bool {
-    search(clause).is_some()
+    search_text(clause).is_some()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum Enclosing {
     Nothing,
     Either,
     All,
     Negation,
 }
 
-fn write(clause: &Clause, inside: Inside, text: &mut String) {
-    if let Some(searched) = search(clause) {
+fn write(clause: &Clause, inside: Enclosing, text: &mut String) {
+    if let Some(searched) = search_text(clause) {
         return text.push_str(&quote_unless(searched, is_plain_search(searched)));
     }
     match clause {
@@ -52,15 +52,15 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
             write(&clauses[0], inside, text);
         }
         Clause::And(clauses) => {
-            let bracketed = matches!(inside, Inside::All | Inside::Negation);
-            join(clauses, " ", Inside::All, bracketed, text);
+            let bracketed = matches!(inside, Enclosing::All | Enclosing::Negation);
+            join(clauses, " ", Enclosing::All, bracketed, text);
         }
         Clause::Or(clauses) => {
             join(
                 clauses,
                 " or ",
-                Inside::Either,
-                inside != Inside::Nothing,
+                Enclosing::Either,
+                inside != Enclosing::Nothing,
                 text,
             );
         }
@@ -72,7 +72,7 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
             Clause::Matches(field, pattern) => write_match(field, "!~", pattern, text),
             inner => {
                 text.push('-');
-                write(inner, Inside::Negation, text);
+                write(inner, Enclosing::Negation, text);
             }
         },
         Clause::Equals(field, value) => compare(field, Operator::Equal, value, text),
@@ -108,7 +108,7 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
     }
 }
 
-fn search(clause: &Clause) -> Option<&str> {
+fn search_text(clause: &Clause) -> Option<&str> {
     let Clause::Or(clauses) = clause else {
         return None;
     };
@@ -121,7 +121,7 @@ fn search(clause: &Clause) -> Option<&str> {
     }
 }
 
-fn join(clauses: &[Clause], with: &str, as_: Inside, bracketed: bool, text: &mut String) {
+fn join(clauses: &[Clause], with: &str, as_: Enclosing, bracketed: bool, text: &mut String) {
     text.push_str(if bracketed { "(" } else { "" });
     for (at, clause) in clauses.iter().enumerate() {
         text.push_str(if at == 0 { "" } else { with });

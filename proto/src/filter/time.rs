@@ -39,7 +39,7 @@ impl Now {
         let time = time_of_day(text)?;
         let now = Timestamp::from_millisecond(self.ms).ok()?;
         let today = now.to_zoned(self.zone.clone()).date();
-        at(today.to_datetime(time), &self.zone)
+        to_millis(today.to_datetime(time), &self.zone)
     }
 }
 
@@ -99,10 +99,10 @@ fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
     let date = text.parse::<Date>().ok();
     let local = text.parse::<DateTime>().ok();
     let local = local.or_else(|| Some(date?.to_datetime(Time::midnight())))?;
-    at(local, zone)
+    to_millis(local, zone)
 }
 
-fn at(local: DateTime, zone: &TimeZone) -> Option<i64> {
+fn to_millis(local: DateTime, zone: &TimeZone) -> Option<i64> {
     let zoned = local.to_zoned(zone.clone()).ok()?;
     Some(zoned.timestamp().as_millisecond())
 }

@@ -57,7 +57,7 @@ type Entry = (usize, Range<usize>);
 
 fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
     let mut found = Vec::new();
-    let (mut at, mut depth) = (blanks(body, 0), 0_usize);
+    let (mut at, mut depth) = (skip_blanks(body, 0), 0_usize);
     let (name, most) = match list {
         List::Root => return elements(body, at, &mut found).map(|_| found),
         List::Member(name) => (name, 1),
@@ -68,11 +68,11 @@ fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
             b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
             b'}' | b']' => (at, depth) = (at + 1, depth.checked_sub(1)?),
             b'"' => {
-                let end = string(body, at)?;
+                let end = string_end(body, at)?;
                 let is_it = body[at + 1..end - 1] == *name.as_bytes() && depth <= most;
-                at = blanks(body, end);
+                at = skip_blanks(body, end);
                 if is_it && body.get(at) == Some(&b':') {
-                    at = blanks(body, at + 1);
+                    at = skip_blanks(body, at + 1);
                     if body.get(at) == Some(&b'[') {
                         at = elements(body, at, &mut found)?;
                     }
@@ -89,15 +89,15 @@ fn elements(body: &[u8], start: usize, found: &mut Vec<Entry>) -> Option<usize> 
     if body.get(start) != Some(&b'[') {
         return None;
     }
-    let mut at = blanks(body, start + 1);
+    let mut at = skip_blanks(body, start + 1);
     if body.get(at) == Some(&b']') {
         return Some(at + 1);
     }
     for place in 0.. {
-        let end = value(body, at)?;
+        let end = value_end(body, at)?;
         found.push((place, at..end));
         match body[end] {
-            b',' => at = blanks(body, end + 1),
+            b',' => at = skip_blanks(body, end + 1),
             b']' => return Some(end + 1),
             _ => return None,
         }
@@ -106,11 +106,11 @@ fn elements(body: &[u8], start: usize, found: &mut Vec<Entry>) -> Option<usize> 
 }
 
 /// Returns the end of the value at `start`: an unnested comma or closing bracket.
-fn value(body: &[u8], start: usize) -> Option<usize> {
+fn value_end(body: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut depth) = (start, 0_usize);
     loop {
         match body.get(at)? {
-            b'"' => at = string(body, at)?,
+            b'"' => at = string_end(body, at)?,
             b',' | b'}' | b']' if depth == 0 => return Some(at),
             b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
             b'}' | b']' => (at, depth) = (at + 1, depth - 1),
@@ -119,7 +119,7 @@ fn value(body: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-fn string(body: &[u8], start: usize) -> Option<usize> {
+fn string_end(body: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
         match body.get(at)? {
@@ -130,7 +130,7 @@ fn string(body: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-fn blanks(body: &[u8], start: usize) -> usize {
+fn skip_blanks(body: &[u8], start: usize) -> usize {
     let rest = body.get(start..).unwrap_or_default();
     let blanks = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
     start + blanks.count()

@@ -137,8 +137,8 @@ impl<'a> Writer<'a, '_> {
     fn field(&mut self, field: &'a FieldPlan, at: usize, count: usize) -> Result<(), Malformed> {
         match field.cardinality {
             Cardinality::Single => match field.kind {
-                Kind::Message(id) if count > 1 => self.merged(id, at, count),
-                kind => self.one(kind, self.found[at + count - 1].value),
+                Kind::Message(id) if count > 1 => self.write_merged(id, at, count),
+                kind => self.write_value(kind, self.found[at + count - 1].value),
             },
             Cardinality::Repeated { .. } => {
                 self.out.push(b'[');
@@ -172,7 +172,7 @@ impl<'a> Writer<'a, '_> {
         match (kind.wire_type(), value) {
             (WireType::Bytes, _)
             | (_, Value::Varint(_) | Value::Fixed32(_) | Value::Fixed64(_)) => {
-                self.one(kind, value)?;
+                self.write_value(kind, value)?;
                 self.out.push(b',');
             }
             (wire_type, Value::Bytes(packed)) => {
@@ -183,7 +183,7 @@ impl<'a> Writer<'a, '_> {
                         WireType::Fixed64 => Value::Fixed64(reader.fixed64()?),
                         _ => Value::Varint(reader.varint()?),
                     };
-                    self.one(kind, value)?;
+                    self.write_value(kind, value)?;
                     self.out.push(b',');
                 }
             }
@@ -213,7 +213,7 @@ impl<'a> Writer<'a, '_> {
         if quote {
             self.out.push(b'"');
         }
-        self.one(
+        self.write_value(
             key_field.kind,
             key.unwrap_or_else(|| scalar::zero(key_field.kind)),
         )?;
@@ -221,7 +221,7 @@ impl<'a> Writer<'a, '_> {
             self.out.push(b'"');
         }
         self.out.push(b':');
-        self.one(
+        self.write_value(
             value_field.kind,
             value.unwrap_or_else(|| scalar::zero(value_field.kind)),
         )?;
@@ -229,7 +229,7 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    fn one(&mut self, kind: Kind, value: Value<'a>) -> Result<(), Malformed> {
+    fn write_value(&mut self, kind: Kind, value: Value<'a>) -> Result<(), Malformed> {
         match (kind, value) {
             (Kind::Message(id), Value::Bytes(bytes)) => self.message(id, bytes),
             (Kind::Message(_), _) => Err(Malformed),
@@ -238,7 +238,7 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// Writes a message split into several records, which are concatenated.
-    fn merged(&mut self, id: MessageId, at: usize, count: usize) -> Result<(), Malformed> {
+    fn write_merged(&mut self, id: MessageId, at: usize, count: usize) -> Result<(), Malformed> {
         let mut whole = Vec::new();
         for found in &self.found[at..at + count] {
             match found.value {

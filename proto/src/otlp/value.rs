@@ -14,14 +14,14 @@ const DEPTH: usize = 24;
 const EXACT_MAX: u64 = 1 << 53;
 
 pub(super) fn text(any: Option<&AnyValue>) -> String {
-    match of_any(any) {
+    match json_value(any) {
         Value::Null => String::new(),
         Value::String(text) => text,
         other => other.to_string(),
     }
 }
 
-pub(super) fn of_any(any: Option<&AnyValue>) -> Value {
+pub(super) fn json_value(any: Option<&AnyValue>) -> Value {
     match any.and_then(|any| any.kind.as_ref()) {
         None => Value::Null,
         Some(Kind::String(text)) => text.as_str().into(),
@@ -30,15 +30,15 @@ pub(super) fn of_any(any: Option<&AnyValue>) -> Value {
         // JSON has no infinity or NaN.
         Some(Kind::Double(number)) if !number.is_finite() => number.to_string().into(),
         Some(Kind::Double(number)) => (*number).into(),
-        Some(Kind::Array(list)) => list.values.iter().map(|it| of_any(Some(it))).collect(),
-        Some(Kind::Kvlist(list)) => members(&list.values),
+        Some(Kind::Array(list)) => list.values.iter().map(|it| json_value(Some(it))).collect(),
+        Some(Kind::Kvlist(list)) => json_object(&list.values),
         Some(Kind::Bytes(bytes)) => STANDARD.encode(bytes).into(),
     }
 }
 
-pub(super) fn members(pairs: &[KeyValue]) -> Value {
+pub(super) fn json_object(pairs: &[KeyValue]) -> Value {
     let pairs = pairs.iter();
-    let pairs = pairs.map(|pair| (pair.key.clone(), of_any(pair.value.as_ref())));
+    let pairs = pairs.map(|pair| (pair.key.clone(), json_value(pair.value.as_ref())));
     Value::Object(pairs.collect::<Map<_, _>>())
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn run(
             writeln!(out, "{}", output::escape(&format_client(&client)))
         }
         ClientCommand::List => {
-            let clients = list(&mut service).await?;
+            let clients = list_clients(&mut service).await?;
             clients
                 .iter()
                 .try_for_each(|client| writeln!(out, "{}", output::escape(&format_client(client))))
@@ -195,7 +195,7 @@ pub(crate) async fn connect_with_key(
     Ok(InterceptedService::new(channel, Bearer(bearer)))
 }
 
-async fn list(service: &mut ClientService) -> Result<Vec<wire::Client>, Failure> {
+async fn list_clients(service: &mut ClientService) -> Result<Vec<wire::Client>, Failure> {
     let mut clients = Vec::new();
     let mut page_token = String::new();
     loop {
@@ -214,7 +214,10 @@ async fn list(service: &mut ClientService) -> Result<Vec<wire::Client>, Failure>
 
 fn format_client(client: &wire::Client) -> String {
     let role = role_word(client);
-    let (made, mut used) = (time(client.create_time), time(client.last_used_time));
+    let (made, mut used) = (
+        format_time(client.create_time),
+        format_time(client.last_used_time),
+    );
     if !client.last_used_address.is_empty() {
         used = format!("{used} from {}", client.last_used_address);
     }
@@ -224,7 +227,7 @@ fn format_client(client: &wire::Client) -> String {
     ];
     let ends = ends.into_iter().filter(|(at, _)| at.is_some());
     let ends: Vec<_> = ends
-        .map(|(at, what)| format!("\t{what} {}", time(at)))
+        .map(|(at, what)| format!("\t{what} {}", format_time(at)))
         .collect();
     let ends = ends.concat();
     let limits = [
@@ -260,7 +263,7 @@ pub(crate) fn wire_time(at: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-fn time(time: Option<prost_types::Timestamp>) -> String {
+fn format_time(time: Option<prost_types::Timestamp>) -> String {
     time.and_then(|time| Timestamp::new(time.seconds, time.nanos).ok())
         .map_or_else(|| "never".to_owned(), |time| format!("{time:.0}"))
 }

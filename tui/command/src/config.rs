@@ -340,7 +340,7 @@ impl Settings {
             shown: if setting.is_secret {
                 "********".to_owned()
             } else {
-                without_user(&value.to_string())
+                strip_user(&value.to_string())
             },
             source,
         });
@@ -362,7 +362,7 @@ impl Settings {
         self.given.iter().map(|given| (given.key, given)).collect()
     }
 
-    pub(crate) fn is_given(&self, key: &str) -> bool {
+    pub(crate) fn is_set(&self, key: &str) -> bool {
         self.given.iter().any(|given| given.key == key)
     }
 
@@ -447,7 +447,7 @@ impl Default for Settings {
 }
 
 /// Removes the user, and a password with it, from an address.
-fn without_user(shown: &str) -> String {
+fn strip_user(shown: &str) -> String {
     let parts = shown.split_once("://").and_then(|(scheme, rest)| {
         let host = rest.find('/').map_or(rest, |path| &rest[..path]);
         let at = host.rfind('@')?;

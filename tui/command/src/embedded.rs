@@ -48,9 +48,9 @@ pub(crate) struct Service {
 }
 
 #[derive(Debug)]
-struct PastHttp(server::Direct);
+struct DirectCalls(server::Direct);
 
-impl Direct for PastHttp {
+impl Direct for DirectCalls {
     fn takes(&self, path: &str) -> bool {
         path == server::Direct::METHOD
     }
@@ -106,7 +106,7 @@ impl Service {
         let upstream = match (&backend, parts) {
             (_, Parts::Backend) => None,
             (Some(backend), _) => {
-                let direct = Arc::new(PastHttp(backend.direct()));
+                let direct = Arc::new(DirectCalls(backend.direct()));
                 Some(Upstream::in_process_with(backend.routes(), direct))
             }
             (None, _) => {

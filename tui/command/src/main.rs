@@ -64,7 +64,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         let demo = Demo::prepare(&cli.flags, &variables())?;
         return run_to_end(false, demo.run(arguments));
     }
-    let frame = frame(&cli);
+    let frame = requested_frame(&cli);
     let used = part_selector(&cli);
     let flags = cli.flags;
     let mut settings = Settings::load(&flags, &variables(), used)?;
@@ -187,7 +187,7 @@ async fn run_command(command: Command, settings: &Settings) -> Result<(), Failur
     }
 }
 
-fn frame(cli: &Cli) -> Option<operate::Frame> {
+fn requested_frame(cli: &Cli) -> Option<operate::Frame> {
     let screen = cli.snapshot.clone()?;
     Some(operate::Frame {
         screen,

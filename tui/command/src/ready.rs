@@ -90,7 +90,7 @@ impl Addresses {
 
     /// Returns the gRPC address as reachable from this machine.
     fn local_grpc(&self) -> Option<String> {
-        self.grpc.as_deref().map(from_here)
+        self.grpc.as_deref().map(to_loopback)
     }
 }
 
@@ -132,7 +132,7 @@ fn read<Note: DeserializeOwned>(folder: &Path) -> Option<Note> {
 }
 
 /// A service that listens on all interfaces is reachable on loopback.
-fn from_here(address: &str) -> String {
+fn to_loopback(address: &str) -> String {
     let address = address.replace("//0.0.0.0:", "//127.0.0.1:");
     address.replace("//[::]:", "//[::1]:")
 }
@@ -150,7 +150,7 @@ pub(crate) fn find_service(settings: &mut Settings) -> bool {
         Some(connect) => address.as_ref() != Some(connect),
         None => address.is_none() || is_in_use(&settings.data_dir),
     };
-    let is_other_folder = settings.is_given("data_dir") && settings.data_dir != note.data_dir;
+    let is_other_folder = settings.is_set("data_dir") && settings.data_dir != note.data_dir;
     if is_other || is_other_folder {
         return is_configured;
     }
@@ -176,7 +176,7 @@ pub(crate) fn grpc_address(settings: &Settings) -> String {
             Some(_) => "https",
             None => "http",
         };
-        from_here(&format!("{scheme}://{listen}"))
+        to_loopback(&format!("{scheme}://{listen}"))
     })
 }
 

@@ -31,13 +31,13 @@ pub(super) struct Blocks {
     file: Box<dyn StorageBackend>,
     medium: Arc<dyn Medium>,
     sums: RwLock<Vec<u32>>,
-    notes: Mutex<Notes>,
+    notes: Mutex<JournalState>,
     /// Whether some writes are not synced, or the sync failed.
     is_unsynced: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Notes {
+struct JournalState {
     changed: Vec<Sum>,
     journal: Option<Journal>,
 }
@@ -98,7 +98,7 @@ impl Blocks {
 
     /// Starts a journal with all known checksums, which must have been verified.
     pub(super) fn begin_journal(&self) {
-        let mut notes = self.notes();
+        let mut notes = self.lock_journal();
         let known: Vec<Sum> = {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
             let sums = (0..).zip(sums.iter().copied());
@@ -122,13 +122,13 @@ impl Blocks {
         self.medium.end_journal();
     }
 
-    fn notes(&self) -> MutexGuard<'_, Notes> {
+    fn lock_journal(&self) -> MutexGuard<'_, JournalState> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remembers checksums to be written to the journal at the next sync.
     fn queue_checksums(&self, changed: impl IntoIterator<Item = (usize, u32)>) {
-        let mut notes = self.notes();
+        let mut notes = self.lock_journal();
         if notes.journal.is_some() {
             let numbered = changed.into_iter();
             let sums = numbered.filter_map(|(index, sum)| Some((u32::try_from(index).ok()?, sum)));
@@ -138,12 +138,12 @@ impl Blocks {
 
     /// Writes changed checksums to the journal, before the blocks are durable.
     fn write_journal(&self) {
-        let mut notes = self.notes();
-        let Notes { changed, journal } = &mut *notes;
+        let mut notes = self.lock_journal();
+        let JournalState { changed, journal } = &mut *notes;
         let Some(open) = journal.as_mut().filter(|_| !changed.is_empty()) else {
             return;
         };
-        if let Err(error) = open.note(changed) {
+        if let Err(error) = open.append(changed) {
             *journal = None;
             self.end_journal(&error);
         }

@@ -23,7 +23,7 @@ pub(super) fn event_of(key: &[u8]) -> u128 {
 }
 
 /// Returns the event that all keys of a range belong to, or `None` if there may be several.
-pub(super) fn one_event(start: &[u8], end: &[u8]) -> Option<u128> {
+pub(super) fn single_event(start: &[u8], end: &[u8]) -> Option<u128> {
     if Space::strip(start).len() < EVENT_BYTES {
         return None;
     }
@@ -101,7 +101,7 @@ fn mix_bits(mut number: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Filter, SPACE, event_of, one_event};
+    use super::{Filter, SPACE, event_of, single_event};
     use crate::read::Range;
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
     fn range_within_one_event_is_recognized() {
         let event_of_range = |range: &Range| {
             let range = SPACE.range(range);
-            one_event(&range.start, &range.end.unwrap())
+            single_event(&range.start, &range.end.unwrap())
         };
         let event = [7; 16];
         let id = u128::from_be_bytes(event);

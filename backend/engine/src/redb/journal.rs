@@ -34,7 +34,7 @@ impl Journal {
         }
     }
 
-    pub(super) fn note(&mut self, changed: &[Sum]) -> io::Result<()> {
+    pub(super) fn append(&mut self, changed: &[Sum]) -> io::Result<()> {
         let note = encode(changed);
         self.bytes += note.len();
         self.to.write_all(&note)

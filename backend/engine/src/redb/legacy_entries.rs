@@ -50,7 +50,11 @@ impl Scan {
 
     /// Scans some rows. Returns whether there are more. Concurrent deletes are harmless, and no
     /// entries are added.
-    pub(super) fn slice(&mut self, rows: &Table, old: &LegacyEntries) -> Result<bool, Failure> {
+    pub(super) fn scan_slice(
+        &mut self,
+        rows: &Table,
+        old: &LegacyEntries,
+    ) -> Result<bool, Failure> {
         let range = self.next.as_slice()..self.end.as_slice();
         for (count, entry) in ReadableTable::range(rows, range)?.enumerate() {
             let key = entry?.0;

@@ -70,7 +70,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Adds in-memory rows below all other layers.
-    pub(super) fn memory(&mut self, mut walk: memtable::Walk<'a>) {
+    pub(super) fn add_memory(&mut self, mut walk: memtable::Walk<'a>) {
         if let Some((key, slot)) = walk.next() {
             let next = NextRow::Memory(key, slot);
             self.layers.push((Source::Memory(walk), Some(next)));
@@ -78,7 +78,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Adds a table below all other layers.
-    pub(super) fn table(
+    pub(super) fn add_table(
         &mut self,
         table: &'a Table,
         range: (Bound<&[u8]>, Bound<&[u8]>),

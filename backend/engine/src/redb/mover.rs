@@ -92,7 +92,7 @@ impl Mover {
         let shared = shared.0;
         loop {
             let layers = shared.layers.get();
-            match shared.commands.next(self.has_spare(&layers)) {
+            match shared.commands.next(self.has_background_work(&layers)) {
                 MoverCommand::Reopen => {
                     self.reopen(shared);
                     shared.commands.report_reopened();
@@ -253,10 +253,10 @@ impl Mover {
         shared.openings.send_modify(|count| *count += 1);
     }
 
-    fn has_spare(&self, layers: &Layers) -> bool {
+    fn has_background_work(&self, layers: &Layers) -> bool {
         let Ok(tree) = &layers.tree else { return false };
         let is_begun = self.union.is_some() || !self.garbage.is_empty();
-        is_begun || tree.unfiltered().is_some() || self.next_union(tree).is_some()
+        is_begun || tree.unfiltered_entries().is_some() || self.next_union(tree).is_some()
     }
 
     fn next_union(&self, tree: &Tree) -> Option<Union> {
@@ -266,10 +266,10 @@ impl Mover {
     fn do_background_work(&mut self, shared: &Shared) -> Result<(), Failure> {
         let layers = shared.layers.get();
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
-        if let Some(old) = tree.unfiltered() {
+        if let Some(old) = tree.unfiltered_entries() {
             let scan = self.scan.take();
             let mut scan = scan.map_or_else(|| Scan::begin(&tree.rows), Ok)?;
-            if scan.slice(&tree.rows, old)? {
+            if scan.scan_slice(&tree.rows, old)? {
                 self.scan = Some(scan);
             }
             return Ok(());
@@ -287,7 +287,7 @@ impl Mover {
         } else if let Some(union) = self.union.take().or_else(|| self.next_union(tree)) {
             self.next_run = self.next_run.max(union.id() + 1);
             let union = self.union.insert(union);
-            if let Some(replaced) = union.slice(&transaction, tree)? {
+            if let Some(replaced) = union.merge_slice(&transaction, tree)? {
                 self.union = None;
                 self.garbage.extend(replaced);
             }

@@ -69,7 +69,7 @@ impl Tree {
     }
 
     /// Whether a key is definitely absent, because it is after the last record of its kind.
-    pub(super) fn lacks(&self, key: &[u8]) -> bool {
+    pub(super) fn is_absent(&self, key: &[u8]) -> bool {
         let last = key
             .first()
             .and_then(|kind| self.last_keys.get(usize::from(*kind)));
@@ -83,7 +83,7 @@ impl Tree {
     }
 
     /// Returns the old entries if their filter is not built yet.
-    pub(super) fn unfiltered(&self) -> Option<&Arc<LegacyEntries>> {
+    pub(super) fn unfiltered_entries(&self) -> Option<&Arc<LegacyEntries>> {
         self.old.as_ref().filter(|old| !old.is_filtered())
     }
 

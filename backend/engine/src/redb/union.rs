@@ -63,7 +63,7 @@ impl Union {
     }
 
     /// Merges the next entries. Returns the replaced runs once the new one is complete.
-    pub(super) fn slice(
+    pub(super) fn merge_slice(
         &mut self,
         transaction: &WriteTransaction,
         tree: &Tree,
@@ -78,7 +78,7 @@ impl Union {
             .map_or(Bound::Unbounded, Bound::Excluded);
         let mut merge = Merge::default();
         for (_, entries) in sources {
-            merge.table(entries, (start, Bound::Unbounded))?;
+            merge.add_table(entries, (start, Bound::Unbounded))?;
         }
         let mut processed = 0;
         let mut last = None;

@@ -152,7 +152,7 @@ impl Rows for View<'_> {
             if !tree.may_have_legacy_entries(Some(event)) {
                 return Ok(None);
             }
-        } else if tree.lacks(key) {
+        } else if tree.is_absent(key) {
             return Ok(None);
         }
         Plain(&tree.rows).get(key, take)
@@ -170,16 +170,16 @@ impl Rows for View<'_> {
         }
         let mut merge = Merge::new(direction);
         for memory in self.memories() {
-            merge.memory(memory.walk(start, end, direction));
+            merge.add_memory(memory.walk(start, end, direction));
         }
         let tree = self.tree()?;
         let range = (Bound::Included(start), Bound::Excluded(end));
         let mut is_in_rows = true;
         if is_in_runs(start) {
-            let event = filter::one_event(start, end);
+            let event = filter::single_event(start, end);
             for (run, entries) in &tree.runs {
                 if event.is_none_or(|event| run.filter.may_have(event)) {
-                    merge.table(entries, range)?;
+                    merge.add_table(entries, range)?;
                 }
             }
             is_in_rows = tree.may_have_legacy_entries(event);
@@ -188,7 +188,7 @@ impl Rows for View<'_> {
             return Plain(&tree.rows).walk(start, end, direction, visit);
         }
         if is_in_rows {
-            merge.table(&tree.rows, range)?;
+            merge.add_table(&tree.rows, range)?;
         }
         while let Some(found) = merge.next()? {
             if let Some(cell) = found.cell()

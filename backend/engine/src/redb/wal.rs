@@ -134,7 +134,7 @@ impl Wal {
             if file.length < FIRST_BYTES {
                 file.grow(FIRST_BYTES)?;
             }
-            file.mark(life)?;
+            file.write_mark(life)?;
             file.file.sync_data()?;
         }
         Ok(())
@@ -162,7 +162,7 @@ impl Wal {
     }
 
     /// Returns the used fraction of the current file, from 0 to 1.
-    pub(super) fn fill(&self) -> f64 {
+    pub(super) fn fill_ratio(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let share = self.offset as f64 / self.bytes_max as f64;
         share
@@ -184,7 +184,7 @@ impl Wal {
             let most = (file.length + step).min(self.bytes_max);
             // The length in the mark must be durable.
             let grown = file.grow(most.max(end));
-            let grown = grown.and_then(|()| file.mark(self.life));
+            let grown = grown.and_then(|()| file.write_mark(self.life));
             grown.map_err(|error| FrameFailure {
                 error,
                 is_open: false,
@@ -216,7 +216,7 @@ impl LogFile {
     }
 
     /// Writes the mark of a generation, with the current length of the file.
-    fn mark(&self, life: u64) -> io::Result<()> {
+    fn write_mark(&self, life: u64) -> io::Result<()> {
         let mut mark = Vec::new();
         begin_frame(&mut mark, life, MARK);
         mark.extend(self.length.to_be_bytes());

@@ -271,7 +271,7 @@ impl Writer {
     fn throttle(&self, group: &Group) {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let memory = group.memory.bytes() as f64 / self.memory_bytes as f64;
-        let over = (memory.max(self.wal.fill()) - SLOW_FROM) / (1.0 - SLOW_FROM);
+        let over = (memory.max(self.wal.fill_ratio()) - SLOW_FROM) / (1.0 - SLOW_FROM);
         if over > 0.0 {
             std::thread::sleep(SLOWEST.mul_f64(over.min(1.0)));
         }

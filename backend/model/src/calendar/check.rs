@@ -36,7 +36,7 @@ pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, Stri
     let last = first.saturating_add(Span::new().years(CALENDAR_FIRST_YEARS));
     let mut fits = None;
     let mut steps = StepBudget::new(CALENDAR_CANDIDATES_MAX);
-    starts.days((first, last), &mut steps, &mut |day| {
+    starts.visit_days((first, last), &mut steps, &mut |day| {
         fits = Some(day);
         false
     });

@@ -48,7 +48,7 @@ struct ValueSet {
 }
 
 impl ValueSet {
-    fn has(self, value: i8) -> bool {
+    fn contains(self, value: i8) -> bool {
         u32::try_from(value).is_ok_and(|value| self.bits & 1 << value != 0)
     }
 }
@@ -64,19 +64,19 @@ impl Cron {
                 fields.len()
             ));
         };
-        let mut weekdays = set(weekday, "day of the week", (0, 7), &WEEKDAYS)?;
+        let mut weekdays = parse_values(weekday, "day of the week", (0, 7), &WEEKDAYS)?;
         // Both 0 and 7 are Sunday.
         weekdays.bits |= weekdays.bits >> 7;
         let cron = Self {
-            minutes: set(minute, "minute", (0, 59), &[])?,
-            hours: set(hour, "hour", (0, 23), &[])?,
-            days: set(day, "day of the month", (1, 31), &[])?,
-            months: set(month, "month", (1, 12), &MONTHS)?,
+            minutes: parse_values(minute, "minute", (0, 59), &[])?,
+            hours: parse_values(hour, "hour", (0, 23), &[])?,
+            days: parse_values(day, "day of the month", (1, 31), &[])?,
+            months: parse_values(month, "month", (1, 12), &MONTHS)?,
             weekdays,
             zone,
         };
         let mut days = (0..AHEAD_DAYS).map(|day| jiff::civil::date(2024, 1, 1) + day.days());
-        if days.any(|it| cron.is_on(it)) {
+        if days.any(|it| cron.matches_day(it)) {
             Ok(cron)
         } else {
             Err("matches no date: that month has no such day".into())
@@ -85,14 +85,14 @@ impl Cron {
 
     /// Returns the first start after a time, in milliseconds since 1970.
     pub fn next_after(&self, at_ms: i64) -> Option<i64> {
-        let first = self.local(at_ms)?.saturating_sub(1.day());
+        let first = self.local_date(at_ms)?.saturating_sub(1.day());
         let mut days = (0..AHEAD_DAYS).filter_map(|day| first.checked_add(day.days()).ok());
         days.find_map(|day| self.start_times(day).into_iter().find(|it| *it > at_ms))
     }
 
     /// Returns the windows that overlap the time from `start_ms` to before `end_ms`.
     pub fn windows_between(&self, start_ms: i64, end_ms: i64) -> Vec<Span> {
-        let (Some(first), Some(last)) = (self.local(start_ms), self.local(end_ms)) else {
+        let (Some(first), Some(last)) = (self.local_date(start_ms), self.local_date(end_ms)) else {
             return Vec::new();
         };
         let mut spans = Vec::new();
@@ -112,16 +112,18 @@ impl Cron {
         spans
     }
 
-    fn local(&self, at_ms: i64) -> Option<Date> {
+    fn local_date(&self, at_ms: i64) -> Option<Date> {
         let at = Timestamp::from_millisecond(at_ms).ok()?;
         Some(self.zone.to_datetime(at).date())
     }
 
-    fn is_on(&self, day: Date) -> bool {
-        let is_day = self.days.has(day.day());
-        let is_weekday = self.weekdays.has(day.weekday().to_sunday_zero_offset());
+    fn matches_day(&self, day: Date) -> bool {
+        let is_day = self.days.contains(day.day());
+        let is_weekday = self
+            .weekdays
+            .contains(day.weekday().to_sunday_zero_offset());
         let is_either = !self.days.is_any && !self.weekdays.is_any;
-        self.months.has(day.month())
+        self.months.contains(day.month())
             && if is_either {
                 is_day || is_weekday
             } else {
@@ -130,14 +132,14 @@ impl Cron {
     }
 
     fn start_times(&self, day: Date) -> Vec<i64> {
-        if !self.is_on(day) {
+        if !self.matches_day(day) {
             return Vec::new();
         }
-        let is_hourly = (0..24).all(|hour| self.hours.has(hour));
+        let is_hourly = (0..24).all(|hour| self.hours.contains(hour));
         let mut times = Vec::new();
-        let hours = (0..24).filter(|it| self.hours.has(*it));
+        let hours = (0..24).filter(|it| self.hours.contains(*it));
         for local in hours.flat_map(|hour| {
-            let minutes = (0..60).filter(|it| self.minutes.has(*it));
+            let minutes = (0..60).filter(|it| self.minutes.contains(*it));
             minutes.map(move |minute| day.at(hour, minute, 0, 0))
         }) {
             times.extend(self.resolve_local(local, is_hourly));
@@ -156,7 +158,7 @@ impl Cron {
     }
 }
 
-fn set(
+fn parse_values(
     text: &str,
     field: &str,
     (least, most): (u8, u8),

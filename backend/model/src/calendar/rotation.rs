@@ -29,12 +29,12 @@ pub struct Rotation {
 impl Rotation {
     /// Creates a rotation whose hand-offs are the starts of a window in a time zone.
     pub fn new(window: &Window, zone: TimeZone) -> Self {
-        let mut rotation = Self::endless(window.clone(), zone);
+        let mut rotation = Self::without_end(window.clone(), zone);
         rotation.end_ms = rotation.find_end();
         rotation
     }
 
-    fn endless(window: Window, zone: TimeZone) -> Self {
+    fn without_end(window: Window, zone: TimeZone) -> Self {
         Self {
             zone,
             starts: Starts::new(&window),
@@ -63,10 +63,10 @@ impl Rotation {
             }),
             ..self.window.clone()
         };
-        let endless = Self::endless(endless, self.zone.clone());
+        let endless = Self::without_end(endless, self.zone.clone());
         let last = day.saturating_add(CALENDAR_FIRST_YEARS.years());
         let mut found = None;
-        endless.visit(day, last, &mut |start| {
+        endless.visit_hand_offs(day, last, &mut |start| {
             found = Some(start).filter(|it| after.is_none_or(|after| *it > after));
             found.is_none()
         });
@@ -148,14 +148,14 @@ impl Rotation {
 
     /// Calls `see` with the hand-offs on the days of a range, in order.
     fn for_each(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp)) {
-        self.visit(from, through, &mut |start| {
+        self.visit_hand_offs(from, through, &mut |start| {
             see(start);
             true
         });
     }
 
     /// Like [`Self::for_each`], until `see` returns false.
-    fn visit(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp) -> bool) {
+    fn visit_hand_offs(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp) -> bool) {
         let time = self.window.start.time();
         let rule = self.window.recurrence.as_ref();
         let last = rule.and_then(|it| match it.until {
@@ -163,13 +163,15 @@ impl Rotation {
             _ => None,
         });
         let mut steps = StepBudget::new(CALENDAR_COUNTED_MAX);
-        let _more = self.starts.days((from, through), &mut steps, &mut |day| {
-            let start = self.resolve_local(day.to_datetime(time));
-            match start.filter(|it| last.is_none_or(|last| *it <= last)) {
-                Some(start) => see(start),
-                None => true,
-            }
-        });
+        let _more = self
+            .starts
+            .visit_days((from, through), &mut steps, &mut |day| {
+                let start = self.resolve_local(day.to_datetime(time));
+                match start.filter(|it| last.is_none_or(|last| *it <= last)) {
+                    Some(start) => see(start),
+                    None => true,
+                }
+            });
     }
 
     /// Resolves a local time. An ambiguous time resolves to the first of the two; a skipped time is

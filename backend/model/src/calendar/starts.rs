@@ -51,7 +51,7 @@ impl Starts {
             let (mut seen, mut last) = (0_u16, window.start.date());
             let mut steps = StepBudget::new(CALENDAR_COUNTED_MAX);
             let all = (window.start.date(), Date::MAX);
-            let stopped = starts.days(all, &mut steps, &mut |day| {
+            let stopped = starts.visit_days(all, &mut steps, &mut |day| {
                 seen += 1;
                 last = day;
                 seen < count
@@ -79,7 +79,7 @@ impl Starts {
         see: &mut dyn FnMut(DateTime),
     ) -> Option<Date> {
         let time = self.window.start.time();
-        self.days((from.date(), through.date()), steps, &mut |day| {
+        self.visit_days((from.date(), through.date()), steps, &mut |day| {
             let start = day.to_datetime(time);
             if (from..=through).contains(&start) && !is_excluded(&self.window, start) {
                 see(start);
@@ -90,7 +90,7 @@ impl Starts {
 
     /// Calls `see` with the days in a range that the rule produces, in order, until it returns
     /// false. Returns the day at which the step budget was exhausted, if it was.
-    pub(super) fn days(
+    pub(super) fn visit_days(
         &self,
         (from, through): (Date, Date),
         steps: &mut StepBudget,
@@ -132,7 +132,7 @@ impl Starts {
     }
 }
 
-fn period_of(rule: &Recurrence, day: Date) -> Option<Date> {
+fn period_start(rule: &Recurrence, day: Date) -> Option<Date> {
     match rule.frequency {
         Frequency::Daily => Some(day),
         Frequency::Weekly => {
@@ -151,7 +151,7 @@ fn days_since(start: Weekday, day: Weekday) -> i8 {
 /// Returns the index of the last period that starts no later than a day, counted from the period of
 /// the first start.
 fn period_before(rule: &Recurrence, first: Date, day: Date) -> i64 {
-    let Some(first) = period_of(rule, first) else {
+    let Some(first) = period_start(rule, first) else {
         return 0;
     };
     let months = |it: Date| i64::from(it.year()) * 12 + i64::from(it.month());
@@ -176,7 +176,7 @@ fn nth_period(rule: &Recurrence, first: Date, number: i64) -> Option<Date> {
         Frequency::Monthly => Span::new().try_months(count),
         Frequency::Yearly => Span::new().try_years(count),
     };
-    period_of(rule, first)?.checked_add(span.ok()?).ok()
+    period_start(rule, first)?.checked_add(span.ok()?).ok()
 }
 
 /// Collects the days of one period that the rule produces. Returns false if the step budget was

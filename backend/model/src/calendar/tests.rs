@@ -405,7 +405,7 @@ proptest! {
             let mut all = Vec::new();
             let last = from + jiff::Span::new().days(2_000);
             let mut steps = StepBudget::new(1_000_000);
-            starts.days((from, last), &mut steps, &mut |day| {
+            starts.visit_days((from, last), &mut steps, &mut |day| {
                 all.push(day);
                 true
             });

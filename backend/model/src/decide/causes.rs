@@ -74,7 +74,7 @@ pub(super) struct Sources {
 }
 
 impl Inner {
-    fn decide(&mut self, occurrence: Occurrence) {
+    fn add_decided(&mut self, occurrence: Occurrence) {
         let key = occurrence.key;
         let of = occurrence.causes.iter().map(|it| it.inhibition);
         self.decided_of.extend(of);
@@ -125,7 +125,11 @@ impl Causes {
 
     /// Returns the sources under a key for which `holds` is true. Requests more sources if it is
     /// true for none of those read.
-    pub(super) fn sources(&self, key: CauseKey, holds: impl Fn(&Occurrence) -> bool) -> Sources {
+    pub(super) fn find_sources(
+        &self,
+        key: CauseKey,
+        holds: impl Fn(&Occurrence) -> bool,
+    ) -> Sources {
         let mut inner = self.lock();
         let under = inner.decided_under.get(&key).into_iter().flatten();
         let decided = under.filter_map(|it| inner.decided.get(it)).cloned();
@@ -156,7 +160,7 @@ impl Causes {
     pub(super) fn record_decided(&self, occurrence: &Occurrence) {
         let mut inner = self.lock();
         if !inner.foreseen.contains(&occurrence.key) {
-            inner.decide(occurrence.clone());
+            inner.add_decided(occurrence.clone());
         }
     }
 
@@ -165,10 +169,10 @@ impl Causes {
     }
 
     /// Records the final state of an occurrence that is, or was, a source, for the current request.
-    pub fn predict(&self, occurrence: Occurrence) {
+    pub fn record_predicted(&self, occurrence: Occurrence) {
         let mut inner = self.lock();
         inner.foreseen.insert(occurrence.key);
-        inner.decide(occurrence);
+        inner.add_decided(occurrence);
     }
 
     /// Returns the group, if it exists; requests it if it is not loaded.
@@ -197,7 +201,7 @@ impl Causes {
     }
 
     /// Requests in advance whether there are sources, in general and for these inhibitions.
-    pub fn expect(&self, inhibitions: BTreeSet<RecordId>) {
+    pub fn request_in_advance(&self, inhibitions: BTreeSet<RecordId>) {
         let mut inner = self.lock();
         inner.wanted.any = true;
         inner.wanted.inhibitions = inhibitions;

@@ -85,7 +85,7 @@ pub enum Tense {
 }
 
 impl Tense {
-    fn is(self) -> &'static str {
+    fn verb(self) -> &'static str {
         match self {
             Self::Now => "is",
             Self::Then => "was",

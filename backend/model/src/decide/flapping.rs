@@ -16,10 +16,10 @@ pub(super) fn record_change(occurrence: &mut Occurrence, step: &Step<'_>, snapsh
     }
     let now_ms = step.now_ms;
     let mut known = std::mem::take(&mut occurrence.flapping);
-    known.retain(|it| limits_of(snapshot.rule(it.rule)).is_some());
+    known.retain(|it| enabled_limits(snapshot.rule(it.rule)).is_some());
     let changes = opens_or_closes(occurrence, step);
     for flapping in &mut known {
-        let limits = limits_of(snapshot.rule(flapping.rule));
+        let limits = enabled_limits(snapshot.rule(flapping.rule));
         let Some(limits) = limits else { continue };
         let ends_ms = flapping.until_ms(limits);
         if step.kind == StepKind::Release(flapping.rule) && ends_ms.is_some() {
@@ -50,7 +50,7 @@ fn opens_or_closes(occurrence: &Occurrence, step: &Step<'_>) -> bool {
 
 /// Counts an opening, once per occurrence and for each reopening.
 fn count(known: &mut Vec<Flapping>, rule: &Rule, number: u32, (now_ms, changes): (i64, bool)) {
-    let Some(limits) = limits_of(Some(rule)) else {
+    let Some(limits) = enabled_limits(Some(rule)) else {
         return;
     };
     let at = known.iter().position(|it| it.rule == rule.id);
@@ -80,7 +80,7 @@ fn count(known: &mut Vec<Flapping>, rule: &Rule, number: u32, (now_ms, changes):
     }
 }
 
-fn limits_of(rule: Option<&Rule>) -> Option<&crate::domain::FlappingLimits> {
+fn enabled_limits(rule: Option<&Rule>) -> Option<&crate::domain::FlappingLimits> {
     rule.filter(|it| it.enabled)?.flapping.as_ref()
 }
 
@@ -90,7 +90,7 @@ pub(super) fn flapping_hold(
     rule: Option<&Rule>,
     now_ms: i64,
 ) -> Option<HeldBy> {
-    let (rule, limits) = (rule?, limits_of(rule)?);
+    let (rule, limits) = (rule?, enabled_limits(rule)?);
     let mut known = occurrence.flapping.iter();
     let flapping = known.find(|it| it.rule == rule.id)?;
     let until_ms = flapping.until_ms(limits)?;
@@ -119,7 +119,7 @@ pub fn flapping_in_message(
 
 pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> bool {
     let settled = || {
-        let (rule, limits) = (rule?, limits_of(rule)?);
+        let (rule, limits) = (rule?, enabled_limits(rule)?);
         let mut known = occurrence.flapping.iter();
         let flapping = known.find(|it| it.rule == rule.id)?;
         Some(flapping.until_ms(limits)? <= now_ms)
@@ -131,7 +131,7 @@ pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: 
 pub(super) fn end_flapping(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64) {
     let pending = &occurrence.pending;
     for flapping in &mut occurrence.flapping {
-        let limits = limits_of(snapshot.rule(flapping.rule));
+        let limits = enabled_limits(snapshot.rule(flapping.rule));
         let ends_ms = limits.and_then(|it| flapping.until_ms(it));
         let waits = pending.iter().any(|it| it.rule == flapping.rule);
         if !waits && ends_ms.is_some_and(|it| it <= now_ms) {

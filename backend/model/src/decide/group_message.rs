@@ -361,7 +361,7 @@ impl<'a> Message<'a> {
 
     /// Returns the representative occurrence: the most severe, then oldest, open one; if none is
     /// open, the one closed last.
-    fn main(&self, of: impl Fn(&Occurrence) -> bool) -> Option<Occurrence> {
+    fn main_occurrence(&self, of: impl Fn(&Occurrence) -> bool) -> Option<Occurrence> {
         let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);
         let all: Vec<_> = all.filter(|it| of(it)).collect();
         let open = all.iter().filter(|it| it.status != Status::Closed);
@@ -409,12 +409,12 @@ impl<'a> Message<'a> {
             let makes_events = matches!(destination.kind, DestinationKind::Event(_));
             let passes =
                 |it: &Occurrence| !makes_events || !would_pass_again(it, about.rule, destination);
-            let Some(main) = self.main(passes) else {
+            let Some(main) = self.main_occurrence(passes) else {
                 let stopped = Notices {
                     stopped: vec![group.rule_name.clone()],
                     ..Notices::default()
                 };
-                if let Some(any) = self.main(|_| true) {
+                if let Some(any) = self.main_occurrence(|_| true) {
                     self.report_member(stopped, any);
                 }
                 continue;

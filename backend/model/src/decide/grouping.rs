@@ -23,7 +23,7 @@ pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<Str
     let mut first = None;
     field.any(occurrence, &mut |found| {
         first = Some(match found {
-            FieldValue::Text(text) => start(text),
+            FieldValue::Text(text) => compared_prefix(text),
             FieldValue::Number(number) => number.to_string(),
             FieldValue::Bool(flag) => flag.to_string(),
         });
@@ -33,7 +33,7 @@ pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<Str
 }
 
 /// Truncates a text to the part that is compared.
-fn start(text: &str) -> String {
+fn compared_prefix(text: &str) -> String {
     let ends = text
         .char_indices()
         .map(|(at, letter)| at + letter.len_utf8());

@@ -268,7 +268,7 @@ impl Inhibitions {
             let Some(values) = loaded.target_values(target) else {
                 continue;
             };
-            let sources = causes.sources((id, values), |it| {
+            let sources = causes.find_sources((id, values), |it| {
                 let mut marks = it.causes.iter();
                 let is_own = |mark: &CauseMark| mark.inhibition == id && mark.values == values;
                 it.key != target.key && marks.any(|mark| is_own(mark) && mark.holds(now_ms))

@@ -173,7 +173,7 @@ impl Writer<'_> {
                 self.waiting.hold(named, is_opening, false, held_by);
                 continue;
             }
-            let previous = self.previous(entry);
+            let previous = self.previous_state(entry);
             entry.last_notified = None;
             entry.cleared = self.occurrence.status == Status::Closed;
             if !clear {
@@ -312,7 +312,7 @@ impl Writer<'_> {
         }
     }
 
-    fn previous(&self, entry: &Notified) -> ReportedState {
+    fn previous_state(&self, entry: &Notified) -> ReportedState {
         let known = entry.last_notified.map(|it| it.severity);
         // Only rules that send updates record changes since their last notification.
         let is_change = |it: &&HistoryEntry| {
@@ -441,7 +441,7 @@ impl Writer<'_> {
             all.map(|it| (it.id, it.name.clone())).collect()
         } else {
             let thread = known.and_then(|at| notified[at].thread);
-            let previous = known.map(|at| self.previous(&notified[at]));
+            let previous = known.map(|at| self.previous_state(&notified[at]));
             self.send_opening(found, &destinations, (clear, thread, previous))
         };
         let entry = known.map(|at| &mut notified[at]);

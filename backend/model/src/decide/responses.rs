@@ -81,20 +81,20 @@ impl Response {
     }
 
     pub fn end(&mut self, now_ms: i64) {
-        self.rest(ResponseState::Ended);
+        self.deactivate(ResponseState::Ended);
         self.end_ms = Some(now_ms);
         self.is_unanswered = false;
     }
 
     /// Pauses the response because the occurrence was acknowledged with this severity.
     pub fn acknowledge(&mut self, severity: Severity) {
-        self.rest(ResponseState::Acknowledged);
+        self.deactivate(ResponseState::Acknowledged);
         self.is_unanswered = false;
         self.record_severity(severity);
     }
 
     /// Clears all later steps and methods, and sets the state.
-    fn rest(&mut self, state: ResponseState) {
+    fn deactivate(&mut self, state: ResponseState) {
         self.state = state;
         self.review_ms = None;
         self.queued.clear();
@@ -173,7 +173,7 @@ pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance
     let mut done = Advance::default();
     let pages = &mut done.pages;
     let policy = context.responders.policies.get(&response.policy);
-    response.check(context);
+    response.check_last_step(context);
     response.send_queued(context, pages);
     // Each iteration runs a step or starts a round, so the loop is bounded.
     while response.next_ms.is_some_and(|it| it <= context.now_ms) {
@@ -209,7 +209,7 @@ pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance
 impl Response {
     /// Checks the deliveries of the last step. If one failed, the next method of its contact
     /// becomes due; if all failed, the next step becomes due.
-    fn check(&mut self, context: &AdvanceContext<'_>) {
+    fn check_last_step(&mut self, context: &AdvanceContext<'_>) {
         if self.step == 0 || context.now_ms <= self.step_ms {
             return;
         }
@@ -323,7 +323,7 @@ impl Response {
     /// Whether the destination, as named by the policy, was notified earlier in this round or is
     /// notified now.
     fn has_paged_destination(&self, name: &Name, pages: &[Page]) -> bool {
-        let receivers = self.in_this_round(pages);
+        let receivers = self.notified_in_round(pages);
         let mut direct = receivers.filter(|(contact, _)| contact.is_none());
         direct.any(|(_, destination)| destination == name)
     }
@@ -332,13 +332,13 @@ impl Response {
     /// that waits.
     fn has_paged_contact(&self, name: &Name, pages: &[Page]) -> bool {
         let mut queued = self.queued.iter().filter(|it| it.round == self.round);
-        let mut receivers = self.in_this_round(pages);
+        let mut receivers = self.notified_in_round(pages);
         queued.any(|it| it.contact == *name)
             || receivers.any(|(contact, _)| contact.is_some_and(|it| it.name == *name))
     }
 
     /// Returns the contacts and destinations notified in this round, before and now.
-    fn in_this_round<'a>(
+    fn notified_in_round<'a>(
         &'a self,
         pages: &'a [Page],
     ) -> impl Iterator<Item = (Option<&'a PagedContact>, &'a Name)> {

@@ -223,7 +223,7 @@ impl Snapshot {
         rules.retain(|it| it.name != rule.name);
         let at = rules.partition_point(|it| it.name < rule.name);
         rules.insert(at, Arc::new(rule));
-        self.with(self.triggers.clone(), rules)
+        self.with_definitions(self.triggers.clone(), rules)
     }
 
     #[must_use]
@@ -231,10 +231,14 @@ impl Snapshot {
         let mut triggers = self.triggers.clone();
         let name = trigger.name.clone();
         triggers.insert(name, Arc::new(LoadedTrigger::new(trigger)));
-        self.with(triggers, self.rules.clone())
+        self.with_definitions(triggers, self.rules.clone())
     }
 
-    fn with(&self, triggers: BTreeMap<Name, Arc<LoadedTrigger>>, rules: Vec<Arc<Rule>>) -> Self {
+    fn with_definitions(
+        &self,
+        triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
+        rules: Vec<Arc<Rule>>,
+    ) -> Self {
         let newest_ms = Some(self.newest_edit_ms);
         let same = Self::new(triggers, rules, self.destinations.clone(), newest_ms);
         let same = same.read_through(self.position);

@@ -56,7 +56,7 @@ impl HeldNotifications {
                 .iter()
                 .all(|it| held_before.iter().any(|other| same(it, other)));
         if !is_as_before {
-            self.note(rule, HoldOutcome::Waits, held_by.clone());
+            self.record_change(rule, HoldOutcome::Waits, held_by.clone());
         }
         self.after.push(Pending {
             rule,
@@ -85,11 +85,11 @@ impl HeldNotifications {
     /// Records a notification of a rule that is held but already obsolete.
     pub(super) fn hold_obsolete(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
         if self.previously_held(rule).is_none() {
-            self.note(rule, HoldOutcome::Closed, held_by);
+            self.record_change(rule, HoldOutcome::Closed, held_by);
         }
     }
 
-    fn note(&mut self, rule: RecordId, what: HoldOutcome, held_by: Vec<HeldBy>) {
+    fn record_change(&mut self, rule: RecordId, what: HoldOutcome, held_by: Vec<HeldBy>) {
         self.changes.push(HoldChange {
             at_ms: self.now_ms,
             rule,
@@ -121,7 +121,7 @@ impl HeldNotifications {
             } else {
                 skip_outcome(&pending, occurrence, step, snapshot)
             };
-            self.note(pending.rule, what, pending.held_by);
+            self.record_change(pending.rule, what, pending.held_by);
         }
         let is_news = !self.changes.is_empty() || occurrence.pending != self.after;
         occurrence.pending = self.after;

@@ -85,14 +85,14 @@ pub struct Reports {
 impl Reports {
     /// Adds a report, which may expire at `until_ms`.
     pub fn add(&mut self, report: Report, until_ms: Option<i64>) {
-        self.extend(report);
+        self.record_begin(report);
         let Some(id) = report.reporter else {
             return;
         };
         // A beginning reported before an end belongs to an earlier condition.
         let before = self.reporter(id).filter(|it| !it.is_over);
         let before = before.and_then(|it| it.began_ms);
-        self.put(Reporter {
+        self.insert(Reporter {
             id,
             until_ms: until_ms.unwrap_or_default(),
             began_ms: [before, report.began_ms].into_iter().flatten().min(),
@@ -103,7 +103,7 @@ impl Reports {
     pub fn end(&mut self, report: Report) {
         if let Some(id) = report.reporter {
             let before = self.reporter(id);
-            self.put(Reporter {
+            self.insert(Reporter {
                 id,
                 until_ms: report.end_ms.unwrap_or_default(),
                 began_ms: before.and_then(|it| it.began_ms).or(report.began_ms),
@@ -114,7 +114,7 @@ impl Reports {
 
     /// Records a report of an end that closes the occurrence, or that follows its close.
     pub fn close(&mut self, report: Report) {
-        self.extend(report);
+        self.record_begin(report);
         self.end(report);
         self.ended_ms = self.ended_ms.max(report.end_ms);
     }
@@ -130,14 +130,14 @@ impl Reports {
         }
     }
 
-    fn extend(&mut self, report: Report) {
+    fn record_begin(&mut self, report: Report) {
         if let Some(began_ms) = report.began_ms {
             let (first, last) = self.began_ms.unwrap_or((began_ms, began_ms));
             self.began_ms = Some((first.min(began_ms), last.max(began_ms)));
         }
     }
 
-    fn put(&mut self, reporter: Reporter) {
+    fn insert(&mut self, reporter: Reporter) {
         self.reporters.retain(|it| it.id != reporter.id);
         self.reporters.push(reporter);
         if self.reporters.len() > REPORTERS_MAX {

@@ -190,7 +190,7 @@ impl Response {
 
     /// Whether the response must move to another open member of its group, or end if there is none,
     /// because its member was closed, acknowledged or held.
-    pub fn is_to_move(&self, is_closed: bool, is_acknowledged: bool) -> bool {
+    pub fn should_move(&self, is_closed: bool, is_acknowledged: bool) -> bool {
         match self.state {
             ResponseState::Active => is_closed || is_acknowledged,
             ResponseState::Held => true,

@@ -350,12 +350,12 @@ impl Compiler {
     }
 
     fn compile_part(&mut self, text: &str, holds: ValueType, path: &str) -> Option<FoldedText> {
-        self.is_text(text, holds, path)
+        self.check_text(text, holds, path)
             .then(|| FoldedText::new(text))
     }
 
     fn compile_pattern(&mut self, pattern: &str, holds: ValueType, path: &str) -> Option<Regex> {
-        if !self.is_text(pattern, holds, path) {
+        if !self.check_text(pattern, holds, path) {
             return None;
         }
         let left = PATTERNS_MEMORY_BYTES_MAX.saturating_sub(self.pattern_bytes);
@@ -392,7 +392,7 @@ impl Compiler {
     }
 
     /// Checks that the string is not empty or too long, and that the field can contain strings.
-    fn is_text(&mut self, text: &str, holds: ValueType, path: &str) -> bool {
+    fn check_text(&mut self, text: &str, holds: ValueType, path: &str) -> bool {
         if text.is_empty() {
             self.add_violation(
                 format!("{path}.value"),

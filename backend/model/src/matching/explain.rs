@@ -63,16 +63,16 @@ fn explain_clause(
         (Clause::And(clauses), Node::And(nodes)) => {
             let clauses = inner(clauses, nodes);
             let verdict = any_or_opposite(false, &clauses);
-            combination("and", verdict, clauses)
+            combine("and", verdict, clauses)
         }
         (Clause::Or(clauses), Node::Or(nodes)) => {
             let clauses = inner(clauses, nodes);
             let verdict = any_or_opposite(true, &clauses);
-            combination("or", verdict, clauses)
+            combine("or", verdict, clauses)
         }
         (Clause::Not(clause), Node::Not(node)) => {
             let inner = explain_clause(clause, node, subject, known);
-            combination("not", inner.verdict().map(|it| !it), vec![inner])
+            combine("not", inner.verdict().map(|it| !it), vec![inner])
         }
         (clause, Node::Compare(field, comparison)) if known(field) => {
             explain_comparison(clause, field, comparison, subject)
@@ -83,7 +83,7 @@ fn explain_clause(
             unknown: true,
             ..explain_comparison(clause, field, comparison, subject)
         },
-        (_, node) => combination("and", Some(node.matches(subject)), Vec::new()),
+        (_, node) => combine("and", Some(node.matches(subject)), Vec::new()),
     }
 }
 
@@ -96,7 +96,7 @@ fn any_or_opposite(decides: bool, clauses: &[ClauseEvaluation]) -> Option<bool> 
     (!clauses.iter().any(|it| it.unknown)).then_some(!decides)
 }
 
-fn combination(
+fn combine(
     kind: &'static str,
     verdict: Option<bool>,
     clauses: Vec<ClauseEvaluation>,
@@ -141,7 +141,7 @@ fn explain_comparison(
         Clause::Greater(name, value) => ("greater", name, literal(value)),
         Clause::Less(name, value) => ("less", name, literal(value)),
         Clause::And(_) | Clause::Or(_) | Clause::Not(_) => {
-            return combination("and", Some(false), Vec::new());
+            return combine("and", Some(false), Vec::new());
         }
     };
     ClauseEvaluation {

@@ -193,25 +193,27 @@ impl Field {
 /// the path that is a key is used. In a list, a number selects one entry.
 fn any_value_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     if let Some(value) = fields.get(path) {
-        return any_in(value, "", test);
+        return any_value_in(value, "", test);
     }
     let ends = path.rmatch_indices('.').map(|(at, _)| at);
     for at in ends {
         let (key, rest) = (&path[..at], &path[at + 1..]);
         if let Some(value) = fields.get(key) {
-            return any_in(value, rest, test);
+            return any_value_in(value, rest, test);
         }
     }
     false
 }
 
-fn any_in(value: &Value, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
+fn any_value_in(value: &Value, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     match (value, path) {
         (Value::List(values), _) => {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
             match list_index(first) {
-                Some(at) => values.get(at).is_some_and(|it| any_in(it, rest, test)),
-                None => values.iter().any(|value| any_in(value, path, test)),
+                Some(at) => values
+                    .get(at)
+                    .is_some_and(|it| any_value_in(it, rest, test)),
+                None => values.iter().any(|value| any_value_in(value, path, test)),
             }
         }
         (Value::Object(fields), path) if !path.is_empty() => any_value_at(fields, path, test),

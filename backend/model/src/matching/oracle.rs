@@ -53,39 +53,41 @@ fn field_values(field: &str, occurrence: &Occurrence) -> (Vec<OracleValue>, bool
         ),
         field => match field.split_once('.') {
             Some(("dimensions", key)) => (dimension(key).into_iter().collect(), true),
-            Some(("metadata", path)) => (inside(&occurrence.metadata, path), false),
+            Some(("metadata", path)) => (nested_values(&occurrence.metadata, path), false),
             _ => match dimension(field) {
                 Some(text) => (vec![text], false),
-                None => (inside(&occurrence.metadata, field), false),
+                None => (nested_values(&occurrence.metadata, field), false),
             },
         },
     }
 }
 
-fn inside(fields: &BTreeMap<String, Value>, path: &str) -> Vec<OracleValue> {
+fn nested_values(fields: &BTreeMap<String, Value>, path: &str) -> Vec<OracleValue> {
     let parts: Vec<_> = path.split('.').collect();
     for used in (1..=parts.len()).rev() {
         if let Some(value) = fields.get(&parts[..used].join(".")) {
-            return leaves(value, &parts[used..].join("."));
+            return leaf_values(value, &parts[used..].join("."));
         }
     }
     Vec::new()
 }
 
-fn leaves(value: &Value, path: &str) -> Vec<OracleValue> {
+fn leaf_values(value: &Value, path: &str) -> Vec<OracleValue> {
     match value {
         Value::List(values) if path.starts_with(|it: char| it.is_ascii_digit()) => {
             let parts: Vec<_> = path.split('.').collect();
             let entries = values.iter().enumerate();
             let chosen = entries.filter(|(at, _)| at.to_string() == parts[0]);
             let rest = parts[1..].join(".");
-            chosen.flat_map(|(_, value)| leaves(value, &rest)).collect()
+            chosen
+                .flat_map(|(_, value)| leaf_values(value, &rest))
+                .collect()
         }
         Value::List(values) => values
             .iter()
-            .flat_map(|value| leaves(value, path))
+            .flat_map(|value| leaf_values(value, path))
             .collect(),
-        Value::Object(fields) if !path.is_empty() => inside(fields, path),
+        Value::Object(fields) if !path.is_empty() => nested_values(fields, path),
         Value::Text(text) if path.is_empty() => vec![OracleValue::Text(text.clone())],
         Value::Number(number) if path.is_empty() => vec![OracleValue::Number(*number)],
         Value::Bool(flag) if path.is_empty() => vec![OracleValue::Bool(*flag)],
@@ -121,7 +123,7 @@ fn equal(field: &str, held: &OracleValue, is_text: bool, literal: &Literal) -> b
 }
 
 /// Returns the order of a value relative to the literal, if they are comparable.
-fn above(field: &str, held: &OracleValue, literal: &Literal) -> Option<std::cmp::Ordering> {
+fn compare(field: &str, held: &OracleValue, literal: &Literal) -> Option<std::cmp::Ordering> {
     let wanted = match literal {
         Literal::Text(text) => step(field, text).or_else(|| number(text)),
         Literal::Number(value) => Some(*value),
@@ -137,7 +139,7 @@ fn above(field: &str, held: &OracleValue, literal: &Literal) -> Option<std::cmp:
     }
 }
 
-fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
+fn evaluate(clause: &Clause, occurrence: &Occurrence) -> bool {
     let any = |field: &str, test: &dyn Fn(&OracleValue, bool) -> bool| {
         let (values, is_text) = field_values(field, occurrence);
         values.iter().any(|value| test(value, is_text))
@@ -148,9 +150,9 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
         OracleValue::Bool(flag) => flag.to_string(),
     };
     match clause {
-        Clause::And(clauses) => clauses.iter().all(|clause| truth(clause, occurrence)),
-        Clause::Or(clauses) => clauses.iter().any(|clause| truth(clause, occurrence)),
-        Clause::Not(clause) => !truth(clause, occurrence),
+        Clause::And(clauses) => clauses.iter().all(|clause| evaluate(clause, occurrence)),
+        Clause::Or(clauses) => clauses.iter().any(|clause| evaluate(clause, occurrence)),
+        Clause::Not(clause) => !evaluate(clause, occurrence),
         Clause::Equals(field, literal) => {
             any(field, &|held, is_text| equal(field, held, is_text, literal))
         }
@@ -159,10 +161,10 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
             literals.any(|literal| equal(field, held, is_text, literal))
         }),
         Clause::GreaterAndEquals(field, literal) => any(field, &|held, _| {
-            above(field, held, literal).is_some_and(std::cmp::Ordering::is_ge)
+            compare(field, held, literal).is_some_and(std::cmp::Ordering::is_ge)
         }),
         Clause::LessAndEquals(field, literal) => any(field, &|held, _| {
-            above(field, held, literal).is_some_and(std::cmp::Ordering::is_le)
+            compare(field, held, literal).is_some_and(std::cmp::Ordering::is_le)
         }),
         Clause::Contains(field, part) => {
             any(field, &|held, _| text(held).contains(&fold_case(part)))
@@ -182,10 +184,10 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
         }
         Clause::Exists(field) => any(field, &|_, _| true),
         Clause::Greater(field, literal) => any(field, &|held, _| {
-            above(field, held, literal).is_some_and(std::cmp::Ordering::is_gt)
+            compare(field, held, literal).is_some_and(std::cmp::Ordering::is_gt)
         }),
         Clause::Less(field, literal) => any(field, &|held, _| {
-            above(field, held, literal).is_some_and(std::cmp::Ordering::is_lt)
+            compare(field, held, literal).is_some_and(std::cmp::Ordering::is_lt)
         }),
     }
 }
@@ -332,7 +334,7 @@ proptest! {
     fn query_results_match_the_contract(clause in clauses(), occurrence in occurrences()) {
         let query = Query { clause };
         let compiled = compile(&query).unwrap();
-        let expected = truth(&query.clause, &occurrence);
+        let expected = evaluate(&query.clause, &occurrence);
         prop_assert_eq!(compiled.matches(&occurrence), expected);
         prop_assert_eq!(compiled.explain(&query, &occurrence, &|_| true).result, expected);
     }

@@ -15,7 +15,7 @@ pub(super) fn labels(content: &Content, thread_id: String) -> BTreeMap<String, S
     let (name, pairs): (&str, Vec<(&str, &str)>) = match (&content.digest, &content.group) {
         (Some(_), _) => ("digest", Vec::new()),
         (None, Some(group)) => {
-            let shared = group.by.iter().filter_map(shared).collect();
+            let shared = group.by.iter().filter_map(shared_label).collect();
             (&content.rule.name, shared)
         }
         (None, None) => {
@@ -26,7 +26,7 @@ pub(super) fn labels(content: &Content, thread_id: String) -> BTreeMap<String, S
     };
     labels.insert(NAME.to_owned(), name.to_owned());
     for (key, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let mut label = as_label(key);
+        let mut label = to_label_name(key);
         while labels.contains_key(&label) {
             label.push('_');
         }
@@ -35,7 +35,7 @@ pub(super) fn labels(content: &Content, thread_id: String) -> BTreeMap<String, S
     labels
 }
 
-fn shared((field, value): &SharedValue) -> Option<(&str, &str)> {
+fn shared_label((field, value): &SharedValue) -> Option<(&str, &str)> {
     let inside = field.strip_prefix("dimensions.");
     let inside = inside.or_else(|| field.strip_prefix("metadata."));
     Some((inside.unwrap_or(field), value.as_deref()?))
@@ -43,7 +43,7 @@ fn shared((field, value): &SharedValue) -> Option<(&str, &str)> {
 
 /// Converts a name to a valid Prometheus label name: ASCII letters, digits and `_`, not starting
 /// with a digit.
-fn as_label(key: &str) -> String {
+fn to_label_name(key: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let label: String = key.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     if label.starts_with(|c: char| c.is_ascii_digit()) || label.is_empty() {
@@ -65,7 +65,7 @@ mod tests {
             ("größe", "gr__e"),
             ("", "_"),
         ] {
-            assert_eq!(as_label(key), expected, "{key}");
+            assert_eq!(to_label_name(key), expected, "{key}");
         }
     }
 }

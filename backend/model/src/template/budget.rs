@@ -127,13 +127,13 @@ impl Budget {
     }
 }
 
-pub(super) struct Limited<'a> {
+pub(super) struct LimitedBuffer<'a> {
     budget: &'a mut Budget,
     bytes: Vec<u8>,
     error: Option<RenderError>,
 }
 
-impl<'a> Limited<'a> {
+impl<'a> LimitedBuffer<'a> {
     pub(super) fn new(budget: &'a mut Budget) -> Self {
         Self {
             budget,
@@ -151,7 +151,7 @@ impl<'a> Limited<'a> {
     }
 }
 
-impl io::Write for Limited<'_> {
+impl io::Write for LimitedBuffer<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let (before, after) = (self.bytes.len(), self.bytes.len() + bytes.len());
         let steps = after / JSON_STEP_BYTES - before / JSON_STEP_BYTES;

@@ -72,7 +72,7 @@ impl Jinja {
         let whole = include::whole(source, &mut Included::new(source, snippets))?;
         let has_included = matches!(whole, Cow::Owned(_));
         let source = &*whole;
-        check(source).map_err(|error| counted(error, has_included))?;
+        check(source).map_err(|error| with_include_hint(error, has_included))?;
         let template = ENVIRONMENT
             .template_from_named_str(Escape::None.name(), source)
             .map_err(|error| parser_error(source, &error))?;
@@ -92,7 +92,7 @@ impl Jinja {
         match expressions::first_invalid(patterns) {
             Some((at, message)) => {
                 let error = scan::error_at(&self.source, found[at].0, message);
-                Err(counted(error, self.has_included))
+                Err(with_include_hint(error, self.has_included))
             }
             None => Ok(()),
         }
@@ -134,7 +134,7 @@ impl Jinja {
                     exhausted
                 } else {
                     let error = expression_error(&self.source, &error, at);
-                    counted(error, self.has_included).into()
+                    with_include_hint(error, self.has_included).into()
                 });
             }
         };
@@ -159,7 +159,7 @@ fn check(source: &str) -> Result<(), TemplateError> {
 }
 
 /// Notes that the position of an error includes the lines of the included templates.
-fn counted(mut error: TemplateError, has_included: bool) -> TemplateError {
+fn with_include_hint(mut error: TemplateError, has_included: bool) -> TemplateError {
     if has_included {
         error.message += " (position in the template with its includes expanded)";
     }
@@ -176,11 +176,11 @@ fn parse_source(source: &str) -> Result<Stmt<'_>, TemplateError> {
 fn parser_error(source: &str, error: &Error) -> TemplateError {
     let at = error.range().map(|range| range.start);
     match at.filter(|at| source.is_char_boundary(*at)) {
-        Some(at) => TemplateError::at(source, at, message(error)),
+        Some(at) => TemplateError::at(source, at, error_message(error)),
         None => TemplateError {
             line: error.line().unwrap_or(1),
             column: 1,
-            message: message(error),
+            message: error_message(error),
         },
     }
 }
@@ -189,10 +189,10 @@ fn parser_error(source: &str, error: &Error) -> TemplateError {
 fn expression_error(source: &str, error: &Error, at: u32) -> TemplateError {
     let at = usize::try_from(at).unwrap_or_default();
     let at = if source.is_char_boundary(at) { at } else { 0 };
-    TemplateError::at(source, at, message(error))
+    TemplateError::at(source, at, error_message(error))
 }
 
-fn message(error: &Error) -> String {
+fn error_message(error: &Error) -> String {
     let kind = error.kind();
     let message = match error.detail() {
         Some(detail) if kind == ErrorKind::SyntaxError => detail.to_owned(),

@@ -20,7 +20,7 @@ impl Template {
     }
 
     fn parse_nested(text: &str, included: &mut Included<'_>) -> Result<Self, TemplateError> {
-        let mut open = vec![Open {
+        let mut open = vec![OpenSection {
             name: "",
             at: 0,
             inverted: false,
@@ -35,7 +35,7 @@ impl Template {
             };
             push_text(&mut open, &text[rest_at..before_end]);
             if tag.kind == Kind::Partial {
-                let parts = tag.included(included);
+                let parts = tag.parse_snippet(included);
                 let parts = parts.map_err(|message| TemplateError::at(text, tag.at, message))?;
                 for part in parts {
                     push(&mut open, part);
@@ -61,7 +61,7 @@ impl Template {
 }
 
 /// A section that is still open; the outermost is the template itself.
-struct Open<'a> {
+struct OpenSection<'a> {
     name: &'a str,
     at: usize,
     inverted: bool,
@@ -153,7 +153,7 @@ impl<'a> Tag<'a> {
     }
 
     /// Returns the parts of the snippet that it names.
-    fn included(&self, included: &mut Included<'_>) -> Result<Vec<Part>, String> {
+    fn parse_snippet(&self, included: &mut Included<'_>) -> Result<Vec<Part>, String> {
         let text = included.enter(self.name)?;
         let snippet = Template::parse_nested(text, included);
         included.leave();
@@ -161,7 +161,7 @@ impl<'a> Tag<'a> {
         Ok(snippet.parts)
     }
 
-    fn apply(&self, text: &str, open: &mut Vec<Open<'a>>) -> Result<(), TemplateError> {
+    fn apply(&self, text: &str, open: &mut Vec<OpenSection<'a>>) -> Result<(), TemplateError> {
         match self.kind {
             Kind::Comment | Kind::Partial => {}
             Kind::Variable | Kind::Raw => {
@@ -180,7 +180,7 @@ impl<'a> Tag<'a> {
                     return Err(TemplateError::at(text, self.at, message));
                 }
                 let inverted = self.kind == Kind::Inverted;
-                open.push(Open {
+                open.push(OpenSection {
                     name: self.name,
                     at: self.at,
                     inverted,
@@ -189,7 +189,7 @@ impl<'a> Tag<'a> {
             }
             Kind::End => match open.pop() {
                 Some(section) if !open.is_empty() && section.name == self.name => {
-                    let Open {
+                    let OpenSection {
                         name,
                         inverted,
                         parts,
@@ -221,13 +221,13 @@ impl<'a> Tag<'a> {
     }
 }
 
-fn push(open: &mut [Open<'_>], part: Part) {
+fn push(open: &mut [OpenSection<'_>], part: Part) {
     if let Some(innermost) = open.last_mut() {
         innermost.parts.push(part);
     }
 }
 
-fn push_text(open: &mut [Open<'_>], text: &str) {
+fn push_text(open: &mut [OpenSection<'_>], text: &str) {
     if !text.is_empty() {
         push(open, Part::Text(text.to_owned()));
     }

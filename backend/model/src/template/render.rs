@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Budget, Escape, Part, RenderError, Template, budget::Limited, escape::escape_text};
+use super::{
+    Budget, Escape, Part, RenderError, Template, budget::LimitedBuffer, escape::escape_text,
+};
 use crate::domain::value::list_index;
 
 impl Template {
@@ -215,7 +217,7 @@ fn format_value<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str
             _ => Cow::Owned(number.to_string()),
         },
         other => {
-            let mut json = Limited::new(budget);
+            let mut json = LimitedBuffer::new(budget);
             let written = serde_json::to_writer(&mut json, other);
             Cow::Owned(json.text(written.is_ok())?)
         }

@@ -19,7 +19,7 @@ use crate::{
     limits::MAIL_LIST_ID_CHARACTERS_MAX,
 };
 
-pub(super) struct Composed {
+pub(super) struct ComposedMail {
     pub(super) envelope: Envelope,
     pub(super) request: delivery::Request,
 }
@@ -48,7 +48,7 @@ pub(super) fn compose(
     smtp: &SmtpConfig,
     email: &Email,
     mail: Mail,
-) -> Result<Composed, String> {
+) -> Result<ComposedMail, String> {
     let mail = Mail {
         subject: without_nul(mail.subject),
         text: without_nul(mail.text),
@@ -98,7 +98,7 @@ pub(super) fn compose(
         head,
         mail,
     };
-    Ok(Composed { envelope, request })
+    Ok(ComposedMail { envelope, request })
 }
 
 /// Replaces NUL, which no part of a mail may contain (RFC 5321, 4.5.2).

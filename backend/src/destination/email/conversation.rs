@@ -98,7 +98,7 @@ impl Reply {
     }
 
     /// Returns the enhanced status code (RFC 3463), without the class.
-    fn enhanced(&self) -> Option<(u16, u16)> {
+    fn enhanced_code(&self) -> Option<(u16, u16)> {
         let first = self.text.split_whitespace().next()?;
         let mut numbers = first.trim_matches(|c: char| !c.is_ascii_digit()).split('.');
         let class: u16 = numbers.next()?.parse().ok()?;
@@ -114,7 +114,7 @@ impl Reply {
     /// Whether a later attempt may succeed even if the code is permanent: the sender's quota is
     /// used up, or the server requests a later retry.
     pub(super) fn is_deferral(&self) -> bool {
-        let is_quota = match self.enhanced() {
+        let is_quota = match self.enhanced_code() {
             // Gmail's daily limits.
             Some((4, 5) | (7, 28)) => true,
             // Exchange's submission quota, and others that do not concern the mailbox.
@@ -146,7 +146,7 @@ impl Reply {
             "maximum size",
             "exceeds size",
         ]);
-        match self.enhanced() {
+        match self.enhanced_code() {
             Some((3, 4) | (2, 3) | (6, _)) => true,
             Some((2, 2)) => false,
             Some(_) => is_size,
@@ -232,7 +232,7 @@ impl<'a> Conversation<'a> {
         host: &str,
         name: &str,
     ) -> Result<Self, ConversationError> {
-        if !self.offers("STARTTLS") {
+        if !self.supports("STARTTLS") {
             return Err(ConversationError::NoStartTls);
         }
         self.send_command(Phase::StartTls, "STARTTLS").await?;
@@ -270,7 +270,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    pub(super) fn offers(&self, keyword: &str) -> bool {
+    pub(super) fn supports(&self, keyword: &str) -> bool {
         let mut offered = self.extensions.iter();
         offered.any(|line| line.split_whitespace().next() == Some(keyword))
     }
@@ -338,7 +338,10 @@ impl<'a> Conversation<'a> {
     }
 
     /// Sends an address; the reply may refuse it.
-    pub(super) async fn recipient(&mut self, address: &str) -> Result<Reply, ConversationError> {
+    pub(super) async fn add_recipient(
+        &mut self,
+        address: &str,
+    ) -> Result<Reply, ConversationError> {
         self.write(Phase::Recipient, &format!("RCPT TO:<{address}>"))
             .await?;
         match self.read_reply().await? {
@@ -352,10 +355,10 @@ impl<'a> Conversation<'a> {
     }
 
     /// Sends DATA and the content of a mail, up to its final line.
-    pub(super) async fn text(&mut self, text: &[u8]) -> Result<(), ConversationError> {
+    pub(super) async fn send_text(&mut self, text: &[u8]) -> Result<(), ConversationError> {
         self.send_command(Phase::Data, "DATA").await?;
         *self.phase = Phase::Text;
-        let error = match self.blocks(&dot_stuff(text)).await {
+        let error = match self.write_blocks(&dot_stuff(text)).await {
             Err(ConversationError::Io(error)) => error,
             other => return other,
         };
@@ -368,7 +371,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn blocks(&mut self, text: &[u8]) -> Result<(), ConversationError> {
+    async fn write_blocks(&mut self, text: &[u8]) -> Result<(), ConversationError> {
         let limit = self.timeouts.of(Phase::Text);
         for block in text.chunks(BLOCK_BYTES) {
             with_timeout(limit, self.stream.write_all(block)).await?;

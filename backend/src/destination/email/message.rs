@@ -118,7 +118,7 @@ struct Part {
 
 fn default_body(facts: &Facts<'_>) -> (String, String) {
     let parts = sections(facts);
-    (as_text(&parts), as_html(&parts))
+    (render_text(&parts), render_html(&parts))
 }
 
 fn sections(facts: &Facts<'_>) -> Vec<Part> {
@@ -204,7 +204,7 @@ fn overview(facts: &Facts<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-fn as_text(parts: &[Part]) -> String {
+fn render_text(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
         if !text.is_empty() {
@@ -222,7 +222,7 @@ fn as_text(parts: &[Part]) -> String {
     text
 }
 
-fn as_html(parts: &[Part]) -> String {
+fn render_html(parts: &[Part]) -> String {
     let mut body = String::from("<!DOCTYPE html>\n<html><body style=\"font-family:sans-serif\">\n");
     for part in parts {
         let _infallible = writeln!(body, "<h3>{}</h3>", template::escape_html(&part.heading));

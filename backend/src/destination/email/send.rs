@@ -235,7 +235,7 @@ async fn converse(
     let mut answer = None;
     let mut waiting = envelope.to.clone();
     while !waiting.is_empty() {
-        let named = name(&mut conversation, envelope, &waiting);
+        let named = send_envelope(&mut conversation, envelope, &waiting);
         let named = timeout_at(deadline, named)
             .await
             .map_err(|_elapsed| ConversationEnd::Late)??;
@@ -260,12 +260,12 @@ struct AddressReplies {
 }
 
 /// Sends sender and addresses, and the text if an address was accepted.
-async fn name(
+async fn send_envelope(
     conversation: &mut Conversation<'_>,
     envelope: &Envelope,
     addresses: &[String],
 ) -> Result<AddressReplies, ConversationError> {
-    let is_international = conversation.offers("SMTPUTF8");
+    let is_international = conversation.supports("SMTPUTF8");
     let from = envelope.from.email.to_string();
     if !from.is_ascii() && !is_international {
         return Err(ConversationError::NoUnicode);
@@ -282,7 +282,7 @@ async fn name(
         Some(most) if text.len() > most => {
             return Err(ConversationError::TooLarge(text.len(), most));
         }
-        _ if conversation.offers("SIZE") => format!(" SIZE={}", text.len()),
+        _ if conversation.supports("SIZE") => format!(" SIZE={}", text.len()),
         _ => String::new(),
     };
     let line = format!("MAIL FROM:<{from}>{size}{option}");
@@ -290,7 +290,7 @@ async fn name(
     let mut named = AddressReplies::default();
     for (at, address) in addresses.iter().enumerate() {
         let reply = if address.is_ascii() || is_international {
-            conversation.recipient(address).await?
+            conversation.add_recipient(address).await?
         } else {
             Reply {
                 code: 553,
@@ -308,7 +308,7 @@ async fn name(
         }
     }
     if !named.accepted.is_empty() {
-        conversation.text(&text).await?;
+        conversation.send_text(&text).await?;
     }
     Ok(named)
 }

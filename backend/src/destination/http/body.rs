@@ -16,33 +16,33 @@ use http_body::{Body, Frame, SizeHint};
 const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingBody {
     rest: Bytes,
-    sent: Sent,
+    sent: SentFlag,
 }
 
 /// Whether all of a body was handed to its connection. Clones share the state.
 #[derive(Debug, Clone)]
-pub(super) struct Sent(Arc<AtomicBool>);
+pub(super) struct SentFlag(Arc<AtomicBool>);
 
-impl Sent {
+impl SentFlag {
     pub(super) fn is_whole(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Outgoing {
+impl OutgoingBody {
     pub(super) fn new(bytes: Bytes) -> Self {
-        let sent = Sent(Arc::new(AtomicBool::new(bytes.is_empty())));
+        let sent = SentFlag(Arc::new(AtomicBool::new(bytes.is_empty())));
         Self { rest: bytes, sent }
     }
 
-    pub(super) fn sent(&self) -> Sent {
+    pub(super) fn sent(&self) -> SentFlag {
         self.sent.clone()
     }
 }
 
-impl Body for Outgoing {
+impl Body for OutgoingBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -15,7 +15,7 @@ use hyper_util::{
 };
 use tokio::time::Instant;
 
-use super::{body::Outgoing, connector::GuardedConnector};
+use super::{body::OutgoingBody, connector::GuardedConnector};
 
 const ORIGINS_MAX: usize = 1_024;
 const IDLE_CONNECTIONS_MAX: usize = 64;
@@ -31,7 +31,7 @@ const HEAD_BYTES_MAX: u32 = 64 * 1024;
 const HEADERS_MAX: usize = 256;
 
 pub(super) type Connector = HttpsConnector<GuardedConnector>;
-pub(super) type Connections = Client<Connector, Outgoing>;
+pub(super) type Connections = Client<Connector, OutgoingBody>;
 
 /// Connections by origin. Clones share them.
 #[derive(Debug, Clone)]

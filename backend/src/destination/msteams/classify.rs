@@ -63,7 +63,7 @@ fn failure_advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> 
     match status.unwrap_or_default() {
         "400" | "413" | "415" | "422" => Advice::Reduce,
         "401" | "403" | "404" | "410" => Advice::Fix,
-        "429" => answer.limited(attempt.start_ms),
+        "429" => answer.rate_limit_advice(attempt.start_ms),
         _ => answer.retry_advice(attempt.start_ms),
     }
 }

@@ -100,7 +100,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
         .flat_map(|detail| ["; ", detail])
         .collect();
     let advice = if LIMITED.contains(&error) {
-        answer.limited(attempt.start_ms)
+        answer.rate_limit_advice(attempt.start_ms)
     } else if PASSING.contains(&error) {
         answer.retry_advice(attempt.start_ms)
     } else if WRONG_CONTENT.contains(&error) {

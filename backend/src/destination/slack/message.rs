@@ -80,7 +80,7 @@ pub(super) fn reduced_message(facts: &Facts<'_>) -> Value {
 
 /// Truncates a text to the length that `chat.update` accepts; links and entities are whole or
 /// absent.
-pub(super) fn start(text: &str) -> String {
+pub(super) fn truncate_update(text: &str) -> String {
     let mut start = cut::truncate_chars(text, UPDATE_CHARACTERS_MAX);
     if start == text {
         return start;
@@ -165,7 +165,7 @@ mod tests {
             "<https://example.com/long|text>",
             "yyyyyyyyyyyyyyyyy",
         ] {
-            let start = start(&format!("{filler}{end}"));
+            let start = truncate_update(&format!("{filler}{end}"));
             assert!(start.chars().count() <= UPDATE_CHARACTERS_MAX);
             assert!(start.ends_with('\u{2026}'), "{start}");
             assert!(
@@ -174,6 +174,6 @@ mod tests {
             );
         }
         let short = "a &amp; b <https://example.com|c>";
-        assert_eq!(start(short), short);
+        assert_eq!(truncate_update(short), short);
     }
 }

@@ -73,7 +73,7 @@ pub(super) async fn send(
             body.as_object_mut().map(|message| message.remove(member));
         }
         if let Some(text) = body["text"].as_str() {
-            body["text"] = message::start(text).into();
+            body["text"] = message::truncate_update(text).into();
         }
         body["channel"] = first.channel.as_str().into();
         body["ts"] = first.ts.as_str().into();

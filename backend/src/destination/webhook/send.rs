@@ -47,7 +47,7 @@ pub(super) async fn send(
         let filled = target.headers.get(&stored.name).map(String::as_str);
         let text = own_header::text(stored);
         if let (Some(filled), Kept::Secret(_)) = (filled, &stored.value) {
-            attempt.masker.add_filled(text, filled);
+            attempt.masker.add_rendered(text, filled);
         }
         let value = filled.unwrap_or(text);
         let (Ok(name), Ok(value)) = (
@@ -143,7 +143,7 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
     );
     let (filled, headers) = filled.await?;
     if let (Some(filled), None, false) = (&filled, own, webhook.secret_url.is_empty()) {
-        attempt.masker.add_filled(&address, filled);
+        attempt.masker.add_rendered(&address, filled);
     }
     Ok(Target {
         url: filled.unwrap_or(address),

@@ -20,7 +20,7 @@ async fn decision_fails_after_the_maximum_lookup_rounds() {
             made.set(made.get() + 1);
             if made.get() <= asks {
                 // Differs each time, like the ids that decisions generate.
-                causes.expect([samples::id(&made.get().to_string())].into());
+                causes.request_in_advance([samples::id(&made.get().to_string())].into());
             }
             Ok(())
         });

@@ -87,11 +87,15 @@ impl ClientDraft {
         violations.0.extend(rate_violations(self.rates));
         violations.0.extend(past_violation(self.expire_ms, now_ms));
         let wanted = ValidatedDraft {
-            dialects: violations.take(parse_dialects(&self.dialects)),
-            certificates: violations.take(parse_certificates(&self.certificates)),
+            dialects: violations.value_or_default(parse_dialects(&self.dialects)),
+            certificates: violations.value_or_default(parse_certificates(&self.certificates)),
             scope: KeyScope {
-                tags: violations.take(scope("scopeTags", &self.scope_tags, SCOPE_TAGS_MAX)),
-                sources: violations.take(scope(
+                tags: violations.value_or_default(scope(
+                    "scopeTags",
+                    &self.scope_tags,
+                    SCOPE_TAGS_MAX,
+                )),
+                sources: violations.value_or_default(scope(
                     "scopeSources",
                     &self.scope_sources,
                     SCOPE_SOURCES_MAX,
@@ -118,12 +122,12 @@ impl ClientEdit {
         let ends_ms = self.expire_ms.filter(|at_ms| *at_ms != 0);
         violations.0.extend(past_violation(ends_ms, now_ms));
         let dialects = self.dialects.as_deref();
-        let dialects = dialects.map(|names| violations.take(parse_dialects(names)));
+        let dialects = dialects.map(|names| violations.value_or_default(parse_dialects(names)));
         let named = self.certificates.as_deref();
-        let named = named.map(|names| violations.take(parse_certificates(names)));
+        let named = named.map(|names| violations.value_or_default(parse_certificates(names)));
         let mut texts = |field, given: &Option<Vec<String>>, most| {
             let given = given.as_deref();
-            given.map(|given| violations.take(scope(field, given, most)))
+            given.map(|given| violations.value_or_default(scope(field, given, most)))
         };
         let change = ValidatedEdit {
             rates: self.rates,
@@ -146,10 +150,10 @@ impl ValidatedEdit {
     /// restrictions.
     pub(super) fn apply(&self, client: &mut Client) -> Result<(), Error> {
         client.rates = self.rates.merged_over(client.rates);
-        set(&mut client.dialects, self.dialects.as_ref());
-        set(&mut client.scope.tags, self.tags.as_ref());
-        set(&mut client.scope.sources, self.sources.as_ref());
-        set(&mut client.certificates, self.certificates.as_ref());
+        set_if_some(&mut client.dialects, self.dialects.as_ref());
+        set_if_some(&mut client.scope.tags, self.tags.as_ref());
+        set_if_some(&mut client.scope.sources, self.sources.as_ref());
+        set_if_some(&mut client.certificates, self.certificates.as_ref());
         if let Some(at_ms) = self.expire_ms {
             client.expire_ms = Some(at_ms).filter(|at_ms| *at_ms != 0);
         }
@@ -160,7 +164,7 @@ impl ValidatedEdit {
     }
 }
 
-fn set<T: Clone>(field: &mut T, to: Option<&T>) {
+fn set_if_some<T: Clone>(field: &mut T, to: Option<&T>) {
     if let Some(to) = to {
         field.clone_from(to);
     }
@@ -183,7 +187,7 @@ impl DraftViolations {
         read.map_err(|message| self.add(field, message)).ok()
     }
 
-    fn take<T: Default>(&mut self, read: Result<T, Violation>) -> T {
+    fn value_or_default<T: Default>(&mut self, read: Result<T, Violation>) -> T {
         read.unwrap_or_else(|violation| {
             self.0.push(violation);
             T::default()

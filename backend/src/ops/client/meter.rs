@@ -83,7 +83,7 @@ impl Meter {
     /// # Errors
     /// Returns [`Error::Exhausted`] with the time to wait; the call is not counted in that case.
     pub fn take_call(&self, client: &Name, now_ms: i64) -> Result<(), Error> {
-        self.take(|buckets| &mut buckets.requests, 1, now_ms)
+        self.consume(|buckets| &mut buckets.requests, 1, now_ms)
             .map_err(|wait| {
                 exceeded_error(client, self.rates.requests_per_second, "requests", wait)
             })
@@ -94,7 +94,7 @@ impl Meter {
     /// # Errors
     /// Returns [`Error::Exhausted`] with the time to wait; the events are not counted in that case.
     pub fn take_events(&self, client: &Name, count: usize, now_ms: i64) -> Result<(), Error> {
-        self.take(|buckets| &mut buckets.events, count, now_ms)
+        self.consume(|buckets| &mut buckets.events, count, now_ms)
             .map_err(|wait| exceeded_error(client, self.rates.events_per_second, "events", wait))
     }
 
@@ -103,10 +103,10 @@ impl Meter {
     /// # Errors
     /// Returns the time to wait; the events are not counted in that case.
     pub fn try_events(&self, count: usize, now_ms: i64) -> Result<(), Duration> {
-        self.take(|buckets| &mut buckets.events, count, now_ms)
+        self.consume(|buckets| &mut buckets.events, count, now_ms)
     }
 
-    fn take(
+    fn consume(
         &self,
         of: impl Fn(&mut Buckets) -> &mut Option<Bucket>,
         count: usize,
@@ -114,7 +114,7 @@ impl Meter {
     ) -> Result<(), Duration> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         match of(&mut buckets) {
-            Some(bucket) => bucket.take(count, now_ms),
+            Some(bucket) => bucket.consume(count, now_ms),
             None => Ok(()),
         }
     }
@@ -151,7 +151,7 @@ impl Bucket {
         self.at_ms = now_ms;
     }
 
-    fn take(&mut self, count: usize, now_ms: i64) -> Result<(), Duration> {
+    fn consume(&mut self, count: usize, now_ms: i64) -> Result<(), Duration> {
         self.refill(now_ms);
         let wanted = i64::try_from(count).unwrap_or(i64::MAX / THOUSANDTHS);
         let wanted = wanted.saturating_mul(THOUSANDTHS);

@@ -38,9 +38,9 @@ pub struct Impact {
     /// Messages with the current configuration.
     pub messages_before: usize,
     /// Message counts by rule, largest difference first.
-    pub rules: Vec<Counted>,
+    pub rules: Vec<MessageImpact>,
     /// Message counts by destination, largest difference first.
-    pub destinations: Vec<Counted>,
+    pub destinations: Vec<MessageImpact>,
     pub no_longer_notified_count: usize,
     /// The most severe occurrences that would no longer notify.
     pub no_longer_notified: Vec<Occurrence>,
@@ -53,7 +53,7 @@ pub struct Impact {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counted {
+pub struct MessageImpact {
     pub name: String,
     pub messages: usize,
     pub messages_before: usize,
@@ -186,7 +186,7 @@ fn compare_replays(
             counts.entry(name(message)).or_default().1 += 1;
         }
         let counts = counts.into_iter().filter(|(name, _)| !name.is_empty());
-        let counted = counts.map(|(name, (messages_before, messages))| Counted {
+        let counted = counts.map(|(name, (messages_before, messages))| MessageImpact {
             name: name.to_owned(),
             messages,
             messages_before,

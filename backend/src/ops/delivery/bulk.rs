@@ -38,7 +38,7 @@ pub enum Selection {
 pub struct BulkTally {
     pub count: usize,
     pub destinations: BTreeMap<String, usize>,
-    pub skipped: BTreeMap<Skip, usize>,
+    pub skipped: BTreeMap<SkipReason, usize>,
     /// Each handled delivery with the one that is attempted for it; empty in dry runs.
     pub handled: Vec<(RecordId, RecordId)>,
     /// Token to continue from; empty at the end.
@@ -46,7 +46,7 @@ pub struct BulkTally {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Skip {
+pub enum SkipReason {
     NotFound,
     Test,
     UnderWay,
@@ -64,7 +64,7 @@ struct BulkStep {
 }
 
 impl BulkStep {
-    fn skip(&mut self, why: Skip) {
+    fn record_skip(&mut self, why: SkipReason) {
         *self.tally.skipped.entry(why).or_default() += 1;
     }
 
@@ -202,7 +202,7 @@ impl Deliveries {
                 match (old, filter) {
                     // Deleted after the index was read.
                     (None, Some(_)) => {}
-                    (None, None) => batch.step.skip(Skip::NotFound),
+                    (None, None) => batch.step.record_skip(SkipReason::NotFound),
                     (Some(old), Some(filter)) if !filter.matches(&old.value) => {}
                     (Some(old), _) => {
                         let changes = (&self.store, &mut batch.changes);
@@ -231,7 +231,7 @@ struct Batch<'a> {
 impl Batch<'_> {
     async fn handle(&mut self, action: BulkAction, old: &Stored<Delivery>) -> Result<(), Error> {
         if old.value.test {
-            self.step.skip(Skip::Test);
+            self.step.record_skip(SkipReason::Test);
             return Ok(());
         }
         match action {
@@ -246,20 +246,20 @@ impl Batch<'_> {
     async fn retry(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
         let id = old.value.id;
         if old.value.state == DeliveryState::Shadowed {
-            self.step.skip(Skip::Shadowed);
+            self.step.record_skip(SkipReason::Shadowed);
         } else if old.value.folding.digest().is_some() {
-            self.step.skip(Skip::Folded);
+            self.step.record_skip(SkipReason::Folded);
         } else if let DeliveryState::Leased { .. } = old.value.state {
-            self.step.skip(Skip::UnderWay);
+            self.step.record_skip(SkipReason::UnderWay);
         } else if let Some(hastened) = super::make_due(&old.value, self.now_ms) {
             self.step.handle(&old.value, id);
             if !self.dry_run {
                 self.changes.update(old, &hastened);
             }
         } else if old.value.retried_as.is_some() || self.again.contains(&id) {
-            self.step.skip(Skip::RetriedAlready);
+            self.step.record_skip(SkipReason::RetriedAlready);
         } else if !self.templates.has_destination(&old.value).await? {
-            self.step.skip(Skip::DestinationGone);
+            self.step.record_skip(SkipReason::DestinationGone);
         } else {
             return self.resend(old).await;
         }
@@ -272,7 +272,7 @@ impl Batch<'_> {
         let last = sequencing::newest_message(&self.store, &old.value).await?;
         let state = last.as_ref().map(|it| it.value.state);
         if let Some(DeliveryState::Leased { .. }) = state {
-            self.step.skip(Skip::UnderWay);
+            self.step.record_skip(SkipReason::UnderWay);
             return Ok(());
         }
         let last = last.filter(|_| state == Some(DeliveryState::Delivered));
@@ -293,7 +293,7 @@ impl Batch<'_> {
 
     fn cancel(&mut self, old: &Stored<Delivery>) {
         if old.value.state.due_ms().is_none() {
-            self.step.skip(Skip::Ended);
+            self.step.record_skip(SkipReason::Ended);
             return;
         }
         self.step.handle(&old.value, old.value.id);

@@ -49,10 +49,10 @@ const READS_MAX: usize = 3;
 
 impl DeliveryTally {
     fn add(&mut self, state: DeliveryState, is_resent: bool, count: usize) {
-        *self.sum(state, is_resent) += count;
+        *self.count_mut(state, is_resent) += count;
     }
 
-    fn sum(&mut self, state: DeliveryState, is_resent: bool) -> &mut usize {
+    fn count_mut(&mut self, state: DeliveryState, is_resent: bool) -> &mut usize {
         match state {
             DeliveryState::Pending { .. }
             | DeliveryState::Leased { .. }

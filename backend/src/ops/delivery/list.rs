@@ -171,14 +171,14 @@ impl Deliveries {
             narrow.map(|it| &it.destination_names),
         ];
         for names in names.into_iter().flatten() {
-            let destinations = self.ids(names, |found: Destination| found.id).await?;
+            let destinations = self.find_ids(names, |found: Destination| found.id).await?;
             if let Some(prefixes) = destinations {
                 return Ok(Walk::Under(vec![Index::DeliveryByDestination], prefixes));
             }
         }
         let names = [Some(&filter.rule_names), narrow.map(|it| &it.rule_names)];
         for names in names.into_iter().flatten() {
-            if let Some(prefixes) = self.ids(names, |found: Rule| found.id).await? {
+            if let Some(prefixes) = self.find_ids(names, |found: Rule| found.id).await? {
                 // Shadow deliveries have separate indexes.
                 let indexes = vec![Index::DeliveryByRule, Index::NotificationByTrigger];
                 return Ok(Walk::Under(indexes, prefixes));
@@ -193,7 +193,7 @@ impl Deliveries {
 
     /// Returns the ids of the named resources; `None` if there are no names, or one of them does
     /// not exist.
-    async fn ids<T: Record>(
+    async fn find_ids<T: Record>(
         &self,
         names: &[String],
         id: impl Fn(T) -> RecordId,

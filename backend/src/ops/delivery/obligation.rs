@@ -143,7 +143,7 @@ impl Deliveries {
                 scan::yield_if_needed().await;
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
                 let entries = self.entries(&mut rules, &occurrence).await?;
-                for item in outstanding(&occurrence, &entries, filter, begun) {
+                for item in outstanding_obligations(&occurrence, &entries, filter, begun) {
                     if self.destination_exists(&mut known, &item).await? {
                         items.push(item);
                     }
@@ -222,7 +222,8 @@ impl Deliveries {
         if let Some(rule) = rule.filter(|it| it.value.id == entry.rule) {
             return Ok(rule.value.send_updates);
         }
-        let last = revision::last(&self.store, RevisionKind::Rule, name, entry.rule).await?;
+        let last =
+            revision::newest_revision(&self.store, RevisionKind::Rule, name, entry.rule).await?;
         Ok(match last.map(|it| it.was) {
             Some(RevisedResource::Rule(rule)) => rule.send_updates,
             _ => entry.send_updates,
@@ -245,7 +246,7 @@ impl Deliveries {
     }
 }
 
-fn outstanding(
+fn outstanding_obligations(
     occurrence: &Occurrence,
     entries: &[&Notified],
     filter: &ObligationFilter,

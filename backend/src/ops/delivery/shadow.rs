@@ -14,7 +14,7 @@ use crate::{
 
 /// Renders the message of a shadow delivery, of a part of a digest, or of a pending digest, without
 /// secrets; `None` for other deliveries.
-pub async fn would_send(
+pub async fn render_shadow_message(
     delivery: &Delivery,
     installation: &Installation,
 ) -> Result<Option<Value>, Error> {

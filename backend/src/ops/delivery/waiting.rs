@@ -183,10 +183,10 @@ impl WaitReasons<'_> {
                 ahead: None,
             });
         }
-        self.held_by(delivery, hold, due_ms).await
+        self.hold_reason(delivery, hold, due_ms).await
     }
 
-    async fn held_by(
+    async fn hold_reason(
         &mut self,
         delivery: &Delivery,
         hold: Option<Hold>,

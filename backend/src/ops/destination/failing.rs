@@ -48,11 +48,11 @@ struct KnownHealth {
     /// if it is not.
     open_since_ms: Option<i64>,
     /// State of the event about the destination; `None` until it has been read.
-    event: Option<Reported>,
+    event: Option<ReportedSeverity>,
 }
 
 /// The severity of an open event; `None` if it is closed.
-type Reported = Option<Severity>;
+type ReportedSeverity = Option<Severity>;
 
 impl FailingWatch {
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
@@ -124,7 +124,7 @@ impl FailingWatch {
         };
         let (open_since_ms, event) = (seen.open_since_ms, seen.event);
         if is_failing != was_failing {
-            self.log(destination, failing).await?;
+            self.log_change(destination, failing).await?;
         }
         let has_recovered = !matches!(state, Some(HealthState::Failing | HealthState::Paused));
         let is_due = open_since_ms.is_some_and(|it| now_ms - it >= millis(LASTS_MIN));
@@ -148,7 +148,7 @@ impl FailingWatch {
     async fn report_change(
         &self,
         destination: &Destination,
-        known: Option<Reported>,
+        known: Option<ReportedSeverity>,
         reported: Option<IncomingEvent>,
         now_ms: i64,
     ) -> Result<Option<Severity>, Error> {
@@ -163,7 +163,7 @@ impl FailingWatch {
         Ok(severity)
     }
 
-    async fn log(
+    async fn log_change(
         &self,
         destination: &Destination,
         failing: Option<&Health>,

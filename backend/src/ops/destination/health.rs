@@ -48,14 +48,14 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
         oldest_waiting_time: health_summary.oldest_ms.map(timestamp),
         drain_time: health_summary.drain.map(duration),
         refused_recipients: health.map_or_else(Vec::new, |health| {
-            health.refused.iter().map(refused).collect()
+            health.refused.iter().map(refused_recipient).collect()
         }),
         last_attempts: tried
             .iter()
             .rev()
             .take(ATTEMPTS)
             .copied()
-            .map(attempt)
+            .map(attempt_result)
             .collect(),
     }
 }
@@ -67,14 +67,14 @@ fn since_ms(health: &domain::Health, verdict: Verdict) -> i64 {
     }
 }
 
-fn attempt(tried: domain::AttemptSummary) -> AttemptResult {
+fn attempt_result(tried: domain::AttemptSummary) -> AttemptResult {
     AttemptResult {
         delivered: Some(tried.is_delivered),
         duration: Some(duration(Duration::from_millis(tried.took_ms.into()))),
     }
 }
 
-fn refused(recipient: &domain::RejectedRecipient) -> RefusedRecipient {
+fn refused_recipient(recipient: &domain::RejectedRecipient) -> RefusedRecipient {
     RefusedRecipient {
         address: recipient.address.clone(),
         answer: recipient.said.clone(),

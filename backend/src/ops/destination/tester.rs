@@ -293,7 +293,7 @@ impl TestRunner {
         now_ms: i64,
     ) -> Result<(Delivery, DestinationKind, DeliverySettings), Error> {
         let (event, mut occurrence) = self.occurrence(test.about, now_ms).await?;
-        let destination = self.destination(test.target, now_ms).await?;
+        let destination = self.resolve_target(test.target, now_ms).await?;
         let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
         if destination::keeps_state(&destination.kind) {
             isolate_test_occurrence(&mut occurrence, id);
@@ -441,7 +441,11 @@ impl TestRunner {
         }
     }
 
-    async fn destination(&self, target: TestTarget, now_ms: i64) -> Result<Tested, Error> {
+    async fn resolve_target(
+        &self,
+        target: TestTarget,
+        now_ms: i64,
+    ) -> Result<TestedDestination, Error> {
         match target {
             TestTarget::Stored(name) => {
                 let found = self
@@ -453,7 +457,7 @@ impl TestRunner {
                 if let Some(scope) = TagScope::of_caller() {
                     scope.check("name", &found.value)?;
                 }
-                Ok(Tested {
+                Ok(TestedDestination {
                     id: found.value.id,
                     name,
                     kind: found.value.kind,
@@ -466,7 +470,7 @@ impl TestRunner {
                 kind,
                 language,
                 settings,
-            } => Ok(Tested {
+            } => Ok(TestedDestination {
                 id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
                 name,
                 kind: *kind,
@@ -521,7 +525,7 @@ fn health_after(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
     health
 }
 
-struct Tested {
+struct TestedDestination {
     id: RecordId,
     name: String,
     kind: DestinationKind,

@@ -44,11 +44,11 @@ fn response_to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Res
         is_held || it.review_ms.is_some_and(|review_ms| review_ms <= now_ms)
     };
     let is_closed = carrier.status == Status::Closed;
-    responses.find(|(_, it)| is_due(it) && it.is_to_move(is_closed, carrier.acknowledged))
+    responses.find(|(_, it)| is_due(it) && it.should_move(is_closed, carrier.acknowledged))
 }
 
 /// Returns whether an occurrence carries a group response that another member should carry instead.
-pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
+pub fn should_move(carrier: &Occurrence, now_ms: i64) -> bool {
     response_to_move(carrier, now_ms).is_some()
 }
 
@@ -58,7 +58,7 @@ pub async fn move_carried_responses(
     (deciding, intake): (&DecisionContext, &Intake),
     carrier: &Occurrence,
 ) -> Result<bool, Error> {
-    if !is_to_move(carrier, deciding.clock.now_ms()) {
+    if !should_move(carrier, deciding.clock.now_ms()) {
         return Ok(false);
     }
     let store = &deciding.store;
@@ -97,7 +97,7 @@ async fn move_response(
     let in_force = (&*snapshot, causes);
     // A deleted group has no members left.
     let found = match &group {
-        Some(_) => candidate(deciding, in_force, (&carrier.value, id), &response).await?,
+        Some(_) => find_candidate(deciding, in_force, (&carrier.value, id), &response).await?,
         None => Candidate::Nobody(Vec::new()),
     };
     let mut about = carrier.value.notified.iter();
@@ -141,7 +141,7 @@ async fn move_response(
     };
     set_response(&mut next, id, is_left.then(|| response.clone()));
     let said = about.map_or_else(Vec::new, |it| {
-        UnansweredNotice::if_changed(unanswered.as_ref(), &response, (it, &carrier.value))
+        UnansweredNotice::from_change(unanswered.as_ref(), &response, (it, &carrier.value))
     });
     reports.add_reports(&unanswered_notices(said), &carrier.value, now_ms);
     let is_moved = next != carrier.value;
@@ -163,8 +163,8 @@ fn unanswered_notices(unanswered: Vec<UnansweredNotice>) -> Notices {
 
 fn unanswered_of_member(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
     let shown = member.clone();
-    let said = entry(member, group).and_then(|it| {
-        Some(UnansweredNotice::if_changed(
+    let said = group_entry(member, group).and_then(|it| {
+        Some(UnansweredNotice::from_change(
             None,
             it.response.as_deref()?,
             (it, &shown),
@@ -173,13 +173,13 @@ fn unanswered_of_member(member: &mut Occurrence, group: RecordId) -> Vec<Unanswe
     said.unwrap_or_default()
 }
 
-fn entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
+fn group_entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
     let mut notified = member.notified.iter_mut();
     notified.find(|it| it.group == Some(group))
 }
 
 fn set_response(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
-    if let Some(entry) = entry(member, group) {
+    if let Some(entry) = group_entry(member, group) {
         entry.response = response.map(Box::new);
     }
 }
@@ -196,7 +196,7 @@ enum Candidate {
 /// Returns the current carrier if its response was held and no longer is. Otherwise returns the
 /// first other member that is neither acknowledged nor held, with its next step. Otherwise, if the
 /// carrier was closed, returns an acknowledged open member.
-async fn candidate(
+async fn find_candidate(
     deciding: &DecisionContext,
     (snapshot, causes): (&Snapshot, &Causes),
     (carrier, group): (&Occurrence, RecordId),
@@ -231,7 +231,7 @@ async fn candidate(
                 past: &past,
             };
             let mut notices = notify(&mut member, &step, snapshot, &mut || new_id(now_ms));
-            let now = entry(&mut member, group).and_then(|it| it.response.as_deref());
+            let now = group_entry(&mut member, group).and_then(|it| it.response.as_deref());
             let Some(now) = now else { continue };
             if !is_carried(response.state, now.state) {
                 holds.extend(&now.held_by);
@@ -284,8 +284,9 @@ pub async fn add_group_content(
             }
         }
     }
-    let read =
-        |store: Store, (group, names_all)| async move { content(&store, group, names_all).await };
+    let read = |store: Store, (group, names_all)| async move {
+        read_content(&store, group, names_all).await
+    };
     let groups = reports.iter().map(|(_, group)| *group);
     let contents = store.read_each(groups, read).await?;
     for ((delivery, _), content) in reports.into_iter().zip(contents) {
@@ -296,7 +297,7 @@ pub async fn add_group_content(
 
 /// Returns the content of a group with its most severe members; `None` if the group no longer
 /// exists.
-async fn content(
+async fn read_content(
     store: &Store,
     id: RecordId,
     names_all: bool,
@@ -336,6 +337,9 @@ async fn content(
 }
 
 /// Returns the keys of a group's open, unacknowledged members.
-pub async fn unacknowledged(store: &Store, group: RecordId) -> Result<Vec<Vec<u8>>, EngineError> {
+pub async fn unacknowledged_keys(
+    store: &Store,
+    group: RecordId,
+) -> Result<Vec<Vec<u8>>, EngineError> {
     keys(store, Membership::Unacknowledged, group, usize::MAX).await
 }

@@ -73,7 +73,7 @@ impl BeatSpan {
             last_ms,
             count,
         };
-        (last_ms >= since_ms).then(|| whole.since(since_ms))
+        (last_ms >= since_ms).then(|| whole.starting_at(since_ms))
     }
 
     fn interval_ms(self) -> i64 {
@@ -82,7 +82,7 @@ impl BeatSpan {
         length_ms / between.max(1)
     }
 
-    fn since(self, since_ms: i64) -> Self {
+    fn starting_at(self, since_ms: i64) -> Self {
         let apart_ms = self.interval_ms();
         if self.first_ms >= since_ms || apart_ms == 0 {
             return self;
@@ -95,7 +95,7 @@ impl BeatSpan {
         }
     }
 
-    fn is_in(self, start_ms: i64, end_ms: i64) -> bool {
+    fn overlaps(self, start_ms: i64, end_ms: i64) -> bool {
         if self.last_ms < start_ms || self.first_ms > end_ms {
             return false;
         }
@@ -199,7 +199,7 @@ impl HeartbeatPreviews {
             };
             previewed
                 .expectations
-                .push(judged.expectation(values, beaten));
+                .push(judged.preview_expectation(values, beaten));
         }
         previewed.finish();
         Ok(previewed)
@@ -227,7 +227,7 @@ struct JudgedHeartbeat<'a> {
 }
 
 impl JudgedHeartbeat<'_> {
-    fn expectation(
+    fn preview_expectation(
         &self,
         values: Vec<SharedValue>,
         mut all: Vec<BeatSpan>,
@@ -283,7 +283,8 @@ impl JudgedHeartbeat<'_> {
         });
         let is_missed = |it: &&Span| {
             let end_ms = it.end_ms.saturating_add(grace_ms);
-            !all.iter().any(|beaten| beaten.is_in(it.start_ms, end_ms))
+            !all.iter()
+                .any(|beaten| beaten.overlaps(it.start_ms, end_ms))
         };
         over.filter(is_missed).count()
     }

@@ -39,7 +39,7 @@ const BATCH: usize = 200;
 pub struct HeartbeatWatch {
     deciding: DecisionContext,
     intake: Intake,
-    time: Option<Time>,
+    time: Option<WatchTime>,
     /// Next check of each heartbeat, in service time.
     next: HashMap<RecordId, i64>,
     /// The heartbeats for which outdated expectations were deleted.
@@ -54,7 +54,7 @@ struct Checks {
 }
 
 #[derive(Debug, Clone)]
-struct Time {
+struct WatchTime {
     now_ms: i64,
     at: Duration,
     /// The last stored service time; `None` if an outage since then is not stored yet.
@@ -149,7 +149,7 @@ impl HeartbeatWatch {
 
     /// Adds the time during which events were accepted since the last pass, and stores it
     /// occasionally.
-    async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<Time, Error> {
+    async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<WatchTime, Error> {
         let DecisionContext {
             store,
             clock,
@@ -162,7 +162,7 @@ impl HeartbeatWatch {
             time.clone()
         } else {
             let stored = store.get::<Expectation>(key.clone()).await?;
-            Time::after_start(stored.map(|it| it.value), clock.now_ms(), passed)
+            WatchTime::after_start(stored.map(|it| it.value), clock.now_ms(), passed)
         };
         let since = passed.saturating_sub(time.at);
         let accepts = store.engine().condition().accepts_events() && !is_quiet;
@@ -277,7 +277,7 @@ impl Checks {
         }
     }
 
-    async fn check(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<i64, Error> {
+    async fn check(&self, loaded: &LoadedHeartbeat, time: &WatchTime) -> Result<i64, Error> {
         let heartbeat = &loaded.heartbeat;
         if heartbeat.by.is_empty() {
             self.create_expectations(loaded, time).await?;
@@ -320,7 +320,7 @@ impl Checks {
         &self,
         loaded: &LoadedHeartbeat,
         waiting: Waiting,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<i64, Error> {
         let all = Range::with_prefix(&waiting.place);
         if time.is_settled(loaded.heartbeat.grace_ms, waiting.length_ms) {
@@ -330,7 +330,7 @@ impl Checks {
                 ..all.clone()
             };
             let late = self.read_range(late).await?.into_iter();
-            try_join_all(late.map(|stored| self.begin(loaded, stored, time))).await?;
+            try_join_all(late.map(|stored| self.begin_run(loaded, stored, time))).await?;
         }
         let store = &self.deciding.store;
         let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
@@ -342,7 +342,7 @@ impl Checks {
         Ok(due_ms.map_or(latest_ms, |it| it.clamp(time.now_ms + 1, latest_ms)))
     }
 
-    async fn delete_silent(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
+    async fn delete_silent(&self, loaded: &LoadedHeartbeat, time: &WatchTime) -> Result<(), Error> {
         let heartbeat = &loaded.heartbeat;
         let of = |standing| by_beat(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
@@ -373,7 +373,7 @@ impl Checks {
     async fn create_expectations(
         &self,
         loaded: &LoadedHeartbeat,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<(), Error> {
         let (id, key) = (loaded.heartbeat.id, loaded.key(&[]));
         let store = &self.deciding.store;
@@ -386,11 +386,11 @@ impl Checks {
         self.apply(changes).await
     }
 
-    async fn begin(
+    async fn begin_run(
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let event = alarm::event(loaded, &stored.value, AlarmFacts::default(), now_ms).id();
@@ -414,7 +414,7 @@ impl Checks {
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<(), Error> {
         match self.report(loaded, stored, time).await {
             Err(Error::Invalid(violations)) => {
@@ -430,7 +430,7 @@ impl Checks {
         &self,
         loaded: &LoadedHeartbeat,
         expected: &Expectation,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<AlarmFacts, Error> {
         let heartbeat = &loaded.heartbeat;
         let run = expected.run.zip(heartbeat.max_run_ms);
@@ -461,7 +461,7 @@ impl Checks {
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let expected = &stored.value;

@@ -110,13 +110,13 @@ struct Reception {
 }
 
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct BatchError {
     pub(super) error: EngineError,
     /// The event ids that another client changed concurrently; empty if unknown or not a conflict.
     pub(super) contested: HashSet<EventId>,
 }
 
-impl From<EngineError> for Failed {
+impl From<EngineError> for BatchError {
     fn from(error: EngineError) -> Self {
         Self {
             error,
@@ -131,7 +131,7 @@ pub(super) async fn commit(
     deciding: &DecisionContext,
     jobs: &[&Job],
     recent: &RecentInhibitions,
-) -> Result<(Vec<Outcome>, RecordedReports), Failed> {
+) -> Result<(Vec<Outcome>, RecordedReports), BatchError> {
     let _steady = deciding.store.lock_clock_shared().await;
     let causes = recent.causes(&deciding.store).await?;
     loop {
@@ -143,7 +143,7 @@ pub(super) async fn commit(
     }
 }
 
-struct Decided {
+struct DecidedBatch {
     snapshot: Arc<Snapshot>,
     lines: HashMap<EventId, Line>,
     receipts: Receipts,
@@ -161,7 +161,7 @@ async fn decide(
     deciding: &DecisionContext,
     jobs: &[&Job],
     causes: &Causes,
-) -> Result<Decided, Failed> {
+) -> Result<DecidedBatch, BatchError> {
     let snapshot = deciding.ruleset.refresh().await?;
     let mut lines = read(deciding, jobs).await?;
     let updated = updated_occurrences(&lines, jobs, deciding.clock.now_ms());
@@ -170,7 +170,7 @@ async fn decide(
     let now_ms = deciding.clock.now_ms();
     if !snapshot.heartbeats().is_empty() {
         let (store, clock) = (&deciding.store, deciding.clock.as_ref());
-        deciding.beats.follow(store, clock).await?;
+        deciding.beats.refresh_service_time(store, clock).await?;
     }
     let mut decision = Decision {
         deciding,
@@ -200,7 +200,7 @@ async fn decide(
     let (deliveries, reports, accepted) =
         (decision.deliveries, decision.reports, decision.accepted);
     beats.read(&deciding.store).await?;
-    Ok(Decided {
+    Ok(DecidedBatch {
         snapshot,
         lines,
         receipts,
@@ -232,9 +232,9 @@ async fn own_events(
 async fn store(
     deciding: &DecisionContext,
     jobs: &[&Job],
-    decided: Decided,
-) -> Result<(Vec<Outcome>, RecordedReports), Failed> {
-    let Decided {
+    decided: DecidedBatch,
+) -> Result<(Vec<Outcome>, RecordedReports), BatchError> {
+    let DecidedBatch {
         snapshot,
         lines,
         receipts,
@@ -265,10 +265,10 @@ async fn store(
     let reports = reports.record(&mut changes);
     if !changes.is_empty() {
         changes.depend_on(&snapshot);
-        changes.use_space(jobs.iter().map(|it| it.space).min().unwrap_or_default());
+        changes.set_disk_share(jobs.iter().map(|it| it.space).min().unwrap_or_default());
         if let Err(error) = deciding.store.apply(Lane::Bulk, changes).await {
             let contested = conflicting_events(&error, &lines, &deliveries, jobs);
-            return Err(Failed { error, contested });
+            return Err(BatchError { error, contested });
         }
     }
     beats.mark_stored();
@@ -511,7 +511,7 @@ impl Decision<'_> {
         };
         let (mut number, mut opened) = (0, 0);
         for (at, (accepted, key)) in job.events.iter().zip(keys).enumerate() {
-            let line = line_of(lines, ids[at]);
+            let line = line_mut(lines, ids[at]);
             let known = foreseen.get_mut(at).and_then(Option::take);
             let reception = known.unwrap_or_else(|| {
                 let arrival = self.arrival(accepted, job);
@@ -543,7 +543,7 @@ impl Decision<'_> {
         let mut copies: HashMap<EventId, Line> = HashMap::new();
         let mut foreseen = Vec::with_capacity(job.events.len());
         for (accepted, (id, key)) in job.events.iter().zip(ids.iter().zip(keys)) {
-            let line = line_of(lines, *id);
+            let line = line_mut(lines, *id);
             let is_alone = counts.get(id) == Some(&1);
             let line = if is_alone {
                 line
@@ -562,7 +562,7 @@ impl Decision<'_> {
                     if !is_alone {
                         occurrence.causes.clone_from(&after.causes);
                     }
-                    causes.predict(after);
+                    causes.record_predicted(after);
                 }
             }
             foreseen.push(is_alone.then_some(reception));
@@ -613,7 +613,7 @@ impl Decision<'_> {
     }
 }
 
-fn line_of(lines: &mut HashMap<EventId, Line>, id: EventId) -> &mut Line {
+fn line_mut(lines: &mut HashMap<EventId, Line>, id: EventId) -> &mut Line {
     let line = lines.get_mut(&id);
     line.expect("every identity of the requests was read")
 }

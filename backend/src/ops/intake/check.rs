@@ -94,7 +94,7 @@ fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
         violate("name", "is required unless `type` is set".into());
     } else if name.trim().is_empty() {
         violate("name", "is blank".into());
-    } else if let Some(control) = control_in(name) {
+    } else if let Some(control) = first_control_character(name) {
         let message = format!("contains the control character {control:?}; remove it");
         violate("name", message);
     }
@@ -104,7 +104,7 @@ fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
     let message = event
         .dimensions
         .keys()
-        .find_map(|key| match control_in(key) {
+        .find_map(|key| match first_control_character(key) {
             _ if key.is_empty() => Some("has a pair with an empty key".to_owned()),
             Some(control) => Some(format!(
                 "the key `{}` contains the control character {control:?}; remove it",
@@ -117,7 +117,7 @@ fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
     }
 }
 
-fn control_in(text: &str) -> Option<char> {
+fn first_control_character(text: &str) -> Option<char> {
     text.chars().find(|it| it.is_control())
 }
 

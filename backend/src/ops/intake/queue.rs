@@ -49,11 +49,11 @@ struct Entry {
 pub(super) struct ClaimedRequest {
     pub(super) job: Job,
     /// `None` for a job that was never queued.
-    place: Option<Place>,
+    place: Option<QueuePlace>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct QueuePlace {
     queue: Queue,
     ticket: Option<Ticket>,
 }
@@ -64,7 +64,7 @@ impl ClaimedRequest {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
             self.queue.finish(&[ticket]);
@@ -103,7 +103,7 @@ impl Queue {
         }
         let claimed = claimed.into_iter().map(|(ticket, job)| ClaimedRequest {
             job,
-            place: Some(Place {
+            place: Some(QueuePlace {
                 queue: self.clone(),
                 ticket: Some(ticket),
             }),

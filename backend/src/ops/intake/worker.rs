@@ -11,7 +11,7 @@ use tracing::error;
 
 use super::{
     Intake,
-    batch::{self, Failed},
+    batch::{self, BatchError},
     job::{Accepted, Job, Outcome},
     queue::{ClaimedRequest, Queue},
     stopping_error,
@@ -33,14 +33,14 @@ use crate::{
 pub struct IntakeWorkers {
     intake: Intake,
     deciding: DecisionContext,
-    queue: AttendedQueue,
+    queue: QueueGuard,
 }
 
 /// The queue of running workers. Dropping it closes the queue, so that no caller waits forever.
 #[derive(Debug)]
-struct AttendedQueue(Queue);
+struct QueueGuard(Queue);
 
-impl Drop for AttendedQueue {
+impl Drop for QueueGuard {
     fn drop(&mut self) {
         self.0.abandon();
     }
@@ -49,7 +49,7 @@ impl Drop for AttendedQueue {
 impl IntakeWorkers {
     pub(super) fn new(intake: Intake, deciding: DecisionContext) -> Self {
         Self {
-            queue: AttendedQueue(intake.queue.clone()),
+            queue: QueueGuard(intake.queue.clone()),
             intake,
             deciding,
         }
@@ -217,7 +217,7 @@ impl Worker {
         &self,
         jobs: &[ClaimedRequest],
         is_again: bool,
-    ) -> Result<Vec<Outcome>, Failed> {
+    ) -> Result<Vec<Outcome>, BatchError> {
         let begin = Instant::now();
         let jobs: Vec<&Job> = jobs.iter().map(|it| &it.job).collect();
         let committed = if is_again {

@@ -27,17 +27,17 @@ const PAYLOAD: &str = "payload";
 const FIELDS_MAX: usize = 1_000;
 
 /// Malformed entries by position, with the error.
-pub(super) type Broken = Vec<(usize, String)>;
+pub(super) type MalformedEntries = Vec<(usize, String)>;
 
 /// The documents in a body. Malformed ones are `null`.
 #[derive(Debug)]
 pub(super) enum Body {
     /// A single document; some entries of its list may be malformed.
-    Document(Map<String, Value>, Broken),
+    Document(Map<String, Value>, MalformedEntries),
     /// A list of documents.
-    List(Vec<Value>, Broken),
+    List(Vec<Value>, MalformedEntries),
     /// Lines with a document each.
-    Lines(Vec<Value>, Broken),
+    Lines(Vec<Value>, MalformedEntries),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -59,13 +59,13 @@ pub(super) fn read(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Bo
     let (mut document, broken) = if LINES.contains(&media_type.as_str()) {
         let (lines, broken) = read_lines(&body);
         if lines.is_empty() {
-            return Err(wrong("contains no lines with JSON"));
+            return Err(body_error("contains no lines with JSON"));
         }
         let mut lines = Value::Array(lines);
         decode_parts(&mut lines, &mapping.parse);
         return match lines {
             Value::Array(lines) => Ok(Body::Lines(lines, broken)),
-            _ => Err(wrong("contains no lines with JSON")),
+            _ => Err(body_error("contains no lines with JSON")),
         };
     } else if media_type == FORM && !starts_like_json(&body) {
         // Clients such as curl send this type with JSON as well.
@@ -77,11 +77,11 @@ pub(super) fn read(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Bo
     match document {
         Value::Object(members) => Ok(Body::Document(members, broken)),
         Value::Array(list) => Ok(Body::List(list, broken)),
-        _ => Err(wrong("is not a JSON object or list")),
+        _ => Err(body_error("is not a JSON object or list")),
     }
 }
 
-fn wrong(what: impl Into<String>) -> Error {
+fn body_error(what: impl Into<String>) -> Error {
     Error::invalid("body", what)
 }
 
@@ -89,12 +89,16 @@ fn starts_like_json(body: &[u8]) -> bool {
     matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-fn read_json(mapping: &IntakeMapping, body: &[u8], what: &str) -> Result<(Value, Broken), Error> {
+fn read_json(
+    mapping: &IntakeMapping,
+    body: &[u8],
+    what: &str,
+) -> Result<(Value, MalformedEntries), Error> {
     let error = match serde_json::from_slice::<Value>(body) {
-        Ok(document) => return Ok((document, Broken::new())),
+        Ok(document) => return Ok((document, MalformedEntries::new())),
         Err(error) => error,
     };
-    let refuse = || wrong(format!("{what}is not JSON: {error}"));
+    let refuse = || body_error(format!("{what}is not JSON: {error}"));
     let list = match mapping.each.rsplit('.').next() {
         None | Some("") => List::Root,
         Some(name) => List::Any(name),
@@ -105,11 +109,13 @@ fn read_json(mapping: &IntakeMapping, body: &[u8], what: &str) -> Result<(Value,
 }
 
 /// Reads a form as an object of its fields, or the document in its field `payload`.
-fn read_form(mapping: &IntakeMapping, body: &[u8]) -> Result<(Value, Broken), Error> {
+fn read_form(mapping: &IntakeMapping, body: &[u8]) -> Result<(Value, MalformedEntries), Error> {
     let mut fields = Map::new();
     for (at, (name, value)) in form_urlencoded::parse(body).enumerate() {
         if at == FIELDS_MAX {
-            return Err(wrong(format!("has more than {FIELDS_MAX} form fields")));
+            return Err(body_error(format!(
+                "has more than {FIELDS_MAX} form fields"
+            )));
         }
         if name == PAYLOAD && starts_like_json(value.as_bytes()) {
             let json = repair::json(value.as_bytes());
@@ -124,11 +130,11 @@ fn read_form(mapping: &IntakeMapping, body: &[u8]) -> Result<(Value, Broken), Er
             Some(first) => *first = Value::Array(vec![first.take(), value]),
         }
     }
-    Ok((Value::Object(fields), Broken::new()))
+    Ok((Value::Object(fields), MalformedEntries::new()))
 }
 
-fn read_lines(body: &[u8]) -> (Vec<Value>, Broken) {
-    let mut broken = Broken::new();
+fn read_lines(body: &[u8]) -> (Vec<Value>, MalformedEntries) {
+    let mut broken = MalformedEntries::new();
     let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let lines = lines.filter(|line| !line.is_empty()).enumerate();
     let documents = lines.map(|(at, line)| {

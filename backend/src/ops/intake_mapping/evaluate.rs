@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     RejectedDocument,
-    body::{self, Body, Broken, Incoming},
+    body::{self, Body, Incoming, MalformedEntries},
     excerpt::{excerpt_reason, excerpt_value},
 };
 
@@ -90,7 +90,7 @@ struct Rejection {
     entry: Value,
 }
 
-struct Work {
+struct MappingRun {
     budget: Budget,
     mapped: MappingResult,
     /// Size of the events of lists.
@@ -100,7 +100,7 @@ struct Work {
     rejected: VecDeque<Rejection>,
 }
 
-impl Default for Work {
+impl Default for MappingRun {
     fn default() -> Self {
         Self {
             budget: Budget::new(MAPPING_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX),
@@ -112,7 +112,7 @@ impl Default for Work {
     }
 }
 
-impl Work {
+impl MappingRun {
     /// Returns the reason for which no more entries are mapped; `None` if there is none.
     fn limit_reason(&self, at: usize, total: usize) -> Option<String> {
         if at >= DIALECT_EVENTS_MAX {
@@ -131,19 +131,19 @@ impl Work {
         }
     }
 
-    fn refuse(&mut self, at: usize, reason: String, entry: &Value) {
+    fn reject_entry(&mut self, at: usize, reason: String, entry: &Value) {
         let rejection = Rejection {
             dropped: false,
             reason: format!("entry {at}: {reason}"),
             entry: entry.clone(),
         };
-        keep(&mut self.rejected, rejection);
+        push_rejection(&mut self.rejected, rejection);
         self.mapped.refused.push((at, reason));
     }
 
     fn refuse_range(&mut self, places: Range<usize>, reason: &str, first: &Value) {
         let Range { start, end } = places;
-        self.refuse(start, reason.to_owned(), first);
+        self.reject_entry(start, reason.to_owned(), first);
         let others = (start + 1..end).map(|at| (at, reason.to_owned()));
         self.mapped.refused.extend(others);
     }
@@ -157,7 +157,7 @@ impl Work {
             return Err(error);
         };
         let texts = violations.into_iter().map(|it| it.description);
-        self.refuse(at, texts.collect::<Vec<_>>().join("; "), entry);
+        self.reject_entry(at, texts.collect::<Vec<_>>().join("; "), entry);
         Ok(())
     }
 
@@ -182,7 +182,7 @@ impl Work {
     }
 }
 
-fn keep(rejected: &mut VecDeque<Rejection>, rejection: Rejection) {
+fn push_rejection(rejected: &mut VecDeque<Rejection>, rejection: Rejection) {
     if rejected.len() == REJECTED_DOCUMENTS_MAX {
         rejected.pop_front();
     }
@@ -208,8 +208,8 @@ struct PreparedMapping<'a> {
 pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<MappingResult, Error> {
     let ready = PreparedMapping::new(mapping)?;
     let body = body::read(mapping, incoming)?;
-    let request = request(incoming);
-    let mut work = Work::default();
+    let request = request_value(incoming);
+    let mut work = MappingRun::default();
     match body {
         Body::Document(members, broken) => {
             ready.map_document(members, request, broken, None, &mut work)?;
@@ -232,7 +232,7 @@ fn missing_list_error(mapping: &IntakeMapping, found: Option<&Value>) -> Error {
     Error::invalid("body", format!("{what} `{}`", mapping.each))
 }
 
-fn request(incoming: Incoming<'_>) -> Value {
+fn request_value(incoming: Incoming<'_>) -> Value {
     json!({"headers": incoming.headers})
 }
 
@@ -281,9 +281,9 @@ impl<'a> PreparedMapping<'a> {
         &self,
         mut members: Map<String, Value>,
         request: Value,
-        broken: Broken,
+        broken: MalformedEntries,
         at: Option<usize>,
-        work: &mut Work,
+        work: &mut MappingRun,
     ) -> Result<(), Error> {
         members.insert(REQUEST.into(), request);
         let mut document = Value::Object(members);
@@ -309,9 +309,9 @@ impl<'a> PreparedMapping<'a> {
     fn map_documents(
         &self,
         list: Vec<Value>,
-        broken: Broken,
+        broken: MalformedEntries,
         request: &Value,
-        work: &mut Work,
+        work: &mut MappingRun,
     ) -> Result<(), Error> {
         let mut broken = broken.into_iter().peekable();
         let total = list.len();
@@ -323,11 +323,11 @@ impl<'a> PreparedMapping<'a> {
             }
             match (broken, document) {
                 (Some((_, why)), document) => {
-                    work.refuse(at, format!("is not JSON: {why}"), &document);
+                    work.reject_entry(at, format!("is not JSON: {why}"), &document);
                 }
                 (None, Value::Object(members)) if !self.mapping.each.is_empty() => {
                     let request = request.clone();
-                    self.map_document(members, request, Broken::new(), Some(at), work)?;
+                    self.map_document(members, request, MalformedEntries::new(), Some(at), work)?;
                 }
                 (None, document) => self.map_entry_document(at, document, request, work)?,
             }
@@ -341,7 +341,7 @@ impl<'a> PreparedMapping<'a> {
         at: usize,
         entry: Value,
         request: &Value,
-        work: &mut Work,
+        work: &mut MappingRun,
     ) -> Result<(), Error> {
         let mut members = match &entry {
             Value::Object(members) => members.clone(),
@@ -368,15 +368,15 @@ impl<'a> PreparedMapping<'a> {
         &self,
         mut document: Value,
         list: Vec<Value>,
-        broken: Broken,
-        work: &mut Work,
+        broken: MalformedEntries,
+        work: &mut MappingRun,
     ) -> Result<(), Error> {
         let mut broken = broken.into_iter().peekable();
         let mut condition_document = self.condition_document(&document);
         let total = list.len();
         for (at, item) in list.into_iter().enumerate() {
             if let Some((_, why)) = broken.next_if(|(place, _)| *place == at) {
-                work.refuse(at, format!("is not JSON: {why}"), &item);
+                work.reject_entry(at, format!("is not JSON: {why}"), &item);
                 continue;
             }
             if let Some(reason) = work.limit_reason(at, total) {
@@ -413,9 +413,9 @@ impl<'a> PreparedMapping<'a> {
         data: &Value,
         stored: &Value,
         condition_document: Option<&Document>,
-        work: &mut Work,
+        work: &mut MappingRun,
     ) -> Result<usize, Error> {
-        let Work {
+        let MappingRun {
             budget,
             mapped,
             empty,
@@ -441,7 +441,7 @@ impl<'a> PreparedMapping<'a> {
                 reason: "matches the condition `drop`".to_owned(),
                 entry: without_request(stored),
             };
-            keep(rejected, rejection);
+            push_rejection(rejected, rejection);
             return Ok(0);
         }
         let closed = is("event.closed", &self.closed)?;
@@ -516,7 +516,7 @@ impl<'a> PreparedMapping<'a> {
 
 /// Returns the metadata of an event: the document without the request.
 fn metadata(data: &Value) -> Struct {
-    let fields = BTreeMap::from([("data".to_owned(), wire(&without_request(data), 0))]);
+    let fields = BTreeMap::from([("data".to_owned(), to_wire_value(&without_request(data), 0))]);
     Struct { fields }
 }
 
@@ -533,7 +533,7 @@ fn without_request(data: &Value) -> Value {
 }
 
 /// Converts a value to the wire; values nested too deeply become text.
-fn wire(value: &Value, depth: usize) -> WireValue {
+fn to_wire_value(value: &Value, depth: usize) -> WireValue {
     let kind = match value {
         Value::Null => Kind::NullValue(0),
         Value::Bool(flag) => Kind::BoolValue(*flag),
@@ -546,13 +546,13 @@ fn wire(value: &Value, depth: usize) -> WireValue {
             Kind::StringValue(deep.to_string())
         }
         Value::Array(list) => Kind::ListValue(ListValue {
-            values: list.iter().map(|it| wire(it, depth + 1)).collect(),
+            values: list.iter().map(|it| to_wire_value(it, depth + 1)).collect(),
         }),
         Value::Object(members) => {
             let fields = members.iter();
             Kind::StructValue(Struct {
                 fields: fields
-                    .map(|(name, it)| (name.clone(), wire(it, depth + 1)))
+                    .map(|(name, it)| (name.clone(), to_wire_value(it, depth + 1)))
                     .collect(),
             })
         }

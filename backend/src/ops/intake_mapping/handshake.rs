@@ -59,7 +59,7 @@ impl Handshakes {
             let Some(handshake) = mapping.handshake else {
                 return Ok(None);
             };
-            let Some(step) = find(handshake, body)? else {
+            let Some(step) = find_step(handshake, body)? else {
                 return Ok(None);
             };
             let code = match step {
@@ -91,7 +91,7 @@ fn fetch_failure(url: &Url, failure: &PingFailure) -> String {
 }
 
 /// Finds the handshake in a body; `None` if it is another request.
-fn find(handshake: Handshake, body: &[u8]) -> Result<Option<HandshakeStep>, Error> {
+fn find_step(handshake: Handshake, body: &[u8]) -> Result<Option<HandshakeStep>, Error> {
     if body.len() > HANDSHAKE_BYTES_MAX {
         return Ok(None);
     }
@@ -107,7 +107,7 @@ fn find(handshake: Handshake, body: &[u8]) -> Result<Option<HandshakeStep>, Erro
 fn sns(document: &Value) -> Result<Option<HandshakeStep>, Error> {
     match document["Type"].as_str() {
         Some(CONFIRMATION) => {
-            let url = address(document, "/SubscribeURL", is_sns_confirmation)?;
+            let url = provider_url(document, "/SubscribeURL", is_sns_confirmation)?;
             Ok(Some(HandshakeStep::Fetch(url)))
         }
         Some(END) => Ok(Some(HandshakeStep::Accept)),
@@ -131,14 +131,14 @@ fn event_grid(document: &Value) -> Result<Option<HandshakeStep>, Error> {
         }
         Some(code) if !code.is_empty() => Ok(Some(HandshakeStep::Respond(code.to_owned()))),
         _ => {
-            let url = address(event, "/data/validationUrl", is_event_grid)?;
+            let url = provider_url(event, "/data/validationUrl", is_event_grid)?;
             Ok(Some(HandshakeStep::Fetch(url)))
         }
     }
 }
 
 /// Returns the URL at a path of a handshake, if it is one of the provider's.
-fn address(document: &Value, path: &str, is_own: fn(&Url) -> bool) -> Result<Url, Error> {
+fn provider_url(document: &Value, path: &str, is_own: fn(&Url) -> bool) -> Result<Url, Error> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let text = document.pointer(path).and_then(Value::as_str);
     let text = text.ok_or_else(|| Error::invalid("body", format!("has no `{name}`")))?;
@@ -187,7 +187,7 @@ mod tests {
 
     fn sns_with(url: &str) -> Result<Option<HandshakeStep>, Error> {
         let body = json!({"Type": CONFIRMATION, "SubscribeURL": url}).to_string();
-        find(Handshake::Sns, body.as_bytes())
+        find_step(Handshake::Sns, body.as_bytes())
     }
 
     #[test]
@@ -262,10 +262,10 @@ mod tests {
             (Handshake::EventGrid, json!([]), None),
         ];
         for (handshake, document, expected) in table {
-            let found = find(handshake, document.to_string().as_bytes());
+            let found = find_step(handshake, document.to_string().as_bytes());
             assert_eq!(found.unwrap(), expected, "{handshake:?} {document}");
         }
-        assert_eq!(find(Handshake::Sns, b"not JSON").unwrap(), None);
+        assert_eq!(find_step(Handshake::Sns, b"not JSON").unwrap(), None);
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
             json!({"validationUrl": "http://a.eventgrid.azure.net/"}),
         ] {
             let body = json!([{"eventType": VALIDATION, "data": data}]).to_string();
-            let refused = find(Handshake::EventGrid, body.as_bytes());
+            let refused = find_step(Handshake::EventGrid, body.as_bytes());
             assert!(
                 matches!(refused, Err(Error::Invalid(_))),
                 "{body}: {refused:?}"

@@ -18,7 +18,12 @@ pub fn find_merges(events: &[Event], root: &str) -> Vec<String> {
             .find(|it| !it.is_empty());
         let before = *first.entry((name, &event.dimensions)).or_insert(at);
         let mut places = Vec::new();
-        differences(data(&events[before]), data(event), root, &mut places);
+        differences(
+            event_data(&events[before]),
+            event_data(event),
+            root,
+            &mut places,
+        );
         (!places.is_empty()).then(|| {
             let places = places.join(", ");
             format!("events[{before}] and events[{at}] are the same event, but differ in {places}")
@@ -27,7 +32,7 @@ pub fn find_merges(events: &[Event], root: &str) -> Vec<String> {
     found.take(MERGES_MAX).collect()
 }
 
-fn data(event: &Event) -> Option<&Value> {
+fn event_data(event: &Event) -> Option<&Value> {
     event.metadata_fields.as_ref()?.fields.get("data")
 }
 

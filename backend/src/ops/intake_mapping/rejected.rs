@@ -71,7 +71,7 @@ impl RejectedDocuments {
     }
 
     /// Returns the documents of a mapping, the newest first.
-    fn of(&self, mapping: &str) -> Vec<ReceivedDocument> {
+    fn for_mapping(&self, mapping: &str) -> Vec<ReceivedDocument> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_mapping = all.iter().filter(|((name, _), _)| name.as_str() == mapping);
         let mut found: Vec<_> = of_mapping
@@ -89,7 +89,7 @@ impl RejectedDocuments {
         &self,
         mut mapping: v1::IntakeMapping,
     ) -> Ready<Result<v1::IntakeMapping, Error>> {
-        let found = self.of(&mapping.name).into_iter();
+        let found = self.for_mapping(&mapping.name).into_iter();
         let found = found.map(|it| v1::RejectedDocument {
             time: Some(timestamp(it.time_ms)),
             client: it.client.to_string(),
@@ -133,13 +133,13 @@ mod tests {
         documents.add(one, &name("b"), 40, (0..30).map(rejected).collect());
         documents.add(other, &name("a"), 50, vec![rejected(1)]);
         documents.add(other, &name("b"), 60, Vec::new());
-        let found = documents.of("one");
+        let found = documents.for_mapping("one");
         let reasons: Vec<_> = found.iter().map(|it| it.rejected.reason.as_str()).collect();
         assert_eq!(found.len(), 2 * REJECTED_DOCUMENTS_MAX);
         assert_eq!((reasons[0], reasons[19]), ("29", "10"));
         assert_eq!((reasons[20], reasons[39]), ("29", "10"));
         assert_eq!(found[20].time_ms, 29);
-        assert_eq!(documents.of("other").len(), 1);
+        assert_eq!(documents.for_mapping("other").len(), 1);
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
                 vec![rejected(at)],
             );
         }
-        assert!(documents.of("mapping 0").is_empty());
-        assert_eq!(documents.of("mapping 1").len(), 1);
+        assert!(documents.for_mapping("mapping 0").is_empty());
+        assert_eq!(documents.for_mapping("mapping 1").len(), 1);
     }
 }

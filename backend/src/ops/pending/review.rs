@@ -95,7 +95,7 @@ impl PendingReview {
             return Ok(());
         }
         let now_ms = self.deciding.clock.now_ms();
-        let in_force = in_force(&snapshot, now_ms);
+        let in_force = silences_in_force(&snapshot, now_ms);
         let all = Key::new().time_ms(i64::MAX).byte(u8::MAX).build();
         let due = Key::new().time_ms(now_ms.saturating_add(1)).build();
         let range = |end| Range {
@@ -155,7 +155,7 @@ impl PendingReview {
         for state in [Active, Held, Acknowledged] {
             let mut range = Range::with_prefix(&by_response(state).build());
             let index = Index::OccurrenceByResponse;
-            while let Some(records) = self.next_of(index, &mut range).await? {
+            while let Some(records) = self.next_keys(index, &mut range).await? {
                 in_progress.extend(records);
             }
         }
@@ -163,7 +163,7 @@ impl PendingReview {
         if in_progress.is_empty() {
             return escalated;
         }
-        while let Some(mut records) = self.next_of(Index::OccurrenceByDue, &mut due).await? {
+        while let Some(mut records) = self.next_keys(Index::OccurrenceByDue, &mut due).await? {
             records.retain(|it| in_progress.contains(it));
             let batch = self.batch().escalate(records).await;
             escalated = escalated.and(batch);
@@ -196,11 +196,11 @@ impl PendingReview {
         let marked: BTreeSet<_> = unseen.iter().map(|it| (it.id, it.revision)).collect();
         if !marked.is_empty() {
             // Mark all causes before evaluating any of their effects.
-            self.open(&self.batch(), Scan::Marks).await?;
+            self.scan_open(&self.batch(), Scan::Marks).await?;
         }
         if !new.is_empty() || !marked.is_empty() {
             let batch = self.batch().with_marked(marked);
-            self.open(&batch, Scan::Effects).await?;
+            self.scan_open(&batch, Scan::Effects).await?;
         }
         let noted = unseen.into_iter().map(|it| self.record_counted(it));
         try_join_all(noted).await?;
@@ -280,7 +280,7 @@ impl PendingReview {
         freed
     }
 
-    async fn open(&self, batch: &Batch<'_>, scan: Scan) -> Result<(), Error> {
+    async fn scan_open(&self, batch: &Batch<'_>, scan: Scan) -> Result<(), Error> {
         let mut scanned = Ok(());
         let open = Filter {
             statuses: vec![Status::Open, Status::Suppressed],
@@ -312,7 +312,7 @@ impl PendingReview {
         together: &JointRelease,
     ) -> Result<(), Error> {
         let mut walked = Ok(());
-        while let Some(records) = self.next_of(index, &mut range).await? {
+        while let Some(records) = self.next_keys(index, &mut range).await? {
             let batch = self.batch().review(records, together).await;
             walked = walked.and(batch);
         }
@@ -329,7 +329,7 @@ impl PendingReview {
         together: &JointRelease,
     ) -> Result<(), Error> {
         let (mut decided, mut walked) = (HashSet::new(), Ok(()));
-        while let Some(mut records) = self.next_of(index, &mut range).await? {
+        while let Some(mut records) = self.next_keys(index, &mut range).await? {
             records.retain(|it| decided.insert(it.clone()));
             let batch = self.batch().review(records, together).await;
             walked = walked.and(batch);
@@ -337,7 +337,7 @@ impl PendingReview {
         walked
     }
 
-    async fn next_of(
+    async fn next_keys(
         &self,
         index: Index,
         range: &mut Range,
@@ -387,7 +387,7 @@ impl PendingReview {
     }
 }
 
-fn in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u64)> {
+fn silences_in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u64)> {
     let all = snapshot.silences().all().iter();
     let all = all.filter(|it| it.is_in_force(now_ms));
     all.map(|it| (it.silence.id, it.silence.revision)).collect()

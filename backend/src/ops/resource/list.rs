@@ -77,7 +77,7 @@ where
     filter.check()?;
     let limit = page.limit()?;
     let scope = filter.scope(T::WORD);
-    let mut collect = Collect::<T> {
+    let mut collect = Collector::<T> {
         after: scope.last_key(&page.token)?,
         text: FoldedText::new(&filter.text),
         passes,
@@ -126,12 +126,12 @@ impl PageSize {
         }
     }
 
-    fn note(&mut self, bytes: usize) {
+    fn record_size(&mut self, bytes: usize) {
         self.largest_bytes = self.largest_bytes.max(Some(bytes));
     }
 }
 
-struct Collect<'a, T> {
+struct Collector<'a, T> {
     filter: &'a Filter,
     passes: &'a (dyn Fn(&T) -> bool + Send + Sync),
     text: FoldedText,
@@ -143,7 +143,7 @@ struct Collect<'a, T> {
     total: usize,
 }
 
-impl<T: Resource> Collect<'_, T> {
+impl<T: Resource> Collector<'_, T> {
     async fn collect_all(&mut self, store: &Store) -> Result<(), Error> {
         let mut step = PageSize::default();
         if self.filter.names.is_empty() {
@@ -159,7 +159,7 @@ impl<T: Resource> Collect<'_, T> {
                     .map(|last| [&last.value.key()[..], &[0]].concat());
                 let is_last = records.len() < requested;
                 for record in records {
-                    step.note(record.bytes);
+                    step.record_size(record.bytes);
                     self.take(record);
                 }
                 match next {
@@ -178,7 +178,7 @@ impl<T: Resource> Collect<'_, T> {
                     break;
                 }
                 for record in store.get_many::<T>(requested).await?.into_iter().flatten() {
-                    step.note(record.bytes);
+                    step.record_size(record.bytes);
                     self.take(record);
                 }
             }

@@ -20,7 +20,7 @@ pub(super) struct NextStep {
     pub(super) is_unanswered: bool,
 }
 
-pub(super) fn notified(paged: &PagedReceiver) -> v1::ResponseReceiver {
+pub(super) fn notified_receiver(paged: &PagedReceiver) -> v1::ResponseReceiver {
     let contact = paged.contact.as_ref();
     v1::ResponseReceiver {
         contact_name: text(contact.map(|it| &it.name)),
@@ -36,7 +36,7 @@ pub(super) fn notified(paged: &PagedReceiver) -> v1::ResponseReceiver {
 }
 
 /// Returns the receivers notified in the latest round and step, with the state of their messages.
-pub(super) async fn current(
+pub(super) async fn current_receivers(
     deliveries: &Deliveries,
     response: &Response,
 ) -> Result<Vec<v1::ResponseReceiver>, Error> {
@@ -50,7 +50,7 @@ pub(super) async fn current(
     let mut reasons = deliveries.wait_reasons();
     let mut current = Vec::with_capacity(paged.len());
     for paged in paged {
-        let mut receiver = notified(paged);
+        let mut receiver = notified_receiver(paged);
         if let Some(message) = messages.get(&paged.delivery) {
             let wait = reasons.reason(message).await?;
             receiver.delivery_id = message.id.to_string();
@@ -74,7 +74,7 @@ fn position(paged: &PagedReceiver) -> Option<(u32, u32)> {
 }
 
 /// Returns the receivers of the next step, by running it on a copy of the response.
-pub(super) fn next(
+pub(super) fn next_step(
     responders: &Responders,
     (response, severity): (&Response, Severity),
     now_ms: i64,
@@ -95,17 +95,17 @@ pub(super) fn next(
     let before = (response.round, response.step);
     let is_new = |it: &Page| it.step == 0 || (it.round, it.step) > before;
     let pages = advanced.pages.iter().filter(|it| is_new(it));
-    let at_once = pages.map(|it| page(it, next_ms));
+    let at_once = pages.map(|it| page_receiver(it, next_ms));
     let queued = copy.queued.iter();
     let queued = queued.filter(|it| (it.round, it.step) > before);
-    let later = queued.filter_map(|it| delayed(responders, it));
+    let later = queued.filter_map(|it| delayed_receiver(responders, it));
     NextStep {
         receivers: at_once.chain(later).collect(),
         is_unanswered: copy.is_unanswered && !response.is_unanswered,
     }
 }
 
-fn page(page: &Page, at_ms: i64) -> v1::ResponseReceiver {
+fn page_receiver(page: &Page, at_ms: i64) -> v1::ResponseReceiver {
     let contact = page.contact.as_ref();
     v1::ResponseReceiver {
         contact_name: text(contact.map(|it| &it.name)),
@@ -119,7 +119,10 @@ fn page(page: &Page, at_ms: i64) -> v1::ResponseReceiver {
     }
 }
 
-fn delayed(responders: &Responders, queued: &QueuedMethod) -> Option<v1::ResponseReceiver> {
+fn delayed_receiver(
+    responders: &Responders,
+    queued: &QueuedMethod,
+) -> Option<v1::ResponseReceiver> {
     let contact = responders.contacts.get(&queued.contact)?;
     let mut methods = contact.methods.iter();
     let method = methods.find(|it| it.id == queued.method)?;

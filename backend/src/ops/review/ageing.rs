@@ -114,7 +114,7 @@ impl Ageing {
         let mut records = Vec::new();
         let mut reviewed = Ok(());
         loop {
-            let found = self.due(range.clone()).await?;
+            let found = self.due_entries(range.clone()).await?;
             let last = found.last().map(|(entry, _)| entry.clone());
             let found = found.into_iter().map(|(_, record)| record);
             records.extend(found.filter(|record| self.owns(record)));
@@ -152,7 +152,7 @@ impl Ageing {
         reviewed
     }
 
-    async fn due(&self, range: Range) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+    async fn due_entries(&self, range: Range) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
         let engine = self.deciding.store.engine();
         let index = Index::OccurrenceByReview;
         let found = engine.entries(index, range, Direction::Ascending, REVIEW_BATCH);
@@ -271,7 +271,7 @@ impl Ageing {
             let next_ms = next.unwrap_or(latest_ms).min(latest_ms);
             tokio::select! {
                 () = clock.wait_until(next_ms) => return,
-                () = self.deciding.store.until_progress_due() => continue,
+                () = self.deciding.store.wait_until_progress_due() => continue,
                 Ok(()) = owned.changed() => return,
                 changed = log.changed() => if changed.is_err() {
                     return clock.wait_until(next_ms).await;
@@ -286,7 +286,7 @@ impl Ageing {
     /// Returns the first time after `since_ms` at which an owned occurrence may be due, in
     /// milliseconds since the epoch.
     pub(crate) async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
-        let found = self.due(Range {
+        let found = self.due_entries(Range {
             start: Key::new().time_ms(since_ms.saturating_add(1)).build(),
             end: None,
         });

@@ -146,7 +146,7 @@ async fn revisions_per_resource_are_bounded() {
     for number in 0..REVISIONS_OF_ONE_MAX + 5 {
         service.edit_rule(&number.to_string()).await;
     }
-    let retained = by_name(&service.store, RevisionKind::Rule, &samples::name("page"))
+    let retained = stored_revisions(&service.store, RevisionKind::Rule, &samples::name("page"))
         .await
         .unwrap();
     assert_eq!(retained.len() as u64, REVISIONS_OF_ONE_MAX);

@@ -79,7 +79,7 @@ impl Rules {
         }
         violations.check_texts(&draft.description, &[]);
         let language = convert_language(draft.template_language, &mut violations);
-        let settings = Arc::new(settings::in_force(&self.store).await?);
+        let settings = Arc::new(settings::read_values(&self.store).await?);
         violations.extend(message::check_message(
             language.unwrap_or_default(),
             &draft.message,
@@ -109,7 +109,7 @@ impl Rules {
         if event == Some(None) {
             violations.add("eventId", NO_EVENT_ID);
         }
-        violations.or(Some(()))?;
+        violations.into_result(Some(()))?;
 
         let occurrence = self.occurrence(event.flatten()).await?;
         let mut warnings = message::message_warnings(

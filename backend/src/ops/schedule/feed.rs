@@ -63,7 +63,7 @@ impl Schedules {
         let time_zone = schedule.time_zone.clone();
         let gaps_allowed = schedule.gaps_allowed;
         let mut shifts = self.feed_shifts(schedule).await?;
-        shifts.retain(|it| !(gaps_allowed && contacts(it).is_empty()));
+        shifts.retain(|it| !(gaps_allowed && shift_contacts(it).is_empty()));
         Ok(v1::OpenFeedResponse { shifts, time_zone })
     }
 
@@ -86,7 +86,7 @@ impl Schedules {
             }
             let mut shifts = self.feed_shifts(stored.value).await?;
             let is_own = |it: &String| it == contact.name.as_str();
-            shifts.retain(|it| contacts(it).iter().any(is_own));
+            shifts.retain(|it| shift_contacts(it).iter().any(is_own));
             all.extend(shifts);
         }
         let start = |it: &v1::FeedShift| {
@@ -113,7 +113,7 @@ impl Schedules {
         let (id, revision) = (schedule.id, schedule.revision);
         let schedule_name = schedule.name.to_string();
         let shifts = self.compute_feed(schedule).await?;
-        let uids = uids(id, &shifts);
+        let uids = shift_uids(id, &shifts);
         let all = shifts.iter().zip(uids);
         Ok(all
             .map(|(shift, uid)| v1::FeedShift {
@@ -172,13 +172,13 @@ impl Schedules {
     }
 }
 
-fn contacts(entry: &v1::FeedShift) -> &[String] {
+fn shift_contacts(entry: &v1::FeedShift) -> &[String] {
     entry.shift.as_ref().map_or(&[], |it| &it.contact_names)
 }
 
 /// Returns the UIDs of shifts, which contain schedule, layer and hand-off. Later parts of the same
 /// turn also contain their start.
-fn uids(schedule: RecordId, shifts: &[ShownShift]) -> Vec<String> {
+fn shift_uids(schedule: RecordId, shifts: &[ShownShift]) -> Vec<String> {
     let mut used = HashSet::new();
     let stamp = |ms: i64| {
         let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();

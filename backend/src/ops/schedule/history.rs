@@ -17,7 +17,8 @@ impl Schedules {
     ) -> Result<Vec<((i64, i64), Schedule)>, Error> {
         let mut found = Vec::new();
         if start_ms < current.update_ms {
-            let stored = revision::by_name(&self.store, RevisionKind::Schedule, &current.name);
+            let stored =
+                revision::stored_revisions(&self.store, RevisionKind::Schedule, &current.name);
             for revision in stored.await? {
                 let range = (revision.since_ms(), revision.until_ms);
                 if let RevisedResource::Schedule(was) = revision.was {

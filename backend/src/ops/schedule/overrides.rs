@@ -45,7 +45,7 @@ impl Schedules {
                 let message = format!("has {reason} characters; the limit is {most}");
                 violations.add("override.reason", message);
             }
-            let new = violations.or(Some(Override {
+            let new = violations.into_result(Some(Override {
                 id,
                 contacts,
                 start_ms,

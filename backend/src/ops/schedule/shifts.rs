@@ -231,7 +231,7 @@ impl Schedules {
 
     /// Adds an override that keeps the current contacts on call until their hand-off, if the edit
     /// would replace them now.
-    pub(super) async fn keep_current(
+    pub(super) async fn retain_current_contacts(
         &self,
         stored: &Schedule,
         next: &mut Schedule,

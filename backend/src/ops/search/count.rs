@@ -66,7 +66,7 @@ pub async fn frequency(
     (start_ms, end_ms): (i64, i64),
     bucket_count: usize,
 ) -> Result<Vec<Bucket>, Error> {
-    let mut buckets = spans(start_ms, end_ms, bucket_count).ok_or_else(|| {
+    let mut buckets = split_span(start_ms, end_ms, bucket_count).ok_or_else(|| {
         let length_ms = end_ms.saturating_sub(start_ms);
         Error::invalid(
             "bucketCount",
@@ -108,7 +108,7 @@ pub async fn frequency(
 }
 
 /// Returns `count` adjacent ranges; `None` if the time range is too short.
-fn spans(start_ms: i64, end_ms: i64, count: usize) -> Option<Vec<Bucket>> {
+fn split_span(start_ms: i64, end_ms: i64, count: usize) -> Option<Vec<Bucket>> {
     let count = i128::try_from(count).ok()?;
     let length_ms = i128::from(end_ms) - i128::from(start_ms);
     if length_ms < count {

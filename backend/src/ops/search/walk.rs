@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
             let engine = self.store.engine();
             let found = engine.entries_in(self.index, &ranges, self.direction, read);
             for (stream, entries) in streams.into_iter().zip(found.await?) {
-                stream.buffer(entries, self.direction);
+                stream.buffer_entries(entries, self.direction);
             }
         }
         Ok(())
@@ -330,7 +330,7 @@ impl Stream {
         self.range.as_ref().filter(|_| self.waiting.is_empty())
     }
 
-    fn buffer(&mut self, entries: Vec<IndexEntry>, direction: Direction) {
+    fn buffer_entries(&mut self, entries: Vec<IndexEntry>, direction: Direction) {
         let Some(range) = &mut self.range else { return };
         let is_end = entries.len() < self.read;
         match (entries.last(), direction) {

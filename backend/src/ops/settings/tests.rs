@@ -270,8 +270,8 @@ async fn quiet_mode_persists_across_edits_and_restarts() {
         &config_with(&[("delivery.retention", retention_of(7))]),
     )
     .await;
-    assert!(in_force(&store).await.unwrap().is_quiet());
+    assert!(read_values(&store).await.unwrap().is_quiet());
     let ended = all.set_quiet(false).await.unwrap();
     assert_eq!(ended.quiet_since_time, None);
-    assert!(!in_force(&store).await.unwrap().is_quiet());
+    assert!(!read_values(&store).await.unwrap().is_quiet());
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    SilenceDraft, SilenceView, Silences, breadth, generate_name, millis,
+    SilenceDraft, SilenceView, Silences, breadth, ensure_not_expired, generate_name, millis,
     preview::{self, Preview},
-    refuse_expired,
 };
 use crate::{
     decide::LoadedSilence,
@@ -189,7 +188,7 @@ impl Silencing {
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
         preview.messages = preview::silenced_messages(store, clock, &loaded).await?;
         preview.stopped_early |= preview.messages.stopped_early;
-        preview.too_broad = breadth::too_broad(silence.query.as_ref(), &preview);
+        preview.too_broad = breadth::breadth_problem(silence.query.as_ref(), &preview);
         preview.warnings = warnings;
         preview.query.clone_from(&silence.query);
         Ok(preview)
@@ -207,7 +206,7 @@ impl Silencing {
         editor: &Name,
     ) -> Result<SilenceView, Error> {
         let change = |silence: &mut Silence, now_ms: i64| {
-            refuse_expired(silence, now_ms)?;
+            ensure_not_expired(silence, now_ms)?;
             if silence.calendar.is_some() {
                 return Err(Error::FailedPrecondition(
                     "it is active in the windows of a calendar; edit its `calendar.endTime`".into(),
@@ -228,7 +227,7 @@ impl Silencing {
             silence.end_ms = end_ms;
             Ok(())
         };
-        self.change(name, editor, change).await
+        self.modify(name, editor, change).await
     }
 
     /// Ends a silence now without deleting it.
@@ -238,12 +237,12 @@ impl Silencing {
     /// expired.
     pub async fn expire(&self, name: &str, editor: &Name) -> Result<SilenceView, Error> {
         let change = |silence: &mut Silence, now_ms: i64| {
-            refuse_expired(silence, now_ms)?;
+            ensure_not_expired(silence, now_ms)?;
             silence.end_ms = now_ms;
             silence.start_ms = silence.start_ms.min(now_ms);
             Ok(())
         };
-        self.change(name, editor, change).await
+        self.modify(name, editor, change).await
     }
 
     /// # Errors
@@ -257,7 +256,7 @@ impl Silencing {
     ) -> Result<SilenceView, Error> {
         let mut violations = Violations::default();
         violations.check_sentence("text", text, SILENCE_TEXT_CHARACTERS_MAX);
-        violations.or(Some(()))?;
+        violations.into_result(Some(()))?;
         let change = |silence: &mut Silence, now_ms: i64| {
             if silence.comments.len() >= SILENCE_COMMENTS_MAX {
                 return Err(Error::Exhausted {
@@ -274,11 +273,11 @@ impl Silencing {
             });
             Ok(())
         };
-        self.change(name, editor, change).await
+        self.modify(name, editor, change).await
     }
 
     /// Changes a silence and stores its previous revision.
-    async fn change(
+    async fn modify(
         &self,
         name: &str,
         editor: &Name,
@@ -391,7 +390,7 @@ impl Silencing {
             create_ms: 0,
             update_ms: 0,
         };
-        violations.or(Some(silence))
+        violations.into_result(Some(silence))
     }
 }
 

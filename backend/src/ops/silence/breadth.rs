@@ -7,7 +7,7 @@ use crate::{
     limits::{SILENCE_COVERS_MAX, SILENCE_SHARE_FROM},
 };
 
-pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<String> {
+pub(super) fn breadth_problem(query: Option<&Query>, preview: &Preview) -> Option<String> {
     let Preview {
         covered_count: covered,
         open_count: open,
@@ -31,7 +31,7 @@ pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<Stri
 }
 
 pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Error> {
-    match too_broad(query, preview) {
+    match breadth_problem(query, preview) {
         None => Ok(()),
         Some(why) => Err(Error::Refused {
             reason: Reason::SilenceTooBroad,

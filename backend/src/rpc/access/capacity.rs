@@ -118,9 +118,9 @@ impl Capacities {
         let mut permit = calls.permit(Some(holder.clone()));
         let mut arriving = classes.arriving.permit(Some(holder.clone()));
         if class.is_streaming() {
-            take_call(&mut permit)?;
+            acquire_call(&mut permit)?;
         } else {
-            take_call(&mut arriving)?;
+            acquire_call(&mut arriving)?;
         }
         let unfold = match class {
             Class::Intake => EVENTS_UNFOLD,
@@ -139,7 +139,7 @@ impl Capacities {
     }
 }
 
-fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
+fn acquire_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
     permit.take(1).map_err(|full| {
         busy_status(match full {
             PermitError::All => {
@@ -213,13 +213,13 @@ fn account_data(
     reserved: &Mutex<ReservedResources>,
     entries: &mut Entries,
 ) -> Result<(), Status> {
-    take_memory(data.len().saturating_mul(unfold), reserved)?;
+    reserve_memory(data.len().saturating_mul(unfold), reserved)?;
     Ok(entries.parse_next(data)?)
 }
 
-fn take_memory(bytes: usize, reserved: &Mutex<ReservedResources>) -> Result<(), Status> {
+fn reserve_memory(bytes: usize, reserved: &Mutex<ReservedResources>) -> Result<(), Status> {
     let mut reserved = reserved.lock().unwrap_or_else(PoisonError::into_inner);
-    reserved.memory(bytes).map_err(|full| {
+    reserved.reserve(bytes).map_err(|full| {
         busy_status(match full {
             PermitError::All => "the memory for requests is exhausted; try again",
             PermitError::Share => {
@@ -234,7 +234,7 @@ fn finish_arrival(reserved: &Mutex<ReservedResources>) -> Result<(), Status> {
     if reserved.arriving.is_none() {
         return Ok(());
     }
-    take_call(&mut reserved.permit)?;
+    acquire_call(&mut reserved.permit)?;
     reserved.arriving = None;
     Ok(())
 }
@@ -245,7 +245,7 @@ fn busy_status(message: &str) -> Status {
 }
 
 impl ReservedResources {
-    fn memory(&mut self, bytes: usize) -> Result<(), PermitError> {
+    fn reserve(&mut self, bytes: usize) -> Result<(), PermitError> {
         if let Some(left) = self.free_bytes.checked_sub(bytes) {
             self.free_bytes = left;
             return Ok(());
@@ -280,7 +280,7 @@ impl MeasuredBody {
             account_data(&data, unfold, reserved, &mut self.entries)?;
             return Ok(data);
         };
-        let grow = |bytes: usize| take_memory(bytes.saturating_mul(unfold), reserved);
+        let grow = |bytes: usize| reserve_memory(bytes.saturating_mul(unfold), reserved);
         let data = inflate.feed(&data, grow)?;
         self.entries.parse_next(&data)?;
         Ok(data.into())

@@ -21,7 +21,7 @@ use super::{
     capacity::{Capacities, Holder, Share},
     deadline::{deadline_exceeded, requested_timeout},
     inflate::{self, Inflated},
-    line::Line,
+    line::AccessLogLine,
     origin::Origin,
     rate_limit,
     refusals::RefusalReason,
@@ -192,7 +192,7 @@ impl Guard {
         F: Future<Output = Result<(MetadataMap, Bytes), Status>>,
     {
         let origin = Origin::determine(headers, None, &self.proxies);
-        let mut line = Line::begin(method(path), headers, origin.address);
+        let mut line = AccessLogLine::begin(method(path), headers, origin.address);
         let admitted = match self.admit(path, headers, &origin).await {
             Ok(admitted) => admitted,
             Err(RejectedCall { mut status, caller }) => {
@@ -242,7 +242,7 @@ impl Guard {
 
     async fn identify_from(&self, headers: &HeaderMap, origin: &Origin) -> Result<Caller, Status> {
         let address = origin.address;
-        let found = match key_of(headers) {
+        let found = match bearer_key(headers) {
             Ok(key) => match &self.users {
                 Some(users) if SignIns::is_token(key) => users.find(key).await.map(Some),
                 _ => self.keys.find(key, address).await,
@@ -396,7 +396,7 @@ pub fn code_of(headers: &HeaderMap) -> Code {
         .map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
 }
 
-fn key_of(headers: &HeaderMap) -> Result<&str, Error> {
+fn bearer_key(headers: &HeaderMap) -> Result<&str, Error> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.trim().split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
@@ -455,11 +455,11 @@ where
             let mut request = request.map(Body::new);
             let (path, headers) = (request.uri().path(), request.headers());
             let origin = Origin::determine(headers, request.extensions().get(), &guard.proxies);
-            let mut line = Line::begin(method(path), headers, origin.address);
+            let mut line = AccessLogLine::begin(method(path), headers, origin.address);
             let (caller, mut response) = match guard.admit(path, headers, &origin).await {
                 Ok(admitted) => {
                     let (caller, method) = (admitted.caller.clone(), admitted.method);
-                    admitted.show(request.extensions().get());
+                    admitted.report_authentication(request.extensions().get());
                     request.extensions_mut().insert(CallAddress(origin.address));
                     line.set_client(caller.as_ref().map(|it| &it.name));
                     let answer = match guard.audited_actor(&admitted, origin.address).await {
@@ -498,7 +498,7 @@ where
 }
 
 impl AdmittedCall {
-    fn show(&self, connection: Option<&Arc<Activity>>) {
+    fn report_authentication(&self, connection: Option<&Arc<Activity>>) {
         match (connection, &self.caller) {
             (Some(connection), Some(caller)) => connection.mark_authenticated(caller.name.as_str()),
             (Some(connection), None) if self.method.class.is_streaming() => {

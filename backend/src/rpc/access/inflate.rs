@@ -75,7 +75,7 @@ impl Inflate {
         while !bytes.is_empty() {
             match &mut self.state {
                 State::Prefix(prefix, have) => {
-                    let piece = take(&mut bytes, PREFIX_BYTES - *have);
+                    let piece = split_front(&mut bytes, PREFIX_BYTES - *have);
                     prefix[*have..][..piece.len()].copy_from_slice(piece);
                     *have += piece.len();
                     if *have == PREFIX_BYTES {
@@ -84,7 +84,7 @@ impl Inflate {
                     }
                 }
                 State::Plain(left) => {
-                    let piece = take(&mut bytes, *left);
+                    let piece = split_front(&mut bytes, *left);
                     *left -= piece.len();
                     grow(piece.len())?;
                     inflated.extend_from_slice(piece);
@@ -93,7 +93,7 @@ impl Inflate {
                     }
                 }
                 State::Packed(left, decoder) => {
-                    let piece = take(&mut bytes, (*left).min(STEP_BYTES));
+                    let piece = split_front(&mut bytes, (*left).min(STEP_BYTES));
                     *left -= piece.len();
                     let before = decoder.get_ref().len();
                     decoder
@@ -142,7 +142,7 @@ impl Inflate {
     }
 }
 
-fn take<'a>(bytes: &mut &'a [u8], most: usize) -> &'a [u8] {
+fn split_front<'a>(bytes: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (piece, rest) = bytes.split_at(most.min(bytes.len()));
     *bytes = rest;
     piece

@@ -30,7 +30,7 @@ macro_rules! log_call {
 }
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct AccessLogLine {
     begun: Instant,
     method: Option<&'static Method>,
     address: Option<IpAddr>,
@@ -40,7 +40,7 @@ pub(super) struct Line {
     is_written: bool,
 }
 
-impl Line {
+impl AccessLogLine {
     pub(super) fn begin(
         method: Option<&'static Method>,
         headers: &HeaderMap,
@@ -76,7 +76,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for AccessLogLine {
     fn drop(&mut self) {
         if self.is_written {
             return;

@@ -66,13 +66,13 @@ impl RefusalReason {
 /// Regardless of the number of addresses of an attacker, only a few subjects are tracked and few
 /// events are sent. Further subjects are counted and reported together as `others`.
 pub struct Refusals {
-    counted: Mutex<Counted>,
+    counted: Mutex<RefusalCounts>,
     metrics: Metrics,
     report: Box<dyn Fn(IncomingEvent) + Send + Sync>,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct RefusalCounts {
     subjects: HashMap<(RefusalReason, String), Subject>,
     /// Time of the first report about each subject in the window.
     reported: HashMap<(RefusalReason, String), i64>,
@@ -90,7 +90,7 @@ struct Subject {
 }
 
 impl Subject {
-    fn wait_ms(&mut self, now_ms: i64) -> i64 {
+    fn next_wait_ms(&mut self, now_ms: i64) -> i64 {
         let at_once_ms = now_ms.saturating_sub(PACED_FROM * PACE_MS);
         let due_ms = self.due_ms.max(at_once_ms).saturating_add(PACE_MS);
         self.due_ms = due_ms.min(now_ms.saturating_add(WAIT_MAX_MS));
@@ -153,7 +153,7 @@ impl fmt::Debug for Refusals {
     }
 }
 
-impl Counted {
+impl RefusalCounts {
     fn count(
         &mut self,
         why: RefusalReason,
@@ -187,7 +187,7 @@ impl Counted {
         }
         subject.count = subject.count.saturating_add(1);
         subject.unreported += 1;
-        let wait_ms = subject.wait_ms(now_ms);
+        let wait_ms = subject.next_wait_ms(now_ms);
         let reported_lately = subject
             .reported_ms
             .is_some_and(|at_ms| now_ms.saturating_sub(at_ms) < REPORT_INTERVAL_MS);

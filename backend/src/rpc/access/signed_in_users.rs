@@ -74,7 +74,7 @@ impl SignedInUsers {
             }
         });
         Caller {
-            id: id(&person.subject),
+            id: user_id(&person.subject),
             name: person.name,
             role: person.role,
             dialects: BTreeSet::new(),
@@ -118,7 +118,7 @@ impl SignedInUsers {
 }
 
 /// Returns an id that is the same for all tokens of a user, for shares of capacities.
-fn id(subject: &str) -> RecordId {
+fn user_id(subject: &str) -> RecordId {
     let hash = Sha256::digest([b"oidc:", subject.as_bytes()].concat());
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash[..16]);

@@ -12,7 +12,7 @@ use crate::{
     domain::RecordId,
     error::{Error, Violation},
     limits::{BULK_DEFAULT, BULK_MAX, ITEMS_PER_REQUEST_MAX, PAGE_SIZE_MAX},
-    ops::delivery::{BulkTally, Selection, Skip},
+    ops::delivery::{BulkTally, Selection, SkipReason},
 };
 
 pub fn selection(
@@ -109,23 +109,23 @@ fn destinations(tally: &BulkTally) -> Vec<v1::DestinationCount> {
 }
 
 fn list_skipped(tally: &BulkTally) -> Vec<v1::SkippedDeliveries> {
-    let counted = |(why, of): (&Skip, &usize)| v1::SkippedDeliveries {
+    let counted = |(why, of): (&SkipReason, &usize)| v1::SkippedDeliveries {
         reason: reason(*why).into(),
         count: Some(to_i32(*of)),
     };
     tally.skipped.iter().map(counted).collect()
 }
 
-fn reason(why: Skip) -> Reason {
+fn reason(why: SkipReason) -> Reason {
     match why {
-        Skip::NotFound => Reason::NotFound,
-        Skip::Test => Reason::Test,
-        Skip::UnderWay => Reason::UnderWay,
-        Skip::RetriedAlready => Reason::RetriedAlready,
-        Skip::DestinationGone => Reason::DestinationGone,
-        Skip::Ended => Reason::Ended,
-        Skip::Folded => Reason::Folded,
-        Skip::Shadowed => Reason::Shadowed,
+        SkipReason::NotFound => Reason::NotFound,
+        SkipReason::Test => Reason::Test,
+        SkipReason::UnderWay => Reason::UnderWay,
+        SkipReason::RetriedAlready => Reason::RetriedAlready,
+        SkipReason::DestinationGone => Reason::DestinationGone,
+        SkipReason::Ended => Reason::Ended,
+        SkipReason::Folded => Reason::Folded,
+        SkipReason::Shadowed => Reason::Shadowed,
     }
 }
 

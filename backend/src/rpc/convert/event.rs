@@ -148,11 +148,11 @@ pub fn bucket(bucket: Bucket) -> v1::FrequencyBucket {
     v1::FrequencyBucket {
         start: bucket.start_ms,
         end: bucket.end_ms,
-        count_by_severity: by_name(bucket.by_severity),
+        count_by_severity: count_by_name(bucket.by_severity),
     }
 }
 
-fn by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32> {
+fn count_by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32> {
     let counts = counts.into_iter();
     counts
         .map(|(severity, count)| (severity.enum_name().to_owned(), to_i32(count)))
@@ -163,7 +163,7 @@ pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
     let group = |group: Group| v1::EventGroup {
         value: group.value,
         count: Some(to_i32(group.by_severity.values().sum::<usize>())),
-        count_by_severity: by_name(group.by_severity),
+        count_by_severity: count_by_name(group.by_severity),
         last_seen: group.last_seen_ms,
     };
     v1::GroupEventsResponse {
@@ -191,7 +191,7 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     let log_head = overview.log_head;
     let nodes = overview.nodes.into_iter();
     v1::GetOverviewResponse {
-        open_by_severity: by_name(overview.open),
+        open_by_severity: count_by_name(overview.open),
         acknowledged_count: overview.acknowledged.map(to_i32),
         events_per_minute: minutes.map(to_i32).collect(),
         destinations: destinations.map(destination_overview).collect(),
@@ -203,7 +203,7 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
         destination_count: Some(to_i32(overview.destinations_stored)),
         rule_count: Some(to_i32(overview.rules)),
         enabled_rule_count: Some(to_i32(overview.enabled_rules)),
-        opened_by_severity: by_name(overview.opened),
+        opened_by_severity: count_by_name(overview.opened),
         footprint: Some(footprint(overview.footprint)),
         nodes: nodes.map(|it| node(it, log_head)).collect(),
         store: Some(store_health(&overview.condition)),

@@ -52,7 +52,7 @@ pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Err
     Ok((filter, page))
 }
 
-pub fn one(request: v1::GetGroupRequest) -> Result<(RecordId, PageRequest), Error> {
+pub fn group_request(request: v1::GetGroupRequest) -> Result<(RecordId, PageRequest), Error> {
     let page = PageRequest {
         size: request.page_size,
         token: request.page_token,

@@ -13,17 +13,17 @@ use crate::{
 
 /// Converts an event, using `now_ms` if the event has no time.
 pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
-    checked(event, now_ms, |_| {})
+    convert(event, now_ms, |_| {})
 }
 
 /// Converts an event of another dialect like [`incoming`], but truncates long values instead of
 /// rejecting them.
 pub fn truncated(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
     event.metadata_fields.iter_mut().for_each(make_finite);
-    checked(event, now_ms, truncate_event)
+    convert(event, now_ms, truncate_event)
 }
 
-fn checked(
+fn convert(
     event: cloud::Event,
     now_ms: i64,
     adjust: impl FnOnce(&mut IncomingEvent),

@@ -66,7 +66,7 @@ pub(super) fn truncate_event(event: &mut IncomingEvent) {
 
 fn truncate_name(event: &mut IncomingEvent, aside: &mut Fields) {
     let is_one = event.kind == event.name;
-    if let Some(escaped) = escaped(&event.name) {
+    if let Some(escaped) = escape_control(&event.name) {
         event.name = escaped;
     }
     if event.name.len() > EVENT_NAME_BYTES_MAX {
@@ -84,7 +84,7 @@ fn truncate_name(event: &mut IncomingEvent, aside: &mut Fields) {
 }
 
 fn truncate_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
-    let is_odd = |key: &String| escaped(key).is_some() || key.len() > EVENT_NAME_BYTES_MAX;
+    let is_odd = |key: &String| escape_control(key).is_some() || key.len() > EVENT_NAME_BYTES_MAX;
     let bytes = |pairs: &BTreeMap<String, String>| {
         let pairs = pairs.iter().map(|(key, value)| key.len() + value.len());
         pairs.sum::<usize>()
@@ -104,7 +104,7 @@ fn truncate_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
             left.insert(key, Value::Text(value));
             continue;
         }
-        let name = escaped(&key).unwrap_or_else(|| key.clone());
+        let name = escape_control(&key).unwrap_or_else(|| key.clone());
         let name = if name.len() > EVENT_NAME_BYTES_MAX {
             prefix_and_hash(&name, EVENT_NAME_BYTES_MAX)
         } else {
@@ -126,7 +126,7 @@ fn truncate_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
     }
 }
 
-fn escaped(text: &str) -> Option<String> {
+fn escape_control(text: &str) -> Option<String> {
     text.contains(char::is_control).then(|| {
         let mut escaped = String::with_capacity(text.len() + 8);
         for char in text.chars() {

@@ -52,7 +52,7 @@ pub struct BackupEnd {
 #[derive(Clone, PartialEq, Message)]
 struct StepV1 {
     #[prost(message, repeated, tag = "1")]
-    records: Vec<KeptV1>,
+    records: Vec<RecordV1>,
     #[prost(bytes = "vec", tag = "2")]
     place: Vec<u8>,
     #[prost(message, optional, tag = "3")]
@@ -62,7 +62,7 @@ struct StepV1 {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct KeptV1 {
+struct RecordV1 {
     #[prost(uint32, tag = "1")]
     kind: u32,
     #[prost(bytes = "vec", tag = "2")]
@@ -106,7 +106,7 @@ impl Step {
     }
 
     pub(super) fn encode(self) -> Vec<u8> {
-        let to_stored = |record: BackupRecord| KeptV1 {
+        let to_stored = |record: BackupRecord| RecordV1 {
             kind: record.kind as u32,
             key: record.key,
             value: record.value,
@@ -137,7 +137,7 @@ impl Step {
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let step = StepV1::decode(bytes).ok()?;
-        let from_stored = |record: KeptV1| {
+        let from_stored = |record: RecordV1| {
             Some(BackupRecord {
                 kind: Kind::from_number(record.kind.try_into().ok()?)?,
                 key: record.key,

@@ -38,12 +38,12 @@ pub struct BackupFolder {
     folder: PathBuf,
     unfinished: File,
     done: Vec<Piece>,
-    open: Option<Open>,
+    open: Option<OpenPiece>,
     place: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenPiece {
     file: File,
     name: String,
     bytes: u64,
@@ -100,7 +100,7 @@ impl BackupFolder {
             let frame = piece::encode_frame(step)?;
             let mut open = match self.open.take() {
                 Some(open) => open,
-                None => Open::begin(&path, piece::name(number))?,
+                None => OpenPiece::begin(&path, piece::name(number))?,
             };
             open.write(&frame)?;
             if open.bytes >= BACKUP_PIECE_BYTES {
@@ -202,7 +202,7 @@ impl BackupFolder {
             if content.newest_first().next().is_none() {
                 return self.remove_pieces_from(number);
             }
-            let resumed = Open::resume(&path, piece::name(number), content.complete_steps());
+            let resumed = OpenPiece::resume(&path, piece::name(number), content.complete_steps());
             let resumed = resumed.map_err(BackupError::io("write", &path))?;
             if !is_full {
                 self.open = Some(resumed);
@@ -225,7 +225,7 @@ impl BackupFolder {
     }
 }
 
-impl Open {
+impl OpenPiece {
     fn begin(path: &Path, name: String) -> io::Result<Self> {
         let file = private_file().create(true).truncate(true).open(path)?;
         let mut open = Self {

@@ -91,9 +91,9 @@ impl StorageBackend for Draft {
 
 /// The log of a new store, which is not durable.
 #[derive(Debug, Default)]
-struct NoLog(AtomicU64);
+struct VolatileLog(AtomicU64);
 
-impl StorageBackend for NoLog {
+impl StorageBackend for VolatileLog {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.load(Ordering::Relaxed))
     }
@@ -132,7 +132,7 @@ fn backend(file: fs::File, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
 impl Medium for Disk {
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
         if self.space.is_none() {
-            return Ok(Box::new(NoLog::default()));
+            return Ok(Box::new(VolatileLog::default()));
         }
         let path = self.folder.path().join(LOGS[number]);
         let file = private_file().create(true).truncate(false).open(&path)?;

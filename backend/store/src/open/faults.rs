@@ -24,7 +24,7 @@ pub(crate) struct Faults(PathBuf);
 
 impl Faults {
     /// Fails `failures` calls in a folder with a system error, after `calls` successful ones.
-    pub(crate) fn after(folder: &Path, calls: u64, failures: u64, error: i32) -> Self {
+    pub(crate) fn fail_after(folder: &Path, calls: u64, failures: u64, error: i32) -> Self {
         plans().push(Plan {
             folder: folder.into(),
             good_left: calls,

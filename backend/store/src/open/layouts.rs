@@ -31,10 +31,12 @@ use crate::{
 const RELEASED_AFTER: Duration = Duration::from_secs(5);
 
 pub(super) async fn open(config: &Location) -> Result<Store, OpenError> {
-    released(async || super::open(config).await).await
+    retry_until_released(async || super::open(config).await).await
 }
 
-async fn released<T>(act: impl AsyncFn() -> Result<T, OpenError>) -> Result<T, OpenError> {
+async fn retry_until_released<T>(
+    act: impl AsyncFn() -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
     let end = Instant::now() + RELEASED_AFTER;
     loop {
         match act().await {
@@ -137,7 +139,7 @@ async fn all<T: Record>(store: &Store) -> Vec<T> {
     page.unwrap().into_iter().map(|it| it.value).collect()
 }
 
-fn folder_of(layout: &[(&str, &[u8])]) -> TempDir {
+fn create_folder(layout: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in layout {
         fs::write(folder.path().join(name), bytes).unwrap();
@@ -158,7 +160,7 @@ async fn rewrite<T: Record>(store: &Store) {
 
 #[tokio::test]
 async fn records_of_first_layout_can_be_rewritten() {
-    let folder = folder_of(&LAYOUT_1);
+    let folder = create_folder(&LAYOUT_1);
     let config = Location::folder(folder.path());
     let store = open(&config).await.unwrap();
     let before = verify(&store, &|_| {}).await;
@@ -186,7 +188,7 @@ async fn records_of_first_layout_can_be_rewritten() {
 
 #[tokio::test]
 async fn folder_of_first_layout_opens_with_all_data() {
-    has_all(&folder_of(&LAYOUT_1)).await;
+    assert_all_records(&create_folder(&LAYOUT_1)).await;
 }
 
 #[tokio::test]
@@ -195,13 +197,13 @@ async fn folders_of_killed_services_open_with_logged_data() {
         write(Path::new(&folder)).await;
     }
     for layout in [LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5] {
-        has_all(&folder_of(&layout)).await;
+        assert_all_records(&create_folder(&layout)).await;
     }
 }
 
 #[tokio::test]
 async fn deleting_records_removes_entries_of_first_layout() {
-    let folder = folder_of(&LAYOUT_1);
+    let folder = create_folder(&LAYOUT_1);
     let config = Location::folder(folder.path());
     let by_event = async |store: &Store| {
         let (index, all) = (Index::OccurrenceByEvent, Range::with_prefix(&[]));
@@ -236,7 +238,7 @@ async fn deleting_records_removes_entries_of_first_layout() {
 
 #[tokio::test]
 async fn opening_first_layout_updates_the_format_file() {
-    let folder = folder_of(&LAYOUT_1);
+    let folder = create_folder(&LAYOUT_1);
     let config = Location::folder(folder.path());
     let before = fs::read_to_string(folder.path().join("format")).unwrap();
     drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
@@ -261,7 +263,7 @@ async fn upgrade_keeps_a_copy_of_the_older_layout() {
         (3, &LAYOUT_3),
         (4, &LAYOUT_4),
     ] {
-        let folder = folder_of(files);
+        let folder = create_folder(files);
         let copy = folder.path().join(format!("layout-{layout}"));
         fs::create_dir(folder.path().join(format!("layout-{layout}.new"))).unwrap();
         drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
@@ -272,11 +274,11 @@ async fn upgrade_keeps_a_copy_of_the_older_layout() {
                 assert!(fs::read(copy.join(name)).unwrap() == *bytes, "{name}");
             }
         }
-        let again = folder_of(&[]);
+        let again = create_folder(&[]);
         for (name, _) in files {
             fs::copy(copy.join(name), again.path().join(name)).unwrap();
         }
-        has_all(&again).await;
+        assert_all_records(&again).await;
     }
 }
 
@@ -288,9 +290,9 @@ async fn failed_upgrade_or_rotation_loses_no_data() {
         for failures in [1, u64::MAX] {
             for calls in (0..).step_by(step) {
                 let context = format!("error {error} from call {calls} on, {failures} times");
-                let folder = folder_of(&LAYOUT_2);
+                let folder = create_folder(&LAYOUT_2);
                 let config = Location::folder(folder.path());
-                let faults = Faults::after(folder.path(), calls, failures, error);
+                let faults = Faults::fail_after(folder.path(), calls, failures, error);
                 let rotated = rotate_key(&config, true).await;
                 let was_hit = faults.was_hit();
                 drop(faults);
@@ -303,10 +305,10 @@ async fn failed_upgrade_or_rotation_loses_no_data() {
                     assert!(keys.starts_with("2 ") || keys.contains("\n2 "), "{context}");
                     assert!(!keys.starts_with("1 "), "{context}: the old key exists");
                 }
-                has_all(&folder).await;
-                let again = released(async || rotate_key(&config, true).await).await;
+                assert_all_records(&folder).await;
+                let again = retry_until_released(async || rotate_key(&config, true).await).await;
                 assert!(again.is_ok(), "{context}: {again:?}");
-                has_all(&folder).await;
+                assert_all_records(&folder).await;
                 if !was_hit {
                     break;
                 }
@@ -317,7 +319,7 @@ async fn failed_upgrade_or_rotation_loses_no_data() {
 }
 
 /// Checks that a folder written by [`write`] can be opened and contains all records.
-async fn has_all(folder: &TempDir) {
+async fn assert_all_records(folder: &TempDir) {
     let store = open(&Location::folder(folder.path())).await.unwrap();
     assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);
     assert_eq!(all::<Destination>(&store).await, samples::destinations());
@@ -375,7 +377,7 @@ async fn forge(store: &Store, kind: Kind, key: &str, change: impl FnOnce(&mut Ve
 #[tokio::test]
 async fn forged_clients_and_destinations_are_refused_in_any_layout() {
     for layout in [&LAYOUT_1[..], &LAYOUT_3, &LAYOUT_4] {
-        let folder = folder_of(layout);
+        let folder = create_folder(layout);
         drop(open(&Location::folder(folder.path())).await.unwrap());
         let store = open(&Location::folder(folder.path())).await.unwrap();
         let client = async || store.get::<Client>(b"console".into()).await;
@@ -446,7 +448,7 @@ impl<T: Record + PartialEq> Definitions<T> {
         applied.unwrap();
     }
 
-    async fn is_refused(&self, config: &Location, bytes: &[u8], why: &str) {
+    async fn assert_refused(&self, config: &Location, bytes: &[u8], why: &str) {
         let store = open(config).await.unwrap();
         self.forge(&store, bytes).await;
         let refused = self.are_stored(&store).await.unwrap_err();
@@ -469,7 +471,7 @@ impl<T: Record + PartialEq> Definitions<T> {
         );
     }
 
-    async fn are_proven(self, config: &Location) {
+    async fn assert_proven(self, config: &Location) {
         let store = open(config).await.unwrap();
         let mut changes = store.changes();
         changes.insert(&self.0);
@@ -483,10 +485,10 @@ impl<T: Record + PartialEq> Definitions<T> {
         let stripped = [&[1], &written[37..]].concat();
         let foreign = self.0.encode(&Sealer::new(&[(1, [9; 32])]));
         let unwritten = "was not written by this service";
-        self.is_refused(config, &flipped, unwritten).await;
-        self.is_refused(config, &stripped, unwritten).await;
-        self.is_refused(config, &foreign, unwritten).await;
-        self.is_refused(config, &other, "under another record's key")
+        self.assert_refused(config, &flipped, unwritten).await;
+        self.assert_refused(config, &stripped, unwritten).await;
+        self.assert_refused(config, &foreign, unwritten).await;
+        self.assert_refused(config, &other, "under another record's key")
             .await;
         let store = open(config).await.unwrap();
         self.forge(&store, &written).await;
@@ -504,38 +506,38 @@ async fn forged_definitions_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let config = Location::folder(folder.path().join("data"));
     Definitions(samples::trigger("a"), samples::trigger("b"))
-        .are_proven(&config)
+        .assert_proven(&config)
         .await;
     Definitions(samples::rule("a"), samples::rule("b"))
-        .are_proven(&config)
+        .assert_proven(&config)
         .await;
     Definitions(samples::silence("a"), samples::silence("b"))
-        .are_proven(&config)
+        .assert_proven(&config)
         .await;
     Definitions(samples::calendar("a"), samples::calendar("b"))
-        .are_proven(&config)
+        .assert_proven(&config)
         .await;
     Definitions(samples::inhibition("a"), samples::inhibition("b"))
-        .are_proven(&config)
+        .assert_proven(&config)
         .await;
     Definitions(samples::mapping("a"), samples::mapping("b"))
-        .are_proven(&config)
+        .assert_proven(&config)
         .await;
     Definitions(samples::view("a"), samples::view("b"))
-        .are_proven(&config)
+        .assert_proven(&config)
         .await;
     let other = Settings {
         name: samples::name("b"),
         ..samples::settings()
     };
     Definitions(samples::settings(), other)
-        .are_proven(&config)
+        .assert_proven(&config)
         .await;
     let mut destinations = samples::destinations().into_iter();
     let (one, other) = (destinations.next().unwrap(), destinations.next().unwrap());
-    Definitions(one, other).are_proven(&config).await;
+    Definitions(one, other).assert_proven(&config).await;
     let [one, other] = samples::revisions();
-    Definitions(one, other).are_proven(&config).await;
+    Definitions(one, other).assert_proven(&config).await;
 }
 
 fn text_of_layout_4(sealer: &Sealer) -> Vec<u8> {
@@ -553,12 +555,12 @@ async fn records_of_earlier_layout_are_proven_only_once() {
     // Next to the check of the newest key, in its place, and under an unknown key number.
     let (record, key) = ("was not written by this service", "is encrypted with key");
     for (number, why) in [(1, record), (2, key), (3, key)] {
-        let folder = folder_of(&LAYOUT_4);
+        let folder = create_folder(&LAYOUT_4);
         let config = Location::folder(folder.path());
         let store = open(&config).await.unwrap();
         let found = trigger(&store).await.unwrap().unwrap().value;
         drop(store);
-        released(async || rotate_key(&config, false).await)
+        retry_until_released(async || rotate_key(&config, false).await)
             .await
             .unwrap();
         let store = open(&config).await.unwrap();

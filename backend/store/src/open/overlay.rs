@@ -49,7 +49,7 @@ impl Medium for Overlay {
             self.folder.store_path()
         };
         let file = plain_file::open(&path)?;
-        Ok(Box::new(Layered::new(Some(file))?))
+        Ok(Box::new(LayeredFile::new(Some(file))?))
     }
 
     fn log_name(&self, number: usize) -> String {
@@ -58,14 +58,14 @@ impl Medium for Overlay {
 
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
         if self.is_draft {
-            return Ok(Box::new(Layered::new(None)?));
+            return Ok(Box::new(LayeredFile::new(None)?));
         }
         let file = match plain_file::open(&self.folder.path().join(LOGS[number])) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Box::new(Layered::new(file)?))
+        Ok(Box::new(LayeredFile::new(file)?))
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
@@ -78,7 +78,7 @@ impl Medium for Overlay {
 }
 
 #[derive(Debug)]
-struct Layered {
+struct LayeredFile {
     file: Option<File>,
     layers: Mutex<Layers>,
 }
@@ -91,7 +91,7 @@ struct Layers {
     written: HashMap<u64, Vec<u8>>,
 }
 
-impl Layered {
+impl LayeredFile {
     fn new(file: Option<File>) -> io::Result<Self> {
         let metadata = file.as_ref().map(File::metadata).transpose()?;
         let file_bytes = metadata.map_or(0, |metadata| metadata.len());
@@ -126,7 +126,7 @@ impl Layered {
 }
 
 /// Splits a range at block boundaries: block, offset in it, length.
-fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+fn split_blocks(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         let at = offset + done as u64;
@@ -137,7 +137,7 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)
     })
 }
 
-impl StorageBackend for Layered {
+impl StorageBackend for LayeredFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.lock_layers().length)
     }
@@ -153,7 +153,7 @@ impl StorageBackend for Layered {
             return self.read_below(out, offset);
         }
         let mut rest = out;
-        for (number, place, bytes) in parts(offset, rest.len()) {
+        for (number, place, bytes) in split_blocks(offset, rest.len()) {
             let (part, after) = rest.split_at_mut(bytes);
             part.copy_from_slice(&self.block(&layers, number)?[place..place + bytes]);
             rest = after;
@@ -178,7 +178,7 @@ impl StorageBackend for Layered {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut layers = self.lock_layers();
         let mut rest = data;
-        for (number, place, bytes) in parts(offset, data.len()) {
+        for (number, place, bytes) in split_blocks(offset, data.len()) {
             let (part, after) = rest.split_at(bytes);
             let mut block = self.block(&layers, number)?;
             block[place..place + bytes].copy_from_slice(part);

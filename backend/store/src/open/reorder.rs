@@ -17,7 +17,7 @@ const MARK: &[u8] = b"reordered";
 
 pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     let mut steps = 0_usize;
-    while step(store, STEP).await? {
+    while reorder_step(store, STEP).await? {
         steps += 1;
         if steps.is_multiple_of(STEPS_PER_REPORT) {
             tracing::info!(done = steps * STEP, "reordering occurrences");
@@ -31,7 +31,7 @@ pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     Ok(())
 }
 
-async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
+async fn reorder_step(store: &Store, count: usize) -> Result<bool, EngineError> {
     let mark = read_mark(store).await?;
     let mut range = Range::with_prefix(&[]);
     if let Some(mark) = &mark {
@@ -165,7 +165,7 @@ mod tests {
             let store = old_store(5).await;
             assert!(verify(&store, &|_| {}).await.errors > 0);
             for _ in 0..steps {
-                step(&store, 2).await.unwrap();
+                reorder_step(&store, 2).await.unwrap();
             }
             reorder(&store).await.unwrap();
             let findings = verify(&store, &|_| {}).await;

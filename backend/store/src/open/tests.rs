@@ -433,9 +433,9 @@ fn replaced_file_keeps_owner_and_mode() {
     for mode in [0o400, 0o600, 0o640, 0o660] {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         // Only the superuser can change the owner of a file.
-        let is_given = chown(&path, Some(54_321), Some(54_322)).is_ok();
+        let is_set = chown(&path, Some(54_321), Some(54_322)).is_ok();
         let before = fs::metadata(&path).unwrap();
-        assert_eq!(before.uid() == 54_321, is_given);
+        assert_eq!(before.uid() == 54_321, is_set);
         replace_file(&path, format!("{mode:o}").as_bytes()).unwrap();
         let after = fs::metadata(&path).unwrap();
         let of = |it: &fs::Metadata| (it.uid(), it.gid(), it.mode());

@@ -54,7 +54,7 @@ impl Key {
     /// changes: start in ms (8 bytes), sort key of the event id as text (8 bytes), number (4
     /// bytes).
     #[must_use]
-    pub fn tie(mut self, occurrence: &Occurrence) -> Self {
+    pub fn tie_breaker(mut self, occurrence: &Occurrence) -> Self {
         self = self.time_ms(occurrence.start_ms);
         let order = occurrence.event.order();
         self.0.extend_from_slice(&order.to_be_bytes());

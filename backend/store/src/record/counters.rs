@@ -82,11 +82,11 @@ impl Counts {
 
     pub(crate) fn changes(self) -> impl Iterator<Item = Change> {
         let counted = self.0.into_iter().filter(|(_, numbers)| !numbers.is_zero());
-        counted.map(|(counter, numbers)| addition(counter, &numbers))
+        counted.map(|(counter, numbers)| add_change(counter, &numbers))
     }
 }
 
-fn addition(counter: Counter, numbers: &Numbers) -> Change {
+fn add_change(counter: Counter, numbers: &Numbers) -> Change {
     change(&key(counter), Expect::Any, Action::Add(numbers.0.into()))
 }
 
@@ -115,13 +115,13 @@ fn prefix(subject: Option<Subject>, period: Period) -> Key {
     }
 }
 
-fn days(by: NoiseBy, day: u32) -> Key {
+fn day_prefix(by: NoiseBy, day: u32) -> Key {
     Key::new().byte(DAYS).byte(by as u8).number(day)
 }
 
 fn key(counter: Counter) -> Vec<u8> {
     if let (Period::Day(day), Subject::Noise(by, id, part)) = (counter.period, counter.subject) {
-        return days(by, day).id(id).byte(part).build();
+        return day_prefix(by, day).id(id).byte(part).build();
     }
     let key = prefix(Some(counter.subject), counter.period);
     match counter.period {
@@ -135,7 +135,7 @@ fn counter(key: &[u8]) -> Option<Counter> {
     let (period, rest) = key.split_first()?;
     let (subject, rest) = rest.split_first()?;
     if *period == DAYS {
-        return of_day(*subject, rest);
+        return parse_day_key(*subject, rest);
     }
     let id = || -> Option<(RecordId, &[u8])> { Some((id_at(rest, 0)?, rest.get(16..)?)) };
     let (subject, time) = match subject {
@@ -155,7 +155,7 @@ fn counter(key: &[u8]) -> Option<Counter> {
     Some(Counter { subject, period })
 }
 
-fn of_day(by: u8, rest: &[u8]) -> Option<Counter> {
+fn parse_day_key(by: u8, rest: &[u8]) -> Option<Counter> {
     let by = NoiseBy::ALL.into_iter().find(|it| *it as u8 == by)?;
     let (day, rest) = rest.split_first_chunk()?;
     let (id, part) = (id_at(rest, 0)?, rest.get(16..)?);
@@ -239,8 +239,8 @@ impl Store {
     /// Iterates over the daily counters from one day to another (exclusive).
     pub fn noise(&self, by: NoiseBy, from: u32, until: u32) -> CounterPages<'_> {
         let range = Range {
-            start: days(by, from).build(),
-            end: Some(days(by, until).build()),
+            start: day_prefix(by, from).build(),
+            end: Some(day_prefix(by, until).build()),
         };
         CounterPages {
             store: self,

@@ -94,7 +94,7 @@ impl Differences {
         } else if !is_sealed {
             self.compare(&name, &written);
         }
-        lossless(&name, value, is_sealed);
+        assert_lossless(&name, value, is_sealed);
         // The hash of an audit entry detects every change.
         if let (Some(frozen), false) = (frozen(&name), T::KIND == Kind::Audit) {
             let line = format!("{name}: {}", damaged::digest::<T>(&frozen, &SEALER));
@@ -107,7 +107,7 @@ impl Differences {
 
 /// Checks that decoding and encoding a record reproduces its bytes, with its secrets, and without
 /// them in the audit log: hashes and proofs cover the bytes.
-fn lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
+fn assert_lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     let written = value.encode(&SEALER);
     let read = T::decode(&written, &SEALER).unwrap();
     assert!(read == *value, "{name} changes when encoded and decoded");

@@ -81,8 +81,11 @@ fn decode<T: Table>(bytes: &[u8], kind: Kind) -> Result<T, EngineError> {
 fn strip_version(bytes: &[u8], kind: Kind) -> Result<&[u8], EngineError> {
     match bytes.split_first() {
         Some((&VERSION, rest)) => Ok(rest),
-        Some((other, _)) => Err(corrupt(kind, &format!("has the unknown encoding {other}"))),
-        None => Err(corrupt(kind, "is empty")),
+        Some((other, _)) => Err(corrupt_error(
+            kind,
+            &format!("has the unknown encoding {other}"),
+        )),
+        None => Err(corrupt_error(kind, "is empty")),
     }
 }
 
@@ -93,11 +96,11 @@ fn read<'a, T>(
     read: impl FnOnce(Reader<'a>) -> Result<Option<T>, Unreadable>,
 ) -> Result<T, EngineError> {
     let read = read(Reader::new(bytes, secrets));
-    let read = read.map_err(|Unreadable| corrupt(kind, "cannot be read"))?;
-    read.ok_or_else(|| corrupt(kind, "contains invalid values"))
+    let read = read.map_err(|Unreadable| corrupt_error(kind, "cannot be read"))?;
+    read.ok_or_else(|| corrupt_error(kind, "contains invalid values"))
 }
 
-fn corrupt(kind: Kind, what: &str) -> EngineError {
+fn corrupt_error(kind: Kind, what: &str) -> EngineError {
     EngineError::Corrupt(format!("a {kind:?} record {what}"))
 }
 
@@ -212,7 +215,7 @@ fn decode_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result<
     read(message, secrets, kind, T::read)
 }
 
-fn defined(name: &Name, state: AnyResource) -> AuditSnapshot {
+fn definition_snapshot(name: &Name, state: AnyResource) -> AuditSnapshot {
     AuditSnapshot {
         name: name.to_string(),
         state: Some(state),

@@ -102,13 +102,17 @@ impl Filler<'_> {
             kinds.dedup();
             for kind in kinds {
                 let of_kind = batch.iter().filter(|record| record.kind == kind);
-                self.batch(kind, of_kind.collect()).await?;
+                self.restore_batch(kind, of_kind.collect()).await?;
             }
         }
         Ok(())
     }
 
-    async fn batch(&mut self, kind: Kind, records: Vec<&BackupRecord>) -> Result<(), EngineError> {
+    async fn restore_batch(
+        &mut self,
+        kind: Kind,
+        records: Vec<&BackupRecord>,
+    ) -> Result<(), EngineError> {
         let keys: Vec<_> = records.iter().map(|record| record.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;
         let mut changes = self.store.past_changes();
@@ -145,7 +149,7 @@ impl Filler<'_> {
             }
             // The layout is that of this version, and deliveries are counted as they are written.
             Kind::Meta | Kind::Counter => {}
-            Kind::Delivery => self.delivery(changes, record, value)?,
+            Kind::Delivery => self.restore_delivery(changes, record, value)?,
             kind => with_record!(kind, Of => {
                 let (record, value) = self.read::<Of>(value)?;
                 self.add(changes, &record, value);
@@ -187,7 +191,7 @@ impl Filler<'_> {
         Ok(())
     }
 
-    fn delivery(
+    fn restore_delivery(
         &mut self,
         changes: &mut Changes,
         record: &BackupRecord,

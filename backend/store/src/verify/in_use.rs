@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Check, PAGE, key_after, name, part::Part, references};
+use super::{Check, PAGE, key_after, part::Part, record_name, references};
 use crate::engine::{Direction, EngineError, Index, Kind, Range};
 
 /// Maximum number of checks of a record that changes meanwhile. A record that changes every time is
@@ -25,7 +25,7 @@ impl Check<'_> {
     /// Checks a record with an apparent error again. Returns the errors that remain.
     pub(super) async fn recheck(&self, kind: Kind, key: &[u8]) -> Result<Vec<String>, EngineError> {
         for _ in 0..LOOKS {
-            let before = self.version(kind, key).await?;
+            let before = self.read_version(kind, key).await?;
             let Some((version, value)) = before else {
                 return Ok(Vec::new());
             };
@@ -36,15 +36,20 @@ impl Check<'_> {
                 && made_at > engine.log_head().await?
                 && engine.log_after(made_at, 1).await?.is_none()
             {
-                errors.push(format!("{} is newer than the change log", name(kind, key)));
+                errors.push(format!(
+                    "{} is newer than the change log",
+                    record_name(kind, key)
+                ));
             }
             match Part::decode(self.store, kind, key, &value) {
                 Ok(part) => {
                     for entry in &part.entries {
                         if !self.points_to(entry, key).await? {
                             let index = entry.index;
-                            let error =
-                                format!("{} is missing from the index {index:?}", name(kind, key));
+                            let error = format!(
+                                "{} is missing from the index {index:?}",
+                                record_name(kind, key)
+                            );
                             errors.push(error);
                         }
                     }
@@ -53,7 +58,7 @@ impl Check<'_> {
                 }
                 Err(error) => errors.push(error),
             }
-            let now = self.version(kind, key).await?;
+            let now = self.read_version(kind, key).await?;
             if now.is_some_and(|(now, _)| now == version) {
                 return Ok(errors);
             }
@@ -97,7 +102,7 @@ impl Check<'_> {
             }
             for entry in page {
                 if !own.contains(&entry) && self.is_stale_entry(index, &entry).await? {
-                    let record = name(kind, &entry.1);
+                    let record = record_name(kind, &entry.1);
                     let error = format!(
                         "the index {index:?} has an entry that points to {record} but does not belong to it"
                     );
@@ -117,7 +122,7 @@ impl Check<'_> {
     ) -> Result<bool, EngineError> {
         let kind = index.kind();
         for _ in 0..LOOKS {
-            let before = self.version(kind, record).await?;
+            let before = self.read_version(kind, record).await?;
             let own = match &before {
                 None => false,
                 Some((_, value)) => match Part::decode(self.store, kind, record, value) {
@@ -136,7 +141,7 @@ impl Check<'_> {
             if own || !self.points_to(&checked, record).await? {
                 return Ok(false);
             }
-            let now = self.version(kind, record).await?;
+            let now = self.read_version(kind, record).await?;
             let version = |found: &Option<(u64, _)>| found.as_ref().map(|(version, _)| *version);
             if version(&before) == version(&now) {
                 return Ok(true);
@@ -145,7 +150,11 @@ impl Check<'_> {
         Ok(false)
     }
 
-    async fn version(&self, kind: Kind, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>, EngineError> {
+    async fn read_version(
+        &self,
+        kind: Kind,
+        key: &[u8],
+    ) -> Result<Option<(u64, Vec<u8>)>, EngineError> {
         let rows = self.store.engine().get(kind, &[key.to_vec()]).await?;
         let row = rows.into_iter().next().flatten();
         Ok(row.map(|row| (row.version, row.value)))

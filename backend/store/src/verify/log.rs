@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use super::{Check, name};
+use super::{Check, record_name};
 use crate::engine::{EngineError, Kind, LogPosition};
 
 const STEPS: usize = 64;
@@ -10,7 +10,7 @@ const STEPS: usize = 64;
 impl Check<'_> {
     /// Reads the change log: its steps must be consecutive up to the newest, and no listed record
     /// may be older than its step.
-    pub(super) async fn log(&mut self) -> Result<(), EngineError> {
+    pub(super) async fn check_log(&mut self) -> Result<(), EngineError> {
         let mut place = self.store.engine().oldest_position().await?;
         while place < self.head {
             let begun = Instant::now();
@@ -71,7 +71,7 @@ impl Check<'_> {
             if made_at.is_some_and(|it| it < step) {
                 let error = format!(
                     "{} is older than step {step} of the change log, which changed it",
-                    name(kind, &key)
+                    record_name(kind, &key)
                 );
                 self.findings.add_error(error);
             }

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 
-use super::name;
+use super::record_name;
 use crate::{
     domain::{Attempt, Delivery, DeliveryState, RecordId, counter::CounterTally},
     engine::{EngineError, Entry, Kind},
@@ -41,9 +41,12 @@ impl Part {
             Ok(part) if part.key == key => Ok(part),
             Ok(_) => Err(format!(
                 "{} is stored under another record's key",
-                name(kind, key)
+                record_name(kind, key)
             )),
-            Err(error) => Err(format!("{} cannot be read: {error}", name(kind, key))),
+            Err(error) => Err(format!(
+                "{} cannot be read: {error}",
+                record_name(kind, key)
+            )),
         }
     }
 

@@ -94,15 +94,15 @@ fn priority(severity: i32) -> &'static str {
 }
 
 pub(super) fn close(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    change(incoming, Action::Close)
+    change_alert(incoming, Action::Close)
 }
 
 pub(super) fn acknowledge(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    change(incoming, Action::Acknowledge)
+    change_alert(incoming, Action::Acknowledge)
 }
 
 pub(super) fn delete(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    change(incoming, Action::Delete)
+    change_alert(incoming, Action::Delete)
 }
 
 pub(super) fn get(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
@@ -165,10 +165,13 @@ fn alert_json(event: &StoredEvent, alias: &str) -> serde_json::Value {
 }
 
 pub(super) fn note(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    change(incoming, Action::AddNote)
+    change_alert(incoming, Action::AddNote)
 }
 
-pub(super) fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translation, DialectError> {
+pub(super) fn change_alert(
+    incoming: &Incoming<'_>,
+    action: Action,
+) -> Result<Translation, DialectError> {
     let alias = captured_segment(incoming);
     check_identifier(incoming.query).map_err(unprocessable)?;
     let body = optional_body(incoming)?;

@@ -29,14 +29,17 @@ impl Peer {
     pub(super) fn new(address: SocketAddr, certificate: Option<&CertificateDer<'_>>) -> Self {
         Self {
             address: address.ip().to_canonical(),
-            certificate: certificate.map(names).unwrap_or_default().into(),
+            certificate: certificate
+                .map(alternative_names)
+                .unwrap_or_default()
+                .into(),
         }
     }
 }
 
 /// Returns the subject alternative names of a certificate. The common name is ignored, as its type
 /// is undefined.
-fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
+fn alternative_names(certificate: &CertificateDer<'_>) -> Vec<String> {
     let mut names = Vec::new();
     if let Ok((_, read)) = x509_parser::parse_x509_certificate(certificate)
         && let Ok(Some(alternative)) = read.subject_alternative_name()
@@ -133,7 +136,7 @@ mod tests {
 
     #[test]
     fn invalid_certificate_is_named_by_fingerprint_only() {
-        let found = names(&CertificateDer::from(vec![1, 2, 3]));
+        let found = alternative_names(&CertificateDer::from(vec![1, 2, 3]));
         let digits = "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81";
         assert_eq!(found, [format!("sha256:{digits}")]);
     }

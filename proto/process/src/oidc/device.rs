@@ -56,7 +56,7 @@ impl fmt::Debug for Tokens {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct DeviceResponse {
     device_code: String,
     user_code: String,
     verification_uri: String,
@@ -65,7 +65,7 @@ struct Answer {
     interval: Option<u64>,
 }
 
-impl Answer {
+impl DeviceResponse {
     fn read(self) -> Result<DeviceCode, ProviderError> {
         let is_plain = |char: char| char.is_ascii_graphic() || char == ' ';
         let code = &self.user_code;
@@ -101,7 +101,7 @@ impl Provider {
         scopes: &str,
     ) -> Result<DeviceCode, ProviderError> {
         let fields = [("client_id", client_id), ("scope", scopes)];
-        let answer: Answer = read(&self.http.post(endpoint, &fields).await?)?;
+        let answer: DeviceResponse = read(&self.http.post(endpoint, &fields).await?)?;
         answer.read()
     }
 
@@ -155,7 +155,7 @@ mod tests {
             "verification_uri": "https://login.example.net/device", "expires_in": 600,
         });
         answer[changed] = value;
-        Answer::deserialize(answer).unwrap().read()
+        DeviceResponse::deserialize(answer).unwrap().read()
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod tag {
     pub(super) const ENUM_VALUE: i32 = 2;
 }
 
-struct Declared<'a, T> {
+struct Declaration<'a, T> {
     full_name: String,
     path: Vec<i32>,
     comments: usize,
@@ -49,8 +49,8 @@ struct Declared<'a, T> {
 #[derive(Default)]
 struct Declarations<'a> {
     comments: Vec<Comments<'a>>,
-    messages: Vec<Declared<'a, pb::MessageType>>,
-    enums: Vec<Declared<'a, pb::EnumType>>,
+    messages: Vec<Declaration<'a, pb::MessageType>>,
+    enums: Vec<Declaration<'a, pb::EnumType>>,
 }
 
 impl Plan {
@@ -96,7 +96,7 @@ impl<'a> Declarations<'a> {
             self.add_enum(&full_name, inner(tag::MESSAGE_ENUM, at), nested);
         }
         let comments = self.comments.len() - 1;
-        self.messages.push(Declared {
+        self.messages.push(Declaration {
             full_name,
             path,
             comments,
@@ -107,7 +107,7 @@ impl<'a> Declarations<'a> {
     fn add_enum(&mut self, scope: &str, path: Vec<i32>, item: &'a pb::EnumType) {
         let full_name = format!("{scope}.{}", item.name);
         let comments = self.comments.len() - 1;
-        self.enums.push(Declared {
+        self.enums.push(Declaration {
             full_name,
             path,
             comments,
@@ -162,10 +162,10 @@ impl<'a> Declarations<'a> {
 
     fn message(
         &self,
-        declared: &Declared<'_, pb::MessageType>,
+        declared: &Declaration<'_, pb::MessageType>,
         names: &Names<'_>,
     ) -> Result<MessagePlan, CompileError> {
-        let Declared {
+        let Declaration {
             full_name,
             path,
             item,
@@ -199,7 +199,7 @@ impl<'a> Declarations<'a> {
         })
     }
 
-    fn enumeration(&self, declared: &Declared<'_, pb::EnumType>) -> EnumPlan {
+    fn enumeration(&self, declared: &Declaration<'_, pb::EnumType>) -> EnumPlan {
         let comments = &self.comments[declared.comments];
         let values = declared
             .item
@@ -208,7 +208,7 @@ impl<'a> Declarations<'a> {
             .enumerate()
             .map(|(at, value)| EnumValuePlan {
                 name: value.name.as_str().into(),
-                word: word_of(&declared.item.name, &value.name).into(),
+                word: value_word(&declared.item.name, &value.name).into(),
                 number: value.number,
                 doc: comments.at(&[&*declared.path, &[tag::ENUM_VALUE, index(at)]].concat()),
             });
@@ -327,7 +327,7 @@ fn behavior_of(options: &pb::FieldOptions) -> Behavior {
 
 /// Returns `critical` for `Severity` and `SEVERITY_CRITICAL`: value names begin with the type name
 /// in upper snake case.
-fn word_of(type_name: &str, value: &str) -> String {
+fn value_word(type_name: &str, value: &str) -> String {
     let mut prefix = String::new();
     for char in type_name.chars() {
         if char.is_ascii_uppercase() && !prefix.is_empty() {

@@ -33,7 +33,7 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
         let index = match key {
             Ok(index) => index,
             Err(unknown) => {
-                if !sink.ignores(&unknown) {
+                if !sink.ignore_unknown(&unknown) {
                     sink.violations
                         .add_at(display_name(&unknown), unknown_field(message, &unknown));
                 }
@@ -66,14 +66,14 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
             .index_of_number(list.number)
             .is_some_and(|index| seen & 1 << index == 0)
     {
-        missing(sink, &list.json_name);
+        report_missing_list(sink, &list.json_name);
     }
     Ok(())
 }
 
 /// Reports that the main list of the body is missing. Otherwise, a client that sends something else
 /// would assume success.
-fn missing(sink: &mut Sink<'_>, list: &str) {
+fn report_missing_list(sink: &mut Sink<'_>, list: &str) {
     let members = || sink.ignored.list().iter().map(|unknown| &*unknown.field);
     let found = match nearest(list, members()) {
         Some(nearest) => format!("; the nearest member is `{nearest}`"),

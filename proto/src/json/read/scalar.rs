@@ -104,20 +104,28 @@ pub(super) fn from_token<'a>(
             Token::Bool(value) => Ok(Scalar::Varint(u64::from(value))),
             _ => Err(format!("must be true or false, not {token}")),
         },
-        Kind::Int32 => signed::<i32>(token).map(|value| Scalar::Varint(sign_extended(value))),
-        Kind::Int64 => signed::<i64>(token).map(|value| Scalar::Varint(value.cast_unsigned())),
-        Kind::Uint32 => signed::<u32>(token).map(|value| Scalar::Varint(u64::from(value))),
-        Kind::Uint64 => signed::<u64>(token).map(Scalar::Varint),
-        Kind::Sint32 => signed::<i32>(token)
+        Kind::Int32 => {
+            parse_integer::<i32>(token).map(|value| Scalar::Varint(sign_extended(value)))
+        }
+        Kind::Int64 => {
+            parse_integer::<i64>(token).map(|value| Scalar::Varint(value.cast_unsigned()))
+        }
+        Kind::Uint32 => parse_integer::<u32>(token).map(|value| Scalar::Varint(u64::from(value))),
+        Kind::Uint64 => parse_integer::<u64>(token).map(Scalar::Varint),
+        Kind::Sint32 => parse_integer::<i32>(token)
             .map(|value| Scalar::Varint(u64::from(((value << 1) ^ (value >> 31)).cast_unsigned()))),
-        Kind::Sint64 => signed::<i64>(token)
+        Kind::Sint64 => parse_integer::<i64>(token)
             .map(|value| Scalar::Varint(((value << 1) ^ (value >> 63)).cast_unsigned())),
-        Kind::Fixed32 => signed::<u32>(token).map(Scalar::Fixed32),
-        Kind::Fixed64 => signed::<u64>(token).map(Scalar::Fixed64),
-        Kind::Sfixed32 => signed::<i32>(token).map(|value| Scalar::Fixed32(value.cast_unsigned())),
-        Kind::Sfixed64 => signed::<i64>(token).map(|value| Scalar::Fixed64(value.cast_unsigned())),
+        Kind::Fixed32 => parse_integer::<u32>(token).map(Scalar::Fixed32),
+        Kind::Fixed64 => parse_integer::<u64>(token).map(Scalar::Fixed64),
+        Kind::Sfixed32 => {
+            parse_integer::<i32>(token).map(|value| Scalar::Fixed32(value.cast_unsigned()))
+        }
+        Kind::Sfixed64 => {
+            parse_integer::<i64>(token).map(|value| Scalar::Fixed64(value.cast_unsigned()))
+        }
         Kind::Float => single_float(token).map(|value| Scalar::Fixed32(value.to_bits())),
-        Kind::Double => double(token).map(|value| Scalar::Fixed64(value.to_bits())),
+        Kind::Double => parse_double(token).map(|value| Scalar::Fixed64(value.to_bits())),
         Kind::String => match token {
             Token::Text(text) => Ok(Scalar::Bytes(text.as_bytes().into())),
             Token::Null => Err(format!("expected a string, found {token}")),
@@ -131,15 +139,15 @@ pub(super) fn from_token<'a>(
 
 /// Converts an integer within its range. A JSON number may be written `1.0` or `1e2`, and may be
 /// quoted.
-fn signed<T: TryFrom<i128> + Bounds>(token: Token<'_>) -> Result<T, String> {
+fn parse_integer<T: TryFrom<i128> + Bounds>(token: Token<'_>) -> Result<T, String> {
     let value = match token {
         Token::Unsigned(value) => Some(i128::from(value)),
         Token::Signed(value) => Some(i128::from(value)),
-        Token::Float(value) => whole(value),
+        Token::Float(value) => to_integer(value),
         Token::Text(text) if is_number(text) => text
             .parse()
             .ok()
-            .or_else(|| text.parse().ok().and_then(whole)),
+            .or_else(|| text.parse().ok().and_then(to_integer)),
         _ => None,
     };
     value
@@ -173,7 +181,7 @@ bounds!(i32, i64, u32, u64);
     clippy::cast_possible_truncation,
     reason = "checked to be whole and below 2^64"
 )]
-fn whole(value: f64) -> Option<i128> {
+fn to_integer(value: f64) -> Option<i128> {
     let in_range = value.fract() == 0.0 && value.abs() <= 18_446_744_073_709_551_616.0;
     in_range.then_some(value as i128)
 }
@@ -202,7 +210,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Converts a floating-point number; values that JSON cannot express are text.
-fn double(token: Token<'_>) -> Result<f64, String> {
+fn parse_double(token: Token<'_>) -> Result<f64, String> {
     let value = match token {
         #[expect(clippy::cast_precision_loss, reason = "JSON numbers are doubles")]
         Token::Unsigned(value) => Some(value as f64),
@@ -223,7 +231,7 @@ fn double(token: Token<'_>) -> Result<f64, String> {
     reason = "rounding to the nearest float is intended"
 )]
 fn single_float(token: Token<'_>) -> Result<f32, String> {
-    let wide = double(token)?;
+    let wide = parse_double(token)?;
     let value = wide as f32;
     if value.is_infinite() && wide.is_finite() {
         return Err(format!("must be a number of at most 3.4e38, not {token}"));
@@ -280,7 +288,7 @@ fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, Strin
             format!("must be a {short_name}, not {token}; {hint}")
         })?,
         Token::Null if plan.is_null_value() => 0,
-        Token::Unsigned(_) | Token::Signed(_) | Token::Float(_) => signed::<i32>(token)?,
+        Token::Unsigned(_) | Token::Signed(_) | Token::Float(_) => parse_integer::<i32>(token)?,
         Token::Null | Token::Bool(_) => {
             return Err(format!(
                 "must be the name or number of a {short_name}, not {token}"

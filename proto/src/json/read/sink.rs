@@ -56,7 +56,7 @@ impl<'p> Sink<'p> {
     }
 
     /// Records an ignored unknown field; returns false if unknown fields are rejected.
-    pub(super) fn ignores(&mut self, unknown: &str) -> bool {
+    pub(super) fn ignore_unknown(&mut self, unknown: &str) -> bool {
         if self.options.lenient && self.ignored.mark() < limits::IGNORED {
             self.ignored.add_at(display_name(unknown), "");
         }

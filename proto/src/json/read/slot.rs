@@ -70,7 +70,7 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
     }
 
     fn visit_unit<E>(mut self) -> Result<bool, E> {
-        Ok(self.null())
+        Ok(self.write_null())
     }
 
     fn visit_bool<E>(mut self, value: bool) -> Result<bool, E> {
@@ -103,20 +103,22 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
         match self.expected() {
             Expected::Map => entries(self.sink, self.field, map)?,
             Expected::Message(id, Shape::Plain) => {
-                nested(self.sink, number, map, |sink, map| fields(sink, id, map))?;
+                read_nested(self.sink, number, map, |sink, map| fields(sink, id, map))?;
             }
             Expected::Message(id, Shape::Struct) => {
-                nested(self.sink, number, map, |sink, map| {
+                read_nested(self.sink, number, map, |sink, map| {
                     struct_fields(sink, id, map)
                 })?;
             }
-            Expected::Message(id, Shape::Value) => nested(self.sink, number, map, |sink, map| {
-                let inner = &sink.plan.messages[id].fields[value_field::STRUCT];
-                nested(sink, inner.number, map, |sink, map| match inner.kind {
-                    Kind::Message(id) => struct_fields(sink, id, map),
-                    _ => drain_object(map),
-                })
-            })?,
+            Expected::Message(id, Shape::Value) => {
+                read_nested(self.sink, number, map, |sink, map| {
+                    let inner = &sink.plan.messages[id].fields[value_field::STRUCT];
+                    read_nested(sink, inner.number, map, |sink, map| match inner.kind {
+                        Kind::Message(id) => struct_fields(sink, id, map),
+                        _ => drain_object(map),
+                    })
+                })?
+            }
             _ => {
                 self.refuse("an object");
                 drain_object(map)?;
@@ -130,17 +132,19 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
         match self.expected() {
             Expected::List => elements(self.sink, self.field, seq)?,
             Expected::Message(id, Shape::ListValue) => {
-                nested(self.sink, number, seq, |sink, seq| {
+                read_nested(self.sink, number, seq, |sink, seq| {
                     list_elements(sink, id, seq)
                 })?;
             }
-            Expected::Message(id, Shape::Value) => nested(self.sink, number, seq, |sink, seq| {
-                let inner = &sink.plan.messages[id].fields[value_field::LIST];
-                nested(sink, inner.number, seq, |sink, seq| match inner.kind {
-                    Kind::Message(id) => list_elements(sink, id, seq),
-                    _ => drain(seq),
-                })
-            })?,
+            Expected::Message(id, Shape::Value) => {
+                read_nested(self.sink, number, seq, |sink, seq| {
+                    let inner = &sink.plan.messages[id].fields[value_field::LIST];
+                    read_nested(sink, inner.number, seq, |sink, seq| match inner.kind {
+                        Kind::Message(id) => list_elements(sink, id, seq),
+                        _ => drain(seq),
+                    })
+                })?
+            }
             _ => {
                 self.refuse("a list");
                 drain(seq)?;
@@ -201,7 +205,7 @@ impl Slot<'_, '_> {
         }
     }
 
-    fn null(&mut self) -> bool {
+    fn write_null(&mut self) -> bool {
         let is_value = match (self.expected(), self.field.kind) {
             (Expected::Message(_, shape), _) => shape == Shape::Value,
             (Expected::Scalar, Kind::Enum(id)) => self.sink.plan.enums[id].is_null_value(),
@@ -218,32 +222,34 @@ impl Slot<'_, '_> {
     fn write_token(&mut self, token: Token<'_>) {
         let written = match (self.expected(), token) {
             (Expected::Scalar, _) => {
-                self.scalar(token);
+                self.write_scalar(token);
                 true
             }
             (Expected::Message(id, Shape::Wrapper), _) => {
-                part(self.sink, self.field.number, |sink| {
+                write_part(self.sink, self.field.number, |sink| {
                     let field = &sink.plan.messages[id].fields[0];
                     Slot {
                         sink,
                         field,
                         place: ValuePosition::Field,
                     }
-                    .scalar(token);
+                    .write_scalar(token);
                 });
                 true
             }
             (Expected::Message(id, Shape::Value), _) => {
-                part(self.sink, self.field.number, |sink| value(sink, id, token));
+                write_part(self.sink, self.field.number, |sink| {
+                    write_value(sink, id, token)
+                });
                 true
             }
             (Expected::Message(_, Shape::Timestamp), Token::Text(text)) => {
-                self.parts(time::timestamp_parts(text))
+                self.write_parts(time::timestamp_parts(text))
             }
             (Expected::Message(_, Shape::Duration), Token::Text(text)) => {
-                self.parts(time::duration_parts(text))
+                self.write_parts(time::duration_parts(text))
             }
-            (Expected::Message(_, Shape::FieldMask), Token::Text(text)) => self.paths(text),
+            (Expected::Message(_, Shape::FieldMask), Token::Text(text)) => self.write_paths(text),
             _ => false,
         };
         if !written {
@@ -251,7 +257,7 @@ impl Slot<'_, '_> {
         }
     }
 
-    fn scalar(&mut self, token: Token<'_>) {
+    fn write_scalar(&mut self, token: Token<'_>) {
         match from_token(self.sink.plan, self.field.kind, token) {
             Err(description) => self.sink.violations.add(description),
             Ok(scalar) => match self.place {
@@ -263,11 +269,11 @@ impl Slot<'_, '_> {
     }
 
     /// Writes seconds and nanoseconds, which are fields 1 and 2 of both times and durations.
-    fn parts(&mut self, parts: Option<(i64, i32)>) -> bool {
+    fn write_parts(&mut self, parts: Option<(i64, i32)>) -> bool {
         let Some((seconds, nanos)) = parts else {
             return false;
         };
-        part(self.sink, self.field.number, |sink| {
+        write_part(self.sink, self.field.number, |sink| {
             for (number, value) in [(1, seconds), (2, i64::from(nanos))] {
                 if value != 0 {
                     wire::put_tag(&mut sink.out, number, WireType::Varint);
@@ -279,11 +285,11 @@ impl Slot<'_, '_> {
     }
 
     /// Writes the paths of a field mask, which are camelCase in JSON and `snake_case` on the wire.
-    fn paths(&mut self, text: &str) -> bool {
+    fn write_paths(&mut self, text: &str) -> bool {
         if text.contains('_') {
             return false;
         }
-        part(self.sink, self.field.number, |sink| {
+        write_part(self.sink, self.field.number, |sink| {
             for path in text.split(',').filter(|path| !path.is_empty()) {
                 let mut snake = String::with_capacity(path.len() + 4);
                 for char in path.chars() {
@@ -310,7 +316,7 @@ pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &s
             Ok(scalar) => scalar.put_field(&mut slot.sink.out, field.number),
             Err(description) => slot.sink.violations.add(description),
         },
-        Expected::Message(id, Shape::Wrapper) => part(slot.sink, field.number, |sink| {
+        Expected::Message(id, Shape::Wrapper) => write_part(slot.sink, field.number, |sink| {
             text_field(sink, &sink.plan.messages[id].fields[0], text);
         }),
         Expected::Message(_, Shape::Timestamp | Shape::Duration | Shape::FieldMask) => {
@@ -323,7 +329,7 @@ pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &s
     }
 }
 
-fn part(sink: &mut Sink<'_>, number: u32, write: impl FnOnce(&mut Sink<'_>)) {
+fn write_part(sink: &mut Sink<'_>, number: u32, write: impl FnOnce(&mut Sink<'_>)) {
     wire::put_tag(&mut sink.out, number, WireType::Bytes);
     let start = wire::open(&mut sink.out);
     sink.enter();
@@ -332,7 +338,7 @@ fn part(sink: &mut Sink<'_>, number: u32, write: impl FnOnce(&mut Sink<'_>)) {
     wire::close(&mut sink.out, start);
 }
 
-fn nested<'p, A, E>(
+fn read_nested<'p, A, E>(
     sink: &mut Sink<'p>,
     number: u32,
     access: A,
@@ -404,7 +410,7 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
 
 /// Writes the field of a `google.protobuf.Value` for a scalar. A zero is written too, as it selects
 /// the field.
-fn value(sink: &mut Sink<'_>, message: MessageId, token: Token<'_>) {
+fn write_value(sink: &mut Sink<'_>, message: MessageId, token: Token<'_>) {
     let at = match token {
         Token::Null => value_field::NULL,
         Token::Unsigned(_) | Token::Signed(_) | Token::Float(_) => value_field::NUMBER,
@@ -417,5 +423,5 @@ fn value(sink: &mut Sink<'_>, message: MessageId, token: Token<'_>) {
         field,
         place: ValuePosition::Element { packed: false },
     }
-    .scalar(token);
+    .write_scalar(token);
 }

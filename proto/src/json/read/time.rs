@@ -16,10 +16,10 @@ pub(super) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
     if separators.iter().any(|(at, byte)| date_time[*at] != *byte) {
         return None;
     }
-    let part = |from, to| decimal(&date_time[from..to]);
-    let (year, second) = (i16::try_from(part(0, 4)?).ok()?, small(part(17, 19)?)?);
-    let (month, day) = (small(part(5, 7)?)?, small(part(8, 10)?)?);
-    let (hour, minute) = (small(part(11, 13)?)?, small(part(14, 16)?)?);
+    let part = |from, to| parse_decimal(&date_time[from..to]);
+    let (year, second) = (i16::try_from(part(0, 4)?).ok()?, to_i8(part(17, 19)?)?);
+    let (month, day) = (to_i8(part(5, 7)?)?, to_i8(part(8, 10)?)?);
+    let (hour, minute) = (to_i8(part(11, 13)?)?, to_i8(part(14, 16)?)?);
     let (nanos, offset) = match rest.strip_prefix(b".") {
         Some(fraction) => {
             let digits = fraction
@@ -44,7 +44,7 @@ fn offset_s(text: &[u8]) -> Option<i64> {
         [b'-', h1, h2, b':', m1, m2] => (-1, [*h1, *h2], [*m1, *m2]),
         _ => return None,
     };
-    let (hours, minutes) = (decimal(&hours)?, decimal(&minutes)?);
+    let (hours, minutes) = (parse_decimal(&hours)?, parse_decimal(&minutes)?);
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
@@ -59,7 +59,7 @@ pub(super) fn duration_parts(text: &str) -> Option<(i64, i32)> {
         Some((whole, fraction)) => (whole, nanoseconds(fraction.as_bytes())?),
         None => (number, 0),
     };
-    let seconds = decimal(whole.as_bytes())?;
+    let seconds = parse_decimal(whole.as_bytes())?;
     let in_range = seconds < DURATION_S || (seconds == DURATION_S && nanos == 0);
     in_range.then_some((i64::from(sign) * seconds, sign * nanos))
 }
@@ -68,10 +68,10 @@ fn nanoseconds(digits: &[u8]) -> Option<i32> {
     let count = u32::try_from(digits.len())
         .ok()
         .filter(|count| (1..=9).contains(count))?;
-    i32::try_from(decimal(digits)? * 10_i64.pow(9 - count)).ok()
+    i32::try_from(parse_decimal(digits)? * 10_i64.pow(9 - count)).ok()
 }
 
-fn decimal(digits: &[u8]) -> Option<i64> {
+fn parse_decimal(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || digits.len() > 18 {
         return None;
     }
@@ -81,6 +81,6 @@ fn decimal(digits: &[u8]) -> Option<i64> {
     })
 }
 
-fn small(value: i64) -> Option<i8> {
+fn to_i8(value: i64) -> Option<i8> {
     i8::try_from(value).ok()
 }

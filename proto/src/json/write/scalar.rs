@@ -58,10 +58,10 @@ pub(super) fn write(
     out: &mut Vec<u8>,
 ) -> Result<(), Malformed> {
     match (kind, value) {
-        (Kind::Bool, Value::Varint(value)) => json(&(value != 0), out),
-        (Kind::Int32, Value::Varint(value)) => json(&(value as i32), out),
-        (Kind::Uint32, Value::Varint(value)) => json(&(value as u32), out),
-        (Kind::Sint32, Value::Varint(value)) => json(&(unzigzag(value) as i32), out),
+        (Kind::Bool, Value::Varint(value)) => write_json(&(value != 0), out),
+        (Kind::Int32, Value::Varint(value)) => write_json(&(value as i32), out),
+        (Kind::Uint32, Value::Varint(value)) => write_json(&(value as u32), out),
+        (Kind::Sint32, Value::Varint(value)) => write_json(&(unzigzag(value) as i32), out),
         (Kind::Int64, Value::Varint(value)) | (Kind::Sfixed64, Value::Fixed64(value)) => {
             number_text(&value.cast_signed(), out);
         }
@@ -69,8 +69,8 @@ pub(super) fn write(
             number_text(&value, out);
         }
         (Kind::Sint64, Value::Varint(value)) => number_text(&unzigzag(value), out),
-        (Kind::Fixed32, Value::Fixed32(value)) => json(&value, out),
-        (Kind::Sfixed32, Value::Fixed32(value)) => json(&value.cast_signed(), out),
+        (Kind::Fixed32, Value::Fixed32(value)) => write_json(&value, out),
+        (Kind::Sfixed32, Value::Fixed32(value)) => write_json(&value.cast_signed(), out),
         (Kind::Double, Value::Fixed64(bits)) => {
             let value = f64::from_bits(bits);
             float(value, &value, out);
@@ -97,14 +97,14 @@ pub(super) fn write(
 }
 
 pub(super) fn text(text: &str, out: &mut Vec<u8>) {
-    json(text, out);
+    write_json(text, out);
 }
 
 fn enum_value(plan: &EnumPlan, number: i32, out: &mut Vec<u8>) {
     match plan.name_of(number) {
         _ if plan.is_null_value() => out.extend_from_slice(b"null"),
         Some(name) => text(name, out),
-        None => json(&number, out),
+        None => write_json(&number, out),
     }
 }
 
@@ -115,7 +115,7 @@ fn unzigzag(value: u64) -> i64 {
 /// Writes a 64-bit number in quotes, as JavaScript would lose precision otherwise.
 fn number_text(value: &impl Serialize, out: &mut Vec<u8>) {
     out.push(b'"');
-    json(value, out);
+    write_json(value, out);
     out.push(b'"');
 }
 
@@ -134,10 +134,10 @@ fn float(value: f64, shortest: &impl Serialize, out: &mut Vec<u8>) {
     } else if value.fract() == 0.0 && value.abs() < EXACT {
         write!(out, "{value:.0}").expect(INFALLIBLE);
     } else {
-        json(shortest, out);
+        write_json(shortest, out);
     }
 }
 
-fn json(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+fn write_json(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
     serde_json::to_writer(out, value).expect(INFALLIBLE);
 }

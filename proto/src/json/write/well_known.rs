@@ -16,7 +16,7 @@ const INFALLIBLE: &str = "writing to memory does not fail";
 
 impl<'a> Writer<'a, '_> {
     pub(super) fn timestamp(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        let (seconds, nanos) = parts(bytes)?;
+        let (seconds, nanos) = read_parts(bytes)?;
         let time = EPOCH
             .checked_add(SignedDuration::from_secs(seconds))
             .ok()
@@ -31,25 +31,25 @@ impl<'a> Writer<'a, '_> {
             "\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
         )
         .expect(INFALLIBLE);
-        self.fraction(nanos);
+        self.write_fraction(nanos);
         self.out.extend_from_slice(b"Z\"");
         Ok(())
     }
 
     pub(super) fn duration(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        let (seconds, nanos) = parts(bytes)?;
+        let (seconds, nanos) = read_parts(bytes)?;
         if seconds.signum() * i64::from(nanos.signum()) < 0 || nanos.abs() > 999_999_999 {
             return Err(Malformed);
         }
         let sign = if seconds < 0 || nanos < 0 { "-" } else { "" };
         write!(self.out, "\"{sign}{}", seconds.unsigned_abs()).expect(INFALLIBLE);
-        self.fraction(nanos.abs());
+        self.write_fraction(nanos.abs());
         self.out.extend_from_slice(b"s\"");
         Ok(())
     }
 
     /// Writes a fraction of a second with zero, three, six or nine digits.
-    fn fraction(&mut self, nanos: i32) {
+    fn write_fraction(&mut self, nanos: i32) {
         let written = match nanos {
             0 => Ok(()),
             _ if nanos % 1_000_000 == 0 => write!(self.out, ".{:03}", nanos / 1_000_000),
@@ -117,7 +117,7 @@ impl<'a> Writer<'a, '_> {
             self.out.extend_from_slice(b"null");
             return Ok(());
         };
-        self.one(kind, value)
+        self.write_value(kind, value)
     }
 
     pub(super) fn wrapper(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
@@ -132,12 +132,12 @@ impl<'a> Writer<'a, '_> {
                 last = value;
             }
         }
-        self.one(kind, last)
+        self.write_value(kind, last)
     }
 }
 
 /// Reads seconds and nanoseconds, which are fields 1 and 2 of both times and durations.
-fn parts(bytes: &[u8]) -> Result<(i64, i32), Malformed> {
+fn read_parts(bytes: &[u8]) -> Result<(i64, i32), Malformed> {
     let (mut seconds, mut nanos) = (0, 0);
     let mut reader = Reader::new(bytes);
     while !reader.is_empty() {

@@ -82,13 +82,13 @@ pub(super) fn remove_others(command: Command) -> Command {
     let command = command.mut_args(|argument| argument.global(false));
     command.mut_subcommands(|command| {
         let offered = groups(command.get_name());
-        add(command, &global, offered)
+        add_flags(command, &global, offered)
     })
 }
 
-fn add(command: Command, flags: &[Arg], offered: &[&[&str]]) -> Command {
+fn add_flags(command: Command, flags: &[Arg], offered: &[&[&str]]) -> Command {
     let own = flags.iter();
     let own = own.filter(|it| applies(it.get_id().as_str(), offered));
     let command = command.args(own.cloned());
-    command.mut_subcommands(|command| add(command, flags, offered))
+    command.mut_subcommands(|command| add_flags(command, flags, offered))
 }

@@ -67,7 +67,7 @@ fn flatten(
                 flatten(&format!("{key}."), section, values, path)?;
             }
             Value::Table(_) if prefix.is_empty() => return Err(unknown_section(&key, path)),
-            _ => return Err(unknown(&key, path)),
+            _ => return Err(unknown_setting_error(&key, path)),
         }
     }
     Ok(())
@@ -83,7 +83,7 @@ fn unknown_section(name: &str, path: &Path) -> ConfigError {
     ))
 }
 
-fn unknown(key: &str, path: &Path) -> ConfigError {
+fn unknown_setting_error(key: &str, path: &Path) -> ConfigError {
     let why = setting::removal_message(key).unwrap_or_else(|| {
         let nearest = setting::nearest(key);
         format!("unknown setting; the nearest is {nearest}")

@@ -547,7 +547,7 @@ impl ServiceSettings {
     }
 }
 
-fn missing(setting: &str, because: &str) -> ConfigError {
+fn missing_error(setting: &str, because: &str) -> ConfigError {
     ConfigError(format!("{setting}: required because {because} is set"))
 }
 
@@ -578,9 +578,9 @@ impl super::Settings {
         let mut config = self.store_config()?;
         config.grpc_listen = self.grpc_listen.unwrap_or(Self::GRPC_LISTEN);
         config.shared.clone_from(&service.shared);
-        let is_given = |key: &&str| self.given.iter().any(|it| it.key == *key);
+        let is_set = |key: &&str| self.given.iter().any(|it| it.key == *key);
         let shared = SharedSettings::KEYS.iter().map(|(key, _)| *key);
-        config.given = shared.filter(is_given).map(str::to_owned).collect();
+        config.given = shared.filter(is_set).map(str::to_owned).collect();
         config.link_base.clone_from(&service.link_base);
         config.link_template.clone_from(&service.link_template);
         config.link_lifetime = service.link_lifetime;

@@ -16,12 +16,12 @@ pub(crate) fn text(value: &Value) -> Read<String> {
     match value.as_str() {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
         Some(_) => Err(invalid("a string that is not empty", value)),
-        None => Err(not_a_string(value)),
+        None => Err(non_string_error(value)),
     }
 }
 
 /// Describes a value in place of a string.
-pub(crate) fn not_a_string(value: &Value) -> String {
+pub(crate) fn non_string_error(value: &Value) -> String {
     let problem = invalid("a string", value);
     match value {
         Value::Array(_) | Value::Table(_) => problem,
@@ -108,11 +108,11 @@ pub(crate) fn one_of_names<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<
         .map(|(_, meaning)| *meaning);
     found.ok_or_else(|| {
         let words: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-        invalid(&one_of(&words), value)
+        invalid(&join_alternatives(&words), value)
     })
 }
 
-fn one_of(words: &[String]) -> String {
+fn join_alternatives(words: &[String]) -> String {
     match words {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
         _ => words.concat(),

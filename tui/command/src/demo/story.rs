@@ -60,17 +60,17 @@ fn events(tick: u64) -> Vec<Value> {
     let at = tick % ROUND;
     let mut events = Vec::new();
     if tick == 0 {
-        events.extend((0..90).map(|number| routine(number * 7)));
+        events.extend((0..90).map(|number| routine_event(number * 7)));
     }
     if at.is_multiple_of(2) {
-        events.push(routine(tick));
+        events.push(routine_event(tick));
     }
     if at.is_multiple_of(30) {
         // The third host stops sending after the first minute.
         let hosts = if tick < 60 { 1..4 } else { 1..3 };
         events.extend(hosts.map(|number| {
             let summary = "the nightly backup is complete";
-            event("backup-done", &host(number), "SEVERITY_INFO", summary)
+            event("backup-done", &host_name(number), "SEVERITY_INFO", summary)
         }));
     }
     if at == 10 || at == 130 {
@@ -99,7 +99,7 @@ fn events(tick: u64) -> Vec<Value> {
         )),
         12..=30 => {
             let summary = format!("{} connections to db-03 refused", (at - 11) * 14);
-            events.push(event("errors", &host(at), "SEVERITY_ERROR", &summary));
+            events.push(event("errors", &host_name(at), "SEVERITY_ERROR", &summary));
         }
         40 => events.push(event(
             "host-unreachable",
@@ -109,16 +109,16 @@ fn events(tick: u64) -> Vec<Value> {
         )),
         150 => events.push(closing_event("host-unreachable", "mq-05")),
         180 => events.push(closing_event("disk-full", "db-03")),
-        181..=199 => events.push(closing_event("errors", &host(at - 169))),
+        181..=199 => events.push(closing_event("errors", &host_name(at - 169))),
         _ => {}
     }
     events
 }
 
 /// Returns the routine event with a number. Most are harmless, and some close an earlier event.
-fn routine(number: u64) -> Value {
+fn routine_event(number: u64) -> Value {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    let host = host(mixed % HOSTS);
+    let host = host_name(mixed % HOSTS);
     let (name, summary) = NAMES[usize::try_from(mixed >> 8).unwrap_or(0) % NAMES.len()];
     if mixed.is_multiple_of(5) {
         return closing_event(name, &host);
@@ -133,7 +133,7 @@ fn routine(number: u64) -> Value {
     event(name, &host, severity, &summary)
 }
 
-fn host(number: u64) -> String {
+fn host_name(number: u64) -> String {
     let role = ["db", "web", "api", "mq"][usize::try_from(number % 4).unwrap_or(0)];
     format!("{role}-{:02}", number % HOSTS + 1)
 }

@@ -85,7 +85,7 @@ async fn poll_tokens(
     loop {
         sleep(pause).await;
         if Instant::now() >= end {
-            return Err(expired());
+            return Err(expired_failure());
         }
         let provider = request.provider;
         let answer = provider.poll_tokens(endpoint, request.client_id, code);
@@ -95,7 +95,7 @@ async fn poll_tokens(
             Err(ProviderError::Refused { code, .. }) if code == "slow_down" => pause += SLOWER,
             Err(ProviderError::Refused { code, .. }) if code == "authorization_pending" => {}
             Err(ProviderError::Refused { code, .. }) if code == "expired_token" => {
-                return Err(expired());
+                return Err(expired_failure());
             }
             Err(ProviderError::Refused { code, .. }) if code == "access_denied" => {
                 return Err(Failure::not_allowed(
@@ -107,7 +107,7 @@ async fn poll_tokens(
     }
 }
 
-fn expired() -> Failure {
+fn expired_failure() -> Failure {
     Failure::new("the code expired before anyone signed in; run `bellwether login` again")
 }
 

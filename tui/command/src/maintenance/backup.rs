@@ -124,7 +124,7 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
     let mut done = 0;
     let mut end = None;
     while let Some(step) = reader.next().await.map_err(|error| failure(&error))? {
-        done += rows(&step);
+        done += estimate_rows(&step);
         bar.show(done, total);
         end = step.end.clone().or(end);
         target.add(step).map_err(|error| failure(&error))?;
@@ -133,13 +133,13 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
 }
 
 /// Estimates the rows of the store behind a step: a record has about four index entries.
-fn rows(step: &Step) -> u64 {
+fn estimate_rows(step: &Step) -> u64 {
     let rows = |record: &BackupRecord| match record.kind {
         Kind::Occurrence => 5,
         Kind::Delivery => 8,
         _ => 1,
     };
-    step.records.iter().map(rows).sum()
+    step.records.iter().map(estimate_rows).sum()
 }
 
 struct Service {
@@ -188,7 +188,7 @@ impl Service {
             };
             total = total.max(step.row_count);
             let step = parse_step(step)?;
-            done += rows(&step);
+            done += estimate_rows(&step);
             bar.show(done, total);
             end = step.end.clone().or(end);
             target.add(step).map_err(|error| failure(&error))?;

@@ -129,7 +129,7 @@ pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Res
     };
     let mut api = connect(settings).await?.patient(impact::PATIENCE);
     if let Some(plan) = &plan {
-        plan.expect(&mut request.request);
+        plan.set_expected_etags(&mut request.request);
         plan.check(&request.call(&mut api, true).await?)?;
     }
     let impact = request.estimate_impact(&mut api, &arguments.impact).await?;

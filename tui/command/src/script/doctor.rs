@@ -27,7 +27,7 @@ pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
         ("system", system()),
         ("terminal", terminal()),
         ("settings", settings_sources(settings)),
-        ("data folder", folder(&settings.data_dir)),
+        ("data folder", describe_folder(&settings.data_dir)),
         ("service", service(settings).await),
     ];
     for (name, part) in parts {
@@ -67,7 +67,7 @@ fn settings_sources(settings: &Settings) -> String {
     join_list(&named.collect::<Vec<_>>())
 }
 
-fn folder(path: &Path) -> String {
+fn describe_folder(path: &Path) -> String {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) => return format!("cannot be read: {error}"),
@@ -94,7 +94,7 @@ async fn service(settings: &Settings) -> String {
     let mut lines = vec![format!("responded in {} ms", start.elapsed().as_millis())];
     for kind in ConfigKind::all() {
         lines.push(match api.list(kind).await {
-            Ok(all) => count(kind, &all),
+            Ok(all) => format_counts(kind, &all),
             Err(error) => format!("{}: {:?}", kind.plural(), error.kind),
         });
     }
@@ -107,7 +107,7 @@ async fn service(settings: &Settings) -> String {
     lines.join("; ")
 }
 
-fn count(kind: ConfigKind, all: &[Value]) -> String {
+fn format_counts(kind: ConfigKind, all: &[Value]) -> String {
     let mut types = BTreeMap::<&str, usize>::new();
     for resource in all {
         for name in resource["type"].as_object().into_iter().flatten() {

@@ -126,10 +126,10 @@ fn collect_clauses(clause: &Value, result: bool, into: &mut Vec<String>) {
         return;
     }
     let not = if result { "not " } else { "" };
-    into.push(format!("{not}{}", comparison(clause)));
+    into.push(format!("{not}{}", format_comparison(clause)));
 }
 
-fn comparison(clause: &Value) -> String {
+fn format_comparison(clause: &Value) -> String {
     let operator = match clause["type"].as_str().unwrap_or_default() {
         "equals" => "=",
         "greaterAndEquals" => ">=",
@@ -185,9 +185,9 @@ fn hold_line(hold: &Value, rule: &Value, now_ms: i64) -> String {
     };
     // Holds by the rule itself have its name.
     let name = Some(&hold["name"]).filter(|name| *name != rule);
-    let name = prefixed(" ", &name.map(format::inline).unwrap_or_default());
-    let author = prefixed(" by ", &text(hold, "author"));
-    let detail = prefixed(": ", &text(hold, "detail"));
+    let name = with_prefix(" ", &name.map(format::inline).unwrap_or_default());
+    let author = with_prefix(" by ", &text(hold, "author"));
+    let detail = with_prefix(": ", &text(hold, "detail"));
     let kind = hold_kind(hold);
     format!("held by {kind}{name}{author}{end}{detail}")
 }
@@ -206,21 +206,21 @@ fn delivery_line(delivery: &Value, now_ms: i64) -> String {
         Some(count) => format!(" in a digest of {count} messages"),
         None => String::new(),
     };
-    let end = prefixed(" at ", &time(&sent["endTime"]));
+    let end = with_prefix(" at ", &time(&sent["endTime"]));
     let attempts = match delivery["attemptCount"].as_u64() {
         None | Some(0) => String::new(),
         Some(1) => ", 1 attempt".to_owned(),
         Some(count) => format!(", {count} attempts"),
     };
     let (reason, error) = (text(delivery, "waitReason"), text(delivery, "lastError"));
-    let waits = prefixed(", waits: ", &reason);
+    let waits = with_prefix(", waits: ", &reason);
     let is_due = millis(&sent["nextAttemptTime"]).is_some_and(|ms| ms <= now_ms);
     let next = match time(&sent["nextAttemptTime"]) {
         _ if is_due => ", due now".to_owned(),
-        next => prefixed(", next attempt ", &next),
+        next => with_prefix(", next attempt ", &next),
     };
     // The reason may already contain the error.
-    let error = prefixed(": ", if reason.contains(&error) { "" } else { &error });
+    let error = with_prefix(": ", if reason.contains(&error) { "" } else { &error });
     let mark = mark(delivery);
     format!("{mark} delivery to {receiver}: {state}{within}{end}{attempts}{waits}{next}{error}")
 }
@@ -228,7 +228,7 @@ fn delivery_line(delivery: &Value, now_ms: i64) -> String {
 fn response_line(response: &Value) -> String {
     let policy = text(response, "policyName");
     let state = enum_word(response["state"].as_str().unwrap_or_default(), "");
-    let by = prefixed(" by ", &text(response, "acknowledgedBy"));
+    let by = with_prefix(" by ", &text(response, "acknowledgedBy"));
     let number = |field: &str| response[field].as_u64().unwrap_or_default();
     let (step, steps) = (number("step"), number("stepCount"));
     let notified = items(&response["notified"]).map(|it| {
@@ -242,8 +242,8 @@ fn response_line(response: &Value) -> String {
         format!("{receiver} in step {step}")
     });
     let notified = notified.collect::<Vec<_>>().join(", ");
-    let notified = prefixed("; notified ", &notified);
-    let next = prefixed("; next step ", &text(response, "nextStepTime"));
+    let notified = with_prefix("; notified ", &notified);
+    let next = with_prefix("; next step ", &text(response, "nextStepTime"));
     let unanswered = match response["unanswered"] {
         Value::Bool(true) => "; not acknowledged",
         _ => "",
@@ -271,7 +271,7 @@ fn time(value: &Value) -> String {
     }
 }
 
-fn prefixed(prefix: &str, text: &str) -> String {
+fn with_prefix(prefix: &str, text: &str) -> String {
     match text {
         "" => String::new(),
         text => format!("{prefix}{text}"),

@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 /// Parses a field such as `1h30m` and returns milliseconds.
-pub(crate) fn field(fields: &mut Fields, name: &str) -> Result<Option<u64>, ImportError> {
+pub(crate) fn read_field(fields: &mut Fields, name: &str) -> Result<Option<u64>, ImportError> {
     let Some(text) = fields.text(name)? else {
         return Ok(None);
     };

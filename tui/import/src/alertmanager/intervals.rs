@@ -286,7 +286,7 @@ fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Impor
     };
     let path = one.at("days_of_month");
     for text in one.texts("days_of_month")? {
-        match range(&text, date) {
+        match parse_range(&text, date) {
             Some((1, -1)) => days.dates.extend(1..=31),
             Some((first, last)) if first > 0 && last < 0 => {
                 let why = "days from one counted from the start to one counted from the end of \
@@ -312,7 +312,7 @@ fn ranges<T: PartialOrd>(
     let path = one.at(name);
     let texts = one.texts(name)?.into_iter();
     let ranges = texts.map(|text| {
-        let range = range(&text, &read).filter(|(first, last)| first <= last);
+        let range = parse_range(&text, &read).filter(|(first, last)| first <= last);
         range.ok_or_else(|| invalid(&path, why))
     });
     ranges.collect()
@@ -345,11 +345,11 @@ impl Days {
         let from = Date::new(years.map_or(2000, |(first, _)| first), 1, 1).ok()?;
         let days = from.series(jiff::Span::new().days(1)).take(FIRST_DAYS_MAX);
         let mut days = days.take_while(|day| years.is_none_or(|(_, last)| day.year() <= last));
-        let first = days.find(|day| self.has(*day))?;
+        let first = days.find(|day| self.includes(*day))?;
         Some((first, rule))
     }
 
-    fn has(&self, day: Date) -> bool {
+    fn includes(&self, day: Date) -> bool {
         let from_end = day.day() - day.days_in_month() - 1;
         let is_month_day = |it: &i8| *it == day.day() || *it == from_end;
         (self.months.is_empty() || self.months.contains(&day.month()))
@@ -363,7 +363,7 @@ impl Days {
 }
 
 /// Parses a range such as `1:5`; a single value is both ends.
-fn range<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
+fn parse_range<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
     let text = text.trim().to_lowercase();
     let (first, last) = text.split_once(':').unwrap_or((&text, &text));
     Some((read(first.trim())?, read(last.trim())?))

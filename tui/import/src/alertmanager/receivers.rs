@@ -168,7 +168,7 @@ impl Writer<'_> {
         let name = self.imported.name("destination", self.receiver);
         body["name"] = json!(name);
         body["description"] = json!(format!("Alertmanager: {}", config.path));
-        if let Some(ms) = duration::field(config, "timeout")?.filter(|ms| *ms > 0) {
+        if let Some(ms) = duration::read_field(config, "timeout")?.filter(|ms| *ms > 0) {
             let limited = ms.clamp(*TIMEOUT_MS.start(), *TIMEOUT_MS.end());
             if limited != ms {
                 let what = format!(

@@ -51,7 +51,7 @@ impl<T: Clone> Inherited<T> {
         }
     }
 
-    fn or(path: String, value: Option<T>, around: &Self) -> Self {
+    fn or_inherited(path: String, value: Option<T>, around: &Self) -> Self {
         value.map_or_else(|| around.clone(), |value| Self { path, value })
     }
 }
@@ -79,9 +79,9 @@ pub(crate) fn read(
         interval_ms: Inherited::default(300_000),
         repeat_ms: Inherited::default(14_400_000),
     };
-    let root = route(fields.object("route")?, &defaults, 0, imported)?;
+    let root = read_route(fields.object("route")?, &defaults, 0, imported)?;
     let (mut routes, mut matchers) = (0, Vec::new());
-    collect(&root, &mut routes, &mut matchers);
+    collect_matchers(&root, &mut routes, &mut matchers);
     if routes > ROUTES_MAX {
         let why = format!("expected at most {ROUTES_MAX} routes; found {routes}");
         return Err(invalid("route", &why));
@@ -105,7 +105,7 @@ impl Route {
     }
 }
 
-fn route(
+fn read_route(
     mut fields: Fields,
     around: &Options,
     depth: usize,
@@ -119,15 +119,19 @@ fn route(
     let groups = fields.has("group_by").then(|| fields.texts("group_by"));
     let receiver = fields.text("receiver")?;
     let mut length = |name: &str, around: &Inherited<u64>| -> Result<Inherited<u64>, ImportError> {
-        let value = duration::field(&mut fields, name)?;
-        Ok(Inherited::or(fields.at(name), value, around))
+        let value = duration::read_field(&mut fields, name)?;
+        Ok(Inherited::or_inherited(fields.at(name), value, around))
     };
     let wait_ms = length("group_wait", &around.wait_ms)?;
     let interval_ms = length("group_interval", &around.interval_ms)?;
     let repeat_ms = length("repeat_interval", &around.repeat_ms)?;
     let options = Options {
         receiver: receiver.unwrap_or_else(|| around.receiver.clone()),
-        group_by: Inherited::or(fields.at("group_by"), groups.transpose()?, &around.group_by),
+        group_by: Inherited::or_inherited(
+            fields.at("group_by"),
+            groups.transpose()?,
+            &around.group_by,
+        ),
         wait_ms,
         interval_ms,
         repeat_ms,
@@ -136,7 +140,7 @@ fn route(
     let muted = fields.texts("mute_time_intervals")?;
     let active = fields.texts("active_time_intervals")?;
     let inner = fields.objects("routes")?.into_iter();
-    let inner = inner.map(|inner| route(inner, &options, depth + 1, imported));
+    let inner = inner.map(|inner| read_route(inner, &options, depth + 1, imported));
     let routes = inner.collect::<Result<_, _>>()?;
     let path = fields.path.clone();
     fields.finish(imported);
@@ -151,11 +155,11 @@ fn route(
     })
 }
 
-fn collect<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec<&'a Matcher>) {
+fn collect_matchers<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec<&'a Matcher>) {
     *routes += 1;
     matchers.extend(&route.matchers);
     for inner in &route.routes {
-        collect(inner, routes, matchers);
+        collect_matchers(inner, routes, matchers);
     }
 }
 
@@ -235,7 +239,7 @@ impl Writer<'_> {
             }),
         );
         let calendar = self.intervals.calendar(&route.times(), self.imported)?;
-        let shared = self.shared(route, &trigger, &description, calendar);
+        let shared = self.shared_rule_fields(route, &trigger, &description, calendar);
         if receiver.destinations.is_empty() {
             let what =
                 "its receiver has no counterpart, so its rule is disabled and has no destinations";
@@ -255,7 +259,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn shared(
+    fn shared_rule_fields(
         &mut self,
         route: &Route,
         trigger: &str,

@@ -13,6 +13,6 @@ pub(super) const CONDITION: Condition = Condition {
         } else {
             "enabled"
         };
-        format!("the rule {} {word}", tense.is())
+        format!("the rule {} {word}", tense.verb())
     },
 };

@@ -29,6 +29,6 @@ pub(super) const CONDITION: Condition = Condition {
                 .into()
         }
         None if case.notified.is_some() && case.rule.repeat => "the interval had passed".into(),
-        None => format!("there {} no repeat interval to wait for", tense.is()),
+        None => format!("there {} no repeat interval to wait for", tense.verb()),
     },
 };

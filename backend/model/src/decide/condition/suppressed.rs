@@ -20,7 +20,7 @@ pub(super) const CONDITION: Condition = Condition {
             return "the occurrence was suppressed until it was closed".into();
         }
         let status = case.occurrence.status.as_str();
-        format!("the occurrence {} {status}", tense.is())
+        format!("the occurrence {} {status}", tense.verb())
     },
 };
 

@@ -150,7 +150,7 @@ impl Message<'_> {
     fn report_changes(&mut self, response: &Response, about: StepContext<'_>) -> Vec<Delivery> {
         let is_news = |it: &(MemberChange, _)| self.is_news(it.0);
         let Some(main) = self
-            .main(|_| true)
+            .main_occurrence(|_| true)
             .filter(|_| self.reported.iter().any(is_news))
         else {
             return Vec::new();
@@ -189,7 +189,7 @@ impl Message<'_> {
         let Some(entry) = self.notified_entry(at) else {
             return;
         };
-        let unanswered = UnansweredNotice::if_changed(before, response, (entry, &member));
+        let unanswered = UnansweredNotice::from_change(before, response, (entry, &member));
         let notices = Notices {
             unanswered,
             ..Notices::default()

@@ -52,8 +52,8 @@ impl AlarmTexts {
     pub fn new(heartbeat: &Heartbeat) -> Self {
         let event = &heartbeat.event;
         let read = |text: &str| {
-            let is_given = !text.is_empty();
-            is_given.then(|| AnyTemplate::parse(TemplateLanguage::Mustache, text).ok())?
+            let is_set = !text.is_empty();
+            is_set.then(|| AnyTemplate::parse(TemplateLanguage::Mustache, text).ok())?
         };
         let dimensions = event.dimensions.iter();
         Self {

@@ -9,10 +9,10 @@ use crate::{
 pub(super) fn holds(sending: &OutgoingNotification<'_>) -> impl Iterator<Item = HeldBy> {
     let covering = sending.covering.iter();
     let covering = covering.filter(|it| it.applies_to_rule(sending.rule_name));
-    covering.map(|it| held_by(it, sending.now_ms))
+    covering.map(|it| silence_hold(it, sending.now_ms))
 }
 
-fn held_by(loaded: &LoadedSilence, now_ms: i64) -> HeldBy {
+fn silence_hold(loaded: &LoadedSilence, now_ms: i64) -> HeldBy {
     let silence = &loaded.silence;
     HeldBy {
         kind: HoldKind::Silence,

@@ -30,7 +30,7 @@ pub struct UnansweredNotice {
 
 impl UnansweredNotice {
     /// Returns the notices about a response that was unanswered by the policy `before`, if any.
-    pub fn if_changed(
+    pub fn from_change(
         before: Option<&Name>,
         response: &Response,
         (entry, occurrence): (&Notified, &Occurrence),
@@ -191,7 +191,7 @@ impl Writer<'_> {
             let before = response.unanswered_by().cloned();
             self.advance_response(entry, &mut response, (rule, policy));
             let said =
-                UnansweredNotice::if_changed(before.as_ref(), &response, (entry, self.occurrence));
+                UnansweredNotice::from_change(before.as_ref(), &response, (entry, self.occurrence));
             self.notices.unanswered.extend(said);
             entry.response = Some(response);
         }
@@ -218,7 +218,7 @@ impl Writer<'_> {
         if response.state == ResponseState::Stopped && !is_over {
             response.resume(policy, now_ms);
         }
-        if entry.group.is_some() && response.is_to_move(is_over, acknowledged) {
+        if entry.group.is_some() && response.should_move(is_over, acknowledged) {
             // The next evaluation decides whether another member carries the response.
             if is_over || acknowledged {
                 response.review_ms = Some(now_ms);

@@ -50,7 +50,7 @@ pub(super) fn filter(
     for argument in given {
         arguments += 1 + meter.weigh(state, argument)?;
     }
-    let each = Each {
+    let each = FilterCall {
         name,
         placed,
         named,
@@ -98,7 +98,7 @@ pub(super) fn apply_test(
     state.perform_test(name, &all)
 }
 
-struct Each<'a> {
+struct FilterCall<'a> {
     name: &'a str,
     placed: &'a [Value],
     named: &'a [(String, Value)],
@@ -106,7 +106,7 @@ struct Each<'a> {
     arguments: u64,
 }
 
-impl Each<'_> {
+impl FilterCall<'_> {
     fn named_argument(&self, name: &str) -> Option<&Value> {
         let found = self.named.iter().find(|(it, _)| it == name);
         found.map(|(_, value)| value)
@@ -251,7 +251,7 @@ fn item_member(item: &Value, path: &Value) -> Value {
 }
 
 /// Returns the steps of a filter in addition to reading its input and creating its result.
-fn extra_steps(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error> {
+fn extra_steps(filter: &FilterCall<'_>, value: &Value, weight: u64) -> Result<u64, Error> {
     let text = value.as_str().unwrap_or_default();
     let items = value.len().unwrap_or(0) as u64;
     let first = filter.placed.first();

@@ -53,7 +53,7 @@ pub(super) fn replace(
     with: &str,
 ) -> Result<String, Error> {
     apply(state, text, pattern, |expression, state| {
-        expression.replaced(state, text, with)
+        expression.replace_all(state, text, with)
     })
 }
 
@@ -156,7 +156,12 @@ impl Expression {
         })
     }
 
-    fn replaced(&mut self, state: &State<'_, '_>, text: &str, with: &str) -> Result<String, Error> {
+    fn replace_all(
+        &mut self,
+        state: &State<'_, '_>,
+        text: &str,
+        with: &str,
+    ) -> Result<String, Error> {
         let has_groups = with.contains('$');
         let (mut replaced, mut copied, mut at, mut ended) = (String::new(), 0, 0, None);
         while at <= text.len() {
@@ -225,9 +230,9 @@ impl Expression {
         }
     }
 
-    fn resources_used(&self) -> Used {
+    fn resources_used(&self) -> ResourceUse {
         let (forward, reverse) = self.cache.as_parts();
-        Used {
+        ResourceUse {
             read: forward.search_total_len() + reverse.search_total_len(),
             memory: forward.memory_usage() + reverse.memory_usage(),
             cleared: forward.clear_count() + reverse.clear_count(),
@@ -235,7 +240,7 @@ impl Expression {
     }
 }
 
-struct Used {
+struct ResourceUse {
     /// Bytes read.
     read: usize,
     /// Memory of states, in bytes.

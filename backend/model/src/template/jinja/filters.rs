@@ -137,10 +137,10 @@ pub(super) const TESTS: [&str; 43] = [
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("truncate", truncate);
     environment.add_filter("regex_replace", regex_replace);
-    environment.add_test("matching", matching);
-    environment.add_filter("date", date);
-    environment.add_filter("ago", ago);
-    environment.add_filter("duration", duration);
+    environment.add_test("matching", matches_pattern);
+    environment.add_filter("date", format_date);
+    environment.add_filter("ago", format_age);
+    environment.add_filter("duration", format_duration);
     environment.add_filter("json", json);
     environment.add_filter("tojson", json);
     for (name, place) in [
@@ -187,7 +187,7 @@ fn number(value: &Value) -> String {
 }
 
 fn display_text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
-    let mut json = Counted {
+    let mut json = FuelWriter {
         state,
         bytes: Vec::new(),
         error: None,
@@ -201,13 +201,13 @@ fn display_text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
 }
 
 /// A writer limited by the fuel.
-struct Counted<'a, 'b, 'c> {
+struct FuelWriter<'a, 'b, 'c> {
     state: &'a State<'b, 'c>,
     bytes: Vec<u8>,
     error: Option<Error>,
 }
 
-impl io::Write for Counted<'_, '_, '_> {
+impl io::Write for FuelWriter<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let (before, after) = (self.bytes.len(), self.bytes.len() + bytes.len());
         let steps = after / JSON_STEP_BYTES - before / JSON_STEP_BYTES;
@@ -293,7 +293,7 @@ fn regex_replace(
     expressions::replace(state, &text, pattern, with)
 }
 
-fn matching(state: &mut State<'_, '_>, value: &Value, pattern: &str) -> Result<bool, Error> {
+fn matches_pattern(state: &mut State<'_, '_>, value: &Value, pattern: &str) -> Result<bool, Error> {
     let text = text(state, value)?.into_owned();
     expressions::is_match(state, &text, pattern)
 }
@@ -317,7 +317,7 @@ fn parse_time(value: &Value) -> Result<Timestamp, Error> {
     clippy::needless_pass_by_value,
     reason = "filters receive their arguments by value"
 )]
-fn date(
+fn format_date(
     state: &State<'_, '_>,
     value: &Value,
     format: Option<&str>,
@@ -342,7 +342,7 @@ fn date(
 }
 
 /// Formats the time between a time and the message, such as `5m 10s ago`.
-fn ago(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+fn format_age(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     let now = state.lookup("timestamp_ms").unwrap_or_default();
     let seconds = parse_time(&now)?.as_second() - parse_time(value)?.as_second();
     Ok(match seconds {
@@ -352,7 +352,7 @@ fn ago(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     })
 }
 
-fn duration(value: &Value) -> Result<String, Error> {
+fn format_duration(value: &Value) -> Result<String, Error> {
     let number = match value.as_str() {
         Some(text) => text.trim().parse().ok(),
         None => f64::try_from(value.clone()).ok(),

@@ -127,12 +127,12 @@ impl Chance {
         self.below(count) == 0
     }
 
-    fn of(&mut self, words: &[&str]) -> String {
+    fn pick(&mut self, words: &[&str]) -> String {
         words[self.below(words.len())].to_owned()
     }
 
     /// Returns a number of repetitions: usually small, sometimes near or above the limit.
-    fn times(&mut self, limit: usize) -> usize {
+    fn repetitions(&mut self, limit: usize) -> usize {
         match self.below(40) {
             0 => limit.saturating_sub(1) + self.below(3),
             1 => self.below(limit * 20),
@@ -154,9 +154,9 @@ impl Chance {
     fn expression(&mut self, depth: usize) -> String {
         if depth == 0 {
             return if self.one_in(3) {
-                self.of(&LITERALS)
+                self.pick(&LITERALS)
             } else {
-                self.of(&NAMES)
+                self.pick(&NAMES)
             };
         }
         let depth = depth - 1;
@@ -167,25 +167,25 @@ impl Chance {
             4 => format!("({inner}, {})", self.expression(depth)),
             5 => format!("{{'a': {inner}, {}: {inner}}}", self.expression(depth)),
             6..=8 => {
-                let operator = self.of(&OPERATORS);
+                let operator = self.pick(&OPERATORS);
                 let other = self.expression(depth);
-                let times = self.times(100);
+                let times = self.repetitions(100);
                 inner + &format!(" {operator} {other}").repeat(times)
             }
             9 => format!(
                 "{}{inner}",
-                ["not ", "-", "("][self.below(2)].repeat(self.times(100))
+                ["not ", "-", "("][self.below(2)].repeat(self.repetitions(100))
             ),
             10 => {
-                let times = self.times(16);
+                let times = self.repetitions(16);
                 let (open, end) = [("[", "]"), ("(", ")"), ("{'a':", "}")][self.below(3)];
                 format!("{}{inner}{}", open.repeat(times), end.repeat(times))
             }
             11 => format!("({inner} if {} else {inner})", self.expression(depth)),
             12 => format!(
                 "{inner}{}",
-                self.of(&[".a", ".k", "['k']", "[0]", "[-1]", ".metadata"])
-                    .repeat(self.times(100))
+                self.pick(&[".a", ".k", "['k']", "[0]", "[-1]", ".metadata"])
+                    .repeat(self.repetitions(100))
             ),
             13 => format!(
                 "{inner}[{}:{}:{}]",
@@ -196,7 +196,7 @@ impl Chance {
             14 => format!("range({})", self.expressions(depth)),
             15 => format!(
                 "{inner}{}",
-                self.of(&[
+                self.pick(&[
                     ".items()",
                     ".keys()",
                     ".values()",
@@ -204,15 +204,15 @@ impl Chance {
                     ".get(x0, m)"
                 ])
             ),
-            16 => format!("{inner} is {}", self.of(&TESTS)),
-            17 => self.of(&[
+            16 => format!("{inner} is {}", self.pick(&TESTS)),
+            17 => self.pick(&[
                 "loop.cycle(a, l)",
                 "loop.changed(x0, m)",
                 "dict(a=x0, b=x0)",
                 "namespace(a=1)",
             ]),
             _ => {
-                let times = self.times(100);
+                let times = self.repetitions(100);
                 let filters: String = (0..times.min(150)).map(|_| self.filter(depth)).collect();
                 inner + &filters
             }
@@ -220,21 +220,21 @@ impl Chance {
     }
 
     fn bound(&mut self) -> String {
-        self.of(&["", "", "1", "-1", "2", "1000", "n"])
+        self.pick(&["", "", "1", "-1", "2", "1000", "n"])
     }
 
     fn filter(&mut self, depth: usize) -> String {
-        let name = self.of(&FILTERS);
+        let name = self.pick(&FILTERS);
         let argument = self.expression(depth.min(1));
         let arguments = match name.as_str() {
             "regex_replace" => format!(
                 "{}, {}",
-                self.of(&PATTERNS),
-                self.of(&["'x'", "'$1$1'", "t", "''", "'-'"])
+                self.pick(&PATTERNS),
+                self.pick(&["'x'", "'$1$1'", "t", "''", "'-'"])
             ),
             "map" | "select" | "reject" if self.one_in(2) => {
                 let names = [
-                    self.of(&FILTERS),
+                    self.pick(&FILTERS),
                     "odd".into(),
                     "defined".into(),
                     "in".into(),
@@ -243,9 +243,9 @@ impl Chance {
             }
             "map" => "attribute='a.b'".into(),
             "selectattr" | "rejectattr" | "groupby" => {
-                self.of(&["'a'", "'k', 'in', m", "'a.b.0.c'", "attribute='a'"])
+                self.pick(&["'a'", "'k', 'in', m", "'a.b.0.c'", "attribute='a'"])
             }
-            "batch" | "slice" | "indent" | "truncate" | "round" => self.of(&[
+            "batch" | "slice" | "indent" | "truncate" | "round" => self.pick(&[
                 "2",
                 "1000000000",
                 "n",
@@ -254,15 +254,15 @@ impl Chance {
                 "bytes=9",
                 "-5",
             ]),
-            "replace" => format!("{}, {argument}", self.of(&["''", "'x'", "a", "t"])),
-            "sort" | "unique" | "min" | "max" | "sum" if self.one_in(2) => self.of(&[
+            "replace" => format!("{}, {argument}", self.pick(&["''", "'x'", "a", "t"])),
+            "sort" | "unique" | "min" | "max" | "sum" if self.one_in(2) => self.pick(&[
                 "attribute='a'",
                 "attribute='a,b'",
                 "reverse=true",
                 "start=''",
                 "start=0",
             ]),
-            "date" => self.of(&["'%c'", "'%Y', 'Europe/Berlin'", "t", "zone='Nowhere'"]),
+            "date" => self.pick(&["'%c'", "'%Y', 'Europe/Berlin'", "t", "zone='Nowhere'"]),
             _ if self.one_in(3) => argument,
             _ => return format!("|{name}"),
         };
@@ -283,7 +283,7 @@ impl Chance {
         }
         let inside = self.block(depth - 1);
         let value = self.expression(2);
-        let name = self.of(&["x0", "x1", "x2", "x0, x1"]);
+        let name = self.pick(&["x0", "x1", "x2", "x0, x1"]);
         match self.below(14) {
             0..=3 => format!("{{% for {name} in {value} %}}{inside}{{% endfor %}}"),
             4 => format!(
@@ -291,7 +291,7 @@ impl Chance {
                 self.expression(1)
             ),
             5 => {
-                let others = format!("{{% elif {value} %}}{inside}").repeat(self.times(32));
+                let others = format!("{{% elif {value} %}}{inside}").repeat(self.repetitions(32));
                 format!("{{% if {value} %}}{inside}{others}{{% else %}}{inside}{{% endif %}}")
             }
             6 => format!("{{% set x{} = {value} %}}{inside}", self.below(3)),
@@ -301,16 +301,16 @@ impl Chance {
                 "{{% filter {} %}}{inside}{{% endfilter %}}",
                 self.filter(1).trim_start_matches('|')
             ),
-            10 => self.grown(&inside),
+            10 => self.nested_loops(&inside),
             11 => {
-                let times = self.times(32);
+                let times = self.repetitions(32);
                 format!(
                     "{}{inside}{}",
                     "{% if 1 %}".repeat(times),
                     "{% endif %}".repeat(times)
                 )
             }
-            12 => self.of(&[
+            12 => self.pick(&[
                 "{% macro f(x) %}{{ f(x) }}{% endmacro %}",
                 "{% for x in o recursive %}{{ loop(x) }}{% endfor %}",
                 "{% raw %}{{ {% endraw %}",
@@ -323,8 +323,8 @@ impl Chance {
     }
 
     /// Generates nested loops that double a value at each level.
-    fn grown(&mut self, inside: &str) -> String {
-        let times = self.times(32);
+    fn nested_loops(&mut self, inside: &str) -> String {
+        let times = self.repetitions(32);
         let (list, tail) = match self.below(4) {
             0 => ("[[x0, x0]]", ""),
             1 => ("[{'a': x0, 'b': x0}]", ""),
@@ -332,7 +332,7 @@ impl Chance {
             _ => ("[x0|list + x0|list]", "|batch(2)"),
         };
         let open = format!("{{% for x0 in {list}{tail} %}}").repeat(times);
-        let start = self.of(&["[1]", "[t]", "[m]", "['x']", "[o]"]);
+        let start = self.pick(&["[1]", "[t]", "[m]", "['x']", "[o]"]);
         let end = "{% endfor %}".repeat(times);
         format!("{{% for x0 in {start} %}}{open}{inside}{{{{ x0 == x0 }}}}{end}{{% endfor %}}")
     }

@@ -12,7 +12,7 @@ const BYTES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("humanize", |value: &Value| {
-        Ok::<_, Error>(humanized(number("humanize", value)?))
+        Ok::<_, Error>(format_with_prefix(number("humanize", value)?))
     });
     environment.add_filter("humanizeBytes", |value: &Value| {
         Ok::<_, Error>(bytes(number("humanizeBytes", value)?))
@@ -22,7 +22,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     });
     environment.add_filter("humanizePercentage", |value: &Value| {
         let ratio = number("humanizePercentage", value)?;
-        Ok::<_, Error>(format!("{}%", digits(ratio * 100.0)))
+        Ok::<_, Error>(format!("{}%", format_digits(ratio * 100.0)))
     });
 }
 
@@ -37,7 +37,7 @@ fn number(filter: &str, value: &Value) -> Result<f64, Error> {
 }
 
 /// Formats a number with four significant digits, without trailing zeros.
-fn digits(number: f64) -> String {
+fn format_digits(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }
@@ -56,7 +56,7 @@ fn digits(number: f64) -> String {
 }
 
 /// Divides a number until it is below the step, and returns it with the number of divisions.
-fn scaled(number: f64, step: f64, most: usize) -> (f64, usize) {
+fn scale(number: f64, step: f64, most: usize) -> (f64, usize) {
     let (mut number, mut count) = (number, 0);
     while number.abs() >= step && count < most {
         number /= step;
@@ -65,28 +65,28 @@ fn scaled(number: f64, step: f64, most: usize) -> (f64, usize) {
     (number, count)
 }
 
-fn humanized(number: f64) -> String {
+fn format_with_prefix(number: f64) -> String {
     if number == 0.0 || number.abs() >= 1.0 {
-        let (number, count) = scaled(number, 1_000.0, LARGE.len() - 1);
-        return format!("{}{}", digits(number), LARGE[count]);
+        let (number, count) = scale(number, 1_000.0, LARGE.len() - 1);
+        return format!("{}{}", format_digits(number), LARGE[count]);
     }
     let (mut number, mut count) = (number, 0);
     while number.abs() < 1.0 && count < SMALL.len() - 1 {
         number *= 1_000.0;
         count += 1;
     }
-    format!("{}{}", digits(number), SMALL[count])
+    format!("{}{}", format_digits(number), SMALL[count])
 }
 
 fn bytes(number: f64) -> String {
-    let (number, count) = scaled(number, 1_024.0, BYTES.len() - 1);
-    format!("{} {}", digits(number), BYTES[count])
+    let (number, count) = scale(number, 1_024.0, BYTES.len() - 1);
+    format!("{} {}", format_digits(number), BYTES[count])
 }
 
 /// Formats seconds as days, hours, minutes and seconds; below one second with a prefix.
 fn duration(seconds: f64) -> String {
     if seconds != 0.0 && seconds.abs() < 1.0 {
-        return format!("{}s", humanized(seconds));
+        return format!("{}s", format_with_prefix(seconds));
     }
     let sign = if seconds < 0.0 { "-" } else { "" };
     #[expect(
@@ -106,14 +106,14 @@ mod tests {
     fn numbers_are_humanized() {
         #[expect(clippy::type_complexity, reason = "a table")]
         let cases: [(fn(f64) -> String, f64, &str); 19] = [
-            (humanized, 0.0, "0"),
-            (humanized, 1.0, "1"),
-            (humanized, 999.0, "999"),
-            (humanized, 1_234_567.0, "1.235M"),
-            (humanized, -1_500.0, "-1.5k"),
-            (humanized, 0.25, "250m"),
-            (humanized, 0.000_012, "12u"),
-            (humanized, 1e25, "10Y"),
+            (format_with_prefix, 0.0, "0"),
+            (format_with_prefix, 1.0, "1"),
+            (format_with_prefix, 999.0, "999"),
+            (format_with_prefix, 1_234_567.0, "1.235M"),
+            (format_with_prefix, -1_500.0, "-1.5k"),
+            (format_with_prefix, 0.25, "250m"),
+            (format_with_prefix, 0.000_012, "12u"),
+            (format_with_prefix, 1e25, "10Y"),
             (bytes, 0.0, "0 B"),
             (bytes, 1_023.0, "1023 B"),
             (bytes, 1_536.0, "1.5 KiB"),
@@ -123,8 +123,8 @@ mod tests {
             (duration, 59.6, "1m"),
             (duration, 90_061.0, "1d 1h 1m 1s"),
             (duration, -90.0, "-1m 30s"),
-            (digits, 12.345_6, "12.35"),
-            (digits, 97.5, "97.5"),
+            (format_digits, 12.345_6, "12.35"),
+            (format_digits, 97.5, "97.5"),
         ];
         for (write, number, text) in cases {
             assert_eq!(write(number), text, "{number}");

@@ -38,7 +38,7 @@ impl Meter {
         let charges = self.charges.get().wrapping_add(1);
         self.charges.set(charges);
         if charges.is_multiple_of(CHECK_EVERY) && effort::is_over() {
-            return Err(self.stop(RenderError::TooSlow));
+            return Err(self.exceed(RenderError::TooSlow));
         }
         state.consume_fuel(steps)
     }
@@ -57,12 +57,12 @@ impl Meter {
         // Running out of steps is not reported as a text that is too long.
         self.spend_bytes(state, bytes)?;
         if total > self.bytes_max {
-            return Err(self.stop(RenderError::TooLong(self.bytes_max)));
+            return Err(self.exceed(RenderError::TooLong(self.bytes_max)));
         }
         Ok(())
     }
 
-    fn stop(&self, limit: RenderError) -> Error {
+    fn exceed(&self, limit: RenderError) -> Error {
         self.limit.set(Some(limit));
         ErrorKind::OutOfFuel.into()
     }

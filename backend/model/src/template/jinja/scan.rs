@@ -101,11 +101,11 @@ impl Nesting {
             Token::VariableStart | Token::BlockStart => self.chains = vec![0],
             Token::BlockEnd if std::mem::take(&mut self.sets_block) => {
                 self.tags.push(1);
-                return self.too_many_tags();
+                return self.depth_error();
             }
             Token::VariableEnd | Token::BlockEnd => self.chains.clear(),
             Token::Ident(word) if matches!(before, Some(Token::BlockStart)) => {
-                return self.tag(word);
+                return self.process_tag(word);
             }
             Token::Assign if self.chains.len() == 1 => self.sets_block = false,
             Token::BracketOpen | Token::ParenOpen | Token::BraceOpen => {
@@ -140,7 +140,7 @@ impl Nesting {
         })
     }
 
-    fn tag(&mut self, word: &str) -> Option<String> {
+    fn process_tag(&mut self, word: &str) -> Option<String> {
         match word {
             "macro" | "call" => {
                 return Some(format!(
@@ -158,10 +158,10 @@ impl Nesting {
             word if word.starts_with("end") => drop(self.tags.pop()),
             _ => {}
         }
-        self.too_many_tags()
+        self.depth_error()
     }
 
-    fn too_many_tags(&self) -> Option<String> {
+    fn depth_error(&self) -> Option<String> {
         let levels: usize = self.tags.iter().sum();
         (levels > TAG_DEPTH_MAX).then(|| {
             format!(

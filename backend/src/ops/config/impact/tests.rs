@@ -158,7 +158,7 @@ async fn impact_counts_messages_per_rule_destination_and_event() {
     assert_eq!(narrow.no_longer_notified[0].dimensions["host"], "a");
     assert_eq!(narrow.no_longer_notified[0].close, None);
     assert_eq!(narrow.messages_before - narrow.messages, 1);
-    let counted = |name: &str, impact: &Impact| Counted {
+    let counted = |name: &str, impact: &Impact| MessageImpact {
         name: name.into(),
         messages: impact.messages,
         messages_before: impact.messages_before,

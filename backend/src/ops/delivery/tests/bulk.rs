@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::ops::delivery::{BulkAction, BulkTally, Selection, Skip};
+use crate::ops::delivery::{BulkAction, BulkTally, Selection, SkipReason};
 
 fn matching(filter: Filter, limit: usize, token: &str) -> Selection {
     Selection::Matching {
@@ -73,7 +73,10 @@ async fn dry_run_matches_the_subsequent_bulk_retry() {
         let dry = dry.unwrap();
         assert_eq!(dry.count, 10);
         assert_eq!(dry.destinations, counts(&[("chat", 5), ("mail", 5)]));
-        assert_eq!(dry.skipped, BTreeMap::from([(Skip::DestinationGone, 5)]));
+        assert_eq!(
+            dry.skipped,
+            BTreeMap::from([(SkipReason::DestinationGone, 5)])
+        );
         assert_eq!((dry.handled, dry.next_token), (Vec::new(), String::new()));
         assert_eq!(world.all().await, before, "a dry run changes nothing");
 
@@ -106,7 +109,10 @@ async fn repeated_or_concurrent_bulk_retry_sends_once() {
     assert_eq!(one.count + other.count, 6);
     let last = world.retry_all(&filter, 100).await;
     assert_eq!(last.count, 0);
-    let skipped = [(Skip::RetriedAlready, 10), (Skip::DestinationGone, 5)];
+    let skipped = [
+        (SkipReason::RetriedAlready, 10),
+        (SkipReason::DestinationGone, 5),
+    ];
     assert_eq!(last.skipped, BTreeMap::from(skipped));
     let mut retried: Vec<_> = world
         .all()
@@ -192,7 +198,7 @@ async fn selection_by_ids_reports_every_skip_reason() {
         .await;
     let retried = retried.unwrap();
     assert_eq!(retried.count, 3);
-    let skipped = [(Skip::NotFound, 1), (Skip::UnderWay, 1)];
+    let skipped = [(SkipReason::NotFound, 1), (SkipReason::UnderWay, 1)];
     assert_eq!(retried.skipped, BTreeMap::from(skipped));
     let (hastened, _) = world.deliveries.get(waiting).await.unwrap();
     assert_eq!(hastened.state.due_ms(), Some(samples::START_MS));
@@ -203,7 +209,7 @@ async fn selection_by_ids_reports_every_skip_reason() {
         .await;
     let cancelled = cancelled.unwrap();
     assert_eq!(cancelled.destinations, counts(&[("mail", 2)]));
-    let skipped = [(Skip::NotFound, 1), (Skip::Ended, 2)];
+    let skipped = [(SkipReason::NotFound, 1), (SkipReason::Ended, 2)];
     assert_eq!(cancelled.skipped, BTreeMap::from(skipped));
     for id in [waiting, leased] {
         let (delivery, _) = world.deliveries.get(id).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ClockSteps, Time};
+use super::{ClockSteps, WatchTime};
 use crate::{
     clock::millis,
     domain::{
@@ -12,7 +12,7 @@ use crate::{
     limits::SERVICE_TIME_INTERVAL,
 };
 
-impl Time {
+impl WatchTime {
     /// Computes the service time after a process start or a change of leader from the stored state.
     ///
     /// The time since the service time was stored counts as an outage. If the previous process
@@ -86,12 +86,12 @@ mod tests {
     /// Service time and outages in seconds, and whether the wait is settled.
     type Case = (i64, &'static [(i64, i64)], bool);
 
-    fn time(now_s: i64, outages: &[(i64, i64)]) -> Time {
+    fn time(now_s: i64, outages: &[(i64, i64)]) -> WatchTime {
         let outages = outages.iter().map(|(service_s, down_s)| Outage {
             service_ms: service_s * SECOND_MS,
             down_ms: down_s.saturating_mul(SECOND_MS),
         });
-        Time {
+        WatchTime {
             now_ms: now_s * SECOND_MS,
             at: Duration::ZERO,
             stored_ms: None,
@@ -130,7 +130,7 @@ mod tests {
         let mut wall_ms = 0;
         for life in 0..100 {
             wall_ms += 2 * SECOND_MS;
-            let time = Time::after_start(stored, wall_ms, Duration::ZERO);
+            let time = WatchTime::after_start(stored, wall_ms, Duration::ZERO);
             assert!(time.outages.len() <= OUTAGES_MAX);
             assert_eq!(time.now_ms, life * 2 * SECOND_MS);
             stored = Some(Expectation {

@@ -6,7 +6,7 @@
 
 use futures_util::future::try_join_all;
 
-use super::{Checks, Time};
+use super::{Checks, WatchTime};
 use crate::{
     calendar::Span,
     clock::{DAY_MS, millis},
@@ -69,7 +69,7 @@ impl Checks {
     pub(super) async fn check_window(
         &self,
         loaded: &LoadedHeartbeat,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<i64, Error> {
         let stored = stored_window(&self.deciding.store, loaded.heartbeat.id).await?;
         let before = stored.as_ref().and_then(|it| it.value.window);
@@ -124,7 +124,7 @@ impl Checks {
         &self,
         loaded: &LoadedHeartbeat,
         window: &ExpectedWindow,
-        time: &Time,
+        time: &WatchTime,
     ) -> Result<bool, Error> {
         let place = by_beat(loaded.heartbeat.id, Standing::Awaited);
         let missed = Range {
@@ -134,7 +134,7 @@ impl Checks {
         let missed = self.read_range(missed).await?;
         let are_all = missed.is_empty();
         let missed = missed.into_iter();
-        try_join_all(missed.map(|stored| self.begin(loaded, stored, time))).await?;
+        try_join_all(missed.map(|stored| self.begin_run(loaded, stored, time))).await?;
         Ok(are_all)
     }
 
@@ -183,7 +183,7 @@ impl Checks {
 
 /// Returns the next window to check after `after_ms`: the first window that began since the end of
 /// the last outage, or else the latest one before that.
-fn next_window(loaded: &LoadedHeartbeat, after_ms: i64, time: &Time) -> Option<Span> {
+fn next_window(loaded: &LoadedHeartbeat, after_ms: i64, time: &WatchTime) -> Option<Span> {
     let now_ms = time.steps.wall_ms;
     let after_ms = after_ms.max(now_ms.saturating_sub(BACK_MAX_MS));
     let resumed_ms = now_ms.saturating_sub(time.now_ms.saturating_sub(time.resumed_ms()));
@@ -192,7 +192,7 @@ fn next_window(loaded: &LoadedHeartbeat, after_ms: i64, time: &Time) -> Option<S
         .or_else(|| loaded.last_window_started(after_ms, now_ms))
 }
 
-impl Time {
+impl WatchTime {
     fn begin_window(&self, span: Span) -> ExpectedWindow {
         let since_ms = self.steps.wall_ms.saturating_sub(span.start_ms);
         let accepted_ms = self.now_ms.saturating_sub(self.resumed_ms());

@@ -217,7 +217,7 @@ impl<'a> Batch<'a> {
             let mut due = it.value.pending.iter().filter(is_due);
             let is_due = due.any(|it| it.group().is_none());
             let is_left = is_due || !it.value.causes.is_empty();
-            is_left || respond::is_to_move(&it.value, now_ms) || !settled.contains(&it.value.key)
+            is_left || respond::should_move(&it.value, now_ms) || !settled.contains(&it.value.key)
         });
         sent
     }
@@ -228,7 +228,7 @@ impl<'a> Batch<'a> {
         let (mut moved, mut result) = (BTreeSet::new(), Ok(()));
         let now_ms = self.deciding.clock.now_ms();
         let carriers = found.iter().map(|it| &it.value);
-        let carriers = carriers.filter(|it| respond::is_to_move(it, now_ms));
+        let carriers = carriers.filter(|it| respond::should_move(it, now_ms));
         let moving = |store: Store, carrier| async move {
             let deciding = self.deciding.with_store(store);
             let is_moved = respond::move_carried_responses((&deciding, self.intake), carrier).await;

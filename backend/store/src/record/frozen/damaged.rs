@@ -38,7 +38,7 @@ pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> St
     for _ in 0..CHANGES {
         let mut changed = whole.clone();
         for _ in 0..=chance.below(2) {
-            change(&mut changed, &mut chance);
+            mutate(&mut changed, &mut chance);
         }
         let mut bytes = vec![1];
         write(&changed, &mut bytes);
@@ -46,14 +46,14 @@ pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> St
             bytes.truncate(1 + chance.below(bytes.len()));
         }
         let bytes = upgrade_proof(T::KIND, &bytes, sealer).unwrap_or(bytes);
-        let outcome = outcome::<T>(&bytes, sealer);
+        let outcome = decode_outcome::<T>(&bytes, sealer);
         hash.update((outcome.len() as u64).to_be_bytes());
         hash.update(outcome);
     }
     super::hex(&hash.finalize()[..8])
 }
 
-fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
+fn decode_outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
     let value = match T::decode(bytes, sealer) {
         Err(EngineError::Corrupt(why)) => return why.into(),
         Err(other) => panic!("{other}"),
@@ -98,7 +98,7 @@ fn audited(state: crate::domain::AnyResource) -> AuditEntry {
     chained(entry, 1, [3; 32])
 }
 
-fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
+fn mutate(parts: &mut Vec<Part>, chance: &mut Chance) {
     const NUMBERS: [u64; 9] = [0, 1, 2, 3, 5, 9, 200, (1 << 32) + 1, u64::MAX];
     if parts.is_empty() {
         let value = Value::Number(1);
@@ -108,7 +108,7 @@ fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
     if let Value::Parts(inner) = &mut parts[at].value
         && chance.below(4) != 0
     {
-        return change(inner, chance);
+        return mutate(inner, chance);
     }
     let other = chance.below(parts.len());
     match chance.below(10) {

@@ -20,7 +20,7 @@ use crate::{
     seal::Sealer,
 };
 
-fn tested(delivery: &Delivery) -> String {
+fn test_label(delivery: &Delivery) -> String {
     let destination = match &*delivery.destination_name {
         "" => "a draft",
         name => name,
@@ -63,7 +63,7 @@ impl Record for Delivery {
     fn audit_snapshot(&self) -> Option<AuditSnapshot> {
         let seen = name_only_snapshot(&self.id);
         let outcome = if self.test {
-            tested(self)
+            test_label(self)
         } else {
             String::new()
         };

@@ -136,12 +136,12 @@ impl Record for Occurrence {
             .byte(self.status as u8)
             .byte(self.severity as u8)
             .time_ms(self.last_seen_ms)
-            .tie(self)
+            .tie_breaker(self)
             .id(self.key);
         let severity = Key::new()
             .byte(self.status as u8)
             .byte(self.severity as u8)
-            .tie(self)
+            .tie_breaker(self)
             .id(self.key);
         let mut entries = vec![
             entry(
@@ -149,7 +149,10 @@ impl Record for Occurrence {
                 Key::new().event(self.event).number(self.number),
             ),
             entry(Index::OccurrenceByState, state),
-            entry(Index::OccurrenceByStart, Key::new().tie(self).id(self.key)),
+            entry(
+                Index::OccurrenceByStart,
+                Key::new().tie_breaker(self).id(self.key),
+            ),
             entry(
                 Index::OccurrenceByReview,
                 Key::new().time_ms(self.review_ms).id(self.key),

@@ -1,6 +1,6 @@
 //! Definitions as records.
 
-use super::{decode_proven, defined, entry, prove_record};
+use super::{decode_proven, definition_snapshot, entry, prove_record};
 use crate::record::{Record, Reference, bytes::Key};
 use crate::{
     audit::AuditSnapshot,
@@ -22,7 +22,7 @@ macro_rules! defined {
             const KIND: Kind = Kind::$kind;
 
             fn audit_snapshot(&self) -> Option<AuditSnapshot> {
-                Some(defined(&self.name, AnyResource::$kind(self.clone())))
+                Some(definition_snapshot(&self.name, AnyResource::$kind(self.clone())))
             }
 
             fn key(&self) -> Vec<u8> {
@@ -31,14 +31,14 @@ macro_rules! defined {
 
             fn references(&self) -> Vec<Reference<'_>> {
                 let named: &[Vec<Reference<'_>>] = &[
-                    $(by_name(
+                    $(references_by_name(
                         Kind::$named,
-                        const { back(Kind::$kind, Kind::$named) },
+                        const { back_index(Kind::$kind, Kind::$named) },
                         &self.$field,
                     ),)*
-                    $(by_name(
+                    $(references_by_name(
                         Kind::$listed,
-                        const { back(Kind::$kind, Kind::$listed) },
+                        const { back_index(Kind::$kind, Kind::$listed) },
                         self.$method(),
                     ),)*
                 ];
@@ -49,7 +49,7 @@ macro_rules! defined {
                 let name = self.name.as_str().as_bytes();
                 let back = self.references().into_iter();
                 let back = back.map(|it| entry(it.back, users_prefix(it.back, it.kind, it.name).rest(name)));
-                let mut entries: Vec<_> = back$(.chain(by_key(self.$keys())))?.collect();
+                let mut entries: Vec<_> = back$(.chain(key_entries(self.$keys())))?.collect();
                 entries.sort_unstable();
                 entries.dedup();
                 entries
@@ -71,7 +71,7 @@ each_resource!(defined);
     clippy::panic,
     reason = "called only in constants, so it fails at compile time"
 )]
-const fn back(from: Kind, named: Kind) -> Index {
+const fn back_index(from: Kind, named: Kind) -> Index {
     match (from, named) {
         (Kind::Rule, Kind::Trigger) => Index::RuleByTrigger,
         (Kind::Rule, Kind::Destination) => Index::RuleByDestination,
@@ -98,7 +98,7 @@ pub fn users_prefix(back: Index, named: Kind, name: &Name) -> Key {
     key.name(name.as_str())
 }
 
-fn by_name<'a>(
+fn references_by_name<'a>(
     kind: Kind,
     back: Index,
     names: impl IntoIterator<Item = &'a Name>,
@@ -107,6 +107,6 @@ fn by_name<'a>(
     names.map(|name| Reference { kind, name, back }).collect()
 }
 
-fn by_key(keys: impl Iterator<Item = ([u8; 32], Option<i64>)>) -> impl Iterator<Item = Entry> {
+fn key_entries(keys: impl Iterator<Item = ([u8; 32], Option<i64>)>) -> impl Iterator<Item = Entry> {
     keys.map(|(hash, _)| entry(Index::ClientByKey, Key::new().rest(&hash)))
 }

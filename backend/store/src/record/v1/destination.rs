@@ -170,7 +170,7 @@ record! {
 const SECRET_URL: &str = "webhook.secret_url";
 const SIGNING_SECRET: &str = "webhook.signing_secret";
 
-fn place(auth: &Auth) -> (u32, &'static str) {
+fn secret_field(auth: &Auth) -> (u32, &'static str) {
     match auth {
         Auth::Basic { .. } => (24, "webhook.auth.basic.password"),
         Auth::Bearer { .. } => (25, "webhook.auth.bearer.token"),
@@ -181,7 +181,7 @@ fn place(auth: &Auth) -> (u32, &'static str) {
 
 fn seal_auth(webhook: &Webhook, tag: u32, secrets: Secrets<'_>) -> Option<Vec<u8>> {
     let auth = webhook.auth.as_deref()?;
-    let (place, name) = place(auth);
+    let (place, name) = secret_field(auth);
     let (Auth::Basic {
         password: secret, ..
     }
@@ -202,7 +202,7 @@ fn open_auth(
     sealed: [(u32, Option<Vec<u8>>); 4],
     secrets: Secrets<'_>,
 ) -> Option<()> {
-    let (tag, name) = place(auth);
+    let (tag, name) = secret_field(auth);
     let mut sealed = sealed.into_iter();
     let sealed = sealed.find_map(|(place, sealed)| sealed.filter(|_| place == tag));
     let (Auth::Basic {

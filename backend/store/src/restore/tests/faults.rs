@@ -22,7 +22,7 @@ async fn failed_start_leaves_a_startable_folder() {
             for calls in (0..).step_by(step) {
                 let parent = tempfile::tempdir().unwrap();
                 let location = Location::folder(parent.path().join("data"));
-                let faults = Faults::after(&location.data_dir, calls, failures, error);
+                let faults = Faults::fail_after(&location.data_dir, calls, failures, error);
                 if let Ok(store) = crate::open(&location).await {
                     drop(store.engine().close().await);
                 }
@@ -53,7 +53,7 @@ async fn failed_restore_is_reported_and_repeatable() {
     for error in ERRORS {
         for failures in [1, u64::MAX] {
             for calls in (0..).step_by(9) {
-                let faults = Faults::after(&data_dir, calls, failures, error);
+                let faults = Faults::fail_after(&data_dir, calls, failures, error);
                 let restored = setup.restore(None).await;
                 let was_hit = faults.was_hit();
                 drop(faults);

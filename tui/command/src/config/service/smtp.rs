@@ -5,7 +5,7 @@ use bellwether_backend::{
     domain::Secret,
 };
 
-use super::missing;
+use super::missing_error;
 use crate::config::ConfigError;
 
 #[derive(Debug, Clone, Default)]
@@ -33,8 +33,8 @@ impl Smtp {
     pub(super) fn config(&self) -> Result<Option<SmtpConfig>, ConfigError> {
         let (host, from) = match (&self.host, &self.from) {
             (Some(host), Some(from)) => (host.clone(), from.clone()),
-            (Some(_), None) => return Err(missing("smtp.from", "smtp.host")),
-            (None, Some(_)) => return Err(missing("smtp.host", "smtp.from")),
+            (Some(_), None) => return Err(missing_error("smtp.from", "smtp.host")),
+            (None, Some(_)) => return Err(missing_error("smtp.host", "smtp.from")),
             (None, None) => return Ok(None),
         };
         let from = bellwether_backend::config::parse_mailbox(&from)
@@ -78,8 +78,8 @@ impl Smtp {
                     user: user.clone(),
                     password: password.clone(),
                 })),
-                (Some(_), None) => Err(missing("smtp.password", "smtp.user")),
-                (None, Some(_)) => Err(missing("smtp.user", "smtp.password")),
+                (Some(_), None) => Err(missing_error("smtp.password", "smtp.user")),
+                (None, Some(_)) => Err(missing_error("smtp.user", "smtp.password")),
                 (None, None) => Ok(None),
             };
         };
@@ -89,10 +89,10 @@ impl Smtp {
             )));
         }
         let Some(user) = self.user.clone() else {
-            return Err(missing("smtp.user", given));
+            return Err(missing_error("smtp.user", given));
         };
         if let Some((absent, _)) = settings[..3].iter().find(|(_, value)| value.is_empty()) {
-            return Err(missing(absent, given));
+            return Err(missing_error(absent, given));
         }
         Ok(Some(SmtpLogin::OAuth2 {
             user,

@@ -10,10 +10,10 @@ use bellwether_backend::{
 use toml::Value;
 
 pub(crate) use crate::config::value::duration;
-use crate::config::value::{Read, invalid, not_a_string, number_and_unit};
+use crate::config::value::{Read, invalid, non_string_error, number_and_unit};
 
 pub(crate) fn text_or_empty(value: &Value) -> Read<String> {
-    let text = value.as_str().ok_or_else(|| not_a_string(value))?;
+    let text = value.as_str().ok_or_else(|| non_string_error(value))?;
     Ok(text.to_owned())
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn templates(value: &Value) -> Read<Snippets> {
     let expected = "a table of templates by name";
     let table = value.as_table().ok_or_else(|| invalid(expected, value))?;
     let pairs = table.iter().map(|(name, text)| {
-        let text = text.as_str().ok_or_else(|| not_a_string(text))?;
+        let text = text.as_str().ok_or_else(|| non_string_error(text))?;
         Ok((name.clone(), text.to_owned()))
     });
     let templates = pairs.collect::<Read<Snippets>>()?;

@@ -107,7 +107,7 @@ impl Plan {
         planned.map(document).collect()
     }
 
-    pub(super) fn expect(&self, request: &mut Value) {
+    pub(super) fn set_expected_etags(&self, request: &mut Value) {
         for (at, planned) in self.documents.iter().enumerate() {
             let document = &mut request["documents"][at];
             if planned.etag.is_empty() {

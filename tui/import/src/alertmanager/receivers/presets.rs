@@ -79,7 +79,7 @@ impl Draft {
 }
 
 /// Returns a base address with one trailing slash.
-fn base(url: &str) -> String {
+fn base_url(url: &str) -> String {
     format!("{}/", url.trim_end_matches('/'))
 }
 
@@ -128,7 +128,8 @@ impl Writer<'_> {
         let mut draft = Draft::new("incident-io");
         draft = match secret(config, "alert_source_token")? {
             Some(token) => {
-                let value = self.composed(token, "authorization", |it| format!("Bearer {it}"));
+                let value =
+                    self.composed_secret(token, "authorization", |it| format!("Bearer {it}"));
                 draft.header("authorization", value)
             }
             None => draft.without_authorization(),
@@ -159,7 +160,7 @@ impl Writer<'_> {
     fn opsgenie(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
         const DEFAULT: &str = "https://api.opsgenie.com/";
         let key = self.secret_or_global(config, "api_key", "opsgenie_api_key")?;
-        let key = self.composed(key, "authorization", |it| format!("GenieKey {it}"));
+        let key = self.composed_secret(key, "authorization", |it| format!("GenieKey {it}"));
         let mut draft = Draft::new("opsgenie").header("authorization", key);
         let base = self.url(config, "opsgenie_api_url", DEFAULT)?;
         let url = draft.webhook()["url"].as_str().unwrap_or_default();
@@ -203,7 +204,7 @@ impl Writer<'_> {
     fn telegram(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
         let token = self.secret_or_global(config, "bot_token", "telegram_bot_token")?;
         let base = self.url(config, "telegram_api_url", "https://api.telegram.org")?;
-        let url = self.composed(token, "url", |it| format!("{base}bot{it}/sendMessage"));
+        let url = self.composed_secret(token, "url", |it| format!("{base}bot{it}/sendMessage"));
         let mut draft = Draft::new("telegram").secret_url(url);
         let chat = config.text("chat_id")?;
         match (chat, config.take("chat_id_file")) {
@@ -226,7 +227,7 @@ impl Writer<'_> {
         let base = self.url(config, "victorops_api_url", default)?;
         let route = self.constant(config, "routing_key")?;
         let route = route.ok_or_else(|| invalid(&config.at("routing_key"), "is required"))?;
-        let url = self.composed(key, "url", |it| format!("{base}{it}/{route}"));
+        let url = self.composed_secret(key, "url", |it| format!("{base}{it}/{route}"));
         Ok(Draft::new("splunk-on-call").secret_url(url).converted(true))
     }
 
@@ -278,12 +279,12 @@ impl Writer<'_> {
         if url.is_empty() {
             return Err(invalid(&config.at("api_url"), "is required"));
         }
-        Ok(base(&url))
+        Ok(base_url(&url))
     }
 
     /// Returns a secret that contains the configured one. The content of a file is unknown here, so
     /// a variable takes its place.
-    fn composed(
+    fn composed_secret(
         &mut self,
         (path, secret): (String, Secret),
         word: &str,
