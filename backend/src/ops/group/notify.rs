@@ -278,7 +278,7 @@ async fn decide(
         responder: responder.as_ref().map(|it| it.value.clone()),
     };
     let decision = message.decide(members, &mut || new_id(now_ms));
-    for (notices, member) in &decision.said {
+    for (notices, member) in &decision.notices {
         reports.add_reports(notices, member, now_ms);
     }
     let members = read.iter().chain(&responder);
