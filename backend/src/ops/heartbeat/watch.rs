@@ -27,7 +27,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane, Stored,
         engine::Range,
-        record::{by_beat, by_start, bytes::Key},
+        record::{beat_prefix, bytes::Key, start_prefix},
     },
 };
 
@@ -258,7 +258,7 @@ impl HeartbeatWatch {
             self.check_window(loaded, time).await?
         } else {
             let waiting = Waiting {
-                place: by_beat(heartbeat.id, Standing::Awaited).build(),
+                place: beat_prefix(heartbeat.id, Standing::Awaited).build(),
                 length_ms: heartbeat.silence_ms(),
                 since: |it| Some(it.beat_service_ms),
             };
@@ -267,7 +267,7 @@ impl HeartbeatWatch {
         let run_ms = match heartbeat.max_run_ms {
             Some(run_ms) => {
                 let waiting = Waiting {
-                    place: by_start(heartbeat.id).build(),
+                    place: start_prefix(heartbeat.id).build(),
                     length_ms: run_ms,
                     since: |it| Some(it.run_in_progress()?.since_service_ms),
                 };
@@ -275,7 +275,8 @@ impl HeartbeatWatch {
             }
             None => i64::MAX,
         };
-        let unreported = Range::with_prefix(&by_beat(heartbeat.id, Standing::Unreported).build());
+        let unreported =
+            Range::with_prefix(&beat_prefix(heartbeat.id, Standing::Unreported).build());
         for stored in self.read_range(unreported).await? {
             self.try_report(loaded, stored, time).await?;
         }
@@ -315,7 +316,7 @@ impl HeartbeatWatch {
 
     async fn delete_silent(&self, loaded: &LoadedHeartbeat, time: &WatchTime) -> Result<(), Error> {
         let heartbeat = &loaded.heartbeat;
-        let of = |standing| by_beat(heartbeat.id, standing);
+        let of = |standing| beat_prefix(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
         let forgotten = Range {
             end: Some(of(Standing::Late).time_ms(before_ms).build()),
