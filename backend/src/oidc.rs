@@ -82,7 +82,7 @@ impl SignIns {
     }
 }
 
-fn refused_error(why: &str) -> Error {
+fn invalid_token_error(why: &str) -> Error {
     Error::Unauthenticated(format!(
         "the token is invalid: {why}; sign in again, for example with `bellwether login`"
     ))

@@ -348,11 +348,13 @@ impl Handler {
                 return self.sign_in(step, &request, exchange, permit).await;
             }
             RequestTarget::Sender(at, captures) => {
-                return self.sender(at, &captures, request, exchange, permit).await;
+                return self
+                    .serve_sender(at, &captures, request, exchange, permit)
+                    .await;
             }
             RequestTarget::Alertmanager(at, captures) => {
                 return self
-                    .alertmanager(at, &captures, request, exchange, permit)
+                    .serve_alertmanager(at, &captures, request, exchange, permit)
                     .await;
             }
             RequestTarget::Operation(at, captures) => (at, captures),

@@ -35,7 +35,7 @@ pub type UnaryResult = Result<(MetadataMap, Bytes), Status>;
 /// A backend in the same process that handles some calls without HTTP, as encoded messages.
 pub trait Direct: fmt::Debug + Send + Sync {
     /// Whether it handles calls of this method.
-    fn takes(&self, path: &str) -> bool;
+    fn handles_method(&self, path: &str) -> bool;
 
     fn call(
         &self,
@@ -146,7 +146,7 @@ impl Upstream {
             Kind::InProcess {
                 direct: Some(direct),
                 ..
-            } if direct.takes(path.path()) => {
+            } if direct.handles_method(path.path()) => {
                 let (metadata, _, message) = request.into_parts();
                 direct.call(metadata, message).await
             }

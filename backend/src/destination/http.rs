@@ -38,7 +38,7 @@ use crate::destination::{
         body::{OutgoingBody, SentFlag},
         connector::GuardedConnector,
         error::RequestFailure,
-        line::{Answered, Peer},
+        line::{Peer, ResponseFlag},
         origins::{Connections, Origins},
         route::Route,
     },
@@ -363,12 +363,12 @@ async fn send_once(
     };
     let is_tls = request.uri().scheme_str() == Some("https");
     let address = answer.extensions().get::<Peer>().map(|peer| peer.0);
-    if let Some(answered) = answer.extensions().get::<Answered>() {
-        if !answered.is_noted() {
+    if let Some(answered) = answer.extensions().get::<ResponseFlag>() {
+        if !answered.is_set() {
             let dialed = answer.extensions().get().copied();
-            times.open(dialed.unwrap_or_default(), connected.filter(|_| is_tls));
+            times.record_connection(dialed.unwrap_or_default(), connected.filter(|_| is_tls));
         }
-        answered.mark();
+        answered.set();
     }
     let (head, body) = answer.into_parts();
     let (body, end) = read_start(body, deadline).await;
@@ -399,7 +399,7 @@ fn connection_progress(connection: &CaptureConnection, sent: &SentFlag) -> Progr
     }
     Progress {
         is_sent: connection.is_some() && sent.is_whole(),
-        is_reused: extras.get().is_some_and(Answered::is_noted),
+        is_reused: extras.get().is_some_and(ResponseFlag::is_set),
     }
 }
 

@@ -27,7 +27,7 @@ pub struct ExchangeTimes {
 impl ExchangeTimes {
     /// Records the times of the connection opened for the exchange; `secured` is the time until TLS
     /// was established.
-    pub(super) fn open(&mut self, dialed: DialTimes, secured: Option<Duration>) {
+    pub(super) fn record_connection(&mut self, dialed: DialTimes, secured: Option<Duration>) {
         (self.resolve, self.connect) = (dialed.resolve, Some(dialed.connect));
         let before = dialed.resolve.unwrap_or_default() + dialed.connect;
         self.tls = secured.map(|secured| secured.saturating_sub(before));

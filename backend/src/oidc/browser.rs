@@ -11,7 +11,7 @@ use rand::RngCore as _;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::{Person, SignIns, refused_error, token::Token};
+use super::{Person, SignIns, invalid_token_error, token::Token};
 use crate::{
     error::Error,
     limits::{BROWSER_SIGN_INS_MAX, PROVIDER_KEYS_INTERVAL},
@@ -130,14 +130,16 @@ impl SignIns {
         if let Some(token) = &tokens.id_token
             && Token::read(token)?.claims()["nonce"] != pkce_challenge(verifier)
         {
-            return Err(refused_error("it belongs to another sign-in (`nonce`)"));
+            return Err(invalid_token_error(
+                "it belongs to another sign-in (`nonce`)",
+            ));
         }
         let token = if self.config.accepts_access_token() {
             tokens.access_token
         } else {
             tokens.id_token
         };
-        let token = token.ok_or_else(|| refused_error("the provider returned no token"))?;
+        let token = token.ok_or_else(|| invalid_token_error("the provider returned no token"))?;
         let person = self.authenticate(&token).await?;
         Ok((token, person))
     }

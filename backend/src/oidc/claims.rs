@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Person, refused_error};
+use super::{Person, invalid_token_error};
 use crate::{
     config::OidcConfig,
     domain::{Name, Role},
@@ -20,12 +20,12 @@ const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 /// [`Error::PermissionDenied`] if they grant no role.
 pub(super) fn authorize(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result<Person, Error> {
     if claims["iss"] != config.issuer.as_str() {
-        return Err(refused_error("it was issued by another provider"));
+        return Err(invalid_token_error("it was issued by another provider"));
     }
     check_audience(claims, config)?;
     let ends_ms = check_time(claims, now_ms)?;
     let subject = claims["sub"].as_str().filter(|it| !it.is_empty());
-    let subject = subject.ok_or_else(|| refused_error("it has no subject (`sub`)"))?;
+    let subject = subject.ok_or_else(|| invalid_token_error("it has no subject (`sub`)"))?;
     let name = user_name(claims, config)?;
     Ok(Person {
         role: claimed_role(claims, config, &name)?,
@@ -43,11 +43,13 @@ fn check_audience(claims: &Value, config: &OidcConfig) -> Result<(), Error> {
         None => audience == config.audience(),
     };
     if !is_meant {
-        return Err(refused_error("it was issued for another service"));
+        return Err(invalid_token_error("it was issued for another service"));
     }
     let is_shared = several.is_some_and(|several| several.len() > 1);
     if is_shared && claims["azp"] != config.client_id.as_str() {
-        return Err(refused_error("it was issued to another client (`azp`)"));
+        return Err(invalid_token_error(
+            "it was issued to another client (`azp`)",
+        ));
     }
     Ok(())
 }
@@ -63,9 +65,11 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
             let whole = seconds.as_i64().or(seconds.as_f64().map(|it| it as i64));
             Ok(whole.map(|it| it.saturating_mul(1000)))
         }
-        _ => Err(refused_error(&format!("its `{claim}` is not a valid time"))),
+        _ => Err(invalid_token_error(&format!(
+            "its `{claim}` is not a valid time"
+        ))),
     };
-    let ends_ms = moment("exp")?.ok_or_else(|| refused_error("it has no expiry (`exp`)"))?;
+    let ends_ms = moment("exp")?.ok_or_else(|| invalid_token_error("it has no expiry (`exp`)"))?;
     let ends_ms = ends_ms.saturating_add(leeway_ms);
     if ends_ms <= now_ms {
         return Err(Error::Unauthenticated(
@@ -75,7 +79,7 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
     for claim in ["nbf", "iat"] {
         let since_ms = moment(claim)?.unwrap_or(i64::MIN);
         if since_ms.saturating_sub(leeway_ms) > now_ms {
-            return Err(refused_error(&format!("not valid yet (`{claim}`)")));
+            return Err(invalid_token_error(&format!("not valid yet (`{claim}`)")));
         }
     }
     Ok(ends_ms)
@@ -97,7 +101,7 @@ fn user_name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
     });
     named.ok_or_else(|| {
         let names = names.join("`, `");
-        refused_error(&format!("it has no displayable name (`{names}`)"))
+        invalid_token_error(&format!("it has no displayable name (`{names}`)"))
     })
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    refused_error,
+    invalid_token_error,
     token::{Algorithm, Key},
 };
 use crate::{
@@ -52,7 +52,7 @@ impl Keyring {
                  still work"
                     .into(),
             )),
-            None => Err(refused_error(
+            None => Err(invalid_token_error(
                 "it was not signed with a key of the provider",
             )),
         }

@@ -8,7 +8,7 @@ use ring::signature::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::refused_error;
+use super::invalid_token_error;
 use crate::{error::Error, limits::TOKEN_BYTES_MAX};
 
 /// A signature algorithm. All supported ones are asymmetric, so only the public key is published.
@@ -140,9 +140,9 @@ impl<'a> Token<'a> {
         if shown.len() > TOKEN_BYTES_MAX {
             let size = shown.len();
             let why = format!("it has {size} bytes; the limit is {TOKEN_BYTES_MAX}");
-            return Err(refused_error(&why));
+            return Err(invalid_token_error(&why));
         }
-        let unreadable = || refused_error("it is malformed");
+        let unreadable = || invalid_token_error("it is malformed");
         let (signed, signature) = shown.rsplit_once('.').ok_or_else(unreadable)?;
         let (header, claims) = signed.split_once('.').ok_or_else(unreadable)?;
         let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
@@ -151,12 +151,13 @@ impl<'a> Token<'a> {
             .ok()
             .ok_or_else(unreadable)?;
         if header.crit.is_some() {
-            return Err(refused_error(
+            return Err(invalid_token_error(
                 "it requires an unsupported extension (`crit`)",
             ));
         }
-        let algorithm = Algorithm::find(&header.alg)
-            .ok_or_else(|| refused_error("it must be signed with RS256, PS256, ES256 or EdDSA"))?;
+        let algorithm = Algorithm::find(&header.alg).ok_or_else(|| {
+            invalid_token_error("it must be signed with RS256, PS256, ES256 or EdDSA")
+        })?;
         let claims = decode(claims).and_then(|claims| serde_json::from_slice(&claims).ok());
         Ok(Self {
             signed,
@@ -204,7 +205,7 @@ impl<'a> Token<'a> {
         if is_good {
             return Ok(());
         }
-        Err(refused_error(
+        Err(invalid_token_error(
             "it was not signed with a key of the provider",
         ))
     }

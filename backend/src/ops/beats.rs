@@ -328,7 +328,7 @@ impl Beats {
 }
 
 impl Claims {
-    pub fn none(beats: &Arc<Beats>) -> Self {
+    pub fn empty(beats: &Arc<Beats>) -> Self {
         Self {
             beats: Arc::clone(beats),
             claimed: Vec::new(),

@@ -29,7 +29,7 @@ pub struct CertificateWatch {
     clock: Arc<dyn Clock>,
     intake: Intake,
     /// End and level of the certificate last reported; `None` before the first report.
-    said: Option<(i64, Option<i64>)>,
+    reported: Option<(i64, Option<i64>)>,
 }
 
 impl CertificateWatch {
@@ -38,7 +38,7 @@ impl CertificateWatch {
             store,
             clock,
             intake,
-            said: None,
+            reported: None,
         }
     }
 
@@ -63,15 +63,15 @@ impl CertificateWatch {
         let now_ms = self.clock.now_ms();
         let left_ms = end_ms.saturating_sub(now_ms);
         let level = LEVELS.iter().find(|(days, _)| left_ms <= days * DAY_MS);
-        let said = (end_ms, level.map(|(days, _)| *days));
-        if self.said == Some(said) {
+        let reported = (end_ms, level.map(|(days, _)| *days));
+        if self.reported == Some(reported) {
             return Ok(());
         }
         let event = event(level.map(|(_, severity)| *severity), end_ms, now_ms);
         if level.is_some() || find::is_open(&self.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
-        self.said = Some(said);
+        self.reported = Some(reported);
         Ok(())
     }
 }
@@ -113,7 +113,7 @@ mod tests {
         let mut watch = CertificateWatch::new(store.clone(), clock.clone(), intake);
         let day = Duration::from_secs(24 * 3_600);
         let (end_ms, renewed_ms) = (START_MS + 40 * DAY_MS, START_MS + 100 * DAY_MS);
-        let mut said = Vec::new();
+        let mut reported = Vec::new();
         // Days before the end: 40, 30, 29, 7, 1, 0, one day after the end, and the renewal.
         let steps = [
             (0, end_ms),
@@ -127,7 +127,7 @@ mod tests {
             clock.advance(day * days);
             watch.check(end_ms).await.unwrap();
             let newest = find::newest(&store, event(None, 0, 0).id()).await.unwrap();
-            said.push(newest.map(|it| (it.status, it.severity, it.count)));
+            reported.push(newest.map(|it| (it.status, it.severity, it.count)));
         }
         let (open, closed) = (Status::Open, Status::Closed);
         let (error, critical) = (Severity::Error, Severity::Critical);
@@ -142,6 +142,6 @@ mod tests {
             Some((closed, critical, 5)),
             Some((closed, critical, 5)),
         ];
-        assert_eq!(said, expected);
+        assert_eq!(reported, expected);
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     ops::{
         commit::commit,
         etag::etag,
-        resource::{Described, Drafted, Put, Resource, Resources},
+        resource::{Described, Drafted, PutOutcome, Resource, Resources},
         settings,
         wire::FromDomain,
     },
@@ -316,19 +316,21 @@ where
     Box::new(Definition::from_domain(resource))
 }
 
-fn to_change<T: Drafted>(put: Put<T>) -> Change
+fn to_change<T: Drafted>(put: PutOutcome<T>) -> Change
 where
     Definition: FromDomain<T>,
 {
     let etag = |stored: &T| etag(stored.id(), stored.revision());
     let (name, etag, action) = match put {
-        Put::Unchanged(stored) => (stored.name().to_string(), etag(&stored), Action::Unchanged),
-        Put::Created(new) => (
+        PutOutcome::Unchanged(stored) => {
+            (stored.name().to_string(), etag(&stored), Action::Unchanged)
+        }
+        PutOutcome::Created(new) => (
             new.name().to_string(),
             String::new(),
             Action::Created(box_resource(new)),
         ),
-        Put::Updated { before, after } => (
+        PutOutcome::Updated { before, after } => (
             after.name().to_string(),
             etag(&before),
             Action::Updated {

@@ -45,7 +45,7 @@ use crate::{
     store::{
         Changes, Direction, Index, Lane, PROOF_BYTES, Store,
         engine::Range,
-        record::{by_beat, bytes::Key},
+        record::{beat_prefix, bytes::Key},
     },
 };
 
@@ -114,12 +114,12 @@ impl Drafted for Heartbeat {
 
     async fn view(all: &Heartbeats, heartbeat: Self) -> Result<(v1::Heartbeat, usize), Error> {
         let ranges = [Standing::Unreported, Standing::Late, Standing::Awaited]
-            .map(|standing| Range::with_prefix(&by_beat(heartbeat.id, standing).build()));
+            .map(|standing| Range::with_prefix(&beat_prefix(heartbeat.id, standing).build()));
         let (engine, index) = (all.store.engine(), Index::ExpectationByBeat);
         let counts = engine.count_in(index, &ranges, EXPECTATIONS_MAX);
         let counts = counts.await?;
         let count = |many: usize| Some(i32::try_from(many).unwrap_or(i32::MAX));
-        let newest = Range::with_prefix(&by_beat(heartbeat.id, Standing::Awaited).build());
+        let newest = Range::with_prefix(&beat_prefix(heartbeat.id, Standing::Awaited).build());
         let newest = all
             .store
             .page_by::<Expectation>(index, newest, Direction::Descending, 1)

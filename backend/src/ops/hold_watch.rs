@@ -27,7 +27,7 @@ pub struct HoldWatch {
     /// ran do not count as late yet.
     since_ms: i64,
     /// Whether the event was last reported as open; `None` before the first report.
-    said: Option<bool>,
+    reported: Option<bool>,
     is_late: watch::Sender<bool>,
 }
 
@@ -62,7 +62,7 @@ impl HoldWatch {
             since_ms: clock.now_ms(),
             clock,
             intake,
-            said: None,
+            reported: None,
             is_late: watch::Sender::default(),
         }
     }
@@ -106,14 +106,14 @@ impl HoldWatch {
             tracing::warn!(age_ms, is_late, "due holds are evaluated late");
         }
         let is_open = age_ms >= millis(HOLDS_LATE_EVENT);
-        if self.said == Some(is_open) {
+        if self.reported == Some(is_open) {
             return Ok(());
         }
         let event = event(is_open, age_ms, now_ms);
         if is_open != find::is_open(&self.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
-        self.said = Some(is_open);
+        self.reported = Some(is_open);
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Store, Stored,
         engine::Range,
-        record::{by_response, of_thread},
+        record::{response_prefix, thread_prefix},
     },
 };
 
@@ -170,7 +170,7 @@ async fn find_waiting(
     let thread = (entry.group.unwrap_or(own), entry.rule);
     let since_ms = occurrence.key.time_ms().min(response.id.time_ms());
     let range = |standing| {
-        let prefix = of_thread(to.destination, thread, standing).build();
+        let prefix = thread_prefix(to.destination, thread, standing).build();
         let start = [&prefix[..], &RecordId::first_at(since_ms).to_bytes()].concat();
         Range {
             start,
@@ -254,7 +254,8 @@ pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bo
         return Ok(false);
     };
     let over = [ResponseState::Acknowledged, ResponseState::Ended];
-    let ranges = over.map(|it| Range::with_prefix(&by_response(it).id(contact.response).build()));
+    let ranges =
+        over.map(|it| Range::with_prefix(&response_prefix(it).id(contact.response).build()));
     let index = Index::OccurrenceByResponse;
     let found = store
         .engine()

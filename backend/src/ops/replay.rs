@@ -258,7 +258,7 @@ async fn without_aging(definitions: &Store) -> Result<Settings, Error> {
         event_retention: NO_AGE,
         ..settings::read_values(definitions).await?
     };
-    settings::first(values, 0)
+    settings::initial_settings(values, 0)
 }
 
 async fn copy_records<T: Record>(

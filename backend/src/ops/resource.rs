@@ -218,7 +218,7 @@ pub struct Saved<T: Drafted> {
 }
 
 #[derive(Debug)]
-pub enum Put<T> {
+pub enum PutOutcome<T> {
     /// The stored resource already matched the draft.
     Unchanged(T),
     Created(T),
@@ -393,7 +393,7 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and [`Error::Aborted`] if the draft's etag
     /// or `must_be_new` does not match the stored state.
-    pub async fn put(&self, draft: &T::Draft, must_be_new: bool) -> Result<Put<T>, Error> {
+    pub async fn put(&self, draft: &T::Draft, must_be_new: bool) -> Result<PutOutcome<T>, Error> {
         let (text, etag) = (draft.name(), draft.etag());
         let stored = match Name::parse(text) {
             Ok(name) => self.store.get::<T>(name.as_str().into()).await?,
@@ -405,7 +405,7 @@ impl<T: Drafted> Resources<T> {
                 let gone = format!("{word} `{text}` was deleted concurrently");
                 return Err(Error::Aborted(gone));
             }
-            return Ok(Put::Created(self.store_new(draft, false).await?));
+            return Ok(PutOutcome::Created(self.store_new(draft, false).await?));
         };
         if must_be_new {
             let word = T::WORD;
@@ -416,10 +416,10 @@ impl<T: Drafted> Resources<T> {
         let (same, _) =
             T::from_draft(self, draft, Some(&stored), Origin::of_stored(&stored)).await?;
         if same == stored {
-            return Ok(Put::Unchanged(stored));
+            return Ok(PutOutcome::Unchanged(stored));
         }
         let after = self.store_edited(draft, false).await?;
-        Ok(Put::Updated {
+        Ok(PutOutcome::Updated {
             before: stored,
             after,
         })

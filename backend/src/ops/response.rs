@@ -33,7 +33,7 @@ use crate::{
     store::{
         Changes, Direction, Index, Lane, Stored,
         engine::Range,
-        record::{by_response, bytes::id_at},
+        record::{bytes::id_at, response_prefix},
     },
 };
 
@@ -101,7 +101,7 @@ impl Responses {
         let last = scope.last_key(&page.token)?;
         let (mut found, mut scanned) = (Vec::new(), 0);
         for state in filter.states() {
-            let mut range = Range::with_prefix(&by_response(state).build());
+            let mut range = Range::with_prefix(&response_prefix(state).build());
             if let Some(last) = &last {
                 if range.end.as_ref().is_some_and(|end| end <= last) {
                     continue;
@@ -152,7 +152,7 @@ impl Responses {
         let id = RecordId::parse(text).ok_or_else(|| not_found(text))?;
         let store = &self.deciding.store;
         for state in ResponseState::ALL {
-            let key = by_response(state).id(id);
+            let key = response_prefix(state).id(id);
             let found = store.page_by::<Occurrence>(
                 Index::OccurrenceByResponse,
                 Range::with_prefix(&key.build()),

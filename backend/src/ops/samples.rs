@@ -106,7 +106,7 @@ pub(crate) fn store() -> Store {
 /// Stores settings in a store that has none.
 pub(crate) async fn save_settings(store: &Store, values: SharedSettings) {
     let mut changes = store.changes();
-    changes.insert(&settings::first(values, 0).unwrap());
+    changes.insert(&settings::initial_settings(values, 0).unwrap());
     store.apply(Lane::Admin, changes).await.unwrap();
 }
 

@@ -67,7 +67,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
                 } else {
                     config.given.clone()
                 },
-                ..first(config.shared.clone(), now_ms)?
+                ..initial_settings(config.shared.clone(), now_ms)?
             }),
             Some(_) if is_shared => {}
             Some(found) => {
@@ -134,7 +134,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
 ///
 /// # Errors
 /// Returns an error only if the name of settings is invalid, which is a bug.
-pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Error> {
+pub(crate) fn initial_settings(values: SharedSettings, now_ms: i64) -> Result<Settings, Error> {
     let name = Name::parse(Settings::NAME).map_err(|message| Error::Internal(message.into()))?;
     let origin = Origin::new(now_ms);
     Ok(Settings {
@@ -148,10 +148,10 @@ pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Err
 fn apply_file(stored: &Settings, config: &Config) -> Settings {
     let mut next = stored.clone();
     for key in &stored.from_file {
-        next.values.take(key, &SharedSettings::default());
+        next.values.copy_setting(key, &SharedSettings::default());
     }
     for key in &config.given {
-        next.values.take(key, &config.shared);
+        next.values.copy_setting(key, &config.shared);
     }
     next.from_file.clone_from(&config.given);
     next

@@ -20,7 +20,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
-        record::{by_response, bytes::id_at},
+        record::{bytes::id_at, response_prefix},
     },
 };
 
@@ -160,7 +160,7 @@ fn marker_policy(mark: &IncomingEvent) -> String {
 async fn count_by_policy(store: &Store) -> Result<BTreeMap<String, PolicyCount>, EngineError> {
     let mut counts: BTreeMap<String, PolicyCount> = BTreeMap::new();
     for state in [ResponseState::Active, ResponseState::Held] {
-        let mut range = Range::with_prefix(&by_response(state).build());
+        let mut range = Range::with_prefix(&response_prefix(state).build());
         loop {
             let (index, ascending) = (Index::OccurrenceByResponse, Direction::Ascending);
             let page = store.page_by::<Occurrence>(index, range.clone(), ascending, BATCH);

@@ -25,7 +25,8 @@ use tokio::sync::{RwLock, watch};
 
 pub(super) use self::kinds::{ProofLevel, renew_proof, upgrade_proof, with_record};
 pub use self::kinds::{
-    RUNNING, behind, by_beat, by_response, by_start, in_thread, of_thread, users_prefix,
+    RUNNING, beat_prefix, delivery_thread_prefix, response_prefix, start_prefix, thread_prefix,
+    users_prefix, waiting_prefix,
 };
 use self::kinds::{shift_of, with_shift};
 pub use self::shift::ClockFact;

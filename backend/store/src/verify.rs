@@ -65,7 +65,7 @@ pub fn verify<'a>(
     store: &'a Store,
     progress: &'a (dyn Fn(Progress) + Sync),
 ) -> BoxFuture<'a, Findings> {
-    Box::pin(Check::new(store, progress, false).run())
+    Box::pin(Verifier::new(store, progress, false).run())
 }
 
 /// Verifies a store like [`verify`] while it is in use, in short reads with pauses. Only errors in
@@ -75,10 +75,10 @@ pub fn verify_in_use<'a>(
     store: &'a Store,
     progress: &'a (dyn Fn(Progress) + Sync),
 ) -> BoxFuture<'a, Findings> {
-    Box::pin(Check::new(store, progress, true).run())
+    Box::pin(Verifier::new(store, progress, true).run())
 }
 
-struct Check<'a> {
+struct Verifier<'a> {
     store: &'a Store,
     progress: &'a (dyn Fn(Progress) + Sync),
     is_in_use: bool,
@@ -91,7 +91,7 @@ struct Check<'a> {
     counted: BTreeMap<Counter, Numbers>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> Verifier<'a> {
     fn new(store: &'a Store, progress: &'a (dyn Fn(Progress) + Sync), is_in_use: bool) -> Self {
         Self {
             store,
@@ -117,7 +117,7 @@ impl<'a> Check<'a> {
     }
 }
 
-impl Check<'_> {
+impl Verifier<'_> {
     async fn check_all(&mut self) -> Result<bool, EngineError> {
         self.total = self.store.engine().row_count().await?;
         self.head = self.store.engine().log_head().await?;

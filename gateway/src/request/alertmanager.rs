@@ -46,7 +46,7 @@ const CUT: &str = "199 - \"there are more alerts; these are the most severe\"";
 const COVERS_NOTHING: &str = "199 - \"the silence matches no open alert\"";
 
 impl Handler {
-    pub(super) async fn alertmanager(
+    pub(super) async fn serve_alertmanager(
         &self,
         at: usize,
         captures: &[&str],

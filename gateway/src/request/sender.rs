@@ -88,7 +88,7 @@ struct SenderRequest<'a> {
 }
 
 impl Handler {
-    pub(super) async fn sender(
+    pub(super) async fn serve_sender(
         &self,
         at: usize,
         captures: &[&str],

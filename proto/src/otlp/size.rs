@@ -65,7 +65,7 @@ pub(super) fn values(request: &[u8]) -> usize {
 fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
     let mut found = 0;
     while !bytes.is_empty() && depth < DEPTH {
-        let Some((field, wire, rest)) = next(bytes) else {
+        let Some((field, wire, rest)) = next_field(bytes) else {
             break;
         };
         bytes = rest;
@@ -78,7 +78,7 @@ fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
 
 type Field<'a> = (u32, Option<&'a [u8]>, &'a [u8]);
 
-fn next(mut bytes: &[u8]) -> Option<Field<'_>> {
+fn next_field(mut bytes: &[u8]) -> Option<Field<'_>> {
     let (field, wire) = decode_key(&mut bytes).ok()?;
     let skipped = match wire {
         WireType::Varint => {

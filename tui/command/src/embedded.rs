@@ -51,7 +51,7 @@ pub(crate) struct Service {
 struct DirectCalls(server::Direct);
 
 impl Direct for DirectCalls {
-    fn takes(&self, path: &str) -> bool {
+    fn handles_method(&self, path: &str) -> bool {
         path == server::Direct::METHOD
     }
 

@@ -92,7 +92,10 @@ impl Mover {
         let shared = shared.0;
         loop {
             let layers = shared.layers.get();
-            match shared.commands.next(self.has_background_work(&layers)) {
+            match shared
+                .commands
+                .next_command(self.has_background_work(&layers))
+            {
                 MoverCommand::Reopen => {
                     self.reopen(shared);
                     shared.commands.report_reopened();

@@ -85,8 +85,8 @@ impl MoverCommands {
         }
     }
 
-    /// Waits for the next task. Background work is only returned if `has_spare`.
-    pub(super) fn next(&self, has_spare: bool) -> MoverCommand {
+    /// Waits for the next task. Background work is only returned if `has_work`.
+    pub(super) fn next_command(&self, has_work: bool) -> MoverCommand {
         let mut state = self.state();
         loop {
             let now = Instant::now();
@@ -101,10 +101,10 @@ impl MoverCommands {
             if state.ending == Ending::Closing {
                 return MoverCommand::Close;
             }
-            if has_spare && rests_until.is_none() {
+            if has_work && rests_until.is_none() {
                 return MoverCommand::Spare;
             }
-            let until = [retry_at, rests_until.filter(|_| has_spare)];
+            let until = [retry_at, rests_until.filter(|_| has_work)];
             let until = until.into_iter().flatten().min();
             state = self.wait(state, until);
         }

@@ -77,7 +77,7 @@ impl Run {
         })
     }
 
-    pub(super) fn name(&self, transaction: &WriteTransaction) -> Result<(), Failure> {
+    pub(super) fn add_to_list(&self, transaction: &WriteTransaction) -> Result<(), Failure> {
         let name = filter_name_of(self.id);
         let mut filter = transaction.open_table(filter_table(&name))?;
         filter.insert((), self.filter.to_bytes().as_slice())?;
@@ -90,7 +90,7 @@ impl Run {
     }
 }
 
-pub(super) fn unlist(transaction: &WriteTransaction, ids: &[u64]) -> Result<(), Failure> {
+pub(super) fn remove_from_list(transaction: &WriteTransaction, ids: &[u64]) -> Result<(), Failure> {
     let mut list = transaction.open_table(RUNS)?;
     let mut tombstones = transaction.open_table(TOMBSTONES)?;
     for id in ids {
@@ -197,7 +197,7 @@ pub(super) fn write<'a>(
         tombstones,
         filter,
     };
-    run.name(transaction)
+    run.add_to_list(transaction)
 }
 
 pub(super) fn out_of_order(error: CursorError) -> Failure {

@@ -110,12 +110,12 @@ impl Union {
             self.last = Some(last);
             return Ok(None);
         }
-        self.name(transaction).map(Some)
+        self.replace_sources(transaction).map(Some)
     }
 
-    fn name(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Failure> {
+    fn replace_sources(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Failure> {
         let ids: Vec<_> = self.sources.iter().map(|run| run.id).collect();
-        runs::unlist(transaction, &ids)?;
+        runs::remove_from_list(transaction, &ids)?;
         let run = Run {
             id: self.id,
             level: self.level,
@@ -124,7 +124,7 @@ impl Union {
             tombstones: self.tombstones,
             filter: self.filter.clone(),
         };
-        run.name(transaction)?;
+        run.add_to_list(transaction)?;
         Ok(ids)
     }
 }

@@ -54,7 +54,7 @@ struct Inner {
     /// The inhibitions of which decided occurrences are, or were, sources.
     decided_of: BTreeSet<RecordId>,
     /// Decided occurrences whose state is final for the whole request.
-    foreseen: BTreeSet<RecordId>,
+    predicted: BTreeSet<RecordId>,
     groups: BTreeMap<GroupRef, Option<GroupAt>>,
     wanted: CauseQuery,
     rounds: usize,
@@ -159,19 +159,19 @@ impl Causes {
     /// for the request is known.
     pub(super) fn record_decided(&self, occurrence: &Occurrence) {
         let mut inner = self.lock();
-        if !inner.foreseen.contains(&occurrence.key) {
+        if !inner.predicted.contains(&occurrence.key) {
             inner.add_decided(occurrence.clone());
         }
     }
 
     pub fn begin_request(&self) {
-        self.lock().foreseen.clear();
+        self.lock().predicted.clear();
     }
 
     /// Records the final state of an occurrence that is, or was, a source, for the current request.
     pub fn record_predicted(&self, occurrence: Occurrence) {
         let mut inner = self.lock();
-        inner.foreseen.insert(occurrence.key);
+        inner.predicted.insert(occurrence.key);
         inner.add_decided(occurrence);
     }
 
@@ -192,7 +192,7 @@ impl Causes {
         inner.decided.clear();
         inner.decided_under.clear();
         inner.decided_of.clear();
-        inner.foreseen.clear();
+        inner.predicted.clear();
         std::mem::take(&mut inner.wanted)
     }
 

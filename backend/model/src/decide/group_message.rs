@@ -58,7 +58,7 @@ pub struct GroupDecision {
     /// The group after the message; `None` if there is no change to report.
     pub group: Option<Group>,
     /// Notices for own events of the service, each with the member that it is about.
-    pub said: Vec<(Notices, Occurrence)>,
+    pub notices: Vec<(Notices, Occurrence)>,
 }
 
 impl GroupMessage<'_> {
@@ -210,7 +210,7 @@ impl<'a> Message<'a> {
 
     fn report_member(&mut self, notices: Notices, member: Occurrence) {
         if notices != Notices::default() {
-            self.decision.said.push((notices, member));
+            self.decision.notices.push((notices, member));
         }
     }
 

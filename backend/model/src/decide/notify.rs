@@ -285,7 +285,9 @@ impl Writer<'_> {
     fn escalates_group(&self, entry: &Notified) -> bool {
         let severity = self.occurrence.severity;
         let has_risen = entry.last_notified.is_some_and(|it| it.severity < severity);
-        let is_escalated = paging::in_force(entry, self.snapshot).1.is_some();
+        let is_escalated = paging::rule_and_policy_in_force(entry, self.snapshot)
+            .1
+            .is_some();
         has_risen && is_escalated && self.group_of(entry).is_some()
     }
 

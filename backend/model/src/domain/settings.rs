@@ -136,7 +136,7 @@ macro_rules! shared_settings {
             pub const KEYS: &[(&str, &str)] = &[$(($key, $json)),+];
 
             /// Copies one setting from other settings.
-            pub fn take(&mut self, key: &str, from: &Self) {
+            pub fn copy_setting(&mut self, key: &str, from: &Self) {
                 match key {
                     $($key => self.$field = from.$field.clone(),)+
                     _ => {}
@@ -250,7 +250,7 @@ mod tests {
         );
         for (at, (key, _)) in SharedSettings::KEYS.iter().enumerate() {
             assert_eq!(differences[at].key, *key);
-            settings.take(key, &others);
+            settings.copy_setting(key, &others);
         }
         assert_eq!(settings, others);
         assert_eq!(settings.differences(&others), []);

@@ -61,14 +61,14 @@ pub struct Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Stage {
     #[default]
-    Unsaid = 0,
+    Unreported = 0,
     InForce = 1,
     EndsSoon = 2,
     Over = 3,
 }
 
 impl Stage {
-    pub const ALL: [Self; 4] = [Self::Unsaid, Self::InForce, Self::EndsSoon, Self::Over];
+    pub const ALL: [Self; 4] = [Self::Unreported, Self::InForce, Self::EndsSoon, Self::Over];
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

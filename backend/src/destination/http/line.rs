@@ -22,14 +22,14 @@ use crate::destination::times::DialTimes;
 
 /// Whether a connection has received a response. Clones share the state.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Answered(Arc<AtomicBool>);
+pub(super) struct ResponseFlag(Arc<AtomicBool>);
 
-impl Answered {
-    pub(super) fn mark(&self) {
+impl ResponseFlag {
+    pub(super) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_noted(&self) -> bool {
+    pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -41,7 +41,7 @@ pub(super) struct Peer(pub(super) SocketAddr);
 #[derive(Debug)]
 pub(super) struct Line {
     stream: TokioIo<TcpStream>,
-    answered: Answered,
+    answered: ResponseFlag,
     dialed: DialTimes,
     /// Whether the connection leads to a proxy that forwards requests.
     is_forwarded: bool,
@@ -51,7 +51,7 @@ impl Line {
     pub(super) fn new(stream: TcpStream, dialed: DialTimes, is_forwarded: bool) -> Self {
         Self {
             stream: TokioIo::new(stream),
-            answered: Answered::default(),
+            answered: ResponseFlag::default(),
             dialed,
             is_forwarded,
         }

@@ -10,7 +10,7 @@ use crate::{
     store::{
         Direction, EngineError, Index, Store,
         engine::Range,
-        record::{by_response, bytes::id_at},
+        record::{bytes::id_at, response_prefix},
     },
 };
 
@@ -41,7 +41,7 @@ pub(super) async fn count_stopped_responses(
         return Ok(());
     }
     for state in ResponseState::ALL.into_iter().filter(|it| !it.is_over()) {
-        let mut range = Range::with_prefix(&by_response(state).build());
+        let mut range = Range::with_prefix(&response_prefix(state).build());
         loop {
             let (index, ascending) = (Index::OccurrenceByResponse, Direction::Ascending);
             let found =

@@ -15,7 +15,7 @@ use crate::{
         engine::Range,
         record::{
             bytes::{Key, id_at},
-            in_thread,
+            delivery_thread_prefix,
         },
     },
 };
@@ -148,10 +148,10 @@ async fn unfinished_digests(
 
 fn earlier_range(delivery: &Delivery, how: ThreadStanding) -> Range {
     let (origin, id) = delivery.thread_position();
-    let end = in_thread(delivery, how).id(origin).id(id);
+    let end = delivery_thread_prefix(delivery, how).id(origin).id(id);
     Range {
         end: Some(end.build()),
-        ..Range::with_prefix(&in_thread(delivery, how).build())
+        ..Range::with_prefix(&delivery_thread_prefix(delivery, how).build())
     }
 }
 

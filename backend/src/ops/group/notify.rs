@@ -342,7 +342,7 @@ fn decide(
         responder: read.responder.as_ref().map(|it| it.value.clone()),
     };
     let decision = message.decide(members, &mut || new_id(now_ms));
-    for (notices, member) in &decision.said {
+    for (notices, member) in &decision.notices {
         reports.add_reports(notices, member, now_ms);
     }
     let members = read.waiting.iter().chain(&read.responder);

@@ -28,7 +28,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
-        record::{by_beat, by_start, bytes::Key},
+        record::{beat_prefix, bytes::Key, start_prefix},
     },
 };
 
@@ -287,7 +287,7 @@ impl Checks {
                 return self.check_window(loaded, time).await;
             }
             let waiting = Waiting {
-                place: by_beat(heartbeat.id, Standing::Awaited).build(),
+                place: beat_prefix(heartbeat.id, Standing::Awaited).build(),
                 length_ms: heartbeat.silence_ms(),
                 since: |it| Some(it.beat_service_ms),
             };
@@ -298,14 +298,15 @@ impl Checks {
                 return Ok(i64::MAX);
             };
             let waiting = Waiting {
-                place: by_start(heartbeat.id).build(),
+                place: start_prefix(heartbeat.id).build(),
                 length_ms: run_ms,
                 since: |it| Some(it.run_in_progress()?.since_service_ms),
             };
             self.check_waiting(loaded, waiting, time).await
         };
         let (next_ms, run_ms) = try_join(silent, running).await?;
-        let unreported = Range::with_prefix(&by_beat(heartbeat.id, Standing::Unreported).build());
+        let unreported =
+            Range::with_prefix(&beat_prefix(heartbeat.id, Standing::Unreported).build());
         let unreported = self.read_range(unreported).await?.into_iter();
         let reports = unreported.map(|stored| self.try_report(loaded, stored, time));
         try_join_all(reports).await?;
@@ -344,7 +345,7 @@ impl Checks {
 
     async fn delete_silent(&self, loaded: &LoadedHeartbeat, time: &WatchTime) -> Result<(), Error> {
         let heartbeat = &loaded.heartbeat;
-        let of = |standing| by_beat(heartbeat.id, standing);
+        let of = |standing| beat_prefix(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
         let forgotten = Range {
             end: Some(of(Standing::Late).time_ms(before_ms).build()),

@@ -179,7 +179,7 @@ async fn decide(
         now_ms,
         deliveries: Vec::new(),
         accepted: BTreeMap::new(),
-        beats: Claims::none(&deciding.beats),
+        beats: Claims::empty(&deciding.beats),
         reports: Reports::default(),
     };
     let mut receipts = Receipts::read(deciding, jobs).await?;

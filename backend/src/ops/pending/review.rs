@@ -29,8 +29,8 @@ use crate::{
         Direction, Index, Lane, Record as _, SilenceStanding,
         engine::Range,
         record::{
-            by_response,
             bytes::{Key, id_at, time_ms_at},
+            response_prefix,
         },
     },
 };
@@ -135,7 +135,7 @@ impl PendingReview {
         if is_edited || !seen.has_responders(&snapshot) {
             // Neither stopped nor unanswered responses have a due time.
             for state in [ResponseState::Stopped, ResponseState::Active] {
-                let range = Range::with_prefix(&by_response(state).build());
+                let range = Range::with_prefix(&response_prefix(state).build());
                 let index = Index::OccurrenceByResponse;
                 edited = edited.and(self.walk_once(index, range, &together).await);
             }
@@ -153,7 +153,7 @@ impl PendingReview {
         use ResponseState::{Acknowledged, Active, Held};
         let mut in_progress = HashSet::new();
         for state in [Active, Held, Acknowledged] {
-            let mut range = Range::with_prefix(&by_response(state).build());
+            let mut range = Range::with_prefix(&response_prefix(state).build());
             let index = Index::OccurrenceByResponse;
             while let Some(records) = self.next_keys(index, &mut range).await? {
                 in_progress.extend(records);

@@ -15,7 +15,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 fn config_with(pairs: &[(&str, SharedSettings)]) -> Config {
     let mut config = Config::new("");
     for (key, values) in pairs {
-        config.shared.take(key, values);
+        config.shared.copy_setting(key, values);
         config.given.push((*key).to_owned());
     }
     config

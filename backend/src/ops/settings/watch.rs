@@ -28,7 +28,7 @@ pub struct SettingsWatch {
     config: Config,
     publisher: ReportPublisher,
     /// The differences last reported; `None` before the first report.
-    said: Option<Vec<SettingDifference>>,
+    reported: Option<Vec<SettingDifference>>,
 }
 
 impl SettingsWatch {
@@ -46,7 +46,7 @@ impl SettingsWatch {
             intake,
             config,
             publisher,
-            said: None,
+            reported: None,
         }
     }
 
@@ -85,7 +85,7 @@ impl SettingsWatch {
     pub(super) async fn check(&mut self) -> Result<(), Error> {
         let snapshot = self.ruleset.refresh().await?;
         let differences = ignored_differences(&self.config, snapshot.settings());
-        if self.said.as_ref() == Some(&differences) {
+        if self.reported.as_ref() == Some(&differences) {
             return Ok(());
         }
         for SettingDifference { key, here, there } in &differences {
@@ -101,7 +101,7 @@ impl SettingsWatch {
         self.publisher
             .update(|report| report.add_settings(&self.config, &differences));
         self.report(&differences).await?;
-        self.said = Some(differences);
+        self.reported = Some(differences);
         Ok(())
     }
 

@@ -46,7 +46,7 @@ async fn report_stage(
     now_ms: i64,
 ) -> Result<(), Error> {
     let silence = &loaded.silence;
-    if stage == Stage::Unsaid {
+    if stage == Stage::Unreported {
         close_event((deciding, intake), silence, "until its next window").await?;
     } else if stage == Stage::Over {
         close_event((deciding, intake), silence, "it has expired").await?;
@@ -56,7 +56,7 @@ async fn report_stage(
     }
     let change = |progress: &mut Progress| {
         progress.stage = stage;
-        if stage == Stage::Unsaid {
+        if stage == Stage::Unreported {
             // Open events are scanned again when the next window begins.
             progress.counted_revision = 0;
         }
@@ -68,7 +68,7 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
     let silence = &loaded.silence;
     match loaded.state(now_ms) {
         SilenceState::Expired => Stage::Over,
-        SilenceState::Scheduled => Stage::Unsaid,
+        SilenceState::Scheduled => Stage::Unreported,
         SilenceState::Active if silence.warn_at_ms().is_some_and(|at_ms| at_ms <= now_ms) => {
             Stage::EndsSoon
         }

@@ -77,8 +77,8 @@ impl CounterAging {
         let mut changes = self.store.changes();
         for counter in old {
             match counter.counter.period {
-                Period::Minute(minute) => changes.fold(&counter, minute / HOUR_MINUTES),
-                Period::Hour(_) | Period::Day(_) | Period::Now => changes.forget(&counter),
+                Period::Minute(minute) => changes.merge_into_hour(&counter, minute / HOUR_MINUTES),
+                Period::Hour(_) | Period::Day(_) | Period::Now => changes.remove(&counter),
             }
         }
         if changes.is_empty() {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
-    let next = next(&rule.main.reason);
+    let next = next_step(&rule.main.reason);
     let main = judgement(rule.main);
     v1::RuleExplanation {
         rule_name: rule.rule_name.to_string(),
@@ -75,7 +75,7 @@ fn reason(reason: Reason) -> v1::DecisionReason {
     }
 }
 
-fn next(reason: &Reason) -> Option<v1::NextStep> {
+fn next_step(reason: &Reason) -> Option<v1::NextStep> {
     Some(v1::NextStep {
         time: reason.until_ms,
         what: "evaluated".into(),

@@ -391,18 +391,18 @@ impl Changes {
     }
 
     /// Moves the counts of a minute to its hour.
-    pub fn fold(&mut self, minute: &StoredCounter, hour: u32) {
+    pub fn merge_into_hour(&mut self, minute: &StoredCounter, hour: u32) {
         let counter = Counter {
             period: Period::Hour(hour),
             ..minute.counter
         };
         let folded = self.counts.0.entry(counter).or_default();
         folded.add_all(&minute.numbers);
-        self.forget(minute);
+        self.remove(minute);
     }
 
     /// Removes the value of a counter as it was read. Must not run concurrently.
-    pub fn forget(&mut self, stored: &StoredCounter) {
+    pub fn remove(&mut self, stored: &StoredCounter) {
         self.counts.subtract(stored);
     }
 }
@@ -545,7 +545,7 @@ mod tests {
         }
         let mut changes = store.changes();
         for counter in &gone {
-            changes.forget(counter);
+            changes.remove(counter);
         }
         store.apply(Lane::Bulk, changes).await.unwrap();
         assert_eq!(now(&store).await, [0; SLOTS]);

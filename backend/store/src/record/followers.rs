@@ -4,7 +4,7 @@
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},
     engine::{Action, Change, Direction, EngineError, Index, Kind, Range},
-    record::{Changes, EndedDelivery, Record, Store, behind},
+    record::{Changes, EndedDelivery, Record, Store, waiting_prefix},
 };
 
 const PAGE: usize = 256;
@@ -33,8 +33,9 @@ impl Store {
         ended: Vec<EndedDelivery>,
         changes: &mut Changes,
     ) -> Result<(), EngineError> {
-        let range =
-            |it: &EndedDelivery| Range::with_prefix(&behind(it.destination, it.delivery).build());
+        let range = |it: &EndedDelivery| {
+            Range::with_prefix(&waiting_prefix(it.destination, it.delivery).build())
+        };
         let mut left: Vec<_> = ended.iter().map(|it| (it.at_ms, range(it))).collect();
         let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
         while !left.is_empty() {

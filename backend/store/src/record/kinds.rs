@@ -6,9 +6,9 @@ mod occurrence;
 mod resource;
 mod trace;
 
-pub use delivery::{behind, in_thread, of_thread};
-pub use heartbeat::{RUNNING, by_beat, by_start};
-pub use occurrence::by_response;
+pub use delivery::{delivery_thread_prefix, thread_prefix, waiting_prefix};
+pub use heartbeat::{RUNNING, beat_prefix, start_prefix};
+pub use occurrence::response_prefix;
 pub use resource::users_prefix;
 pub(crate) use trace::renew_proof;
 

@@ -1,12 +1,12 @@
 //! Verifies that the audit log is a chain, and that the keys authenticate its end.
 
-use super::{Check, PAGE, key_after};
+use super::{PAGE, Verifier, key_after};
 use crate::{
     domain::AuditEntry,
     engine::{Direction, EngineError, Kind, Range},
 };
 
-impl Check<'_> {
+impl Verifier<'_> {
     /// Follows the chain from the oldest stored entry. Unreadable entries have already been
     /// reported.
     pub(super) async fn check_audit_log(&mut self) -> Result<(), EngineError> {

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use super::{Check, PAGE, key_after, part::Part};
+use super::{PAGE, Verifier, key_after, part::Part};
 use crate::{
     domain::counter::Period,
     engine::{Direction, EngineError, Kind, Range},
     record::counters::read,
 };
 
-impl Check<'_> {
+impl Verifier<'_> {
     pub(super) fn count(&mut self, parts: &[Part]) {
         for (counter, tally) in parts.iter().flat_map(|part| &part.counted) {
             if counter.period == Period::Now {

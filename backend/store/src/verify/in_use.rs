@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Check, PAGE, key_after, part::Part, record_name, references};
+use super::{PAGE, Verifier, key_after, part::Part, record_name, references};
 use crate::engine::{Direction, EngineError, Index, Kind, Range};
 
 /// Maximum number of checks of a record that changes meanwhile. A record that changes every time is
@@ -21,7 +21,7 @@ pub(super) async fn pause(read: Duration) {
     tokio::time::sleep((read * PAUSE_TIMES).min(PAUSE_MAX)).await;
 }
 
-impl Check<'_> {
+impl Verifier<'_> {
     /// Checks a record with an apparent error again. Returns the errors that remain.
     pub(super) async fn recheck(&self, kind: Kind, key: &[u8]) -> Result<Vec<String>, EngineError> {
         for _ in 0..LOOKS {

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use super::{Check, record_name};
+use super::{Verifier, record_name};
 use crate::engine::{EngineError, Kind, LogPosition};
 
 const STEPS: usize = 64;
 
-impl Check<'_> {
+impl Verifier<'_> {
     /// Reads the change log: its steps must be consecutive up to the newest, and no listed record
     /// may be older than its step.
     pub(super) async fn check_log(&mut self) -> Result<(), EngineError> {

@@ -51,7 +51,7 @@ impl UnansweredNotice {
     }
 }
 
-pub(super) fn in_force<'a>(
+pub(super) fn rule_and_policy_in_force<'a>(
     entry: &Notified,
     snapshot: &'a Snapshot,
 ) -> (Option<&'a Rule>, Option<&'a EscalationPolicy>) {
@@ -92,7 +92,7 @@ pub(super) fn withdraw_exceeded_acknowledgement(
         response
             .filter(is_paused)
             .is_some_and(|it| it.is_exceeded(severity))
-            && in_force(entry, snapshot).1.is_some()
+            && rule_and_policy_in_force(entry, snapshot).1.is_some()
     };
     let is_outdated = occurrence.status == Status::Open
         && occurrence.is_more_severe_than_acknowledged()
@@ -166,7 +166,7 @@ impl Writer<'_> {
     pub(super) fn respond(&mut self, notified: &mut [Notified]) {
         let was_closed = self.step.transition.from == Some(Status::Closed);
         for entry in notified.iter_mut() {
-            let (rule, policy) = in_force(entry, self.snapshot);
+            let (rule, policy) = rule_and_policy_in_force(entry, self.snapshot);
             let is_active = |it: &Response| it.state != ResponseState::Ended;
             if !entry.response.as_deref().is_some_and(is_active) {
                 let is_new = self.waiting.was_sent(entry.rule)

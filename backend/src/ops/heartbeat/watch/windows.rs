@@ -21,7 +21,7 @@ use crate::{
     store::{
         Stored,
         engine::Range,
-        record::{by_beat, bytes::Key},
+        record::{beat_prefix, bytes::Key},
     },
 };
 
@@ -126,10 +126,10 @@ impl Checks {
         window: &ExpectedWindow,
         time: &WatchTime,
     ) -> Result<bool, Error> {
-        let place = by_beat(loaded.heartbeat.id, Standing::Awaited);
+        let place = beat_prefix(loaded.heartbeat.id, Standing::Awaited);
         let missed = Range {
             end: Some(place.time_ms(window.first_service_ms()).build()),
-            ..Range::with_prefix(&by_beat(loaded.heartbeat.id, Standing::Awaited).build())
+            ..Range::with_prefix(&beat_prefix(loaded.heartbeat.id, Standing::Awaited).build())
         };
         let missed = self.read_range(missed).await?;
         let are_all = missed.is_empty();

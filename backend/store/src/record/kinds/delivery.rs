@@ -35,14 +35,14 @@ fn test_label(delivery: &Delivery) -> String {
 }
 
 /// Returns the key prefix of a delivery's thread and standing; the position follows.
-pub fn in_thread(delivery: &Delivery, standing: ThreadStanding) -> Key {
+pub fn delivery_thread_prefix(delivery: &Delivery, standing: ThreadStanding) -> Key {
     let rule = delivery.rule.unwrap_or(RecordId::from_bytes([0; 16]));
-    of_thread(delivery.destination, (delivery.thread(), rule), standing)
+    thread_prefix(delivery.destination, (delivery.thread(), rule), standing)
 }
 
 /// Returns the key prefix of the messages that a rule sends to a destination about an occurrence or
 /// a group.
-pub fn of_thread(
+pub fn thread_prefix(
     destination: RecordId,
     (thread, rule): (RecordId, RecordId),
     standing: ThreadStanding,
@@ -52,9 +52,9 @@ pub fn of_thread(
 }
 
 /// Returns the key prefix of the deliveries that wait for the end of another delivery.
-pub fn behind(destination: RecordId, earlier: RecordId) -> Key {
+pub fn waiting_prefix(destination: RecordId, earlier: RecordId) -> Key {
     let no_rule = RecordId::from_bytes([0; 16]);
-    of_thread(destination, (earlier, no_rule), ThreadStanding::Behind)
+    thread_prefix(destination, (earlier, no_rule), ThreadStanding::Behind)
 }
 
 impl Record for Delivery {
@@ -114,11 +114,13 @@ impl Record for Delivery {
         }
         if let Some(standing) = self.thread_standing() {
             let (origin, id) = self.thread_position();
-            let key = in_thread(self, standing).id(origin).id(id);
+            let key = delivery_thread_prefix(self, standing).id(origin).id(id);
             entries.push(entry(Index::DeliveryByThread, key));
         }
         if let (Some(earlier), Some(_)) = (self.behind, self.state.due_ms()) {
-            let key = behind(self.destination, earlier).id(earlier).id(self.id);
+            let key = waiting_prefix(self.destination, earlier)
+                .id(earlier)
+                .id(self.id);
             entries.push(entry(Index::DeliveryByThread, key));
         }
         if let Some(rule) = self.rule {

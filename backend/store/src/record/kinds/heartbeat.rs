@@ -21,10 +21,10 @@ impl Record for Expectation {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let place = by_beat(self.heartbeat, self.standing()).time_ms(self.beat_service_ms);
+        let place = beat_prefix(self.heartbeat, self.standing()).time_ms(self.beat_service_ms);
         let place = entry(Index::ExpectationByBeat, place.id(self.key));
         let running = self.run_in_progress().map(|run| {
-            let place = by_start(self.heartbeat).time_ms(run.since_service_ms);
+            let place = start_prefix(self.heartbeat).time_ms(run.since_service_ms);
             entry(Index::ExpectationByBeat, place.id(self.key))
         });
         [place].into_iter().chain(running).collect()
@@ -43,11 +43,11 @@ impl Record for Expectation {
 pub const RUNNING: RecordId = RecordId::from_bytes([u8::MAX; 16]);
 
 /// Returns the key prefix of a heartbeat's running expectations, ordered by start.
-pub fn by_start(heartbeat: RecordId) -> Key {
+pub fn start_prefix(heartbeat: RecordId) -> Key {
     Key::new().id(RUNNING).id(heartbeat)
 }
 
 /// Returns the key prefix of a heartbeat's expectations with a standing, ordered by beat.
-pub fn by_beat(heartbeat: RecordId, standing: Standing) -> Key {
+pub fn beat_prefix(heartbeat: RecordId, standing: Standing) -> Key {
     Key::new().id(heartbeat).byte(standing as u8)
 }

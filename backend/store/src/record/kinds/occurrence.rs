@@ -75,7 +75,7 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     }
 }
 
-pub fn by_response(state: ResponseState) -> Key {
+pub fn response_prefix(state: ResponseState) -> Key {
     Key::new().byte(state as u8)
 }
 
@@ -162,9 +162,12 @@ impl Record for Occurrence {
         add_holds(self, &mut entries);
         add_memberships(self, &mut entries);
         let responses = self.notified.iter().filter_map(|it| it.response.as_ref());
-        entries.extend(
-            responses.map(|it| entry(Index::OccurrenceByResponse, by_response(it.state).id(it.id))),
-        );
+        entries.extend(responses.map(|it| {
+            entry(
+                Index::OccurrenceByResponse,
+                response_prefix(it.state).id(it.id),
+            )
+        }));
         entries
     }
 
