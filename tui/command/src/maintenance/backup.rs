@@ -139,7 +139,7 @@ fn estimate_rows(step: &Step) -> u64 {
         Kind::Delivery => 8,
         _ => 1,
     };
-    step.records.iter().map(estimate_rows).sum()
+    step.records.iter().map(rows).sum()
 }
 
 struct Service {
