@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bellwether_tests::{
+    eventually::eventually_blocking,
     terminal::{self, Terminal},
     world::World,
 };
@@ -76,16 +77,20 @@ async fn terminal_cursor_is_on_the_selected_row_and_in_the_text_field() {
     for (key, shown) in [("", "1/2"), ("j", "2/2"), ("k", "1/2")] {
         console.press(key);
         console.shows(&[shown]);
-        let screen = console.settled();
-        let row = screen.lines().position(|line| line.starts_with('▶'));
-        let (at, column) = console.cursor().expect("a visible cursor");
-        assert_eq!((Some(usize::from(at)), column), (row, 0), "{screen}");
+        cursor_reaches(&console, "▶", 0);
     }
     console.press("/db");
-    let screen = console.shows(&["/db"]);
-    let row = screen.lines().position(|line| line.starts_with(" /db"));
-    let (at, column) = console.cursor().expect("a visible cursor");
-    assert_eq!((Some(usize::from(at)), column), (row, 4), "{screen}");
+    cursor_reaches(&console, " /db", 4);
+}
+
+/// Waits until the cursor is visible at this column of the line that begins with a text.
+fn cursor_reaches(console: &Terminal, start: &str, column: u16) {
+    eventually_blocking("the cursor to arrive", || {
+        let screen = console.screen();
+        let row = screen.lines().position(|line| line.starts_with(start))?;
+        let at = (u16::try_from(row).unwrap(), column);
+        (console.cursor() == Some(at)).then_some(())
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -166,7 +166,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let command = world.command(&["explain", ended["eventId"].as_str().unwrap()]);
     let said = String::from_utf8(process::run(command).stdout).unwrap();
     for reported in [
-        "\n  delivery to ana by push: delivered at ",
+        "\n  ✓ delivery to ana by push: delivered at ",
         "\n  escalation database: ended, step 2 of 2; notified ana by push in step 1, ben by push \
          in step 2\n",
     ] {

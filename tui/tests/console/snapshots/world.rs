@@ -102,7 +102,7 @@ impl World {
             drawn = drawn.replace(own, steady);
         }
         let lines = drawn.lines().map(|line| {
-            let steady = steady(line);
+            let steady = with_fixed_header_time(steady(line));
             let units = MEASURED.iter();
             units.fold(steady, |line, unit| without_figures(&line, unit))
         });
@@ -311,6 +311,19 @@ fn without_figures(line: &str, unit: &str) -> String {
 }
 
 /// Replaces the random parts of ids and keys with letters of the same width.
+/// Replaces the time in the header at which the service was last heard, which depends on the speed
+/// of the machine.
+fn with_fixed_header_time(line: String) -> String {
+    const TIME: &str = "12:10:44";
+    match line.find("12:1") {
+        Some(at) if line[..at].contains(['●', '✗']) => {
+            let rest = line.get(at + TIME.len()..).unwrap_or_default();
+            format!("{}{TIME}{rest}", &line[..at])
+        }
+        _ => line,
+    }
+}
+
 fn steady(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;

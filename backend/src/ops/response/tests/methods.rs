@@ -271,7 +271,10 @@ async fn identities_survive_edits_and_are_checked() {
         method.id.clear();
     }
     let put = all.put(&draft, false).await.unwrap();
-    assert!(matches!(put, crate::ops::resource::PutOutcome::Unchanged(_)));
+    assert!(matches!(
+        put,
+        crate::ops::resource::PutOutcome::Unchanged(_)
+    ));
     draft.methods.reverse();
     let saved = all.update(&draft, false).await.unwrap();
     assert_eq!(ids(&saved.view), ["call", "push"]);
