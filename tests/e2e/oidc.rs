@@ -355,7 +355,10 @@ async fn terminal_login_replaces_the_key_until_logout() {
     let mut command = terminal.command(&["audit"]);
     command.env("BELLWETHER_KEY", "bw_x");
     let (went_well, reported) = outcome_of(&process::run(command));
-    assert!(!went_well && reported.contains("the key is unknown"), "{reported}");
+    assert!(
+        !went_well && reported.contains("the key is unknown"),
+        "{reported}"
+    );
 
     let signed_out = (true, format!("Signed out of {address}."));
     assert_eq!(terminal.run(&["logout"]), signed_out);

@@ -413,7 +413,7 @@ async fn events_are_sent_found_watched_and_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn test_and_preview_commands_exit_with_the_documented_code() {
+async fn trial_and_preview_commands_exit_with_the_documented_code() {
     let world = World::start();
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -567,7 +567,7 @@ async fn preset_is_listed_shown_and_applied_with_parameters() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let listed = run(&world, &["preset", "list"]);
-    assert_eq!(listed.out.lines().count(), 34, "{listed:?}");
+    assert_eq!(listed.out.lines().count(), 40, "{listed:?}");
     assert!(
         listed
             .out

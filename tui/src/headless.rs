@@ -127,7 +127,7 @@ const BREATH: Duration = Duration::from_millis(2);
 /// follows events and makes changes like the real one.
 #[derive(Debug)]
 pub struct Headless {
-    console: Console<TestBackend>,
+    console: Box<Console<TestBackend>>,
     copied: Vec<String>,
     forbidden: Vec<String>,
 }
@@ -139,7 +139,7 @@ impl Headless {
         let console = Console::start(options, TestBackend::new(columns, rows));
         let Ok(console) = console;
         Self {
-            console,
+            console: Box::new(console),
             copied: Vec::new(),
             forbidden,
         }

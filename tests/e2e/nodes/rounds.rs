@@ -448,7 +448,6 @@ impl Round {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stderr, reason = "the kinds of fault that were tried")]
 async fn work_in_progress_survives_faults_of_each_kind() {
     let Some(database) = Database::start() else {
         return;

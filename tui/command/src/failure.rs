@@ -104,9 +104,10 @@ impl Failure {
             (Some(OpenError::InUse(_)), _) => "FOLDER_IN_USE",
             (Some(OpenError::Incomplete { .. }), _) => "STORE_INCOMPLETE",
             (Some(OpenError::Key { .. }), _) => "SECRET_KEY_WRONG",
-            (Some(OpenError::Owner { .. }), _) => "FILE_DENIED",
             (_, Some(io::ErrorKind::AddrInUse)) => "ADDRESS_IN_USE",
-            (_, Some(io::ErrorKind::PermissionDenied)) => "FILE_DENIED",
+            (Some(OpenError::Owner { .. }), _) | (_, Some(io::ErrorKind::PermissionDenied)) => {
+                "FILE_DENIED"
+            }
             _ => "",
         };
         Self::new(sentence(error)).with_code(code)

@@ -480,6 +480,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
+/// Returns the words that a filter can name: the state, and the class of a failure, which the
+/// column shows instead.
+pub(crate) fn health_names(destination: &Object) -> Vec<String> {
+    let state = health(destination);
+    let word = health_word(state, destination.text("health.lastError"));
+    vec![state.label().to_owned(), word.to_owned()]
+}
+
 pub(crate) fn health(destination: &Object) -> HealthState {
     HealthState::from_str_name(destination.text("health.state")).unwrap_or_default()
 }

@@ -13,7 +13,9 @@ use super::{
 };
 use crate::{
     data::{EventRow, Kind, Object},
-    kind::{self, Cell, Column, FieldKind, Head, Key, LastHour, RenderContext, response},
+    kind::{
+        self, Cell, Column, FieldKind, Head, Key, LastHour, RenderContext, destination, response,
+    },
     route::Route,
     theme::Token,
 };
@@ -239,6 +241,9 @@ fn values(object: &Object, field: &str) -> Vec<String> {
     }
     if field == "who" && object.kind == Kind::Response {
         return response::people(object);
+    }
+    if field == "health" && object.kind == Kind::Destination {
+        return destination::health_names(object);
     }
     let mut paths = spec.fields.iter().map(|it| it.path).chain(["tags"]);
     let is_named = |path: &&str| {

@@ -498,7 +498,7 @@ async fn operator_change_is_distinguished_from_a_due_repeat() {
     let last = rule.others.iter().find(|it| it.basis == LAST).unwrap();
     assert_eq!(failed(&last.gates), ["repeat interval"]);
     assert!(
-        last.reason.contains("only from reports of a sender"),
+        last.reason.contains("only reports from a sender"),
         "{}",
         last.reason
     );

@@ -117,7 +117,7 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
                         Kind::Message(id) => struct_fields(sink, id, map),
                         _ => drain_object(map),
                     })
-                })?
+                })?;
             }
             _ => {
                 self.refuse("an object");
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
                         Kind::Message(id) => list_elements(sink, id, seq),
                         _ => drain(seq),
                     })
-                })?
+                })?;
             }
             _ => {
                 self.refuse("a list");
@@ -239,7 +239,7 @@ impl Slot<'_, '_> {
             }
             (Expected::Message(id, Shape::Value), _) => {
                 write_part(self.sink, self.field.number, |sink| {
-                    write_value(sink, id, token)
+                    write_value(sink, id, token);
                 });
                 true
             }

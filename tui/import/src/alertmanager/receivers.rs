@@ -160,7 +160,7 @@ impl Writer<'_> {
                 let url = self.required_secret(config, "webhook_url", "url")?;
                 Ok(Some((true, json!({"type": {"msteams": {"url": url}}}))))
             }
-            _ => self.from_preset(config),
+            _ => self.preset(config),
         }
     }
 

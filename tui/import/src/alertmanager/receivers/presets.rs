@@ -73,6 +73,10 @@ impl Draft {
         self.payload(|payload| payload.replacen('{', &format!("{{\"{name}\": {value}, "), 1))
     }
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "the result of a receiver that is converted"
+    )]
     fn converted(self, send_resolved: bool) -> Converted {
         Some((send_resolved, self.0))
     }
@@ -83,8 +87,20 @@ fn base_url(url: &str) -> String {
     format!("{}/", url.trim_end_matches('/'))
 }
 
+/// Reads a field that may be a Go template, which is not converted.
+fn constant(config: &mut Fields, name: &str) -> Result<Option<String>, ImportError> {
+    let text = config.text(name)?;
+    match text.filter(|text| !text.is_empty()) {
+        Some(text) if is_template(&text) => Err(invalid(
+            &config.at(name),
+            "is a Go template; replace it by a fixed value and import again",
+        )),
+        text => Ok(text),
+    }
+}
+
 impl Writer<'_> {
-    pub(super) fn from_preset(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    pub(super) fn preset(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
         match self.kind {
             "discord" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
@@ -93,7 +109,7 @@ impl Writer<'_> {
             "mattermost" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
                 let draft = Draft::new("mattermost").secret_url(url);
-                let channel = self.constant(config, "channel")?;
+                let channel = constant(config, "channel")?;
                 Ok(match channel {
                     Some(channel) => draft.field("channel", &json!(channel)),
                     None => draft,
@@ -145,10 +161,10 @@ impl Writer<'_> {
         let mut draft = Draft::new("jira-issue")
             .url(&format!("{url}issue"))
             .without_authorization();
-        for (name, constant) in [("project", "OPS"), ("issue_type", "Task")] {
-            let value = self.constant(config, name)?;
+        for (name, preset) in [("project", "OPS"), ("issue_type", "Task")] {
+            let value = constant(config, name)?;
             let value = value.ok_or_else(|| invalid(&config.at(name), "is required"))?;
-            draft = draft.replace(constant, &value);
+            draft = draft.replace(preset, &value);
         }
         self.http(config, draft.webhook())?;
         config.take("send_resolved");
@@ -196,7 +212,7 @@ impl Writer<'_> {
             let value = self.secret_value(found, name);
             draft = draft.header(header, value);
         }
-        let channel = self.constant(config, "channel")?;
+        let channel = constant(config, "channel")?;
         let channel = channel.ok_or_else(|| invalid(&config.at("channel"), "is required"))?;
         Ok(draft.field("channel", &json!(channel)).converted(false))
     }
@@ -225,7 +241,7 @@ impl Writer<'_> {
         let default = "https://alert.victorops.com/integrations/generic/20131114/alert";
         let key = self.secret_or_global(config, "api_key", "victorops_api_key")?;
         let base = self.url(config, "victorops_api_url", default)?;
-        let route = self.constant(config, "routing_key")?;
+        let route = constant(config, "routing_key")?;
         let route = route.ok_or_else(|| invalid(&config.at("routing_key"), "is required"))?;
         let url = self.composed_secret(key, "url", |it| format!("{base}{it}/{route}"));
         Ok(Draft::new("splunk-on-call").secret_url(url).converted(true))
@@ -235,23 +251,11 @@ impl Writer<'_> {
     /// webhook.
     fn webex(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
         let url = self.url(config, "webex_api_url", "https://webexapis.com/v1/messages")?;
-        let room = self.constant(config, "room_id")?;
+        let room = constant(config, "room_id")?;
         let room = room.ok_or_else(|| invalid(&config.at("room_id"), "is required"))?;
         let mut draft = Draft::new("webex").field("roomId", &json!(room));
         self.http(config, draft.webhook())?;
         Ok(draft.url(url.trim_end_matches('/')).converted(true))
-    }
-
-    /// Reads a field that may be a Go template, which is not converted.
-    fn constant(&mut self, config: &mut Fields, name: &str) -> Result<Option<String>, ImportError> {
-        let text = config.text(name)?;
-        match text.filter(|text| !text.is_empty()) {
-            Some(text) if is_template(&text) => Err(invalid(
-                &config.at(name),
-                "is a Go template; replace it by a fixed value and import again",
-            )),
-            text => Ok(text),
-        }
     }
 
     fn secret_or_global(
