@@ -603,23 +603,6 @@ const RULES: &[Rules] = &[
         },
     },
     Rules {
-        file: "line",
-        secret_path: "",
-        secret: "Bearer canary",
-        accepts: (200, r#"{"sentMessages":[{"id":"1"}]}"#),
-        wrong: &[(
-            400,
-            r#"{"message":"The property, 'to', in the request body is invalid (line: -, column: -)"}"#,
-        )],
-        check: |it, _| {
-            assert_eq!(it.header("authorization"), "Bearer canary");
-            let body = posted(it, "/v2/bot/message/push", &["to", "messages"]);
-            let messages = body["messages"].as_array().unwrap();
-            assert_eq!((messages.len(), &messages[0]["type"]), (1, &json!("text")));
-            whole(&messages[0]["text"], 5_000);
-        },
-    },
-    Rules {
         file: "apprise",
         secret_path: "",
         secret: "",

@@ -31,7 +31,6 @@ pub(super) const PRESETS: &[Preset] = files!(
     "incident-io",
     "jira-issue",
     "jira-service-management",
-    "line",
     "matrix",
     "mattermost",
     "ntfy",
