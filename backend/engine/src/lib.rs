@@ -79,7 +79,10 @@ pub trait Engine: Debug + Send + Sync + 'static {
         range: Range,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<IndexEntry>, EngineError>;
+    ) -> Result<Vec<IndexEntry>, EngineError> {
+        let mut found = self.entries_in(index, &[range], direction, limit).await?;
+        Ok(found.pop().unwrap_or_default())
+    }
 
     /// Reads several ranges of an index, up to `limit` entries each, and returns them in the given
     /// order. Engines that support it read all ranges at one point in time.
@@ -89,13 +92,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         ranges: &[Range],
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
-        let mut found = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            found.push(self.entries(index, range.clone(), direction, limit).await?);
-        }
-        Ok(found)
-    }
+    ) -> Result<Vec<Vec<IndexEntry>>, EngineError>;
 
     /// Returns the last entry under each prefix with its record, in the order of the prefixes, all
     /// at one point in time.
@@ -108,23 +105,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
     ) -> Result<Vec<Option<IndexedRecord>>, EngineError>;
 
     async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
-        let mut range = range;
-        let mut count = 0;
-        while count < limit {
-            let page = (limit - count).min(COUNT_PAGE);
-            let entries = self
-                .entries(index, range.clone(), Direction::Ascending, page)
-                .await?;
-            count += entries.len();
-            match entries.into_iter().last() {
-                Some((mut key, _)) if count % COUNT_PAGE == 0 => {
-                    key.push(0);
-                    range.start = key;
-                }
-                _ => break,
-            }
-        }
-        Ok(count)
+        let mut counts = self.count_in(index, &[range], limit).await?;
+        Ok(counts.pop().unwrap_or_default())
     }
 
     /// Counts the entries in several ranges of an index, up to `limit` each, in the given order.
@@ -136,7 +118,18 @@ pub trait Engine: Debug + Send + Sync + 'static {
     ) -> Result<Vec<usize>, EngineError> {
         let mut counts = Vec::with_capacity(ranges.len());
         for range in ranges {
-            counts.push(self.count(index, range.clone(), limit).await?);
+            let (mut range, mut count) = (range.clone(), 0);
+            while count < limit {
+                let page = (limit - count).min(COUNT_PAGE);
+                let entries = self.entries(index, range.clone(), Direction::Ascending, page);
+                let entries = entries.await?;
+                count += entries.len();
+                match entries.last() {
+                    Some((key, _)) if entries.len() == page => range.exclude_through(key),
+                    _ => break,
+                }
+            }
+            counts.push(count);
         }
         Ok(counts)
     }

@@ -261,18 +261,20 @@ impl Engine for MemoryEngine {
             .map_or_else(Vec::new, |rows| walk(rows, range, direction, limit)))
     }
 
-    async fn entries(
+    async fn entries_in(
         &self,
         index: Index,
-        range: Range,
+        ranges: &[Range],
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
+    ) -> Result<Vec<Vec<(Vec<u8>, Vec<u8>)>>, EngineError> {
         let tables = self.tables();
-        Ok(tables
-            .indexes
-            .get(&index)
-            .map_or_else(Vec::new, |entries| walk(entries, range, direction, limit)))
+        let nothing = BTreeMap::new();
+        let entries = tables.indexes.get(&index).unwrap_or(&nothing);
+        let ranges = ranges.iter().cloned();
+        Ok(ranges
+            .map(|range| walk(entries, range, direction, limit))
+            .collect())
     }
 
     async fn last_with_prefix(

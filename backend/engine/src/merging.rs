@@ -295,17 +295,6 @@ impl Engine for MergingEngine {
         self.base.page(kind, range, direction, limit).await
     }
 
-    async fn entries(
-        &self,
-        index: Index,
-        range: Range,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<IndexEntry>, EngineError> {
-        let found = self.entries_in(index, &[range], direction, limit).await?;
-        Ok(found.into_iter().flatten().collect())
-    }
-
     async fn entries_in(
         &self,
         index: Index,
@@ -323,11 +312,6 @@ impl Engine for MergingEngine {
         prefixes: &[Vec<u8>],
     ) -> Result<Vec<Option<IndexedRecord>>, EngineError> {
         self.lasts.read(index, prefixes.to_vec()).await
-    }
-
-    async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
-        let counts = self.count_in(index, &[range], limit).await?;
-        Ok(counts.into_iter().sum())
     }
 
     async fn count_in(

@@ -167,33 +167,6 @@ impl PostgresEngine {
         // Every statement leaves the value consistent, so poisoning is harmless.
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Reads ranges of an index in one statement.
-    async fn walk(
-        &self,
-        index: Index,
-        ranges: &[Range],
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
-        let mut found = vec![Vec::new(); ranges.len()];
-        let (starts, ends) = range_bounds(ranges);
-        let query = Query::Entries(index, SqlOrder::from(direction));
-        let limit = count_of(limit);
-        let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
-        for row in rows {
-            let lead = (column_bytes(&row, 1)?, column_bytes(&row, 2)?);
-            found[element_index(&row, ranges.len())?].push(lead);
-        }
-        // Within a range, the order is that of the keys, regardless of the order of the rows.
-        for leads in &mut found {
-            match direction {
-                Direction::Ascending => leads.sort_unstable(),
-                Direction::Descending => leads.sort_unstable_by(|one, other| other.cmp(one)),
-            }
-        }
-        Ok(found)
-    }
 }
 
 async fn read_head(readers: &Readers) -> Result<LogPosition, EngineError> {
@@ -360,17 +333,6 @@ impl Engine for PostgresEngine {
         rows.iter().map(read).collect()
     }
 
-    async fn entries(
-        &self,
-        index: Index,
-        range: Range,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<IndexEntry>, EngineError> {
-        let mut found = self.walk(index, &[range], direction, limit).await?;
-        Ok(found.pop().unwrap_or_default())
-    }
-
     async fn entries_in(
         &self,
         index: Index,
@@ -381,7 +343,23 @@ impl Engine for PostgresEngine {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }
-        self.walk(index, ranges, direction, limit).await
+        let mut found = vec![Vec::new(); ranges.len()];
+        let (starts, ends) = range_bounds(ranges);
+        let query = Query::Entries(index, SqlOrder::from(direction));
+        let limit = count_of(limit);
+        let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
+        for row in rows {
+            let lead = (column_bytes(&row, 1)?, column_bytes(&row, 2)?);
+            found[element_index(&row, ranges.len())?].push(lead);
+        }
+        // Within a range, the order is that of the keys, regardless of the order of the rows.
+        for leads in &mut found {
+            match direction {
+                Direction::Ascending => leads.sort_unstable(),
+                Direction::Descending => leads.sort_unstable_by(|one, other| other.cmp(one)),
+            }
+        }
+        Ok(found)
     }
 
     async fn last_with_prefix(
@@ -412,11 +390,6 @@ impl Engine for PostgresEngine {
             });
         }
         Ok(found)
-    }
-
-    async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
-        let counts = self.count_in(index, &[range], limit).await?;
-        Ok(counts.into_iter().sum())
     }
 
     async fn count_in(

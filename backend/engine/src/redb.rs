@@ -369,17 +369,6 @@ impl Engine for RedbEngine {
         self.read(limit <= INLINE_ROWS_MAX, work).await
     }
 
-    async fn entries(
-        &self,
-        index: Index,
-        range: Range,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<IndexEntry>, EngineError> {
-        let work = move |rows: &View<'_>| rows::entries(rows, index, &range, direction, limit);
-        self.read(limit <= INLINE_ROWS_MAX, work).await
-    }
-
     async fn entries_in(
         &self,
         index: Index,
@@ -409,19 +398,29 @@ impl Engine for RedbEngine {
         .await
     }
 
-    async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
-        let (mut count, mut range) = (0, range);
-        loop {
-            let step = (limit - count).min(COUNT_STEP);
-            let part = range.clone();
-            let work = move |rows: &View<'_>| rows::count(rows, index, &part, step);
-            let (found, rest) = self.read(step <= INLINE_ROWS_MAX, work).await?;
-            count += found;
-            match rest {
-                Some(start) if count < limit => range.start = start,
-                _ => return Ok(count),
+    async fn count_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        limit: usize,
+    ) -> Result<Vec<usize>, EngineError> {
+        let mut counts = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let (mut count, mut range) = (0, range.clone());
+            loop {
+                let step = (limit - count).min(COUNT_STEP);
+                let part = range.clone();
+                let work = move |rows: &View<'_>| rows::count(rows, index, &part, step);
+                let (found, rest) = self.read(step <= INLINE_ROWS_MAX, work).await?;
+                count += found;
+                match rest {
+                    Some(start) if count < limit => range.start = start,
+                    _ => break,
+                }
             }
+            counts.push(count);
         }
+        Ok(counts)
     }
 
     async fn log_after(

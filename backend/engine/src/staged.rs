@@ -270,24 +270,27 @@ impl Engine for StagedEngine {
         Ok(overlay(base.await?, differs, direction, limit))
     }
 
-    async fn entries(
+    async fn entries_in(
         &self,
         index: Index,
-        range: Range,
+        ranges: &[Range],
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<IndexEntry>, EngineError> {
-        let differs: BTreeMap<_, _> = {
-            let staged = self.lock_staged();
-            let entries = staged.entries.get(&index).into_iter().flatten();
-            let here = entries.filter(|(key, _)| contains_key(&range, key));
-            here.map(|(key, record)| (key.clone(), record.clone()))
-                .collect()
-        };
-        let base = self
-            .base
-            .entries(index, range, direction, limit + differs.len());
-        Ok(overlay(base.await?, differs, direction, limit))
+    ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
+        let mut found = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let differs: BTreeMap<_, _> = {
+                let staged = self.lock_staged();
+                let entries = staged.entries.get(&index).into_iter().flatten();
+                let here = entries.filter(|(key, _)| contains_key(range, key));
+                here.map(|(key, record)| (key.clone(), record.clone()))
+                    .collect()
+            };
+            let more = limit + differs.len();
+            let base = self.base.entries(index, range.clone(), direction, more);
+            found.push(overlay(base.await?, differs, direction, limit));
+        }
+        Ok(found)
     }
 
     async fn last_with_prefix(

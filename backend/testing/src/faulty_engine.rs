@@ -149,17 +149,6 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         self.engine.page(kind, range, direction, limit).await
     }
 
-    async fn entries(
-        &self,
-        index: Index,
-        range: Range,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
-        self.read().await?;
-        self.engine.entries(index, range, direction, limit).await
-    }
-
     async fn entries_in(
         &self,
         index: Index,

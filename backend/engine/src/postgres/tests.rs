@@ -85,14 +85,16 @@ impl Engine for Spread {
         self.next().page(kind, range, direction, limit).await
     }
 
-    async fn entries(
+    async fn entries_in(
         &self,
         index: Index,
-        range: Range,
+        ranges: &[Range],
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<IndexEntry>, EngineError> {
-        self.next().entries(index, range, direction, limit).await
+    ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
+        self.next()
+            .entries_in(index, ranges, direction, limit)
+            .await
     }
 
     async fn last_with_prefix(

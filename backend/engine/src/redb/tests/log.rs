@@ -28,7 +28,7 @@ fn append(wal: &mut Wal, positions: impl IntoIterator<Item = u64>) {
 
 /// Returns a log with reused files: frames of another generation, and frames that are already in
 /// the tree. File 1 has the frames 21 to 30, file 0 has 31 to 33 followed by older ones.
-fn used() -> (SimulatedDisk, Wal) {
+fn log_with_reused_files() -> (SimulatedDisk, Wal) {
     let disk = SimulatedDisk::default();
     let mut wal = Wal::open(&disk, 64 * 1024).unwrap();
     wal.begin(LIFE - 1).unwrap();
@@ -72,7 +72,7 @@ fn image(disk: &SimulatedDisk) -> Vec<u8> {
 
 #[test]
 fn frames_are_read_in_order_despite_stale_data() {
-    let (disk, mut wal) = used();
+    let (disk, mut wal) = log_with_reused_files();
     assert_eq!(read(&disk), Some(through(32)));
     append(&mut wal, [33]);
     assert_eq!(read(&disk), Some(through(33)));
@@ -88,7 +88,7 @@ fn frames_are_read_in_order_despite_stale_data() {
 
 #[test]
 fn log_ends_before_a_torn_frame() {
-    let (disk, mut wal) = used();
+    let (disk, mut wal) = log_with_reused_files();
     let before = image(&disk);
     append(&mut wal, [33]);
     let after = image(&disk);
@@ -128,7 +128,7 @@ fn log_ends_before_a_torn_frame() {
 
 #[test]
 fn changed_bit_is_damage_except_in_last_frame() {
-    let (disk, mut wal) = used();
+    let (disk, mut wal) = log_with_reused_files();
     append(&mut wal, [33]);
     let frame_bytes = |position| (24 + rows(position).len()).next_multiple_of(512);
     let second = START + frame_bytes(31);
