@@ -26,7 +26,7 @@ use crate::{
         silence::lifecycle,
     },
     store::{
-        Direction, Index, Lane, Record as _, SilenceStanding,
+        Direction, EngineError, Index, Lane, Record as _, SilenceStanding, Store,
         engine::Range,
         record::{
             bytes::{Key, id_at, time_ms_at},
@@ -228,6 +228,7 @@ impl PendingReview {
         Ok(!is_same || is_edited || !seen.has_responders(&snapshot))
     }
 
+    /// Evaluates notifications that were held by silences that are no longer in force.
     async fn review_released(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
         let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
         let standings = [
@@ -235,47 +236,17 @@ impl PendingReview {
             SilenceStanding::Pending,
             SilenceStanding::Response,
         ];
-        // Silences that are not in force are in the gaps between the ids of those in force.
-        let mut gaps = Vec::new();
-        for standing in standings {
-            let mut gap = Range::with_prefix(&[standing as u8]);
-            for id in &ids {
-                let prefix = Key::new().byte(standing as u8).id(*id).build();
-                let Range { start, end } = Range::with_prefix(&prefix);
-                gaps.push(Range {
-                    start: gap.start,
-                    end: Some(start),
-                });
-                gap.start = end.unwrap_or_default();
-            }
-            gaps.push(gap);
-        }
-        gaps.retain(|gap| !is_empty_range(gap));
+        let ids = &ids;
+        let read = |store: Store, standing| async move { released(&store, standing, ids).await };
+        let found = self.deciding.store.read_each(standings, read).await?;
         let mut freed = Ok(());
-        while !gaps.is_empty() {
-            let (index, ascending) = (Index::OccurrenceBySilence, Direction::Ascending);
-            let engine = self.deciding.store.engine();
-            let firsts = engine.entries_in(index, &gaps, ascending, 1).await?;
-            let mut rest = Vec::new();
-            for (gap, first) in gaps.into_iter().zip(firsts) {
-                let first = first.into_iter().next();
-                let first = first.and_then(|(key, _)| Some((*key.first()?, id_at(&key, 1)?)));
-                let Some((standing, id)) = first else {
-                    continue;
-                };
-                let prefix = Key::new().byte(standing).id(id).build();
-                let under = Range::with_prefix(&prefix);
-                let is_freed = |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
-                let range = under.clone();
-                let together =
-                    JointRelease::find(&self.deciding, index, range, &is_freed, true).await?;
-                let next = under.end.clone();
-                let walked = self.walk(index, under, &together).await;
-                freed = freed.and(walked);
-                let next = next.map(|start| Range { start, ..gap });
-                rest.extend(next.filter(|gap| !is_empty_range(gap)));
-            }
-            gaps = rest;
+        for under in found.into_iter().flatten() {
+            let is_freed = |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
+            let index = Index::OccurrenceBySilence;
+            let range = under.clone();
+            let together =
+                JointRelease::find(&self.deciding, index, range, &is_freed, true).await?;
+            freed = freed.and(self.walk(index, under, &together).await);
         }
         freed
     }
@@ -393,6 +364,32 @@ fn silences_in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u6
     all.map(|it| (it.silence.id, it.silence.revision)).collect()
 }
 
-fn is_empty_range(range: &Range) -> bool {
-    range.end.as_ref().is_some_and(|end| *end <= range.start)
+/// Returns the index entries of each silence that still has some, except those in force.
+async fn released(
+    store: &Store,
+    standing: SilenceStanding,
+    in_force: &BTreeSet<RecordId>,
+) -> Result<Vec<Range>, EngineError> {
+    let mut range = Range::with_prefix(&[standing as u8]);
+    let mut released = Vec::new();
+    loop {
+        let (index, ascending) = (Index::OccurrenceBySilence, Direction::Ascending);
+        let engine = store.engine();
+        let page = engine.entries(index, range.clone(), ascending, HOLDS_BATCH);
+        let page = page.await?;
+        let mut ids: Vec<_> = page.iter().filter_map(|(key, _)| id_at(key, 1)).collect();
+        ids.dedup();
+        for id in &ids {
+            let under = Range::with_prefix(&Key::new().byte(standing as u8).id(*id).build());
+            // The other entries of the last silence are skipped.
+            range.start = under.end.clone().unwrap_or_default();
+            if !in_force.contains(id) {
+                released.push(under);
+            }
+        }
+        let is_end = range.end.as_ref().is_some_and(|end| *end <= range.start);
+        if page.len() < HOLDS_BATCH || ids.is_empty() || is_end {
+            return Ok(released);
+        }
+    }
 }
