@@ -98,6 +98,10 @@ pub(crate) const SEEN_MS: i64 = 400;
 /// deliveries among them.
 pub(crate) const BESIDE_PAUSE_MS: i64 = 150;
 pub(crate) const BESIDE_DELIVERIES: i32 = 5;
+/// Events from the first one in view for which coverage by silences is read, and the shortest time
+/// between two such reads.
+pub(crate) const COVERAGE_ROWS: usize = 200;
+pub(crate) const COVERAGE_PACE_MS: i64 = 1_000;
 /// Delay between the last key in a form and its validation by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 /// Delay between the last key in a filter and counting its matches.

@@ -393,6 +393,7 @@ impl Model {
         let due = [
             self.page.list.matching.due_ms,
             self.beside_at_ms(),
+            self.coverage_at_ms(),
             countdown,
             ages,
             refresh,

@@ -150,6 +150,14 @@ pub(crate) fn get(id: &str) -> Call {
     Call::from_request(QUERIES, &request)
 }
 
+/// Routes the occurrences with these ids.
+pub(crate) fn route(ids: &[String]) -> Call {
+    let request = v1::RouteEventsRequest {
+        occurrence_ids: ids.to_vec(),
+    };
+    Call::from_request(QUERIES, &request)
+}
+
 pub(crate) fn explain(id: &str) -> Call {
     let request = v1::ExplainEventRequest {
         id: event_id(id).to_owned(),

@@ -1,148 +1,144 @@
-//! The events that active silences cover, as far as the fields of a list tell.
+//! The events in view that an active silence covers, as routed by the service.
 
-use bellwether_proto::filter::{self, Clause, Literal};
+use std::collections::HashMap;
 
-use crate::data::{EventRow, Object};
+use bellwether_proto::v1;
 
-/// An active silence of all rules.
-#[derive(Clone, Debug)]
+use super::Model;
+use crate::{client::Ticket, data::Failure, limits, route::Route};
+
+#[derive(Debug, Default)]
 pub(crate) struct Coverage {
-    clause: Clause,
-    end_ms: i64,
+    /// Whether an active silence covers an occurrence, by its id.
+    known: HashMap<String, bool>,
+    /// Revision of the silences with which that was read, and whether any was active.
+    revision: u64,
+    is_any_active: bool,
+    /// Occurrences in view for which it is not known.
+    missing: Vec<String>,
+    waiting: Option<(Ticket, Vec<String>)>,
+    requested_ms: i64,
 }
 
 impl Coverage {
-    /// Returns the coverage of a silence; `None` if it is not active, or covers only some rules.
-    pub(crate) fn of(silence: &Object) -> Option<Self> {
-        let is_active = silence.text("state") == "ACTIVE";
-        let covers_all_rules = silence.texts("ruleNames").len() == 0;
-        let parsed = filter::parse(silence.text("filter"), None).ok()?;
-        (is_active && covers_all_rules).then(|| Self {
-            clause: parsed.clause,
-            end_ms: silence.timestamp_ms("endsTime").unwrap_or(i64::MAX),
-        })
+    pub(crate) fn covers(&self, id: &str) -> bool {
+        self.known.get(id).copied().unwrap_or_default()
     }
 
-    /// Whether the silence certainly covers an event.
-    pub(crate) fn covers(&self, row: &EventRow, now_ms: i64) -> bool {
-        now_ms < self.end_ms && matches(&self.clause, row) == Some(true)
+    /// Drops what is known if the silences have another revision.
+    pub(crate) fn follow(&mut self, revision: u64, is_any_active: impl FnOnce() -> bool) {
+        if self.revision != revision {
+            *self = Self {
+                revision,
+                is_any_active: is_any_active(),
+                requested_ms: self.requested_ms,
+                ..Self::default()
+            };
+        }
+    }
+
+    /// Sets the occurrences in view.
+    pub(crate) fn settle<'a>(&mut self, in_view: impl Iterator<Item = &'a str>) {
+        if self.known.len() > limits::HELD_EVENTS {
+            self.known.clear();
+        }
+        let is_missing = |id: &&str| self.is_any_active && !self.known.contains_key(*id);
+        let missing = in_view.filter(is_missing);
+        self.missing = missing.map(str::to_owned).collect();
+    }
+
+    /// Returns the time of the next request; `None` if there is nothing to request.
+    pub(crate) fn due_ms(&self) -> Option<i64> {
+        let is_idle = self.waiting.is_none() && !self.missing.is_empty();
+        is_idle.then(|| self.requested_ms.saturating_add(limits::COVERAGE_PACE_MS))
+    }
+
+    pub(crate) fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    pub(crate) fn request(&mut self, ticket: Ticket, now_ms: i64) {
+        self.waiting = Some((ticket, std::mem::take(&mut self.missing)));
+        self.requested_ms = now_ms;
+    }
+
+    /// Records a response. A failure counts as not covered until the silences change.
+    pub(crate) fn record(
+        &mut self,
+        ticket: Ticket,
+        found: Result<v1::RouteEventsResponse, Failure>,
+    ) -> bool {
+        let Some((_, requested)) = self.waiting.take_if(|(it, _)| *it == ticket) else {
+            return false;
+        };
+        self.known
+            .extend(requested.into_iter().map(|id| (id, false)));
+        let routes = found.map(|it| it.routes).unwrap_or_default().into_iter();
+        let covered = routes.filter(|it| !it.silence_names.is_empty());
+        self.known
+            .extend(covered.map(|it| (it.occurrence_id, true)));
+        true
     }
 }
 
-/// Evaluates a condition; `None` if the list does not contain its fields.
-fn matches(clause: &Clause, row: &EventRow) -> Option<bool> {
-    let is = |values: &[String], literal: &Literal| match literal {
-        Literal::Text(text) => values.contains(text),
-        _ => false,
-    };
-    match clause {
-        Clause::And(all) => joined(all, row, false),
-        Clause::Or(all) => joined(all, row, true),
-        Clause::Not(inner) => matches(inner, row).map(|it| !it),
-        Clause::Equals(field, literal @ Literal::Text(_)) => {
-            Some(is(&values(field, row)?, literal))
-        }
-        Clause::In(field, literals) => {
-            let values = values(field, row)?;
-            Some(literals.iter().any(|literal| is(&values, literal)))
-        }
-        Clause::Exists(field) => Some(!values(field, row)?.is_empty()),
-        _ => None,
+impl Model {
+    pub(crate) fn coverage_at_ms(&self) -> Option<i64> {
+        let due = self.store.coverage.due_ms();
+        due.filter(|_| self.is_connected() && self.page.route == Route::Events)
     }
-}
-
-/// Evaluates a conjunction or disjunction, which one clause with the result `decides` settles.
-fn joined(all: &[Clause], row: &EventRow, decides: bool) -> Option<bool> {
-    let mut is_known = true;
-    for clause in all {
-        match matches(clause, row) {
-            Some(result) if result == decides => return Some(decides),
-            Some(_) => {}
-            None => is_known = false,
-        }
-    }
-    is_known.then_some(!decides)
-}
-
-/// Returns the value of a field, or nothing if the event does not have it; `None` if the list does
-/// not contain the field.
-fn values(field: &str, row: &EventRow) -> Option<Vec<String>> {
-    let value = match field.strip_prefix("dimensions.") {
-        Some(key) => row.dimension(key),
-        None if field == "name" => Some(row.name.to_string()),
-        None if field == "id" => row.id.split(':').next().map(str::to_owned),
-        None if super::filter::FIELDS.contains(&field) => return None,
-        // Or else a metadata field, which the list does not contain.
-        None => return row.dimension(field).map(|value| vec![value]),
-    };
-    Some(value.into_iter().collect())
-}
-
-/// Returns the first comparison of a condition with a text, which every covered event meets.
-pub(crate) fn first_comparison(text: &str) -> Option<(String, String)> {
-    fn first(clause: &Clause) -> Option<(String, String)> {
-        match clause {
-            Clause::Equals(field, Literal::Text(text)) => Some((field.clone(), text.clone())),
-            Clause::And(all) => all.iter().find_map(first),
-            _ => None,
-        }
-    }
-    first(&filter::parse(text, None).ok()?.clause)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::data::Kind;
+    use crate::data::FailureKind;
 
-    #[test]
-    fn silence_covers_rows_by_the_fields_they_have() {
-        let row = EventRow {
-            id: "e1:2".into(),
-            name: "disk".into(),
-            entity: "host=db-1 rack=a b".into(),
-            ..EventRow::default()
-        };
-        for (filter, expected) in [
-            ("host=db-1", true),
-            ("host=db-10", false),
-            ("dimensions.host=db-1", true),
-            ("rack=\"a b\"", true),
-            ("name=disk host=db-1", true),
-            ("name=disk host=db-2", false),
-            ("host=db-2 or name=disk", true),
-            ("host in (db-1, db-2)", true),
-            ("id in (e1, e2)", true),
-            ("-host=db-2", true),
-            ("has:zone", false),
-            ("-has:zone", false),
-            ("-has:dimensions.zone", true),
-            // The list does not contain the text of an event, so the result is not known.
-            ("body~full", false),
-            ("-body~full", false),
-            ("name=disk body~full", false),
-            ("name=disk or body~full", true),
-        ] {
-            let silence = Object {
-                kind: Kind::Silence,
-                json: json!({"state": "ACTIVE", "filter": filter, "endsTime": "1970-01-01T00:00:05Z"}),
-            };
-            let coverage = Coverage::of(&silence).unwrap();
-            assert_eq!(coverage.covers(&row, 4_999), expected, "{filter}");
-            assert!(!coverage.covers(&row, 5_000), "{filter}");
+    fn response(silenced: &[&str]) -> v1::RouteEventsResponse {
+        let routes = silenced.iter().map(|id| v1::EventRoute {
+            occurrence_id: (*id).to_owned(),
+            silence_names: vec!["db-1-0301".to_owned()],
+            ..v1::EventRoute::default()
+        });
+        v1::RouteEventsResponse {
+            routes: routes.collect(),
         }
     }
 
     #[test]
-    fn only_active_silences_of_all_rules_cover() {
-        for json in [
-            json!({"state": "EXPIRED", "filter": "host=db-1"}),
-            json!({"state": "ACTIVE", "filter": "host=db-1", "ruleNames": ["night"]}),
-        ] {
-            let kind = Kind::Silence;
-            assert!(Coverage::of(&Object { kind, json }).is_none());
-        }
+    fn rows_in_view_are_requested_once_until_the_silences_change() {
+        let mut coverage = Coverage::default();
+        coverage.follow(1, || true);
+        coverage.settle(std::iter::empty());
+        assert_eq!(coverage.due_ms(), None);
+        coverage.settle(["a", "b"].into_iter());
+        assert!(coverage.due_ms().is_some_and(|at| at <= 5_000));
+        coverage.request(Ticket(7), 5_000);
+        coverage.settle(["a", "b", "c"].into_iter());
+        assert_eq!(coverage.due_ms(), None, "a request is in flight");
+        assert!(
+            !coverage.record(Ticket(6), Ok(response(&["a"]))),
+            "of another query"
+        );
+        assert!(coverage.record(Ticket(7), Ok(response(&["a"]))));
+        assert_eq!(
+            ["a", "b", "c"].map(|id| coverage.covers(id)),
+            [true, false, false]
+        );
+        coverage.settle(["a", "b", "c"].into_iter());
+        assert_eq!(coverage.missing(), ["c"]);
+        assert_eq!(coverage.due_ms(), Some(5_000 + limits::COVERAGE_PACE_MS));
+        coverage.follow(1, || unreachable!("it is known"));
+        coverage.follow(2, || true);
+        coverage.settle(["a"].into_iter());
+        assert_eq!(coverage.missing(), ["a"]);
+        assert!(!coverage.covers("a"));
+        coverage.request(Ticket(8), 6_000);
+        let failure = Failure::new(FailureKind::TimedOut, "no response");
+        assert!(coverage.record(Ticket(8), Err(failure)));
+        coverage.settle(["a"].into_iter());
+        assert_eq!(coverage.due_ms(), None, "a failure is not repeated at once");
+        coverage.follow(3, || false);
+        coverage.settle(["a"].into_iter());
+        assert_eq!(coverage.due_ms(), None, "no silence is active");
     }
 }

@@ -257,7 +257,7 @@ impl RenderContext for Model {
     }
 
     fn is_silenced(&self, row: &EventRow) -> bool {
-        self.store.is_silenced(row, self.now_ms)
+        self.store.coverage.covers(&row.id)
     }
 
     fn response_cells(&self, response: &Object) -> [Cell; 2] {

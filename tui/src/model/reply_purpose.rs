@@ -29,6 +29,7 @@ pub(crate) enum ReplyPurpose {
     EventTotal,
     Matching,
     GroupedEvents,
+    Coverage,
     Event,
     Explanation,
     /// A part of the details of the selected row.

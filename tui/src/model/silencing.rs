@@ -7,7 +7,7 @@ use bellwether_proto::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Model, coverage, field::TextField, page::Content};
+use super::{Model, field::TextField, page::Content};
 use crate::{
     client::Ticket,
     data::{GroupedEvents, Kind, when},
@@ -116,7 +116,7 @@ impl SilenceScope {
     pub(crate) fn missing_value(&self) -> Option<(String, String)> {
         let found = self.found.as_ref()?.as_ref().ok()?;
         let is_empty = found.covered_count == Some(0) && !found.stopped_early;
-        coverage::first_comparison(&found.filter).filter(|_| is_empty)
+        first_comparison(&found.filter).filter(|_| is_empty)
     }
 
     /// Explains that no open event has a value, given those that exist.
@@ -445,4 +445,16 @@ impl Model {
         };
         format!("until {}", end.strftime(format))
     }
+}
+
+/// Returns the first comparison of a condition with a text, which every covered event meets.
+fn first_comparison(text: &str) -> Option<(String, String)> {
+    fn first(clause: &Clause) -> Option<(String, String)> {
+        match clause {
+            Clause::Equals(field, Literal::Text(text)) => Some((field.clone(), text.clone())),
+            Clause::And(all) => all.iter().find_map(first),
+            _ => None,
+        }
+    }
+    first(&filter::parse(text, None).ok()?.clause)
 }

@@ -10,7 +10,7 @@ use super::{
     loaded::{Loaded, Slot},
 };
 use crate::{
-    data::{ChartData, EventRow, Failure, GroupedEvents, Kind, Object},
+    data::{ChartData, Failure, GroupedEvents, Kind, Object},
     kind::response,
     limits,
     route::Route,
@@ -35,7 +35,7 @@ pub(crate) struct Store {
     /// Indices of the responses by urgency, and the number of unanswered ones.
     responses_by_urgency: Vec<usize>,
     pub(crate) unanswered: usize,
-    active_silences: Vec<Coverage>,
+    pub(crate) coverage: Coverage,
     pub(crate) deliveries: Loaded<Vec<v1::Delivery>>,
     /// The filter that the deliveries were read with, and the token of the next page.
     pub(crate) deliveries_filter: String,
@@ -102,15 +102,15 @@ impl Store {
         self.responses_by_urgency = order;
     }
 
-    /// Parses the conditions of the active silences; done once per read.
-    pub(crate) fn index_silences(&mut self) {
-        let silences = self.resources(Kind::Silence).rows().iter();
-        self.active_silences = silences.filter_map(Coverage::of).collect();
-    }
-
-    pub(crate) fn is_silenced(&self, row: &EventRow, now_ms: i64) -> bool {
-        let mut silences = self.active_silences.iter();
-        silences.any(|it| it.covers(row, now_ms))
+    /// Updates which events in view may be covered by an active silence.
+    pub(crate) fn settle_coverage(&mut self, top: usize) {
+        let silences = &self.resources[Kind::Silence as usize];
+        let mut rows = silences.rows().iter();
+        let is_any_active = || rows.any(|it| it.text("state") == "ACTIVE");
+        self.coverage.follow(silences.revision, is_any_active);
+        let in_view = top..top.saturating_add(limits::COVERAGE_ROWS);
+        let in_view = in_view.map_while(|at| Some(&*self.events.get(at)?.id));
+        self.coverage.settle(in_view);
     }
 
     pub(crate) fn responses_by_urgency(&self) -> impl Iterator<Item = &Object> {
@@ -211,6 +211,7 @@ impl Store {
         self.events.waiting = None;
         self.events.failure = None;
         self.events.stream_failure = None;
+        self.coverage = Coverage::default();
         self.events.total.reconnect();
         self.event_groups.reconnect();
         self.resources.iter_mut().for_each(Slot::reconnect);

@@ -39,6 +39,7 @@ use super::{
 use crate::{
     client::{Call, Command, Ticket},
     limits,
+    route::Route,
 };
 
 /// Handles a message. [`settle`] must follow before the model is drawn.
@@ -82,6 +83,9 @@ pub(crate) fn settle(model: &mut Model) {
         list.settle(&*rows, height.saturating_sub(1), model.now_ms);
         drop(rows);
         list.follows = follows;
+        if model.page.route == Route::Events {
+            model.store.settle_coverage(list.top);
+        }
         model.page.list = list;
     } else if matches!(model.page.content, Content::Form(_)) {
         // Forms are scrolled by the view, which knows their layout.
@@ -129,6 +133,7 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     forms::preview_if_due(model, effects);
     read::count_if_due(model, effects);
     read::beside_if_due(model, effects);
+    read::coverage_if_due(model, effects);
     if model.cycle.is_some_and(|at| at <= model.now_ms) {
         model.cycle = Some(model.now_ms.saturating_add(limits::CYCLE_MS));
         screen::longer_charts(model, effects);

@@ -471,7 +471,7 @@ fn fit_columns(columns: &[&Head], contents: &[(usize, usize)], space: usize) -> 
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(columns[*at].rank));
     for at in order {
-        if used(&widths) > space && columns[at].rank > 0 {
+        if total_width(&widths) > space && columns[at].rank > 0 {
             widths[at] = 0;
         }
     }
@@ -481,7 +481,7 @@ fn fit_columns(columns: &[&Head], contents: &[(usize, usize)], space: usize) -> 
     widths
 }
 
-fn used(widths: &[usize]) -> usize {
+fn total_width(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + widths.iter().filter(|width| **width > 0).count()
 }
 
@@ -493,7 +493,7 @@ fn grow(
     space: usize,
     most: impl Fn(usize) -> usize,
 ) -> bool {
-    let spare = space.saturating_sub(used(widths));
+    let spare = space.saturating_sub(total_width(widths));
     let is_growing = |at: usize| widths[at] > 0 && widths[at] < most(at);
     let growing: Vec<usize> = (0..columns.len()).filter(|at| is_growing(*at)).collect();
     let shares: usize = growing.iter().map(|at| columns[*at].grows).sum();

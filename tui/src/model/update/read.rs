@@ -128,10 +128,8 @@ pub(super) fn handle_page(
         Err(failure) => Err(failure),
     };
     let changed = model.store.resources_mut(kind).set(found, model.now_ms);
-    match kind {
-        Kind::Response => model.store.index_responses(),
-        Kind::Silence => model.store.index_silences(),
-        _ => {}
+    if kind == Kind::Response {
+        model.store.index_responses();
     }
     Some(changed)
 }
@@ -491,6 +489,16 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         let ticket = call(model, filter.estimate(), ReplyPurpose::Matching, effects);
         model.page.list.matching.waiting = Some(ticket);
     }
+}
+
+/// Requests whether active silences cover the events in view.
+pub(super) fn coverage_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.coverage_at_ms().is_none_or(|at| at > model.now_ms) {
+        return;
+    }
+    let wanted = events::route(model.store.coverage.missing());
+    let ticket = call(model, wanted, ReplyPurpose::Coverage, effects);
+    model.store.coverage.request(ticket, model.now_ms);
 }
 
 pub(super) fn read_more(model: &mut Model, effects: &mut Vec<Effect>) {

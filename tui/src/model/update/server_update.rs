@@ -238,6 +238,7 @@ fn handle_response(
                 _ => None,
             })
         }
+        ReplyPurpose::Coverage => model.store.coverage.record(ticket, message(answer)),
         ReplyPurpose::Beside(part) => model.beside.record(ticket, part, answer, now),
         ReplyPurpose::Delivery => {
             let found: Result<v1::GetDeliveryResponse, _> = message(answer);
