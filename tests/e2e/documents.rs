@@ -67,6 +67,8 @@ fn each_error_reason_is_explained_on_the_troubleshooting_page() {
         ("tui/src/client/failure.rs", 4),
         ("tui/command/src/failure.rs", 7),
         ("tui/command/src/key.rs", 1),
+        ("tui/command/src/script/health.rs", 2),
+        ("tui/command/src/script/trial.rs", 2),
     ];
     for (file, count) in tables {
         let source = read(file);

@@ -40,13 +40,17 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
 
 fn problems(overview: &Value) -> Vec<String> {
     let destinations = overview["destinations"].as_array().into_iter().flatten();
-    let refusal = overview["store"]["reason"]
-        .as_str()
-        .filter(|it| !it.is_empty());
-    let refusal = refusal.map(|_| format::inline(&overview["store"]["reason"]));
+    let store = &overview["store"];
+    let refusal = store["reason"].as_str().filter(|it| !it.is_empty());
+    let refusal = refusal.map(|_| match store["state"].as_str() {
+        Some("SHORT" | "FULL") => format!("{} [DISK_FULL]", format::inline(&store["reason"])),
+        _ => format::inline(&store["reason"]),
+    });
     let quiet = overview["quietSinceTime"].as_str();
     let quiet = quiet.map(|since| {
-        format!("nothing has been sent since {since}; `bellwether quiet off` resumes sending")
+        format!(
+            "nothing has been sent since {since}; `bellwether quiet off` resumes sending [QUIET]"
+        )
     });
     let of_destinations = destinations.filter_map(|destination| {
         let state = format::health_state(destination);
@@ -58,8 +62,13 @@ fn problems(overview: &Value) -> Vec<String> {
             Some(true) => "; reported only to failing destinations",
             _ => "",
         };
-        (is_unwell || dead > 0)
-            .then(|| format!("{name}: {state}, {waiting} waiting, {dead} dead letters{unreported}"))
+        let code = match is_unwell {
+            true => "DESTINATION_FAILING",
+            false => "DEAD_LETTER",
+        };
+        (is_unwell || dead > 0).then(|| {
+            format!("{name}: {state}, {waiting} waiting, {dead} dead letters{unreported} [{code}]")
+        })
     });
     refusal
         .into_iter()

@@ -28,10 +28,12 @@ pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failu
         let duration = format::inline(&answer["duration"]);
         format!("{outcome}\t{duration}\t{why}\n")
     })?;
-    if answer["outcome"] == "OUTCOME_DELIVERED" {
-        return Ok(());
-    }
-    Err(Failure::new("the test message was not delivered"))
+    let code = match answer["outcome"].as_str() {
+        Some("OUTCOME_DELIVERED") => return Ok(()),
+        Some("OUTCOME_BLOCKED") => "EGRESS_BLOCKED",
+        _ => "DESTINATION_FAILING",
+    };
+    Err(Failure::new("the test message was not delivered").with_code(code))
 }
 
 pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(), Failure> {
