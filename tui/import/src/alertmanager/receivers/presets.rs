@@ -72,14 +72,6 @@ impl Draft {
     fn field(self, name: &str, value: &Value) -> Self {
         self.payload(|payload| payload.replacen('{', &format!("{{\"{name}\": {value}, "), 1))
     }
-
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "the result of a receiver that is converted"
-    )]
-    fn converted(self, send_resolved: bool) -> Converted {
-        Some((send_resolved, self.0))
-    }
 }
 
 /// Returns a base address with one trailing slash.
@@ -101,29 +93,27 @@ fn constant(config: &mut Fields, name: &str) -> Result<Option<String>, ImportErr
 
 impl Writer<'_> {
     pub(super) fn preset(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
-        match self.kind {
+        let draft = match self.kind {
             "discord" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
-                Ok(Draft::new("discord").secret_url(url).converted(true))
+                Draft::new("discord").secret_url(url)
             }
             "mattermost" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
                 let draft = Draft::new("mattermost").secret_url(url);
-                let channel = constant(config, "channel")?;
-                Ok(match channel {
+                match constant(config, "channel")? {
                     Some(channel) => draft.field("channel", &json!(channel)),
                     None => draft,
                 }
-                .converted(true))
             }
-            "incidentio" => self.incident_io(config),
-            "jira" => self.jira(config),
-            "opsgenie" => self.opsgenie(config),
-            "pushover" => self.pushover(config),
-            "rocketchat" => self.rocket_chat(config),
-            "telegram" => self.telegram(config),
-            "victorops" => self.splunk_on_call(config),
-            "webex" => self.webex(config),
+            "incidentio" => self.incident_io(config)?,
+            "jira" => self.jira(config)?,
+            "opsgenie" => self.opsgenie(config)?,
+            "pushover" => self.pushover(config)?,
+            "rocketchat" => self.rocket_chat(config)?,
+            "telegram" => self.telegram(config)?,
+            "victorops" => self.splunk_on_call(config)?,
+            "webex" => self.webex(config)?,
             kind => {
                 let why = match kind {
                     "sns" => "Amazon SNS requires requests signed with AWS Signature Version 4",
@@ -134,12 +124,14 @@ impl Writer<'_> {
                     _ => "no destination type; try a webhook",
                 };
                 self.imported.leave_out(&config.path, why);
-                Ok(None)
+                return Ok(None);
             }
-        }
+        };
+        let send_resolved = !matches!(self.kind, "jira" | "rocketchat");
+        Ok(Some((send_resolved, draft.0)))
     }
 
-    fn incident_io(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn incident_io(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
         let url = self.required_secret(config, "url", "url")?;
         let mut draft = Draft::new("incident-io");
         draft = match secret(config, "alert_source_token")? {
@@ -151,10 +143,10 @@ impl Writer<'_> {
             None => draft.without_authorization(),
         };
         self.http(config, draft.webhook())?;
-        Ok(draft.secret_url(url).converted(true))
+        Ok(draft.secret_url(url))
     }
 
-    fn jira(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn jira(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
         let url = self.url(config, "jira_api_url", "")?;
         // Descriptions are plain text only in version 2 of the API.
         let url = url.replace("/rest/api/3/", "/rest/api/2/");
@@ -170,10 +162,10 @@ impl Writer<'_> {
         config.take("send_resolved");
         let what = "an issue is created for each opening, and is not changed or closed later";
         self.imported.note(&config.path, what);
-        Ok(draft.converted(false))
+        Ok(draft)
     }
 
-    fn opsgenie(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn opsgenie(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
         const DEFAULT: &str = "https://api.opsgenie.com/";
         let key = self.secret_or_global(config, "api_key", "opsgenie_api_key")?;
         let key = self.composed_secret(key, "authorization", |it| format!("GenieKey {it}"));
@@ -181,10 +173,10 @@ impl Writer<'_> {
         let base = self.url(config, "opsgenie_api_url", DEFAULT)?;
         let url = draft.webhook()["url"].as_str().unwrap_or_default();
         let url = url.replacen(DEFAULT, &base, 1);
-        Ok(draft.url(&url).converted(true))
+        Ok(draft.url(&url))
     }
 
-    fn pushover(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn pushover(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
         let mut required = |name| {
             let found = secret(config, name)?;
             found.ok_or_else(|| invalid(&config.at(name), "is required"))
@@ -199,12 +191,12 @@ impl Writer<'_> {
             }
             ((path, _), _) => self.placeholder(&path, "url", &url("TOKEN", "USER")),
         };
-        Ok(Draft::new("pushover").secret_url(url).converted(true))
+        Ok(Draft::new("pushover").secret_url(url))
     }
 
     /// Returns a destination that uses the REST API, as the receiver does; the preset uses an
     /// incoming integration.
-    fn rocket_chat(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn rocket_chat(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
         let base = self.url(config, "rocketchat_api_url", "https://open.rocket.chat")?;
         let mut draft = Draft::new("rocket-chat").url(&format!("{base}api/v1/chat.postMessage"));
         for (name, header) in [("token", "x-auth-token"), ("token_id", "x-user-id")] {
@@ -214,10 +206,10 @@ impl Writer<'_> {
         }
         let channel = constant(config, "channel")?;
         let channel = channel.ok_or_else(|| invalid(&config.at("channel"), "is required"))?;
-        Ok(draft.field("channel", &json!(channel)).converted(false))
+        Ok(draft.field("channel", &json!(channel)))
     }
 
-    fn telegram(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn telegram(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
         let token = self.secret_or_global(config, "bot_token", "telegram_bot_token")?;
         let base = self.url(config, "telegram_api_url", "https://api.telegram.org")?;
         let url = self.composed_secret(token, "url", |it| format!("{base}bot{it}/sendMessage"));
@@ -234,28 +226,28 @@ impl Writer<'_> {
         if let Some(thread) = config.take("message_thread_id") {
             draft = draft.field("message_thread_id", &thread);
         }
-        Ok(draft.converted(true))
+        Ok(draft)
     }
 
-    fn splunk_on_call(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn splunk_on_call(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
         let default = "https://alert.victorops.com/integrations/generic/20131114/alert";
         let key = self.secret_or_global(config, "api_key", "victorops_api_key")?;
         let base = self.url(config, "victorops_api_url", default)?;
         let route = constant(config, "routing_key")?;
         let route = route.ok_or_else(|| invalid(&config.at("routing_key"), "is required"))?;
         let url = self.composed_secret(key, "url", |it| format!("{base}{it}/{route}"));
-        Ok(Draft::new("splunk-on-call").secret_url(url).converted(true))
+        Ok(Draft::new("splunk-on-call").secret_url(url))
     }
 
     /// Returns a destination that uses the REST API with a bot's token; the preset uses an incoming
     /// webhook.
-    fn webex(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn webex(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
         let url = self.url(config, "webex_api_url", "https://webexapis.com/v1/messages")?;
         let room = constant(config, "room_id")?;
         let room = room.ok_or_else(|| invalid(&config.at("room_id"), "is required"))?;
         let mut draft = Draft::new("webex").field("roomId", &json!(room));
         self.http(config, draft.webhook())?;
-        Ok(draft.url(url.trim_end_matches('/')).converted(true))
+        Ok(draft.url(url.trim_end_matches('/')))
     }
 
     fn secret_or_global(
