@@ -13,27 +13,27 @@ use crate::{
 const LIST: &str = "/v1/notification/triggers";
 
 #[tokio::test]
-async fn grpc_codes_map_to_http_statuses() {
+async fn grpc_codes_map_to_http_statuses_and_reasons() {
     let world = World::new().await;
     let table = [
-        (1, 499),
-        (2, 500),
-        (3, 400),
-        (4, 504),
-        (5, 404),
-        (6, 409),
-        (7, 403),
-        (8, 429),
-        (9, 400),
-        (10, 409),
-        (11, 400),
-        (12, 501),
-        (13, 500),
-        (14, 503),
-        (15, 500),
-        (16, 401),
+        (1, 499, "TIMED_OUT"),
+        (2, 500, "INTERNAL"),
+        (3, 400, "REQUEST_INVALID"),
+        (4, 504, "TIMED_OUT"),
+        (5, 404, "NOT_FOUND"),
+        (6, 409, "NAME_TAKEN"),
+        (7, 403, "ROLE_LACKING"),
+        (8, 429, "LIMIT_REACHED"),
+        (9, 400, "STATE_FORBIDS"),
+        (10, 409, "CHANGED_MEANWHILE"),
+        (11, 400, "REQUEST_INVALID"),
+        (12, 501, "NOT_SERVED"),
+        (13, 500, "INTERNAL"),
+        (14, 503, "UNAVAILABLE"),
+        (15, 500, "INTERNAL"),
+        (16, 401, "KEY_NOT_ACCEPTED"),
     ];
-    for (code, status) in table {
+    for (code, status, reason) in table {
         world
             .backend
             .next(Act::Fail(Status::new(Code::from_i32(code), "a sentence")));
@@ -41,7 +41,11 @@ async fn grpc_codes_map_to_http_statuses() {
         assert_eq!(answer.status, status, "{code}");
         assert_eq!(
             answer.json(),
-            json!({"code": code, "message": "a sentence"}),
+            json!({"code": code, "message": "a sentence", "details": [{
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                "reason": reason,
+                "domain": "bellwether",
+            }]}),
             "{code}"
         );
         assert_eq!(answer.header("content-type"), "application/json");
