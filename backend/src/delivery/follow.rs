@@ -242,7 +242,7 @@ impl Follower {
         let read = |store: Store, (id, name)| async move {
             let name = match name {
                 Some(name) => name,
-                None => name_by_deliveries(&store, id).await?,
+                None => find_name_in_deliveries(&store, id).await?,
             };
             let loaded = load(&store, id, &name);
             let (loaded, health) = try_join(loaded, resync::health(&store, id)).await?;
@@ -442,7 +442,10 @@ async fn load(
 
 /// Finds the name of a destination by its deliveries. Returns its id if no destination is stored,
 /// so that it counts as deleted.
-async fn name_by_deliveries(store: &Store, destination: RecordId) -> Result<String, EngineError> {
+async fn find_name_in_deliveries(
+    store: &Store,
+    destination: RecordId,
+) -> Result<String, EngineError> {
     let range = Range::with_prefix(&destination.to_bytes());
     let (index, ascending) = (Index::DeliveryByDue, Direction::Ascending);
     let entries = store.engine().entries(index, range, ascending, NAMING_PAGE);

@@ -116,7 +116,7 @@ impl<'a> Checks<'a> {
                 "contains a user name or password; send credentials in a header",
             );
         } else if let Some(Err(refusal)) = self.guard.map(|guard| guard.check_url(text)) {
-            self.add(field, format!("leads nowhere: {refusal}"));
+            self.add(field, format!("cannot be reached: {refusal}"));
         }
     }
 }

@@ -648,11 +648,11 @@ fn messages_include_templates_of_the_settings_but_addresses_do_not() {
 struct Unsigned;
 
 impl crate::message::SignLinks for Unsigned {
-    fn sign_read(&self, _: &str, since_ms: i64) -> (i64, Secret) {
+    fn read_signature(&self, _: &str, since_ms: i64) -> (i64, Secret) {
         (since_ms, Secret::default())
     }
 
-    fn sign_acknowledge(&self, _: &str, _: &str, _: &Name) -> Secret {
+    fn acknowledgement_signature(&self, _: &str, _: &str, _: &Name) -> Secret {
         Secret::default()
     }
 }

@@ -229,13 +229,13 @@ impl SignedLinks {
 }
 
 impl SignLinks for SignedLinks {
-    fn sign_read(&self, thread: &str, since_ms: i64) -> (i64, Secret) {
+    fn read_signature(&self, thread: &str, since_ms: i64) -> (i64, Secret) {
         let until_ms = since_ms.saturating_add(self.lifetime_ms);
         let signature = Grant::Read { thread, until_ms }.sign(&self.store);
         (until_ms, signature)
     }
 
-    fn sign_acknowledge(&self, thread: &str, response: &str, contact: &Name) -> Secret {
+    fn acknowledgement_signature(&self, thread: &str, response: &str, contact: &Name) -> Secret {
         let grant = Grant::Acknowledge {
             thread,
             response,
@@ -272,8 +272,8 @@ mod tests {
             SignedLinks::new(store.clone(), clock, lifetime)
         };
         let of_a_day = links(DAY);
-        let signed = of_a_day.sign_read("a:1", START_MS);
-        assert_eq!(signed, of_a_day.sign_read("a:1", START_MS));
+        let signed = of_a_day.read_signature("a:1", START_MS);
+        assert_eq!(signed, of_a_day.read_signature("a:1", START_MS));
         let (until_ms, sign) = (signed.0, signed.1.reveal());
         assert!(of_a_day.check("a:1", until_ms, sign).is_ok());
         for (thread, until_ms, sign) in [

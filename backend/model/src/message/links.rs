@@ -23,11 +23,11 @@ pub struct Links {
 pub trait SignLinks: fmt::Debug + Send + Sync {
     /// Returns the expiry of a link to a thread, in milliseconds since 1970, and its signature; the
     /// same for the same thread and start.
-    fn sign_read(&self, thread: &str, since_ms: i64) -> (i64, Secret);
+    fn read_signature(&self, thread: &str, since_ms: i64) -> (i64, Secret);
 
     /// Returns the signature of a link with which a contact acknowledges a thread until the
     /// response ends.
-    fn sign_acknowledge(&self, thread: &str, response: &str, contact: &Name) -> Secret;
+    fn acknowledgement_signature(&self, thread: &str, response: &str, contact: &Name) -> Secret;
 
     /// Records that a message to a contact contains an acknowledgement link for a thread.
     fn record_issued(&self, _thread: &str, _contact: &Name) {}
@@ -38,11 +38,11 @@ pub trait SignLinks: fmt::Debug + Send + Sync {
 struct MaskedSigner(Arc<dyn SignLinks>);
 
 impl SignLinks for MaskedSigner {
-    fn sign_read(&self, thread: &str, since_ms: i64) -> (i64, Secret) {
-        (self.0.sign_read(thread, since_ms).0, Secret::new(MASK))
+    fn read_signature(&self, thread: &str, since_ms: i64) -> (i64, Secret) {
+        (self.0.read_signature(thread, since_ms).0, Secret::new(MASK))
     }
 
-    fn sign_acknowledge(&self, _thread: &str, _response: &str, _contact: &Name) -> Secret {
+    fn acknowledgement_signature(&self, _thread: &str, _response: &str, _contact: &Name) -> Secret {
         Secret::new(MASK)
     }
 }
@@ -67,7 +67,7 @@ impl Links {
         let acknowledging = contact.and_then(|it| self.acknowledgement_link(content, it));
         let reading = self.signer.as_ref().map(|signer| {
             let (_, thread) = link_path(content);
-            signer.sign_read(&thread, since_ms).1
+            signer.read_signature(&thread, since_ms).1
         });
         acknowledging.into_iter().chain(reading).collect()
     }
@@ -82,7 +82,7 @@ impl Links {
         let link = format!("{}/{place}/{thread}", self.url());
         match &self.signer {
             Some(signer) => {
-                let (until_ms, signature) = signer.sign_read(&thread, since_ms);
+                let (until_ms, signature) = signer.read_signature(&thread, since_ms);
                 format!("{link}?until={until_ms}&sign={}", signature.reveal())
             }
             None => link,
@@ -108,7 +108,11 @@ impl Links {
     fn acknowledgement_link(&self, content: &Content, contact: &PagedContact) -> Option<Secret> {
         let signer = self.acknowledging.as_ref()?;
         let thread = content.occurrence.id().to_string();
-        Some(signer.sign_acknowledge(&thread, &contact.response.to_string(), &contact.name))
+        Some(signer.acknowledgement_signature(
+            &thread,
+            &contact.response.to_string(),
+            &contact.name,
+        ))
     }
 
     pub(super) fn url(&self) -> &str {

@@ -518,7 +518,7 @@ fn all_invalid_key_bindings_are_reported_with_their_lines() {
 fn key_bindings_are_read_from_any_toml_form() {
     let file = "data_dir = \"/x\"\nkeys.top = \"g g\"\nkeys.events = { mark = ['m'] }\n";
     let message = load(&Flags::default(), &[], file).unwrap().keys.reference();
-    assert!(message.contains("`g g` | To the top"), "{message}");
+    assert!(message.contains("`g g` | Go to the top"), "{message}");
     assert!(message.contains("`m` (events) | Mark"), "{message}");
 }
 
