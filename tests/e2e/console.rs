@@ -108,7 +108,7 @@ async fn event_test_confirms_lists_receivers_and_closes_its_event() {
     console.press("t");
     console.shows(&["Test echo with a real event?", "echo-rule to hook"]);
     console.press("y");
-    console.shows(&["verdict", "closed the event of the test"]);
+    console.shows(&["verdict", "closed the test event"]);
     let found = rest.post("/v1/events:search", &search).await.ok();
     let occurrence = &found["results"][0]["occurrences"][0];
     assert_eq!(occurrence["status"], "STATUS_CLOSED", "{found}");
@@ -316,7 +316,10 @@ fn panic_restores_the_terminal_and_is_reported() {
         .next()
         .map(str::to_owned);
     let last = last.expect("the screen was left");
-    assert!(last.contains("a test asked the console to panic"), "{last}");
+    assert!(
+        last.contains("panic in the console, requested by a test"),
+        "{last}"
+    );
 }
 
 #[test]

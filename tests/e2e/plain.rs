@@ -139,7 +139,7 @@ async fn plain_mode_confirms_changes_and_reports_errors_in_one_line() {
         &said,
         &[
             "> ack 3\nerror: `3`: unknown row; rows 1 to 2 were printed",
-            "> ack\nerror: ack: which row? For example, `ack 1`",
+            "> ack\nerror: ack: specify a row, such as `ack 1`",
             "> ackk 1\nerror: unknown command `ackk 1`; did you mean `ack`",
             "> ack 1-2\nAcknowledge these 2 occurrences?",
             // Any other answer to a question means No, and is not executed.

@@ -374,7 +374,7 @@ async fn silence_is_typed_shown_as_parsed_and_undone(storm: &mut Storm) {
     storm.console.press("z");
     storm
         .console
-        .shows(&["this event", "all of db-7", "all filter matches"]);
+        .shows(&["this event", "all of db-7", "all matches"]);
     storm.console.press("h");
     storm.console.shows(&["all of db-7", "open events now"]);
     storm.console.press("o");

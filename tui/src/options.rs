@@ -229,7 +229,7 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    #[error("`{address}` is not an address such as http://127.0.0.1:8481")]
+    #[error("`{address}` is not a URL such as http://127.0.0.1:8481")]
     Address {
         address: String,
         source: tonic::transport::Error,
@@ -237,6 +237,6 @@ pub enum Error {
     #[error("invalid character in the API key")]
     Key,
     /// There is no terminal, or it was closed.
-    #[error("failed to use the terminal")]
+    #[error("cannot use the terminal")]
     Terminal(#[source] io::Error),
 }

@@ -95,7 +95,7 @@ impl Plain {
                 _ = interrupt.recv() => return Ok(()),
                 typed = self.reader.next() => match typed? {
                     InputLine::Line(line) => self.line(&line),
-                    InputLine::TooLong => self.talk.print("The line is too long and was ignored."),
+                    InputLine::TooLong => self.talk.print("Line too long; ignored."),
                     InputLine::End if self.console.is_idle() => return self.flush(),
                     InputLine::End => {}
                 },

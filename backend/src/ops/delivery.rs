@@ -281,6 +281,6 @@ fn state_name(state: DeliveryState) -> &'static str {
         DeliveryState::Dead => "dead",
         DeliveryState::Cancelled => "cancelled",
         DeliveryState::Folded => "folded into a digest",
-        DeliveryState::Shadowed => "recorded by a shadow rule",
+        DeliveryState::Shadowed => "recorded by a dry run",
     }
 }

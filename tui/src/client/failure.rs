@@ -22,7 +22,7 @@ const CUT_OFF: [&str; 5] = [
 
 const UNREACHABLE: &str = "SERVICE_UNREACHABLE";
 const TLS: &str = "TLS_EXPECTED";
-const SECURED: &str = "the server at that address does not speak unencrypted gRPC; for a service with a \
+const SECURED: &str = "the server at that address does not speak unencrypted gRPC; if it has a \
                        certificate use `https://`";
 
 pub(crate) fn failure(status: &tonic::Status) -> Failure {

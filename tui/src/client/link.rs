@@ -221,7 +221,7 @@ impl Supervisor {
                     Ok(Some(failure)) => return LinkEnd::Broken(failure),
                     Ok(None) => {}
                     Err(error) if error.is_panic() => {
-                        let words = "an internal error of the console; see the log";
+                        let words = "internal error in the console; see the log";
                         return LinkEnd::Broken(Failure::new(FailureKind::Internal, words));
                     }
                     Err(_cancelled) => {}
@@ -308,7 +308,7 @@ impl Stream {
             Some(Ok(ended)) => ended,
             Some(Err(_panicked)) => watch::StreamEnd::Broken(Failure::new(
                 FailureKind::Internal,
-                "an internal error of the console",
+                "internal error in the console",
             )),
             None => pending().await,
         }

@@ -18,7 +18,7 @@ const ROWS_MAX: usize = 100_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
-    #[error("the screen `{screen}` has no list; use one of {names}")]
+    #[error("screen `{screen}` has no list; use one of {names}")]
     Unknown { screen: String, names: String },
     #[error("{0}")]
     Unreachable(String),

@@ -86,7 +86,7 @@ fn no_response() -> Failure {
     let seconds = limits::TEST_CALL.as_secs();
     Failure::new(
         FailureKind::TimedOut,
-        format!("the service made no progress within {seconds} s"),
+        format!("no progress from the service in {seconds} s"),
     )
 }
 

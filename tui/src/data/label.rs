@@ -59,8 +59,8 @@ labels! {
         Read "read", Refused "was refused"
     }
     Outcome {
-        Unspecified "under way", Delivered "delivered", Rejected "rejected",
-        Unreachable "unreachable", Blocked "blocked", Unknown "end not known"
+        Unspecified "in progress", Delivered "delivered", Rejected "rejected",
+        Unreachable "unreachable", Blocked "blocked", Unknown "unknown"
     }
     Role {
         Unspecified "unknown", Ingest "ingest", Viewer "viewer", Operator "operator",

@@ -85,7 +85,7 @@ fn parse_named_day(text: &str, lower: &str, today: Date) -> Option<Result<(Date,
     };
     Some(match parse_time_of_day(time.trim()) {
         Some(time) => Ok((day, time)),
-        None => Err(format!("`{text}` needs a time, such as `{word} 9:00`")),
+        None => Err(format!("`{text}` requires a time, such as `{word} 9:00`")),
     })
 }
 
@@ -320,7 +320,10 @@ mod tests {
             assert!(error.ends_with(MOMENTS), "{text}: {error}");
         }
         let tomorrow = read("tomorrow", NOW).unwrap_err();
-        assert_eq!(tomorrow, "`tomorrow` needs a time, such as `tomorrow 9:00`");
+        assert_eq!(
+            tomorrow,
+            "`tomorrow` requires a time, such as `tomorrow 9:00`"
+        );
         let passed = read("today 8:00", NOW).unwrap_err();
         assert_eq!(
             passed,

@@ -36,7 +36,7 @@ const TAIL: &str = "
 | text fields | as in a shell: `ctrl-a` `ctrl-e` start and end, `alt-b` `alt-f` words, `ctrl-w` `ctrl-u` `ctrl-k` delete |
 | questions | `y` yes, `n` or `esc` no, `tab` switches, `enter` chooses the marked answer, `j` `k` scroll |
 | help and `:` | `up` `down` `ctrl-p` `ctrl-n` choose, `tab` completes, `enter` runs it, `esc` leaves |
-| silence | `e` this event, `b` its name on its host, `h` the host, `a` the name, `f` all filter matches; `1` `2` `8` hours, `0` until 08:00, `o` any end; `r` the reason; `enter` the marked choice, `esc` leaves |
+| silence | `e` this event, `b` its name on its host, `h` the host, `a` the name, `f` all matches; `1` `2` `8` hours, `0` until 08:00, `o` any end; `r` the reason; `enter` the marked choice, `esc` leaves |
 | filter line | `up` `down` earlier filters; `tab` completes a field or a value of events |
 | copy menu | `i` id, `r` row, `j` JSON, `c` curl, `b` command, `enter` the marked one, `esc` leaves |
 | choices | `left` `right` choose; letters open a list and search it, `enter` chooses, `esc` leaves |

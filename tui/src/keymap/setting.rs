@@ -96,7 +96,7 @@ fn read(setting: &KeySetting) -> Result<ParsedSetting<'_>, Vec<KeyProblem>> {
     }
     if setting.keys.len() > limits::KEYS_PER_ACTION {
         let most = limits::KEYS_PER_ACTION;
-        problems.push(setting.problem(format!("an action has at most {most} keys")));
+        problems.push(setting.problem(format!("an action can have at most {most} keys")));
     }
     let mut keys = Vec::new();
     for write_keys in setting.keys.iter().take(limits::KEYS_PER_ACTION) {
@@ -143,7 +143,7 @@ fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<
     typed
         .map(|keys| {
             format!(
-                "`{}` types or edits text in a form; use a key with ctrl or alt, or F1 to F12",
+                "`{}` is used for typing in forms; use a key with ctrl or alt, or F1 to F12",
                 write_keys(keys)
             )
         })

@@ -122,17 +122,17 @@ actions! {
     }
     Events {
         Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.several()]
-            "ack": "Acknowledge the event, which stops its paging";
+            "ack": "Acknowledge the event and stop paging";
         Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
-            "unack": "Remove the acknowledgement; paging may continue";
+            "unack": "Remove the acknowledgement; paging may resume";
         CloseEvent ["c"] in COUNTED, OPERATE, 14 [LINES.several()]
-            "close": "Close the event; its next report opens it again";
+            "close": "Close the event; its next report reopens it";
         Suppress ["s"] in COUNTED, OPERATE, 16 [LINES.several()]
-            "suppress": "Suppress the event: keep it open without messages";
+            "suppress": "Suppress the event: keep it open, send nothing";
         Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
-            "reopen": "Reopen a closed event, or end its suppression";
+            "reopen": "Reopen a closed or suppressed event";
         Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
-            "note": "Add a note that everybody sees";
+            "note": "Add a note visible to everyone";
         Mine ["i"] in COUNTED, OPERATE, 19 [LINES.several()]
             "mine": "Assign the event to yourself, or unassign it";
         Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
@@ -140,25 +140,25 @@ actions! {
     }
     Console {
         Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
-            "undo": "Undo your last change of events, silences or rules";
+            "undo": "Undo your last change to events, silences or rules";
     }
     OnCall {
         AcknowledgeResponse ["a"] in RESPONSES, OPERATE, 12
             "ack": "Acknowledge the event";
         AcknowledgeFor ["A"] in RESPONSES, OPERATE, 13
-            "ack for": "Acknowledge the event for some time";
+            "ack for": "Acknowledge the event temporarily";
         Escalate [">"] in RESPONSES, OPERATE, 14
             "escalate": "Run the next escalation step now";
         Override ["o"] in SCHEDULES, OPERATE, 12
-            "override": "Put others on call for some time";
+            "override": "Put others on call temporarily";
         Feed ["f"] in FEEDS, OPERATE, 16
-            "feed": "Show the address of the iCalendar feed";
+            "feed": "Show the URL of the iCalendar feed";
         RevokeFeed ["F"] in FEEDS, EDIT, 0
-            "revoke feed": "Revoke the address of the iCalendar feed, and create a new one";
+            "revoke feed": "Revoke the URL of the iCalendar feed and create a new one";
         RotateHeartbeat ["r"] in HEARTBEATS, EDIT, 16
-            "new address": "Create a new address with a key for cron jobs and scripts";
+            "new address": "Create a new URL with a key for cron jobs and scripts";
         ForgetExpectation ["f"] in &[ActionPlace::One(Kind::Heartbeat)], EDIT, 18
-            "forget": "Forget an expected beat, and close its event";
+            "forget": "Forget an expected beat and close its event";
     }
     Messages {
         Release ["r"] in PENDING, OPERATE, 12
@@ -166,19 +166,19 @@ actions! {
     }
     Events {
         AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12
-            "ack": "Acknowledge all open events of the group";
+            "ack": "Acknowledge all open events in the group";
         CloseGroup ["c"] in GROUPS, OPERATE, 14
-            "close": "Close all open events of the group";
+            "close": "Close all open events in the group";
         SuppressGroup ["s"] in GROUPS, OPERATE, 16
-            "suppress": "Suppress all open events of the group";
+            "suppress": "Suppress all open events in the group";
         AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-            "ack all": "Acknowledge all matching events, after counting";
+            "ack all": "Count and acknowledge all matching events";
         CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-            "close all": "Close all matching events, after counting";
+            "close all": "Count and close all matching events";
         SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-            "suppress all": "Suppress all matching events, after counting";
+            "suppress all": "Count and suppress all matching events";
         AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all().text()]
-            "note all": "Add a note to all matching events, after counting";
+            "note all": "Count all matching events and add a note";
         Explain ["x"] in EVENTS, VIEW, 20
             "explain": "Explain why each rule did or did not notify";
         Unfold ["o"] in &[ActionPlace::Event], Requirement::None, 0
@@ -190,13 +190,13 @@ actions! {
         Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.all().silent()]
             "pause": "Pause or resume live updates";
         Follow ["f"] in &[ActionPlace::Events], Requirement::None, 25 [LINES.screen()]
-            "follow": "Select the newest event as it arrives, until the next key";
+            "follow": "Follow the newest event until the next key press";
         GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
             "group by": "Count the events by host, name or another field";
         ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.screen()]
             "view": "Choose a view of the events";
         NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.screen()]
-            "next view": "Go to the next view of the events";
+            "next view": "Go to the next view of events";
         SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
             "save view": "Save this list as a shared view";
         OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Requirement::None, 26 [LINES.all()]
@@ -204,15 +204,15 @@ actions! {
     }
     Resources {
         New ["n"] in creatable(), EDIT, 12 [LINES.all()]
-            "new": "Create a new one in a form";
+            "new": "Create one in a form";
         Edit ["e"] in resources(), EDIT, 14
-            "edit": "Edit it in a form";
+            "edit": "Edit in a form";
         EditText ["E"] in resources(), EDIT, 30
-            "as text": "Edit it as text in $EDITOR";
+            "as text": "Edit as text in $EDITOR";
         Duplicate ["D"] in resources(), EDIT, 0
             "duplicate": "Create a copy in a form";
         Delete ["d"] in resources(), EDIT, 28
-            "delete": "Delete it, after a confirmation";
+            "delete": "Delete after confirmation";
     }
     Tests {
         TestDestination ["t"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination), ActionPlace::Report], OPERATE, 11
@@ -224,7 +224,7 @@ actions! {
     }
     Messages {
         DeadLetters ["r"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], VIEW, 13
-            "dead letters": "Show its dead letters, which can be resent";
+            "dead letters": "Show dead letters, which can be resent";
     }
     Tests {
         TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
@@ -232,7 +232,7 @@ actions! {
     }
     Messages {
         SendWaiting ["s"] in &[ActionPlace::Report], OPERATE, 13
-            "send waiting": "Send the messages waiting for a tested destination";
+            "send waiting": "Send messages waiting for a tested destination";
     }
     Tests {
         TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
@@ -246,7 +246,7 @@ actions! {
         LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
             "longer": "Test a trigger, or show a handover, for another time span";
         NoiseBy ["B"] in &[ActionPlace::Report], VIEW, 11
-            "count by": "Count noise by rule, trigger, destination, event name or contact";
+            "count by": "Group noise by rule, trigger, destination, event name or contact";
         PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
             "preview": "Preview the message for each destination";
     }
@@ -264,13 +264,13 @@ actions! {
     }
     Messages {
         SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
-            "send again": "Resend an ended delivery, or attempt a waiting one now";
+            "send again": "Resend an ended delivery, or retry a waiting one now";
         CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
             "cancel": "Cancel a delivery in progress";
         SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.all()]
-            "all again": "Resend all matching deliveries, after counting";
+            "all again": "Count and resend all matching deliveries";
         CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.all()]
-            "cancel all": "Cancel all matching deliveries, after counting";
+            "cancel all": "Count and cancel all matching deliveries";
     }
     Reports {
         Obligations ["O"] in ANYWHERE, VIEW, 0
@@ -290,7 +290,7 @@ actions! {
     }
     Reports {
         LongerCharts ["t"] in &[ActionPlace::Overview], Requirement::None, 12 [LINES.screen()]
-            "span": "Show the charts of 1 h, 24 h or 30 d";
+            "span": "Show charts for 1 h, 24 h or 30 d";
     }
     Move {
         NextLink ["<Tab>"] in pages_with_links(), Requirement::None, 32 [LINES.screen()]
@@ -306,7 +306,7 @@ actions! {
         MatchBefore ["N"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
             "match before": "Go to the previous match";
         Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 36 [LINES.several().silent()]
-            "mark": "Mark the row, to act on several";
+            "mark": "Mark the row to act on several";
         MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 0 [LINES.all().silent()]
             "mark all": "Mark all loaded rows, or none";
         Sort ["S"] in &[ActionPlace::List], Requirement::None, 38 [LINES.all()]
@@ -348,7 +348,7 @@ actions! {
         Go(Client) ["7", "gc"] in ANYWHERE, Requirement::None, 0
             "clients": "Go to Clients";
         GoReference ["9", "gf"] in ANYWHERE, Requirement::None, 0
-            "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
+            "reference": "Go to Reference: templates, queries, fields, messages, chat setup";
         Go(Silence) ["0", "gs"] in ANYWHERE, Requirement::None, 0
             "silences": "Go to Silences";
         Go(Calendar) ["ga", "<A-0>"] in ANYWHERE, Requirement::None, 0
@@ -356,15 +356,15 @@ actions! {
         Go(Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
             "inhibitions": "Go to Inhibitions";
         Go(Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
-            "mappings": "Go to Mappings: events from the webhooks of any service";
+            "mappings": "Go to Mappings: events from webhooks of any service";
         Go(Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
             "groups": "Go to Groups: events that share one message";
         Go(Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
             "pending": "Go to Pending: held notifications";
         Go(View) ["gv", "<A-5>"] in ANYWHERE, Requirement::None, 0
-            "views": "Go to Views: stored lists of events";
+            "views": "Go to Views: saved lists of events";
         Go(Heartbeat) ["gh", "<A-h>"] in ANYWHERE, Requirement::None, 0
-            "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
+            "heartbeats": "Go to Heartbeats: signals expected on a schedule";
         GoOnCall ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
             "on call": "Go to On call: who is on call, and pending responses";
     }
@@ -376,7 +376,7 @@ actions! {
         Go(Response) ["gR", "<A-1>"] in ANYWHERE, Requirement::None, 0
             "responses": "Go to Responses: who is paged, and the next step";
         Go(Schedule) ["gS", "<A-4>"] in ANYWHERE, Requirement::None, 0
-            "schedules": "Go to Schedules: who is on call when";
+            "schedules": "Go to Schedules: who is on call, and when";
         Go(Policy) ["gP", "<A-3>"] in ANYWHERE, Requirement::None, 0
             "policies": "Go to Escalation policies: who is notified next";
         Go(Contact) ["gC", "<A-2>"] in ANYWHERE, Requirement::None, 0
@@ -402,7 +402,7 @@ actions! {
         RetryNow ["R"] in ANYWHERE, Requirement::None, 0
             "refresh": "Reconnect, or reload this screen";
         Suspend ["<C-z>"] in EVERYWHERE, Requirement::None, 0 [LINES.screen()]
-            "suspend": "Return to the shell; `fg` comes back";
+            "suspend": "Suspend to the shell; `fg` resumes";
         ToggleMouse ["M"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
             "mouse": "Capture or release the mouse";
         ToggleAges ["Z"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
@@ -420,7 +420,7 @@ actions! {
         FormLeave ["<Esc>"] in FORM, Requirement::None, 63
             "leave": "Leave the form; asks before discarding changes";
         FormSave ["<C-s>"] in FORM, EDIT, 10
-            "save": "Save the form, after a confirmation";
+            "save": "Save the form after confirmation";
         FormTest ["<C-t>"] in FORM, VIEW, 11
             "test": "Test or preview the unsaved form";
         FormFlip ["<A-t>"] in FORM, VIEW, 0
@@ -440,7 +440,7 @@ actions! {
         FormDifferences ["<A-d>"] in FORM, VIEW, 0 [LINES.screen()]
             "differences": "Show or hide the differences to the previous test";
         FormText ["<C-e>"] in FORM, Requirement::None, 14
-            "as text": "Edit it as text in $EDITOR";
+            "as text": "Edit as text in $EDITOR";
         FormReveal ["<C-r>"] in FORM, Requirement::None, 22
             "reveal": "Show or hide typed secrets";
         FormReference ["<C-o>"] in FORM, Requirement::None, 24

@@ -72,7 +72,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "windows.0.dtstart",
             "First start",
             FieldKind::Text,
-            "Local start date and time without a zone, such as 2027-01-04T08:00:00.",
+            "Start in local time, without a zone, such as 2027-01-04T08:00:00.",
         )
         .required(),
         FieldSpec::new(
@@ -97,14 +97,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "exceptCalendarNames",
             "Except",
             FieldKind::Names(Kind::Calendar),
-            "Calendars whose windows are excluded, such as holidays. Enter chooses from a list.",
+            "Calendars whose windows are excluded, such as holidays. Enter opens a list.",
         ),
         DESCRIPTION,
         TAGS,
     ],
     document: Some(document),
     empty: "No calendars yet.\n\n\
-        A calendar names spans of local time, such as office hours or the night of a patch.\n\
+        A calendar defines spans of local time, such as office hours or a patch window.\n\
         ‹new› creates one; the topic «calendars» of the reference has examples.",
     beside: &[],
 };

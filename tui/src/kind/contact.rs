@@ -100,7 +100,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, contact: &Object) {
     if !identity.is_empty() {
         into.field("acts as", Token::Text, &identity);
     }
-    let words = "‹feed› shows the address of its iCalendar feed, ‹revoke_feed› replaces it";
+    let words = "‹feed› shows the URL of its iCalendar feed, ‹revoke_feed› replaces it";
     into.field("feed", Token::Dim, &around.expand_keys(words));
     shared::write_times(into, around, contact);
 }

@@ -118,17 +118,17 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "type",
         "Type",
         FieldKind::Choice(TYPES),
-        "Receiver type. Left and Right choose, letters search; values of other types are kept."),
+        "Receiver type. Left and Right choose, letters search; other types keep their values."),
         FieldSpec::new(
             "type.webhook.url",
             "URL",
             FieldKind::Text,
-            "http or https, without a user name. Path and query may be a template.").only("webhook"),
+            "http or https, without a user name. Path and query may contain variables.").only("webhook"),
         FieldSpec::new(
             "type.webhook.secretUrl",
             "Secret URL",
             FieldKind::Secret,
-            "Use instead of URL if the URL itself is the secret. Path and query may be a template.").only("webhook"),
+            "Use instead of URL if the URL itself is secret. Path and query may have variables.").only("webhook"),
         FieldSpec::new(
             "type.webhook.method",
             "Method",
@@ -138,12 +138,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.headers",
             "Headers",
             FieldKind::Pairs,
-            "One `name: value` per line, at most 50. Values are secret, and may be templates.").only("webhook"),
+            "One `name: value` per line, up to 50. Values are secret and may be templates.").only("webhook"),
         FieldSpec::new(
             "type.webhook.payload",
             "Payload",
             FieldKind::Lines,
-            "Template for the body, escaped for its content-type. Empty: the standard document.").only("webhook"),
+            "Template for the body, escaped per its content-type. Empty: the standard document.").only("webhook"),
         FieldSpec::new(
             "type.email.to",
             "To",
@@ -158,7 +158,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.email.subject",
             "Subject",
             FieldKind::Text,
-            "A template. Empty means `[tenant] severity: headline`.").only("email"),
+            "Template. Empty: `[tenant] severity: headline`.").only("email"),
         FieldSpec::new(
             "type.email.body",
             "Body",
@@ -168,7 +168,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.slack.channel",
             "Channel",
             FieldKind::Text,
-            "Name or id of a channel.").required().only("slack"),
+            "Channel name or ID.").required().only("slack"),
         FieldSpec::new(
             "type.slack.token",
             "Token",
@@ -178,7 +178,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.slack.blocks",
             "Blocks",
             FieldKind::Lines,
-            "A template for a JSON list of Block Kit blocks. Empty means the default ones.").only("slack"),
+            "Template for a JSON list of Block Kit blocks. Empty: the default blocks.").only("slack"),
         FieldSpec::new(
             "type.slack.updateFirst",
             "Edit the first",
@@ -193,7 +193,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.msteams.url",
             "URL",
             FieldKind::Secret,
-            "URL of the incoming webhook; a secret.").required().only("msteams"),
+            "URL of the incoming webhook (secret).").required().only("msteams"),
         FieldSpec::new(
             "type.pagerduty.routingKey",
             "Routing key",
@@ -203,32 +203,32 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.pagerduty.class",
             "Class",
             FieldKind::Text,
-            "A template. Empty means the event's type.").only("pagerduty"),
+            "Template. Empty: the event's type.").only("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.component",
             "Component",
             FieldKind::Text,
-            "A template. Empty means the event's name.").only("pagerduty"),
+            "Template. Empty: the event's name.").only("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.group",
             "Group",
             FieldKind::Text,
-            "A template. Empty means the tenant.").only("pagerduty"),
+            "Template. Empty: the tenant.").only("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.customDetails",
             "Details",
             FieldKind::Lines,
-            "A template for a JSON object. Empty means all details of the event.").only("pagerduty"),
+            "Template for a JSON object. Empty: all details of the event.").only("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.links",
             "Links",
             FieldKind::Lines,
-            "A template for a JSON list of {\"href\", \"text\"}, after the link to the event.").only("pagerduty"),
+            "Template for a JSON list of {\"href\", \"text\"}, after the link to the event.").only("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.images",
             "Images",
             FieldKind::Lines,
-            "A template for a JSON list of {\"src\", \"href\", \"alt\"}.").only("pagerduty"),
+            "Template for a JSON list of {\"src\", \"href\", \"alt\"}.").only("pagerduty"),
         FieldSpec::new(
             "type.servicenow.instanceUrl",
             "Instance URL",
@@ -248,32 +248,32 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.servicenow.tokenUrl",
             "Token URL",
             FieldKind::Text,
-            "Token endpoint. Empty: the URL of the instance.").only("servicenow"),
+            "Token endpoint. Empty: the instance URL.").only("servicenow"),
         FieldSpec::new(
             "type.servicenow.refreshToken",
             "Refresh token",
             FieldKind::Secret,
-            "OAuth refresh token. Empty means the client credentials grant.").only("servicenow"),
+            "OAuth refresh token. Empty: client credentials grant.").only("servicenow"),
         FieldSpec::new(
             "type.event.nameTemplate",
             "Event name",
             FieldKind::Text,
-            "A template for the new event's name.").required().only("event"),
+            "Template for the new event's name.").required().only("event"),
         FieldSpec::new(
             "type.event.typeTemplate",
             "Event type",
             FieldKind::Text,
-            "A template for the new event's type.").required().only("event"),
+            "Template for the new event's type.").required().only("event"),
         FieldSpec::new(
             "type.event.summaryTemplate",
             "Summary",
             FieldKind::Text,
-            "A template for the new event's summary.").required().only("event"),
+            "Template for the new event's summary.").required().only("event"),
         FieldSpec::new(
             "type.event.severity",
             "Severity",
             FieldKind::Named(SEVERITIES),
-            "The new event's severity.").only("event"),
+            "Severity of the new event.").only("event"),
         DESCRIPTION,
         TAGS,
         LANGUAGE,
@@ -307,11 +307,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.email.priority",
             "Priority",
             FieldKind::Named(PRIORITIES),
-            "By severity: high while an event of severity error or critical is open.").only("email"),
+            "By severity: high while an event with severity error or critical is open.").only("email"),
         FieldSpec::section(
             "#sign",
             "Authentication",
-            "Signature, or basic, bearer, OAuth 2 or client certificate.",
+            "Signature; basic, bearer, OAuth 2 or client certificate.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -343,7 +343,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.auth.oauth2.clientId",
             "OAuth2 client",
             FieldKind::Text,
-            "OAuth 2 client id.").only("webhook"),
+            "OAuth 2 client ID.").only("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.clientSecret",
             "OAuth2 secret",
@@ -368,16 +368,16 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.auth.mtls.certificate",
             "Certificate",
             FieldKind::Lines,
-            "Client certificate in PEM, followed by its intermediates. The URL must be https.").only("webhook"),
+            "Client certificate in PEM, then its intermediates. The URL must be https.").only("webhook"),
         FieldSpec::new(
             "type.webhook.auth.mtls.privateKey",
             "Private key",
             FieldKind::Secret,
-            "Private key of the client certificate in PEM, unencrypted. Paste it; line breaks are kept.").only("webhook"),
+            "Private key of the client certificate, unencrypted PEM. Paste it; line breaks are kept.").only("webhook"),
         FieldSpec::section(
             "#closings",
             "When the event closes",
-            "For receivers that expect closings at another URL or in another form.",
+            "For receivers that expect closings at another URL or in another format.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -405,12 +405,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.compress",
             "Compress",
             FieldKind::Toggle,
-            "Compress bodies of 1 KiB and more with gzip.").only("webhook"),
+            "Compress bodies of 1 KiB or more with gzip.").only("webhook"),
         FieldSpec::new(
             "type.webhook.testEffect",
             "Test effect",
             FieldKind::Text,
-            "What a test leaves at the receiver, such as a text message.").only("webhook"),
+            "Effect of a test at the receiver, such as a text message.").only("webhook"),
         FieldSpec::new(
             "type.webhook.values",
             "Values",
@@ -430,11 +430,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.expect.destinationClause",
             "Expect: wrong",
             FieldKind::Clause,
-            "Condition on rejections that mean the destination is misconfigured: `code equals 10003`.").only("webhook"),
+            "Condition for rejections due to wrong settings, such as `code equals 10003`.").only("webhook"),
         FieldSpec::section(
             "#limits",
             "Limits",
-            "Timeout, retries, rate limit, and the budget of single messages.",
+            "Timeout, retries, rate limit, and the message budget.",
         ),
         FieldSpec::new(
         "delivery.timeout",
@@ -460,7 +460,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "delivery.budget.messages",
         "Budget",
         FieldKind::Number(1, 10_000),
-        "Messages sent singly per window, 1 to 10,000; the rest go in one digest. Empty: no budget."),
+        "Individual messages per window, 1 to 10,000; the rest go in a digest. Empty: no budget."),
         FieldSpec::new(
         "delivery.budget.per",
         "Budget per",
@@ -564,10 +564,10 @@ fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Objec
     if waiting > 0 {
         let oldest = destination.timestamp_ms("health.oldestWaitingTime");
         let oldest = oldest.map_or_else(String::new, |ms| {
-            format!(", the oldest since {}", around.format_time(ms))
+            format!(", oldest since {}", around.format_time(ms))
         });
         let drain = behind(destination).map_or_else(String::new, |time| {
-            format!("; {time} behind, at the rate of the last hour")
+            format!("; {time} behind at the last hour's rate")
         });
         let words = format!("{}{oldest}{drain}", text::group_digits(waiting));
         into.field("waiting", Token::Warning, &words);
@@ -610,8 +610,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, destination: &Objec
     write_rejections(into, around, destination);
     evidence(into, around, destination);
     if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
-        let words =
-            "‹test_destination› sends a test message and shows request, response and verdict";
+        let words = "‹test_destination› sends a test message and shows its request and response";
         into.text(Token::Dim, 0, &around.expand_keys(words));
     }
     shared::write_notifications(into, destination);

@@ -120,7 +120,7 @@ pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
     "templateLanguage",
     "Templates",
     FieldKind::Named(&[("mustache", ""), ("jinja", "JINJA")]),
-    "Mustache, or Jinja with conditions, loops and filters. The topic templates covers both.",
+    "Mustache, or Jinja with conditions, loops and filters. See the topic «templates».",
 );
 
 pub(super) const NAME: FieldSpec = FieldSpec::new(
@@ -140,5 +140,5 @@ pub(super) const TAGS: FieldSpec = FieldSpec::new(
     "tags",
     "Tags",
     FieldKind::Words,
-    "Labels for searching, separated by commas.",
+    "Labels to search by, separated by commas.",
 );

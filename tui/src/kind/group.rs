@@ -155,11 +155,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
         into.linked_line(spans, Link::Go(Route::Event(id)));
     }
     if !group.text("nextPageToken").is_empty() {
-        into.text(
-            Token::Dim,
-            0,
-            "and more: open members first, most severe first",
-        );
+        into.text(Token::Dim, 0, "and more; open and most severe first");
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "cron",
             "Cron",
             FieldKind::Text,
-            "Times after which a beat is expected, such as 0 3 * * *; instead of an interval.",
+            "Cron expression for expected beats, such as 0 3 * * *; instead of an interval.",
         ),
         FieldSpec::new(
             "timeZone",
@@ -102,7 +102,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "calendarName",
             "Calendar",
             FieldKind::Text,
-            "Calendar with one beat expected by the end of each window; instead of an interval.",
+            "Calendar; a beat is expected by the end of each window. Instead of an interval.",
         ),
         FieldSpec::new(
             "grace",
@@ -319,7 +319,7 @@ fn expectations(into: &mut Document, around: &dyn RenderContext, heartbeat: &Obj
         let words = format!("and {more} more");
         into.text(Token::Dim, 0, &words);
     }
-    let words = "‹forget_expectation› forgets one, and closes its event";
+    let words = "‹forget_expectation› forgets one and closes its event";
     into.text(Token::Dim, 0, &around.expand_keys(words));
 }
 

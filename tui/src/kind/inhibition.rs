@@ -75,14 +75,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "equal.0.source",
             "Equal field",
             FieldKind::Text,
-            "Field with the same value on both, such as host. A missing field never matches.",
+            "Field with the same value in both, such as host. A missing field never matches.",
         )
         .required(),
         FieldSpec::new(
             "equal.0.target",
             "Of effects",
             FieldKind::Text,
-            "Name of the field on the effects, if different, such as parent.",
+            "Field name in the effects, if different, such as parent.",
         ),
         FieldSpec::new(
             "linger",

@@ -117,14 +117,14 @@ pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String
         v1::HoldKind::ActiveTimes => format!("outside the windows of calendar {name}{until}"),
         v1::HoldKind::Inhibition => format!("by inhibition {name}: {detail}"),
         v1::HoldKind::AutoPause => {
-            format!("rule {name} waits for it to close automatically{until}")
+            format!("auto-pause of rule {name}{until}")
         }
-        v1::HoldKind::Flapping => format!("it flaps: {detail}{until}"),
+        v1::HoldKind::Flapping => format!("flapping: {detail}{until}"),
         v1::HoldKind::Group => {
-            format!("the rule waits for the next message of the group{until}: {detail}")
+            format!("until the next message of the group{until}: {detail}")
         }
         v1::HoldKind::Delay => format!("delay of rule {name}{until}"),
-        v1::HoldKind::Budget => format!("above the budget of {name}: {detail}{until}"),
+        v1::HoldKind::Budget => format!("over the budget of {name}: {detail}{until}"),
         _ => format!("by silence {name} ({}, {detail}){until}", hold.author),
     }
 }
@@ -144,8 +144,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
     }
     let word = match pending.text("kind") {
         "OPENING" => "the first message",
-        "UPDATE" => "an update for notified receivers",
-        "DIGEST" => "messages above the destination's budget",
+        "UPDATE" => "an update to receivers already notified",
+        "DIGEST" => "messages over the destination's budget",
         _ => "a kind unknown to this console",
     };
     into.field("held", Token::Text, word);

@@ -64,7 +64,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "fallbackDestinationName",
             "Fallback",
             FieldKind::Text,
-            "Destination that is notified after the last round.",
+            "Destination notified after the last round.",
         ),
         DESCRIPTION,
         TAGS,

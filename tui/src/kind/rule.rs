@@ -79,19 +79,19 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "message",
             "Message",
             FieldKind::Lines,
-            "Template, such as {{event.summary}}. Empty: the destination's default. ‹form_test› previews it.",
+            "Template, such as {{event.summary}}. Empty: the destination's default. ‹form_test› previews.",
         ),
         FieldSpec::new(
             "sendUpdates",
             "Send updates",
             FieldKind::Toggle,
-            "Notify again when the occurrence is closed, acknowledged or changes severity.",
+            "Notify again when the event is closed, acknowledged or changes severity.",
         ),
         FieldSpec::new(
             "shadow",
             "Shadow",
             FieldKind::Toggle,
-            "Dry run: records what would be sent, sends nothing.",
+            "Dry run: record what would be sent, send nothing.",
         ),
         DESCRIPTION,
         TAGS,
@@ -105,7 +105,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "repeat",
             "Repeat",
             FieldKind::Toggle,
-            "Notify again on later matches of the same occurrence.",
+            "Notify again on later matches of the same event.",
         ),
         FieldSpec::new(
             "repeatInterval",
@@ -123,19 +123,19 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "autoPause",
             "Auto-pause",
             FieldKind::Length,
-            "Wait for events that usually close automatically, such as 3m. Empty: no wait.",
+            "Time to wait for events that usually close on their own, such as 3m. Empty: none.",
         ),
         FieldSpec::new(
             "escalationPolicyName",
             "Escalation",
             FieldKind::Text,
-            "Policy that pages from each opening until someone acknowledges. Empty: none.",
+            "Policy that pages on opening until someone acknowledges. Empty: none.",
         ),
         FieldSpec::new(
             "activeCalendarName",
             "Active",
             FieldKind::Text,
-            "Calendar during whose windows openings are sent. Empty: at any time.",
+            "Send openings only during this calendar's windows. Empty: any time.",
         ),
         FieldSpec::section(
             "#gather",
@@ -146,7 +146,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "group.by",
             "Group by",
             FieldKind::Words,
-            "Fields whose equal values form a group, such as host. Empty: one message per event.",
+            "Events with equal values of these fields form a group, such as host. Empty: no groups.",
         ),
         FieldSpec::new(
             "group.wait",
@@ -164,7 +164,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "flapping.openCount",
             "Flaps from",
             FieldKind::Number(3, 50),
-            "Openings within the window that count as flapping. Empty: never.",
+            "Openings in the window that count as flapping. Empty: never.",
         ),
         FieldSpec::new(
             "flapping.window",
@@ -176,7 +176,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "flapping.settle",
             "Settles after",
             FieldKind::Length,
-            "Time without opening or closing after which an event has settled, such as 15m.",
+            "Time without a change after which flapping ends, such as 15m.",
         ),
     ],
     document: Some(document),
@@ -196,7 +196,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
         (Token::Warning, "disabled")
     };
     let shadow = if rule.flag("shadow") {
-        ", a shadow: only records messages"
+        ", dry run: only records messages"
     } else {
         ""
     };
@@ -248,7 +248,7 @@ fn timing(rule: &Object) -> Option<String> {
     let pause = match rule.text("autoPause") {
         "" => None,
         pause => Some(format!(
-            "auto-pause {pause} for events that usually close on their own"
+            "auto-pause {pause} if events usually close on their own"
         )),
     };
     let parts = calendar.into_iter().chain(delay).chain(pause);
@@ -286,7 +286,7 @@ fn flapping(rule: &Object) -> Option<String> {
     let openings = rule.number("flapping.openCount")?;
     let (window, settle) = (rule.text("flapping.window"), rule.text("flapping.settle"));
     Some(format!(
-        "flapping at {openings} openings in {window}, until stable for {settle}"
+        "flapping from {openings} openings in {window}, until stable for {settle}"
     ))
 }
 
@@ -294,7 +294,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
     into.heading("When any of these triggers matches");
     let triggers = rule.texts("triggerNames");
     if triggers.len() == 0 {
-        let words = around.expand_keys("none: it never notifies; ‹edit› adds one");
+        let words = around.expand_keys("none: never notifies; ‹edit› adds one");
         into.text(Token::Warning, 0, &words);
     }
     for name in triggers {
@@ -312,7 +312,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
         None => "All of these destinations are notified",
     });
     if destinations.len() == 0 && policy.is_none() {
-        let words = around.expand_keys("none, so it notifies no one; ‹edit› adds one");
+        let words = around.expand_keys("none: notifies no one; ‹edit› adds one");
         into.text(Token::Warning, 0, &words);
     }
     for name in destinations {

@@ -73,7 +73,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "keepCurrent",
             "Keep current",
             FieldKind::Toggle,
-            "Keep the contacts on call until their hand-off if this edit replaces them.",
+            "If this edit replaces the contacts on call, keep them until their hand-off.",
         ),
         FieldSpec::new(
             "gapsAllowed",
@@ -133,7 +133,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, schedule: &Object) 
         );
         into.field("override", Token::Warning, words.trim());
     }
-    let words = "‹feed› shows the address of its iCalendar feed, ‹revoke_feed› replaces it";
+    let words = "‹feed› shows the URL of its iCalendar feed, ‹revoke_feed› replaces it";
     into.field("feed", Token::Dim, &around.expand_keys(words));
     shared::write_times(into, around, schedule);
 }

@@ -111,7 +111,7 @@ pub(super) fn write_users(into: &mut Document, around: &dyn RenderContext, objec
     into.heading("Used by");
     let rules = object.texts("ruleNames");
     if rules.len() == 0 {
-        into.text(Token::Warning, 0, "no rule: it never causes a notification");
+        into.text(Token::Warning, 0, "no rule: never notifies");
     }
     for name in rules {
         let state = match around.object(Kind::Rule, name) {

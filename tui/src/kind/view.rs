@@ -49,7 +49,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "filter",
             "Filter",
             FieldKind::Text,
-            "Events to show, such as host=db-* since=2h. Ages count from when the view is opened. Empty: all.",
+            "Events to show, such as host=db-* since=2h. Ages are relative to opening the view. Empty: all.",
         ),
         FieldSpec::new(
             "sort",
@@ -85,7 +85,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No views yet.\n\nA view is a stored list of events: a filter, an order, columns, or \
+    empty: "No views yet.\n\nA view is a saved list of events: a filter, an order, columns, or \
         counts.\n\
         In Events (‹go_events›) ‹save_view› saves the list as it is, ‹choose_view› and \
         ‹next_view› switch to\n\

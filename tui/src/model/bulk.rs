@@ -91,7 +91,7 @@ impl Bulk {
             DeliverySelection::Matching { words, .. } => format!("all deliveries with {words}"),
         };
         match transition {
-            Transition::SendAgain => format!("Send {all} again?"),
+            Transition::SendAgain => format!("Resend {all}?"),
             Transition::Cancel => format!("Cancel {all}?"),
         }
     }
@@ -219,7 +219,7 @@ impl Bulk {
         let (counts, is_least) = match self.updates.as_ref()? {
             Ok((counts, is_least)) => (counts, *is_least),
             Err(message) => {
-                let words = format!("The number of {many} it sends is unknown: {message}");
+                let words = format!("Unknown number of {many} to send: {message}");
                 return Some((Token::Warning, words));
             }
         };

@@ -40,11 +40,11 @@ impl BulkUndo {
     pub(crate) fn question(&self) -> Vec<(Token, String)> {
         let count = count_text(self.count(), "event");
         let words = match (self.was_closed, self.updates) {
-            (true, _) => format!("Opens {count} again; rules may notify again."),
+            (true, _) => format!("Reopens {count}; rules may notify again."),
             (false, 0) => return Vec::new(),
             (false, updates) => {
                 let updates = count_text(updates, "update");
-                format!("Reverts {count}; sends about {updates} again.")
+                format!("Reverts {count}; sends about {updates}.")
             }
         };
         let sent = "Sent messages cannot be recalled.".to_owned();

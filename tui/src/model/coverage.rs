@@ -136,7 +136,11 @@ mod tests {
         let failure = Failure::new(FailureKind::TimedOut, "no response");
         assert!(coverage.record(Ticket(8), Err(failure)));
         coverage.settle(["a"].into_iter());
-        assert_eq!(coverage.due_ms(), None, "a failure is not repeated at once");
+        assert_eq!(
+            coverage.due_ms(),
+            None,
+            "failures are not retried immediately"
+        );
         coverage.follow(3, || false);
         coverage.settle(["a"].into_iter());
         assert_eq!(coverage.due_ms(), None, "no silence is active");

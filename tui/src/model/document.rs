@@ -187,7 +187,7 @@ fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
 
 fn write_loaded<T>(into: &mut Document, value: &Loaded<T>, write: impl FnOnce(&mut Document, &T)) {
     if let (Some(_), Some(failure)) = (&value.value, &value.failure) {
-        let message = format!("could not be reloaded: {}", failure.sentence());
+        let message = format!("reload failed: {}", failure.sentence());
         into.text(Token::Warning, 0, &message);
         into.blank();
     }

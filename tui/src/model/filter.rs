@@ -223,7 +223,7 @@ mod tests {
         for (typed, nearest) in [("severty>=error", "`severity`"), ("hots=a", "`host`")] {
             assert!(
                 events(typed, &reader()).is_ok(),
-                "an older event may have this field"
+                "older events may have this field"
             );
             let words = hint(typed, &reader()).unwrap().to_string();
             assert!(words.contains(nearest), "{words}");

@@ -405,7 +405,7 @@ impl Form {
     pub(crate) fn fill(&mut self, index: usize, text: &str, now_ms: i64) -> Result<(), String> {
         let spec = &self.specs[index];
         if self.is_locked(index) {
-            return Err(format!("{}: a name cannot be changed", spec.label));
+            return Err(format!("{}: the name cannot be changed", spec.label));
         }
         let typed = Input::parse_line(spec, text);
         self.inputs[index] = typed.map_err(|message| format!("{}: {message}", spec.label))?;

@@ -315,7 +315,7 @@ impl LastingEffect {
     }
 
     fn opens(what: &str) -> Self {
-        Self::AtReceiver(format!("Opens {what}. Close it there after the test."))
+        Self::AtReceiver(format!("Opens {what}. Close it there afterwards."))
     }
 }
 

@@ -152,7 +152,7 @@ impl MenuAction {
     pub(crate) fn preview(&self) -> String {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-            Self::Event(_) => "the whole event, as stored".to_owned(),
+            Self::Event(_) => "the whole event as stored".to_owned(),
             Self::Field(_) | Self::View(_) => String::new(),
         }
     }

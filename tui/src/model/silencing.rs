@@ -276,9 +276,9 @@ impl GroupFilter {
 
 fn filter_scope(filter: &str) -> Option<SilenceScope> {
     let filter = filter.trim();
-    let what = format!("what matches {filter}");
+    let what = format!("events matching {filter}");
     let fields = json!({ "filter": filter });
-    (!filter.is_empty()).then(|| SilenceScope::new('f', "all filter matches", what, fields))
+    (!filter.is_empty()).then(|| SilenceScope::new('f', "all matches", what, fields))
 }
 
 impl Model {

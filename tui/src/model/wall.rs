@@ -240,17 +240,17 @@ pub(crate) fn healthy_line(overview: &Overview) -> (Token, String) {
     let of = |state: HealthState| shown.iter().filter(|it| health(it) == state).count();
     let (healthy, untried) = (of(HealthState::Healthy), of(HealthState::Untried));
     if shown.is_empty() {
-        return (Token::Dim, "no destination was used in 24 h".to_owned());
+        return (Token::Dim, "no destination used in 24 h".to_owned());
     }
     if untried == shown.len() {
-        let words = "no destination has been tried yet";
+        let words = "no destination tried yet";
         return (Token::Dim, words.to_owned());
     }
     // The overview omits destinations without traffic.
     let stored = overview.destination_count.unwrap_or_default();
     let stored = usize::try_from(stored).unwrap_or(0).max(shown.len());
     if healthy == stored {
-        let words = "✓ every destination responds in time";
+        let words = "✓ all destinations respond in time";
         return (Token::Good, words.to_owned());
     }
     let rest = [
@@ -371,10 +371,10 @@ mod tests {
             healthy_line(&overview).1
         };
         let (tried, untried) = (HealthState::Healthy, HealthState::Untried);
-        let every = "✓ every destination responds in time";
+        let every = "✓ all destinations respond in time";
         for (states, stored, expected) in [
-            (&[][..], 0, "no destination was used in 24 h"),
-            (&[untried, untried], 2, "no destination has been tried yet"),
+            (&[][..], 0, "no destination used in 24 h"),
+            (&[untried, untried], 2, "no destination tried yet"),
             (&[tried, untried], 2, "✓ 1 of 2 respond in time, 1 untried"),
             (&[tried], 3, "✓ 1 of 3 respond in time, 2 unused in 24 h"),
             (

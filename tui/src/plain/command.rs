@@ -142,7 +142,7 @@ fn act(
     let (action, name) = (entry.action, entry.name);
     access::check_allowed(model, entry).map_err(|reason| format!("{}: {reason}", entry.name))?;
     if !access::applies(model, entry) {
-        return Err(format!("{}: nothing here to apply it to", entry.name));
+        return Err(format!("{}: not applicable here", entry.name));
     }
     let is_list = model.page.route.is_list() && is_about_rows(entry);
     let (rows, rest) = if is_list {
@@ -167,7 +167,7 @@ fn act(
                 rest: rest.to_owned(),
             });
         }
-        return Err(format!("{name}: which row? For example, `{name} 1`"));
+        return Err(format!("{name}: specify a row, such as `{name} 1`"));
     }
     if rows.len() > 1 && !entry.lines.several {
         return Err(format!("{name}: expected one row"));
@@ -195,9 +195,9 @@ fn rows<'a>(
         };
         if first == 0 || last > numbered.len() || first > last {
             let message = match numbered.len() {
-                0 => "no rows have been printed yet".to_owned(),
-                1 => "one row was printed".to_owned(),
-                count => format!("rows 1 to {count} were printed"),
+                0 => "no rows printed yet".to_owned(),
+                1 => "only row 1 was printed".to_owned(),
+                count => format!("only rows 1 to {count} were printed"),
             };
             return Err(format!("`{word}`: unknown row; {message}"));
         }

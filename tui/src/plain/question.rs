@@ -59,7 +59,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
             let items = pick.items.iter().take(EVENTS);
             let mut lines = vec![pick.title.clone()];
             lines.extend(items.map(|item| say::marks(&format!("  {item}"))));
-            let output = "Type part of its name, or its id; an empty line cancels.";
+            let output = "Type part of its name, or its ID; an empty line cancels.";
             (lines, output.to_owned())
         }
         Overlay::Silence(choice) => silence_question(choice),
@@ -89,7 +89,10 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
             (Stage::Asking { .. }, _) => (key(ESC), Some("Cancelled. Nothing was changed.")),
             (Stage::Failed(_), "continue") => (key(ENTER), None),
             (Stage::Failed(_), _) | (_, "stop") => (key(ESC), None),
-            _ => (vec![], Some("error: in progress; `stop` cancels it")),
+            _ => (
+                vec![],
+                Some("error: already in progress; `stop` cancels it"),
+            ),
         },
         Overlay::Prompt(_) if line.is_empty() => (key(ESC), Some("Unchanged.")),
         Overlay::Prompt(_) => (reply(line.to_owned()), None),

@@ -74,7 +74,7 @@ pub(super) fn state(model: &Model) -> Vec<String> {
         words.push(format!("{} marked", list.marks.len()));
     }
     if let Some(failure) = model.store.failure(&model.page.route) {
-        words.push(format!("could not be reloaded: {}", failure.sentence()));
+        words.push(format!("reload failed: {}", failure.sentence()));
     }
     words
 }
@@ -201,7 +201,7 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
         }
     }
     if !model.is_connected() {
-        lines.push("Not connected: keep typing, nothing is lost.".to_owned());
+        lines.push("Not connected. Keep typing: nothing is lost.".to_owned());
     }
     lines
 }

@@ -55,7 +55,7 @@ impl Dialogue {
 
     pub(super) fn print_greeting(&mut self, model: &Model) {
         self.print(format!(
-            "Bellwether in line mode, on {}. `help` lists the commands, `quit` ends.",
+            "Bellwether in line mode on {}. `help` lists commands, `quit` exits.",
             model.service
         ));
     }
@@ -381,7 +381,7 @@ impl Dialogue {
             self.lines.extend(lines);
         } else {
             self.change_announced = true;
-            self.print("changed: this page; `refresh` reloads it");
+            self.print("page changed; `refresh` reloads it");
         }
     }
 }

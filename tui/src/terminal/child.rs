@@ -17,7 +17,7 @@ pub(crate) fn edit(editor: &str, stem: &str, text: &str) -> Result<String, Strin
         .prefix(&format!("bellwether-{stem}-"))
         .suffix(".json")
         .tempfile()
-        .map_err(failed("create a file to edit"))?;
+        .map_err(failed("create a temporary file"))?;
     file.write_all(text.as_bytes())
         .map_err(failed("write the text"))?;
     file.flush().map_err(failed("write the text"))?;
@@ -30,7 +30,7 @@ pub(crate) fn edit(editor: &str, stem: &str, text: &str) -> Result<String, Strin
         .map_err(failed(&format!("run the editor `{program}`")))?;
     if !status.success() {
         return Err(format!(
-            "the editor `{program}` ended with {status}; nothing was changed"
+            "the editor `{program}` exited with {status}; nothing was changed"
         ));
     }
     let edited = fs::File::open(file.path()).map_err(failed("read the text back"))?;

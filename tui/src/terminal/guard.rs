@@ -118,8 +118,7 @@ impl Drop for Guard {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .take();
-            let words =
-                panic_message.unwrap_or_else(|| "an internal error of the console".to_owned());
+            let words = panic_message.unwrap_or_else(|| "internal error in the console".to_owned());
             let _gone = writeln!(io::stderr(), "{words}");
         } else {
             drop(std::panic::take_hook());

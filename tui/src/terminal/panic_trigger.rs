@@ -30,9 +30,9 @@ mod imp {
             loop {
                 tokio::select! {
                     _ = self.task.recv() => {
-                        self.tasks.spawn(async { panic!("a test asked a task to panic") });
+                        self.tasks.spawn(async { panic!("panic in a task, requested by a test") });
                     }
-                    _ = self.main.recv() => panic!("a test asked the console to panic"),
+                    _ = self.main.recv() => panic!("panic in the console, requested by a test"),
                 }
             }
         }

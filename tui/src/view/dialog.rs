@@ -198,11 +198,11 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     let top = (pick.cursor + 1).saturating_sub(space);
     if items.is_empty() {
         let words = if pick.items.is_empty() {
-            "nothing is stored yet"
+            "nothing stored yet"
         } else if pick.purpose == PickPurpose::Event {
-            "not listed; Enter uses it as an id"
+            "not listed; Enter uses it as an ID"
         } else if pick.values.is_some() {
-            "not listed; Enter uses what is typed"
+            "not listed; Enter uses the typed text"
         } else {
             "nothing found"
         };
@@ -300,13 +300,13 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
     lengths(model, choice, pen, at);
     let typed = choice.typing.as_ref().map(|(part, _)| *part);
     let help = if typed == Some(SilencePart::Reason) {
-        "Enter keeps the reason · Esc back"
+        "Enter accepts the reason · Esc back"
     } else if typed.is_some() {
         "Enter silences · Esc back"
     } else if choice.chosen.is_some() {
         "… counting, then silencing · Esc cancels"
     } else {
-        "letter: what to silence · digit: for how long · r reason · Esc cancels"
+        "letter: scope · digit: duration · r reason · Esc cancels"
     };
     pen.put(inside.x, foot, space, Token::Dim, help);
 }

@@ -312,7 +312,7 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
 
 fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect) {
     let words = if clause.is_unknown() {
-        "a condition unknown to this console; it stays unchanged"
+        "a condition unknown to this console; left unchanged"
     } else {
         "·"
     };
@@ -343,7 +343,7 @@ fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, St
     } else if !model.is_connected() {
         (
             Token::Warning,
-            "not connected: keep typing, nothing is lost".to_owned(),
+            "not connected. Keep typing: nothing is lost".to_owned(),
         )
     } else {
         (Token::Dim, String::new())
@@ -377,7 +377,7 @@ fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, St
 fn matching(model: &Model, form: &Form) -> String {
     match &form.live.made {
         Some(Ok(LivePreview::Matching(None))) => {
-            model.expand_keys("open events not counted: too many; ‹form_test› counts")
+            model.expand_keys("too many open events to count; ‹form_test› counts")
         }
         Some(Ok(LivePreview::Matching(Some(1)))) => "1 open event matches".to_owned(),
         Some(Ok(LivePreview::Matching(Some(count)))) => {

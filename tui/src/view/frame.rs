@@ -150,11 +150,11 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     } else {
         let seconds = (wait + 999) / 1_000;
         model.expand_keys(&format!(
-            "next attempt in {seconds} s, ‹retry_now› tries now"
+            "next attempt in {seconds} s, ‹retry_now› retries now"
         ))
     };
     let age = model.age_ms().map_or_else(String::new, |ms| {
-        format!(" · displayed data is {} old", age(ms))
+        format!(" · data shown is {} old", age(ms))
     });
     let room = usize::from(area.width).saturating_sub(4);
     let (sentence, mut tail) = (failure.sentence(), format!("{age} · {retry}"));

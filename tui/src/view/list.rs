@@ -251,10 +251,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         let age = model.age_ms().map_or_else(String::new, |ms| {
             format!(", loaded {} ago", document::duration(ms))
         });
-        words.push(format!(
-            "could not be reloaded: {}{age}",
-            failure.headline()
-        ));
+        words.push(format!("reload failed: {}{age}", failure.headline()));
     }
     let x = tabs::draw(model, pen, Rect { y, ..area });
     let space = space.saturating_sub(usize::from(x - area.x - 1));
@@ -336,7 +333,7 @@ fn describe_groups(model: &Model, filter: &str, words: &mut Vec<String>) -> Toke
     if grouped.is_complete {
         return Token::Dim;
     }
-    words.push("only the newest were counted: there are more".to_owned());
+    words.push("only the newest were counted; there are more".to_owned());
     Token::Warning
 }
 
@@ -430,7 +427,7 @@ fn first_steps(model: &Model) -> String {
     let how = match &model.sending {
         Some(command) => {
             let command = command.replace('\n', "\n  ");
-            let answer = model.expand_keys("Send one from a shell (‹copy› copies this):");
+            let answer = model.expand_keys("Send one from a shell (‹copy› copies it):");
             format!("{answer}\n\n  {command}")
         }
         None => SEND.to_owned(),

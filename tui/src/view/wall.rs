@@ -193,7 +193,7 @@ impl Wall<'_> {
                 Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
             } else {
                 let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
-                let words = format!("   and {count} more wait for a response");
+                let words = format!("   and {count} more awaiting a response");
                 pen.put(area.x, y, area.width.into(), Token::Dim, &words);
                 Link::Go(Route::OnCall)
             };

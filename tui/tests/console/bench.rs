@@ -33,7 +33,7 @@ async fn second_test_shows_its_response_first_and_differences_in_one_line() {
     until(&mut console, "Response  ✓ 403 → 200").await;
     let screen = console.screen();
     assert_shows(&screen, "test 3 of 3");
-    assert_shows(&screen, "▸ differs from test 2: URL; another response");
+    assert_shows(&screen, "▸ differs from test 2: URL; different response");
     assert_shows(&screen, "│ taken");
     assert_shows(&screen, "Request  POST");
     assert!(screen.find("Response") < screen.find("Request"), "{screen}");
@@ -164,7 +164,7 @@ async fn keys_without_effect_in_a_form_are_explained() {
     press(&mut console, "5").await;
     let screen = press(&mut console, "n<Tab>y").await;
     assert_shows(&screen, "Space switches");
-    assert_shows(&press(&mut console, "<C-y>").await, "^Y has no action here");
+    assert_shows(&press(&mut console, "<C-y>").await, "^Y does nothing here");
     console.paste("yes");
     assert_shows(&console.screen(), "Space switches");
     let screen = press(&mut console, "<Tab>disk").await;

@@ -115,7 +115,7 @@ async fn rule_is_disabled_with_one_key_and_undone_with_another() {
     let screen = press(&mut console, "U").await;
     assert_shows(&screen, "✓ undone: rule night disabled");
     assert_eq!(service.stored("Rule").await["night"]["enabled"], true);
-    assert_shows(&press(&mut console, "U").await, "there is nothing to undo");
+    assert_shows(&press(&mut console, "U").await, "nothing to undo");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,7 +123,7 @@ async fn delete_warns_of_dependents_and_its_key_does_not_confirm() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "3d").await;
-    assert_shows(&screen, "night, which is left without a trigger");
+    assert_shows(&screen, "night, left without a trigger");
     press(&mut console, "d<Enter>").await;
     assert!(service.stored("Trigger").await.contains_key("disk-full"));
     let screen = press(&mut console, "dy").await;

@@ -53,10 +53,7 @@ async fn heartbeat_page_shows_expectations_and_a_key_once() {
     press(&mut console, "f").await;
     until(&mut console, "Expectation of backup to forget").await;
     let screen = press(&mut console, "<C-u>host=db-9<Enter>").await;
-    assert_shows(
-        &screen,
-        "`host=db-9`: type the values as the page shows them",
-    );
+    assert_shows(&screen, "`host=db-9`: type the values as shown on the page");
     press(&mut console, "<C-u>host=db-2<Enter>").await;
     until(&mut console, "backup no longer expects host=db-2").await;
     let request = json!({"name": "backup"});
@@ -67,7 +64,7 @@ async fn heartbeat_page_shows_expectations_and_a_key_once() {
         (1, &json!("db-1"))
     );
     press(&mut console, "r").await;
-    until(&mut console, "Create a new address for backup?").await;
+    until(&mut console, "Create a new URL for backup?").await;
     press(&mut console, "y").await;
     until(&mut console, "/v1/data-receiver/heartbeats/").await;
     assert_shows(&console.screen(), "It is shown only once.");

@@ -45,7 +45,7 @@ async fn matching_events_are_counted_confirmed_and_changed_in_batches() {
     );
 
     let screen = press(&mut console, "<A-a>").await;
-    assert_shows(&screen, "no event to acknowledge: 130 acknowledged before");
+    assert_shows(&screen, "no event to acknowledge: 130 already acknowledged");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,7 +73,7 @@ async fn note_is_added_to_all_matching_or_marked_events() {
     press(&mut console, "<A-n>the array is being rebuilt<Enter>").await;
     let screen = console.screen();
     assert_shows(&screen, "Add a note to 1 open event with host=db-1");
-    assert_shows(&screen, "will get the note: the array is being rebuilt");
+    assert_shows(&screen, "Note for 1 event: the array is being rebuilt");
     let screen = press(&mut console, "y").await;
     assert_shows(&screen, "note added to ");
     press(&mut console, "/<C-u>host=web-7*<Enter>").await;

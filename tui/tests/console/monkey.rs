@@ -429,7 +429,7 @@ async fn random_input_never_breaks_or_writes_unconfirmed() {
         monkey.console.resize(80, 24);
         let screen = monkey.console.screen();
         assert!(
-            !screen.contains("an internal error of the console"),
+            !screen.contains("internal error in the console"),
             "{screen}"
         );
         if monkey.polite {

@@ -124,7 +124,7 @@ async fn feed_address_is_shown_and_revoked() {
     until(&mut console, "[Schedules]").await;
     for (key, title) in [("f", "Show"), ("F", "Revoke")] {
         press(&mut console, key).await;
-        let title = format!("{title} the address of the feed of nights?");
+        let title = format!("{title} the feed URL of nights?");
         until(&mut console, &title).await;
         press(&mut console, "y").await;
         until(&mut console, "/schedules/nights.ics").await;

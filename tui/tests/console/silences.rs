@@ -89,7 +89,7 @@ async fn silence_choices_show_the_covered_events() {
         "this event",
         "on db-1",
         "all of db-1",
-        "all filter matches",
+        "all matches",
         "until 08:00",
         "other",
         "3 open, 0 messages in 7 days",

@@ -122,7 +122,7 @@ async fn broad_silence_from_a_form_is_confirmed_with_counts() {
     until(&mut console, "Create silence wide?").await;
     let screen = console.screen();
     assert_shows(&screen, "covers 24 open events now");
-    assert_shows(&screen, "It is broad; Yes silences all of these events.");
+    assert_shows(&screen, "It is broad: Yes silences all these events.");
     press(&mut console, "y").await;
     until(&mut console, "silence wide created").await;
     let found = real

@@ -44,7 +44,7 @@ async fn rule_edit_is_undone_after_confirming_the_diff() {
     until(&mut console, "undone: rule night changed").await;
     assert_eq!(rule(&real).await["message"], "as it was");
     press(&mut console, "U").await;
-    until(&mut console, "there is nothing to undo").await;
+    until(&mut console, "nothing to undo").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,11 +134,7 @@ async fn only_undoing_a_close_requires_confirmation() {
     press(&mut console, "y").await;
     until(&mut console, "2 events closed · U undoes it").await;
     press(&mut console, "U").await;
-    until(
-        &mut console,
-        "Opens 2 events again; rules may notify again.",
-    )
-    .await;
+    until(&mut console, "Reopens 2 events; rules may notify again.").await;
     press(&mut console, "y").await;
     until(&mut console, "undone: 2 events closed").await;
     let all = real.occurrences().await;

@@ -83,11 +83,11 @@ async fn group_shows_members_and_is_acknowledged_and_closed_as_one() {
     assert_shows(&screen, "group-");
     assert_shows(&screen, "pager");
     press(&mut console, "a").await;
-    until(&mut console, "open events of this group of rule night?").await;
+    until(&mut console, "open events in this group of rule night?").await;
     press(&mut console, "y").await;
     until(
         &mut console,
-        "acknowledged the 2 open events of a group of rule night",
+        "acknowledged the 2 open events in a group of rule night",
     )
     .await;
     until(&mut console, "acked").await;
@@ -95,7 +95,7 @@ async fn group_shows_members_and_is_acknowledged_and_closed_as_one() {
     press(&mut console, "y").await;
     until(
         &mut console,
-        "closed the 2 open events of a group of rule night",
+        "closed the 2 open events in a group of rule night",
     )
     .await;
     until(&mut console, "over").await;

@@ -131,8 +131,8 @@ fn screens_without_exit(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<
         let read = settings.iter().rfind(|read| read.entry.action == action);
         if let Some(read) = read.filter(|_| !without.is_empty()) {
             problems.push(read.setting.problem(format!(
-                "it needs a key on every screen, and in forms one that does not type text; there \
-                 is none in {}",
+                "needs a key on every screen, and in forms one that does not type text; none is \
+                 bound in {}",
                 without.join(", ")
             )));
         }

@@ -93,7 +93,9 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
         _ => None,
     };
     if let Some(other) = sent_as {
-        return Err(format!("terminals send `{written}` as `{other}`; use that"));
+        return Err(format!(
+            "terminals send `{written}` as `{other}`; use `{other}`"
+        ));
     }
     Ok(chord::normalize(KeyEvent::new(code, modifiers)))
 }

@@ -133,17 +133,17 @@ impl EventBulk {
     fn skip_reason(&self, row: &EventRow) -> Option<&'static str> {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) if row.acknowledged => {
-                Some("acknowledged before")
+                Some("already acknowledged")
             }
             EventTransition::Set(StatusChange::Status(Status::Closed))
                 if row.status == Status::Closed =>
             {
-                Some("closed before")
+                Some("already closed")
             }
             EventTransition::Set(StatusChange::Status(Status::Suppressed))
                 if row.status == Status::Suppressed =>
             {
-                Some("suppressed before")
+                Some("already suppressed")
             }
             _ => None,
         }
@@ -216,19 +216,19 @@ impl EventBulk {
     pub(crate) fn verb(&self) -> &'static str {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) => "Acknowledge",
-            EventTransition::Set(StatusChange::Acknowledged(false)) => "Take back",
+            EventTransition::Set(StatusChange::Acknowledged(false)) => "Unacknowledge",
             EventTransition::Set(StatusChange::Status(Status::Closed)) => "Close",
             EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "Suppress",
             EventTransition::Set(StatusChange::Status(_)) => "Open",
             EventTransition::Set(StatusChange::Assigned(_)) => "Assign",
-            EventTransition::Note(_) => "Write",
+            EventTransition::Note(_) => "Add",
         }
     }
 
     pub(crate) fn announcement(&self, count: i64) -> String {
         let events = plural(count, "event");
         match &self.transition {
-            EventTransition::Note(text) => format!("{events} will get the note: {text}"),
+            EventTransition::Note(text) => format!("Note for {events}: {text}"),
             EventTransition::Set(_) => format!("{events} will be {}:", self.participle()),
         }
     }
@@ -236,12 +236,12 @@ impl EventBulk {
     fn participle(&self) -> &'static str {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) => "acknowledged",
-            EventTransition::Set(StatusChange::Acknowledged(false)) => "no longer acknowledged",
+            EventTransition::Set(StatusChange::Acknowledged(false)) => "unacknowledged",
             EventTransition::Set(StatusChange::Status(Status::Closed)) => "closed",
             EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "suppressed",
-            EventTransition::Set(StatusChange::Status(_)) => "opened again",
+            EventTransition::Set(StatusChange::Status(_)) => "reopened",
             EventTransition::Set(StatusChange::Assigned(_)) => "assigned",
-            EventTransition::Note(_) => "written on",
+            EventTransition::Note(_) => "annotated",
         }
     }
 
@@ -257,7 +257,7 @@ impl EventBulk {
                 .found
                 .map_or_else(String::new, |it| format!(" of {it} found"));
             let most = limits::BULK_EVENTS;
-            let message = format!("Up to {most}{found} per action; the rest is unchanged.");
+            let message = format!("Up to {most}{found} per action; the rest are unchanged.");
             lines.push((Token::Warning, message));
         }
         lines
@@ -292,12 +292,12 @@ impl EventBulk {
     pub(crate) fn infinitive(&self) -> &'static str {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) => "acknowledge",
-            EventTransition::Set(StatusChange::Acknowledged(false)) => "take back",
+            EventTransition::Set(StatusChange::Acknowledged(false)) => "unacknowledge",
             EventTransition::Set(StatusChange::Status(Status::Closed)) => "close",
             EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "suppress",
-            EventTransition::Set(StatusChange::Status(_)) => "open again",
+            EventTransition::Set(StatusChange::Status(_)) => "reopen",
             EventTransition::Set(StatusChange::Assigned(_)) => "assign",
-            EventTransition::Note(_) => "write on",
+            EventTransition::Note(_) => "annotate",
         }
     }
 }

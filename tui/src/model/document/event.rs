@@ -73,7 +73,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         &model.format_full_time(occurrence.last_seen),
     );
     if let Some(expires) = occurrence.expire_time {
-        let words = format!("{} unless it is resent", model.format_full_time(expires));
+        let words = format!("{} unless resent", model.format_full_time(expires));
         into.field("expires", Token::Text, &words);
     }
     let counts = match (
@@ -95,7 +95,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         let id = format!("{}:{before}", event.id);
         into.link(
             "",
-            &format!("the previous one ({before})"),
+            &format!("previous ({before})"),
             Link::Go(Route::Event(id)),
         );
     }

@@ -27,7 +27,7 @@ pub(super) fn write(
     is_unfolded: bool,
 ) {
     if explanation.rules.is_empty() {
-        let message = "No one was notified: there are no rules. ‹go_rules› ‹new› creates one.";
+        let message = "No one was notified: no rules exist. ‹go_rules› ‹new› creates one.";
         into.text(Token::Warning, 0, &model.expand_keys(message));
         return;
     }
@@ -154,7 +154,7 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
     if deliveries().next().is_none() {
         let words = match matched {
             [] => "No one was notified: no rule's trigger matches.".to_owned(),
-            [rule] if !rule.holds.is_empty() => "No one was notified yet.".to_owned(),
+            [rule] if !rule.holds.is_empty() => "No one has been notified yet.".to_owned(),
             [rule] => format!("No one was notified. {}.", rule.reason),
             rules => format!(
                 "No one was notified; {} rules match, see below.",
@@ -299,7 +299,7 @@ fn describe_fate(model: &Model, rule: &RuleExplanation) -> String {
         (Fate::Recorded, _) => "only recorded".to_owned(),
         (Fate::Sent, _) => "its deliveries are no longer stored".to_owned(),
         (Fate::NotSent, _) => "nothing is sent".to_owned(),
-        (Fate::Unknown | Fate::Unspecified, _) => "not known".to_owned(),
+        (Fate::Unknown | Fate::Unspecified, _) => "unknown".to_owned(),
     }
 }
 
@@ -363,8 +363,8 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let message = match fate {
         Fate::NotSent if rule.notified != Some(true) => "did not notify",
         Fate::Waiting if rule.deliveries.is_empty() => "held",
-        Fate::Recorded => "recorded, without notifying",
-        Fate::Unknown | Fate::Unspecified => "not known whether it notified",
+        Fate::Recorded => "recorded only, no one notified",
+        Fate::Unknown | Fate::Unspecified => "unknown whether it notified",
         _ => "decided to notify",
     };
     let mut line = vec![
@@ -419,11 +419,7 @@ fn describe_decision(model: &Model, judgement: &RuleJudgement) -> String {
 fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
     let since = describe_change(model, judgement.definition.as_ref());
     if !since.is_empty() {
-        into.text(
-            Token::Warning,
-            2,
-            &format!("by that revision of the rule:{since}"),
-        );
+        into.text(Token::Warning, 2, &format!("evaluated with{since}"));
     }
     for trigger in &judgement.triggers {
         explain_trigger(into, model, trigger);
@@ -464,8 +460,8 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
     let message = match (matched, &trigger.clause) {
         (Some(true), _) => "matches",
         (Some(false), Some(_)) => "does not match",
-        (Some(false), None) => "there was none",
-        (None, _) => "not known",
+        (Some(false), None) => "did not exist",
+        (None, _) => "unknown",
     };
     let gone = trigger
         .definition

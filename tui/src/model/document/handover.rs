@@ -24,12 +24,12 @@ pub(super) fn describe_request(into: &mut Document, model: &Model, hours: i64) {
     let length = hours * HOUR_MS;
     let [from, to] = [model.now_ms - length, model.now_ms + length];
     let words = format!(
-        "Since {}, and until {}: {hours} h each",
+        "Since {} and until {}: {hours} h each",
         model.format_time(from),
         model.format_time(to),
     );
     into.text(Token::Text, 0, &words);
-    let words = "‹longer_try› selects another time span, ‹copy› copies the page";
+    let words = "‹longer_try› changes the time span, ‹copy› copies the page";
     into.text(Token::Dim, 0, &model.expand_keys(words));
 }
 
@@ -49,7 +49,7 @@ fn write_on_call(into: &mut Document, model: &Model) {
     into.heading("On call");
     let schedules = model.store.resources(Kind::Schedule).rows();
     if schedules.is_empty() {
-        into.text(Token::Dim, 0, "There are no schedules.");
+        into.text(Token::Dim, 0, "No schedules yet.");
     }
     for one in schedules {
         super::on_call::schedule(into, model, one);

@@ -79,7 +79,8 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
         into.text(Token::Warning, 0, &format!("{left_out} more rows"));
     }
     into.blank();
-    let hint = "Enter edits a resource. `bellwether diff -f FILE --impact 7d` replays 7 days with a change.";
+    let hint =
+        "Enter edits a resource. `bellwether diff -f FILE --impact 7d` replays a change on 7 days.";
     into.text(Token::Dim, 0, hint);
 }
 

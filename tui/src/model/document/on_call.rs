@@ -33,7 +33,7 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     if schedules.value.is_none() {
         into.missing(schedules.waiting().is_some(), schedules.failure());
     } else if schedules.rows().is_empty() {
-        let words = "There are no schedules. ‹go_schedules› shows where to create one.";
+        let words = "No schedules yet. ‹go_schedules› shows where to create one.";
         into.text(Token::Dim, 0, &model.expand_keys(words));
     }
     for one in schedules.rows() {

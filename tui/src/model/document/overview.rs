@@ -242,7 +242,7 @@ fn unanswered(into: &mut Document, model: &Model) {
     if model.store.unanswered == 0 {
         return;
     }
-    into.heading("Waiting for a response");
+    into.heading("Awaiting a response");
     let more = model.store.unanswered.saturating_sub(UNANSWERED);
     for one in waiting.take(UNANSWERED) {
         let (token, words) = model.response_status(one);

@@ -88,7 +88,7 @@ fn methods(into: &mut Document, found: &TestContactResponse) {
         let result = method.result.clone().unwrap_or_default();
         let (token, sign) = match result.outcome() {
             v1::Outcome::Delivered => (Token::Good, "✓ delivered"),
-            v1::Outcome::Unknown => (Token::Warning, "? not known"),
+            v1::Outcome::Unknown => (Token::Warning, "? unknown"),
             _ => (Token::Bad, "✗ not delivered"),
         };
         into.heading(&method.destination_name);
@@ -276,7 +276,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
     into.text(
         Token::Dim,
         0,
-        &model.expand_keys(&format!("{scanned_text}; ‹longer_try› uses a longer time")),
+        &model.expand_keys(&format!("{scanned_text}; ‹longer_try› extends the time")),
     );
     if let Some(stopped_ms) = test.reached_time.filter(|_| test.stopped_early) {
         let answer = format!(

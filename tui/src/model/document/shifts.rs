@@ -31,7 +31,7 @@ pub(super) fn write(into: &mut Document, model: &Model, shifts: &Loaded<ListShif
     let stretches: Vec<Stretch<'_>> = found.shifts.iter().filter_map(stretch).collect();
     draw(into, model, &stretches);
     into.blank();
-    let words = "‹override› on a shift puts others on call for it";
+    let words = "‹override› on a shift puts others on call";
     into.text(Token::Dim, 0, &model.expand_keys(words));
     for one in &stretches {
         shift(into, model, one);

@@ -124,7 +124,7 @@ fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence, margin
     if count > 1 {
         let last = model.format_time(occurrence.last_seen);
         let words = format!("seen {} times, last {last}", text::group_digits(count));
-        let why = "; the times of the others are not stored";
+        let why = "; times of the others are not stored";
         into.line(vec![
             margin,
             span(Token::Text, &words),
@@ -139,7 +139,7 @@ fn marks(occurrence: &Occurrence, explanation: Option<&ExplainEventResponse>) ->
         let at = entry.time;
         match (&entry.field[..], &entry.to[..]) {
             ("acknowledged", "true") => marks.push(mark(at, "✓", Token::Good, "acknowledged")),
-            ("acknowledged", _) => marks.push(mark(at, "○", Token::Dim, "no longer acknowledged")),
+            ("acknowledged", _) => marks.push(mark(at, "○", Token::Dim, "unacknowledged")),
             ("assignee", "") => marks.push(mark(at, "@", Token::Dim, "unassigned")),
             ("assignee", _) => marks.push(mark(at, "@", Token::Info, "assigned")),
             ("severity", _) => marks.push(mark(at, "▲", Token::Warning, "severity changed")),

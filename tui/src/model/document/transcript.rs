@@ -22,7 +22,7 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
         into.field(
             "what",
             Token::Text,
-            "reports that the occurrence changed or ended",
+            "reports a change or the end of the event",
         );
     }
     let destination = delivery.destination_name.clone();
@@ -189,7 +189,7 @@ pub(super) fn write_response(into: &mut Document, attempt: &Attempt) {
     }
     into.heading("Response");
     match &attempt.response {
-        None => into.text(Token::Dim, 0, "nothing came back"),
+        None => into.text(Token::Dim, 0, "no response"),
         Some(it) => write_sent(
             into,
             &format!("status {}", it.status),

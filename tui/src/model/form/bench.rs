@@ -148,11 +148,11 @@ impl FormTest {
                 lead(credential(kind), words.to_owned())
             }
             (_, Some(404 | 405 | 410)) => {
-                let words = "the receiver has no such address: check the URL";
+                let words = "not found at the receiver: check the URL";
                 lead(address(kind), words.to_owned())
             }
             (Outcome::Unreachable, None) if said.contains("smtp.host") => {
-                let words = "the service has no mail server: ask its operator to set smtp.host; the topic smtp has all settings";
+                let words = "the service has no mail server: ask its operator to set smtp.host; see the topic «smtp»";
                 lead("", words.to_owned())
             }
             (Outcome::Unreachable, None) => {
@@ -166,7 +166,7 @@ impl FormTest {
 
 fn blocked(said: &str) -> String {
     if said.contains("this service itself listens") {
-        return "this is an address of the service itself: enter that of a receiver".to_owned();
+        return "this is the service's own address: enter a receiver's".to_owned();
     }
     let (_, network) = said.split_once("it is in ").unwrap_or_default();
     let network = network.split_whitespace().next().unwrap_or_default();

@@ -177,7 +177,7 @@ impl Input {
                 )
             }
             FieldKind::Clause => Self::Clause(Box::new(ClauseInput::parse_line(text)?)),
-            FieldKind::Section => return Err("is a heading, and has no value".to_owned()),
+            FieldKind::Section => return Err("is a heading and has no value".to_owned()),
         })
     }
 

@@ -70,12 +70,12 @@ const WORDS: [(&str, &str); 9] = [
     ("events", "with a filter, such as severity>=error host=db-*"),
     ("deliveries", "with a filter, such as state=dead since=2h"),
     ("silence", "events matching a filter, such as host=db-13 2h"),
-    ("theme", "the look of the console"),
+    ("theme", "colours of the console"),
     ("sort", "by a column"),
     ("group", "events by a field, such as host"),
-    ("view", "events by one of your views, or a shared one"),
-    ("filter", "this list; without text, removes the filter"),
-    ("event", "by its id, or one on the screen"),
+    ("view", "events by one of your or the shared views"),
+    ("filter", "this list; no text removes the filter"),
+    ("event", "by ID, or one on the screen"),
 ];
 
 impl Item {

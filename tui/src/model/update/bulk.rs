@@ -182,7 +182,7 @@ pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
             Work::Events(events) => !bulk.is_counted || events.is_repeatable(),
         };
         if waited && !is_sure {
-            let text = "the connection broke: the last part may be saved already; Enter continues";
+            let text = "connection lost: the last part may already be saved; Enter continues";
             bulk.stage = Stage::Failed(text.to_owned());
         }
         waited && is_sure
@@ -364,7 +364,7 @@ fn finish(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
         }
     } else if bulk.token.is_empty() && bulk.is_counted {
         let left = bulk.counted.count - bulk.done.count;
-        let text = format!("✓ {outcome}; {left} no longer needed it");
+        let text = format!("✓ {outcome}; {left} already done");
         model.show_notice(Token::Good, text);
     } else {
         let text = format!("stopped: {outcome}, of {} counted", bulk.counted.count);

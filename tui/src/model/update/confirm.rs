@@ -51,7 +51,7 @@ fn run_or_confirm(
 
 pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((what, back)) = model.last_change() else {
-        return model.show_notice(Token::Info, "there is nothing to undo");
+        return model.show_notice(Token::Info, "nothing to undo");
     };
     let lines = back.question(model);
     if lines.is_empty() {
@@ -79,16 +79,14 @@ pub(super) fn delete(model: &mut Model) {
     let mut confirm = Confirm::new(format!("Delete {word} {name}?"), "Delete", then);
     if users.is_empty() {
         let words = match kind {
-            Kind::Rule => "Its outstanding messages are still delivered.",
+            Kind::Rule => "Its pending messages are still delivered.",
             Kind::Calendar => "Only unused calendars can be deleted.",
-            Kind::Contact | Kind::Schedule | Kind::Policy => {
-                "It can be deleted if nothing uses it."
-            }
+            Kind::Contact | Kind::Schedule | Kind::Policy => "Only possible if nothing uses it.",
             Kind::Mapping => "Requests to it will be rejected.",
             Kind::Heartbeat => "Beats are no longer expected, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
-            Kind::Silence => "It ends, and held notifications are evaluated immediately.",
-            _ => "No rule uses it.",
+            Kind::Silence => "It ends; held notifications are evaluated immediately.",
+            _ => "Not used by any rule.",
         };
         confirm = confirm.line(Token::Text, words);
     } else {
@@ -123,9 +121,9 @@ fn describe_remaining(model: &Model, kind: Kind, rule: &str) -> String {
     let word = kind.singular();
     let left = stored.texts(&format!("{word}Names")).len();
     match left {
-        0 | 1 => format!("{rule}, which is left without a {word}"),
-        2 => format!("{rule}, which keeps 1 {word}"),
-        _ => format!("{rule}, which keeps {} {word}s", left - 1),
+        0 | 1 => format!("{rule}, left without a {word}"),
+        2 => format!("{rule}, with 1 {word} left"),
+        _ => format!("{rule}, with {} {word}s left", left - 1),
     }
 }
 
@@ -202,11 +200,11 @@ pub(super) fn release(model: &mut Model) {
         return;
     };
     let names: Vec<&str> = found.texts("destinationNames").collect();
-    let words = format!("{} is notified now.", names.join(", "));
+    let words = format!("Notifies {} now.", names.join(", "));
     if let Some(id) = Some(found.text("deliveryId")).filter(|id| !id.is_empty()) {
         let call = deliveries::change(Transition::SendAgain, id.to_owned());
-        let then = write_of(call, "on the way");
-        let confirm = Confirm::new("Send the messages above the budget?", "Send", then);
+        let then = write_of(call, "being sent");
+        let confirm = Confirm::new("Send the messages over the budget?", "Send", then);
         return show_question(model, confirm.line(Token::Text, words));
     }
     let rule = found.text("ruleName").to_owned();
@@ -219,7 +217,7 @@ pub(super) fn release(model: &mut Model) {
     let then = write_of(call, format!("{rule} notifies now"));
     let title = format!("Send the held notifications of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
-    show_question(model, confirm.line(Token::Dim, "Its holds end."));
+    show_question(model, confirm.line(Token::Dim, "This ends its holds."));
 }
 
 pub(super) fn group(model: &mut Model, change: &StatusChange) {
@@ -235,11 +233,11 @@ pub(super) fn group(model: &mut Model, change: &StatusChange) {
     };
     let open = found.number("openCount").unwrap_or_default();
     let rule = found.text("ruleName");
-    let title = format!("{verb} the {open} open events of this group of rule {rule}?");
+    let title = format!("{verb} the {open} open events in this group of rule {rule}?");
     let call = events::set_group_status(found.name(), change);
-    let done = format!("{done} the {open} open events of a group of rule {rule}");
+    let done = format!("{done} the {open} open events in a group of rule {rule}");
     let then = write_of(call, done);
-    let words = "Including members that joined meanwhile; 1,000 per commit.";
+    let words = "Includes members that join meanwhile; 1,000 per commit.";
     show_question(
         model,
         Confirm::new(title, verb, then).line(Token::Text, words),
@@ -262,7 +260,7 @@ pub(super) fn silence(
     for (token, line) in scope.lines() {
         confirm = confirm.line(token, line);
     }
-    let after = "Held notifications are sent at the end, with the state then; closings are sent immediately.";
+    let after = "Held notifications are sent at the end with the state then; closings are sent immediately.";
     show_question(model, confirm.line(Token::Dim, after));
 }
 
@@ -288,7 +286,7 @@ fn add_coverage(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     let scope = SilenceScope::of_form(found);
     let mut lines = scope.lines();
     if scope.is_broad() {
-        let words = "It is broad; Yes silences all of these events.".to_owned();
+        let words = "It is broad: Yes silences all these events.".to_owned();
         lines.push((Token::Warning, words));
         if let Consequence::Write(call, _) = &mut confirm.then {
             call.body["allowBroad"] = true.into();
@@ -307,7 +305,7 @@ pub(super) fn revoke(model: &mut Model) {
     let then = write_of(call, format!("revoked the key of {name}"));
     let mut confirm = Confirm::new(format!("Revoke the key of {name}?"), "Revoke", then).line(
         Token::Text,
-        "It stops working immediately, also on open connections.",
+        "It stops working immediately, even on open connections.",
     );
     if own {
         confirm = confirm.line(Token::Bad, "This is the key of this console.");
@@ -319,7 +317,7 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
     let (verb, done) = if flag {
         ("Acknowledge", "acknowledged")
     } else {
-        ("Take back", "removed the acknowledgement of")
+        ("Unacknowledge", "removed the acknowledgement of")
     };
     let change = StatusChange::Acknowledged(flag);
     self::change(model, &change, (verb, done, ""), effects);
@@ -359,7 +357,7 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
         Status::Closed => (
             "Close",
             "closed",
-            "Its sender's next report reopens it; suppress it until it ends.",
+            "The sender's next report reopens it; suppress it instead.",
         ),
         Status::Suppressed => (
             "Suppress",
@@ -431,7 +429,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
             "Send",
             "Resend this delivery?",
             "resent",
-            "An ended delivery is sent as a new one; a waiting one is attempted now.",
+            "An ended delivery is sent as a new one; a waiting one is retried now.",
         ),
         Transition::Cancel => (
             "Cancel it",
@@ -463,7 +461,7 @@ pub(super) fn confirm_note(
             1 => "Add this note?".to_owned(),
             count => format!("Add this note to {count} occurrences?"),
         };
-        let mut confirm = Confirm::new(title, "Write", then);
+        let mut confirm = Confirm::new(title, "Add", then);
         for line in model.describe_some(ids) {
             confirm = confirm.line(Token::Dim, line);
         }

@@ -59,7 +59,7 @@ fn page_text(model: &Model) -> String {
 
 fn copy_text(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
     if wanted.is_empty() {
-        return model.show_notice(Token::Info, "there is nothing here to copy");
+        return model.show_notice(Token::Info, "nothing to copy here");
     }
     let first = wanted.lines().next().unwrap_or_default();
     let shown = text::fit(first, model.columns().saturating_sub(12));
@@ -70,11 +70,11 @@ fn copy_text(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
 pub(super) fn choose(model: &mut Model) {
     let items = model.copyable();
     if items.is_empty() {
-        return model.show_notice(Token::Info, "there is nothing here to copy");
+        return model.show_notice(Token::Info, "nothing to copy here");
     }
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Copy".to_owned(),
-        help: "a key or Enter copies it · Esc closes",
+        help: "key or Enter copies · Esc closes",
         items,
         cursor: 0,
     }));

@@ -42,7 +42,7 @@ pub(super) fn assign(model: &mut Model) {
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: "Assign to".to_owned(),
-        help: "a client's name, or - to unassign; Tab completes, Enter assigns",
+        help: "client name, or - to unassign; Tab completes, Enter assigns",
         field,
         offers: model.assignees(),
         then: PromptPurpose::Assign,
@@ -52,7 +52,7 @@ pub(super) fn assign(model: &mut Model) {
 fn note(model: &mut Model, title: &str, then: PromptPurpose) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.to_owned(),
-        help: "others see it with your client's name; Enter continues",
+        help: "others see it with your client name; Enter continues",
         field: TextField::default(),
         offers: Vec::new(),
         then,

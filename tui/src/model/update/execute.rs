@@ -37,7 +37,7 @@ pub(super) fn execute(model: &mut Model, then: Consequence, effects: &mut Vec<Ef
 
 pub(super) fn undo_last(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
     let Some((what, calls)) = model.take_undo() else {
-        return model.show_notice(Token::Info, "there is nothing to undo");
+        return model.show_notice(Token::Info, "nothing to undo");
     };
     if calls.is_empty() {
         return model.show_notice(Token::Info, format!("{what} can no longer be undone"));

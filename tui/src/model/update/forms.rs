@@ -172,7 +172,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
             }
             _ => {
                 let key = keymap::format_keys(&[key]);
-                model.show_notice(Token::Info, format!("{key} has no action here"));
+                model.show_notice(Token::Info, format!("{key} does nothing here"));
             }
         },
     }
@@ -332,7 +332,7 @@ pub(super) fn scroll_bench(model: &mut Model, down: bool) {
     };
     let lines = if down { SCROLLED } else { -SCROLLED };
     if !model.scroll_bench(pane, lines) {
-        let words = model.expand_keys("‹form_bench› shows what can be scrolled");
+        let words = model.expand_keys("‹form_bench› shows the panes to scroll");
         model.show_notice(Token::Info, words);
     }
 }
@@ -468,7 +468,7 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     let title = format!("Leave «{}»?", form.title());
     let confirm = Confirm::new(title, "Leave", Consequence::LeaveForm)
-        .line(Token::Bad, "Typed text is lost.");
+        .line(Token::Bad, "Typed text will be lost.");
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
@@ -489,7 +489,7 @@ pub(super) fn quit(model: &mut Model) {
     }
     let mut confirm = Confirm::new("Quit?", "Quit", Consequence::Quit);
     for title in titles {
-        confirm = confirm.line(Token::Bad, format!("Text typed in «{title}» is lost."));
+        confirm = confirm.line(Token::Bad, format!("Text typed in «{title}» will be lost."));
     }
     let confirm = confirm.line(Token::Dim, "Ctrl-C again also quits.");
     model.overlay = Some(Overlay::Confirm(confirm));
@@ -633,7 +633,7 @@ pub(super) fn handle_edited(
         Err(message) => return model.show_notice(Token::Bad, message),
     };
     if text == edit.text {
-        return model.show_notice(Token::Info, "no changes were made in the editor");
+        return model.show_notice(Token::Info, "nothing was changed in the editor");
     }
     let draft = match editor::read(edit.kind, &text) {
         Ok(draft) => draft,
@@ -652,7 +652,7 @@ pub(super) fn handle_edited(
     let stored = edit.stored.clone();
     let same_name = stored.as_ref().is_none_or(|(name, _)| name == draft.name());
     if !same_name {
-        let problem = editor::Problem::new("name", "a name cannot be changed");
+        let problem = editor::Problem::new("name", "the name cannot be changed");
         let text = editor::annotate(&text, &[problem]);
         return effects.push(Effect::Edit(TextEdit { text, ..edit }));
     }

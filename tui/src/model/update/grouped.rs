@@ -27,7 +27,7 @@ const DIMENSIONS: usize = 12;
 pub(super) fn choose(model: &mut Model) {
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Count events by".to_owned(),
-        help: "a key or Enter · `:group FIELD` for any · Esc",
+        help: "key or Enter · `:group FIELD` for any field · Esc",
         items: items(model),
         cursor: 0,
     }));

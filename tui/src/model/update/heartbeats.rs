@@ -42,16 +42,16 @@ pub(super) fn rotate(model: &mut Model) {
     let (name, has_key) = (heartbeat.name().to_owned(), heartbeat.flag("hasKey"));
     let request = v1::RotateHeartbeatKeyRequest { name: name.clone() };
     let call = Call::from_request("HeartbeatService", &request).into_write(parse_address);
-    let write = Write::new(format!("created a new address with a key for {name}"));
+    let write = Write::new(format!("created a new URL with a key for {name}"));
     let then = Consequence::Write(Box::new(call), Box::new(write));
-    let confirm = Confirm::new(format!("Create a new address for {name}?"), "Rotate", then);
+    let confirm = Confirm::new(format!("Create a new URL for {name}?"), "Rotate", then);
     let words = if has_key {
-        "The previous address is no longer accepted: jobs that use it fail until they are changed."
+        "The previous URL stops working: jobs that use it fail until they are updated."
     } else {
-        "For cron jobs and scripts: `curl -fsS` with it sends a beat."
+        "For cron jobs and scripts: `curl -fsS URL` sends a beat."
     };
     let confirm = confirm.line(Token::Text, words);
-    let words = "Its path with the key is shown only once.";
+    let words = "The path with the key is shown only once.";
     model.overlay = Some(Overlay::Confirm(confirm.line(Token::Text, words)));
 }
 
@@ -67,7 +67,7 @@ pub(super) fn ask_forget(model: &mut Model) {
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: format!("Expectation of {name} to forget"),
-        help: "its values, or its key; Tab completes, Enter forgets it",
+        help: "its values or key; Tab completes, Enter forgets it",
         field: TextField::new(first.clone()),
         offers,
         then: PromptPurpose::Forget(name),
@@ -82,8 +82,7 @@ pub(super) fn forget_expectation(
     let heartbeat = model.store.object(Kind::Heartbeat, name);
     let mut all = heartbeat.into_iter().flat_map(expectations);
     let found = all.find(|it| it["key"] == typed || expectation_words(it) == typed);
-    let found =
-        found.ok_or_else(|| format!("`{typed}`: type the values as the page shows them"))?;
+    let found = found.ok_or_else(|| format!("`{typed}`: type the values as shown on the page"))?;
     let request = json!({"name": name, "key": found["key"]});
     let call = Call::new("HeartbeatService", "ForgetExpectation", request).into_write(parse_empty);
     let write = Write::new(format!(

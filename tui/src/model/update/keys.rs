@@ -30,7 +30,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         handle_text_key(model, key, effects);
     } else if !model.step(key) && matches!(key.code, KeyCode::Char(_) | KeyCode::F(_)) {
         let key = keymap::format_keys(&[key]);
-        let words = model.expand_keys(&format!("{key} has no action here; ‹help› lists the keys"));
+        let words = model.expand_keys(&format!("{key} does nothing here; ‹help› lists the keys"));
         model.show_notice(Token::Info, words);
     }
 }

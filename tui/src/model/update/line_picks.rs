@@ -56,7 +56,7 @@ pub(super) fn open(model: &mut Model) -> bool {
                 .collect(),
         ),
         LineFormat::Methods => (
-            "By which destinations is the contact reached?",
+            "Which destinations reach the contact?",
             named(Kind::Destination).collect(),
         ),
     };
@@ -85,7 +85,7 @@ fn show(
 /// Continues with what was chosen for a line: asks for the wait or the hand-offs, or writes it.
 pub(super) fn chosen(model: &mut Model, format: LineFormat, names: &[String]) {
     if names.is_empty() {
-        return model.show_notice(Token::Info, "nothing was chosen: Space selects");
+        return model.show_notice(Token::Info, "nothing selected: Space selects");
     }
     let words = names.join(", ");
     match format {

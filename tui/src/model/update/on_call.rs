@@ -58,7 +58,7 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
     let (title, name) = (found.text("eventName"), found.name().to_owned());
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: format!("How long to acknowledge {title}"),
-        help: "such as 30m, 2h or 1d; then it is unacknowledged and pages again",
+        help: "such as 30m, 2h or 1d; then it pages again",
         field: TextField::default(),
         offers: ["30m", "1h", "2h", "4h", "1d"].map(str::to_owned).to_vec(),
         then: PromptPurpose::AcknowledgeFor(name),
@@ -79,7 +79,7 @@ pub(super) fn escalate(model: &mut Model) {
     let call = Call::from_request("ResponseService", &request).into_write(parse_empty);
     let then = write_of(call, format!("{event} was escalated"));
     let title = format!("Run the next step for {event}?");
-    let words = "The receivers of the next step are notified now.";
+    let words = "Notifies the receivers of the next step now.";
     let confirm = Confirm::new(title, "Escalate", then);
     show_question(model, confirm.line(Token::Text, words));
 }
@@ -114,13 +114,13 @@ fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
 /// Shows the feed address of a schedule or a contact. The service records the request, so the call
 /// is a write with a confirmation.
 pub(super) fn feed(model: &mut Model) {
-    let words = "Anyone with the address can read the shifts without a key. The audit log records who requested it.";
+    let words = "Anyone with the URL can read the shifts without a key. The audit log records who requested it.";
     let methods = ["GetScheduleFeed", "GetContactFeed"];
     confirm_feed(model, methods, "Show", words);
 }
 
 pub(super) fn revoke_feed(model: &mut Model) {
-    let words = "The previous address is no longer accepted: calendars that use it stop updating.";
+    let words = "The previous URL stops working: calendars that use it stop updating.";
     let methods = ["RotateScheduleFeed", "RotateContactFeed"];
     confirm_feed(model, methods, "Revoke", words);
 }
@@ -142,9 +142,9 @@ fn confirm_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static st
             key: found.url,
         })
     });
-    let write = Write::new(format!("the address of the feed of {name}"));
+    let write = Write::new(format!("the feed URL of {name}"));
     let then = Consequence::Write(Box::new(call), Box::new(write));
-    let title = format!("{verb} the address of the feed of {name}?");
+    let title = format!("{verb} the feed URL of {name}?");
     let confirm = Confirm::new(title, verb, then).line(Token::Text, words);
     model.overlay = Some(Overlay::Confirm(confirm));
 }
@@ -158,7 +158,7 @@ pub(super) fn parse_answer(
     match purpose {
         PromptPurpose::AcknowledgeFor(name) => acknowledge_for(model, name, typed),
         PromptPurpose::Override(schedule) => override_shift(model, schedule, typed),
-        _ => Err("nothing was asked".to_owned()),
+        _ => Err("no question is open".to_owned()),
     }
 }
 

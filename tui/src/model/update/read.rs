@@ -510,7 +510,7 @@ pub(super) fn read_more(model: &mut Model, effects: &mut Vec<Effect>) {
             }
             if events.is_full() {
                 if model.page.list.index + 1 >= events.len() {
-                    let words = "no more rows can be loaded; ‹filter› finds older ones";
+                    let words = "row limit reached; ‹filter› finds older ones";
                     model.show_notice(Token::Info, model.expand_keys(words));
                 }
                 return;

@@ -108,7 +108,7 @@ pub(super) fn use_longer_span(model: &mut Model, effects: &mut Vec<Effect>) {
                 *hours = HANDOVER_HOURS[next];
             }
             _ => {
-                let words = "only tests of a trigger and handovers have a time span";
+                let words = "only trigger tests and handovers have a time span";
                 return model.show_notice(Token::Info, words);
             }
         },
@@ -369,7 +369,7 @@ pub(super) fn confirm_test(
     };
     let then = Consequence::Test(request.title, Box::new(request.inquiry));
     let words = format!(
-        "Creates an event of severity {severity} in this service, and closes it after the test."
+        "Creates an event of severity {severity} in this service and closes it after the test."
     );
     let title = format!("Test {name} with a real event?");
     let mut confirm = Confirm::new(title, "Create it", then).line(Token::Warning, words);
@@ -389,11 +389,11 @@ impl Model {
 
     fn notified_receivers(&self, route: &v1::EventRoute) -> Vec<String> {
         if route.rule_names.is_empty() {
-            return vec!["No rule matches it: no one is notified.".to_owned()];
+            return vec!["No rule matches: no one is notified.".to_owned()];
         }
         let silences = route.silence_names.join(", ");
         let mut lines = if silences.is_empty() {
-            vec!["These rules notify, and notify again on closing if they send updates:".to_owned()]
+            vec!["These rules notify, and again on closing if they send updates:".to_owned()]
         } else {
             vec![format!(
                 "Silenced by {silences}; otherwise these rules would notify:"
@@ -412,7 +412,7 @@ impl Model {
         if enabled.is_empty() {
             return vec!["No rule is enabled: no one is notified.".to_owned()];
         }
-        let words = "Enabled rules notify if it matches, and notify again on closing:";
+        let words = "Enabled rules notify if it matches, and again on closing:";
         let rules = self.some_rules(enabled.into_iter());
         std::iter::once(words.to_owned()).chain(rules).collect()
     }
@@ -551,7 +551,7 @@ pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>)
         Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
             id.clone_into(event_id);
         }
-        _ => return model.show_notice(Token::Info, "triggers are tested on all stored events"),
+        _ => return model.show_notice(Token::Info, "tested on all stored events"),
     }
     rerun(model, effects);
 }

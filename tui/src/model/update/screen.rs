@@ -39,9 +39,9 @@ pub(super) fn search(model: &mut Model) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: "Search".to_owned(),
         help: if everywhere {
-            "lines of all topics that contain this; empty shows the topics"
+            "searches all topics; empty shows the topics"
         } else {
-            "goes to the next match; n and N repeat"
+            "jumps to the next match; n and N repeat"
         },
         field: TextField::new(model.page.list.filter.clone()),
         offers: Vec::new(),
@@ -221,7 +221,7 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn toggle_split(model: &mut Model) {
     if model.size.0 < limits::SPLIT_COLUMNS {
         let most = limits::SPLIT_COLUMNS;
-        let answer = format!("that needs a terminal of at least {most} columns");
+        let answer = format!("needs a terminal with at least {most} columns");
         return model.show_notice(Token::Info, answer);
     }
     model.is_split = !model.is_split;

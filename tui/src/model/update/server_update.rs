@@ -175,7 +175,7 @@ fn clear_waiting(model: &mut Model) {
     if let Content::Report(report) = &mut model.page.content
         && report.found.waiting.take().is_some()
     {
-        let broke = "the connection broke before it was done";
+        let broke = "the connection was lost before it finished";
         report.found.failure = Some(Failure::new(FailureKind::Unreachable, broke));
     }
 }

@@ -35,7 +35,7 @@ impl Model {
                     self.page.list.follows = false;
                 }
                 if is_on_events && is_on_row && is_unread && self.page.list.marks.is_empty() {
-                    let words = "another row was just selected; press the key again to use it";
+                    let words = "the selected row just changed; press the key again";
                     self.show_notice(Token::Warning, words);
                 } else {
                     self.follow.push_back(entry.action);
@@ -47,7 +47,7 @@ impl Model {
             }
             KeyMeaning::Nothing if keys.len() > 1 => {
                 let keys = keymap::format_keys(&keys);
-                self.show_notice(Token::Info, format!("{keys} has no action here"));
+                self.show_notice(Token::Info, format!("{keys} does nothing here"));
             }
             KeyMeaning::Nothing => return false,
         }

@@ -27,6 +27,6 @@ pub(super) fn close_created(
     };
     let closed = StatusChange::Status(Status::Closed);
     let call = Box::new(events::set_status(&[id.to_owned()], &closed));
-    let write = Box::new(Write::new("closed the event of the test"));
+    let write = Box::new(Write::new("closed the test event"));
     execute(model, Consequence::Write(call, write), effects);
 }

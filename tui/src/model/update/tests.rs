@@ -277,7 +277,7 @@ fn key_without_an_action_is_reported() {
     press(&mut model, "5");
     press(&mut model, "X");
     let notice = model.notice.clone().unwrap().text;
-    assert!(notice.contains("X has no action here"), "{notice}");
+    assert!(notice.contains("X does nothing here"), "{notice}");
 }
 
 #[test]
@@ -586,7 +586,7 @@ fn partial_key_sequence_times_out_or_is_cancelled_by_esc() {
             .as_ref()
             .unwrap()
             .text
-            .contains("^X x has no action here")
+            .contains("^X x does nothing here")
     );
 }
 

@@ -25,7 +25,8 @@ pub(super) fn choose(model: &mut Model) {
         return model.show_notice(Token::Info, "reading…");
     }
     if views.is_empty() {
-        let text = "no views yet: ‹save_view› saves this list as one, or add [views.NAME] to the settings file";
+        let text =
+            "no views yet: ‹save_view› saves this list, or add [views.NAME] to the settings file";
         let text = model.expand_keys(text);
         return model.show_notice(Token::Info, text);
     }
@@ -47,7 +48,7 @@ pub(super) fn choose(model: &mut Model) {
     });
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Events".to_owned(),
-        help: "a key or Enter · `:view NAME` for any · Esc",
+        help: "key or Enter · `:view NAME` for any view · Esc",
         items: items.collect(),
         cursor: 0,
     }));

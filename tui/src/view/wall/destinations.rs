@@ -32,7 +32,7 @@ impl Wall<'_> {
         let mut all: Vec<&DestinationOverview> = self.overview.destinations.iter().collect();
         all.sort_by_key(|one| harm_key(one, self.model.now_ms));
         if all.is_empty() {
-            let words = "nothing was sent in the last 24 h";
+            let words = "nothing sent in the last 24 h";
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
             return;
         }

@@ -58,7 +58,7 @@ impl Wall<'_> {
             if self.counted.is_none() {
                 return self.draw_not_counted(pen, inside);
             }
-            let words = "nothing is open, and no one was notified";
+            let words = "nothing is open and no one was notified";
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
             return;
         }
@@ -96,7 +96,7 @@ impl Wall<'_> {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "between 0 and the cells that there are"
+                reason = "between 0 and the number of cells"
             )]
             let filled = (share * f64::from(bar)).ceil().clamp(0.0, f64::from(bar)) as usize;
             pen.put(end + 1, y, bar.into(), row.token, &"▇".repeat(filled));

@@ -73,7 +73,7 @@ impl Comparison {
         let response = if self.has_same_response {
             "response as before"
         } else {
-            "another response"
+            "different response"
         };
         if self.request.is_empty() {
             return if self.has_same_response {
@@ -260,7 +260,7 @@ mod tests {
                 test("http://x/401", "{}", "no"),
                 test("http://x/200", "{}", "ok")
             ),
-            "differs from test 2: URL; another response"
+            "differs from test 2: URL; different response"
         );
         let (one, two) = (
             r#"{"event":{"count":1,"list":[1]}}"#,
@@ -277,7 +277,7 @@ mod tests {
         );
         assert_eq!(
             summary(test("x", "plain", ""), test("x", "other", "changed")),
-            "differs from test 2: body; another response"
+            "differs from test 2: body; different response"
         );
     }
 }
