@@ -43,7 +43,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 7] = [
         Operation::GetAlertGroups,
         Method::GET,
         "/api/v2/alerts/groups",
-        "Lists open events as alerts, by receiver and name.",
+        "Lists open events as alerts, grouped by receiver and name.",
     ),
     endpoint(
         Operation::GetReceivers,
@@ -61,7 +61,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 7] = [
         Operation::PostSilences,
         Method::POST,
         "/api/v2/silences",
-        "Creates a silence, or changes the one with the `id`.",
+        "Creates a silence, or changes the one with this `id`.",
     ),
     endpoint(
         Operation::GetSilence,

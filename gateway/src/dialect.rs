@@ -194,7 +194,7 @@ impl RejectedItems {
         }
         if self.beyond > 0 {
             each.push(format!(
-                "{} are above the limit of {} per request; send fewer at a time",
+                "{} exceed the limit of {} per request; send fewer at a time",
                 self.beyond,
                 bulk::EVENTS_MAX
             ));
@@ -337,7 +337,7 @@ impl DialectError {
         if outcome.beyond > 0 {
             let beyond = outcome.beyond;
             each.push(format!(
-                "{beyond} did not fit in this request; send fewer at a time"
+                "{beyond} exceeded the size of this request; send fewer at a time"
             ));
         }
         Some(Self::all(each))

@@ -94,7 +94,7 @@ fn merge_rejected(
             answer.failed.saturating_add(answer.succeeded),
         );
         let error = &first.error;
-        answer.message = format!("{failed} of {total} events were refused; {error}");
+        answer.message = format!("{failed} of {total} events were rejected; {error}");
     }
     if !detailed {
         answer.failed_events.clear();

@@ -115,8 +115,8 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
     );
     let others = match found["otherCount"].as_i64().unwrap_or_default() {
         0 => String::new(),
-        1 => "1 more open event of its group".to_owned(),
-        count => format!("{count} more open events of its group"),
+        1 => "1 more open event in its group".to_owned(),
+        count => format!("{count} more open events in its group"),
     };
     if by.is_empty() {
         if !others.is_empty() {

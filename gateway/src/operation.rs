@@ -108,7 +108,9 @@ impl Operation {
         };
         let place = format!("{}.{}", service.name, method.name);
         if method.client_streaming || method.server_streaming {
-            return Err(format!("{place}: a streaming method has an http rule"));
+            return Err(format!(
+                "{place}: streaming methods cannot have an http rule"
+            ));
         }
         std::iter::once(rule)
             .chain(&rule.additional_bindings)
@@ -133,7 +135,7 @@ impl Operation {
         rule: &pb::HttpRule,
         doc: &str,
     ) -> Result<Self, String> {
-        let (http_method, path) = verb_of(rule).ok_or("the http rule has no method and path")?;
+        let (http_method, path) = verb_of(rule).ok_or("the http rule has no method or path")?;
         if !rule.response_body.is_empty() {
             return Err("response_body is not supported".to_owned());
         }

@@ -74,7 +74,7 @@ impl Problem {
     pub(crate) fn unknown_path() -> Self {
         Self::new(
             Code::NotFound,
-            "unknown path; GET /openapi.json lists the known ones",
+            "unknown path; GET /openapi.json lists all paths",
         )
     }
 
@@ -90,7 +90,7 @@ impl Problem {
         allow.sort_by(|a, b| a.as_str().cmp(b.as_str()));
         allow.dedup();
         let names = names(&allow);
-        let message = format!("this path does not support this method; allowed: {names}");
+        let message = format!("method not allowed for this path; allowed: {names}");
         let status = StatusCode::METHOD_NOT_ALLOWED;
         Self {
             status,
@@ -127,10 +127,7 @@ impl Problem {
     }
 
     pub(crate) fn deadline_exceeded() -> Self {
-        Self::new(
-            Code::DeadlineExceeded,
-            "the request took longer than allowed; try again",
-        )
+        Self::new(Code::DeadlineExceeded, "the request timed out; try again")
     }
 
     pub(crate) fn internal() -> Self {
@@ -205,7 +202,7 @@ impl Problem {
                 Some(match code {
                     Code::Unavailable => Self::unavailable("cannot reach the backend"),
                     _ if is_connection_error(status) => Self::unavailable(
-                        "the connection to the backend broke; it is unknown whether the request had an effect",
+                        "lost the connection to the backend; it is unknown whether the request had an effect",
                     ),
                     Code::DeadlineExceeded => Self::deadline_exceeded(),
                     Code::ResourceExhausted => Self::unavailable("the backend is overloaded"),

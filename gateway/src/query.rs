@@ -75,15 +75,15 @@ fn rejection_message(plan: &Plan, operation: &Operation, name: &str) -> String {
             .iter()
             .any(|binding| !binding.in_body_field && binding.number == number);
         let place = if in_path { "path" } else { "body" };
-        return format!("belongs in the {place} and is not a query parameter");
+        return format!("belongs in the {place}, not in the query");
     }
     let known = message
         .fields
         .iter()
         .filter(|field| operation.accepts_query(plan, field));
     match nearest(name, known.map(|field| &*field.json_name)) {
-        Some(nearest) => format!("is not a known query parameter; the nearest is `{nearest}`"),
-        None => "is not a known query parameter of this operation".to_owned(),
+        Some(nearest) => format!("is not a query parameter here; the nearest is `{nearest}`"),
+        None => "is not a query parameter of this operation".to_owned(),
     }
 }
 

@@ -44,7 +44,7 @@ fn all_failed_message(
     }
     let first = errors.first()?;
     Some(format!(
-        "{total} of {total} {list} were refused; {list}[0]: {first}"
+        "{total} of {total} {list} were rejected; {list}[0]: {first}"
     ))
 }
 

@@ -99,7 +99,7 @@ impl Router {
         };
         match methods.insert(method.as_str().into(), operation) {
             None => Ok(()),
-            Some(_) => Err(format!("two operations have {method} {}", template.text)),
+            Some(_) => Err(format!("two operations use {method} {}", template.text)),
         }
     }
 

@@ -52,9 +52,7 @@ pub trait Direct: fmt::Debug + Send + Sync {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "`{uri}` is not the address of a backend; expected an address such as `http://127.0.0.1:8481`"
-)]
+#[error("`{uri}` is not a backend address; expected one such as `http://127.0.0.1:8481`")]
 pub struct UpstreamError {
     uri: String,
     source: Option<tonic::transport::Error>,

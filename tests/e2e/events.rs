@@ -218,7 +218,7 @@ async fn notes_are_added_replaced_and_removed() {
     assert_eq!(refused["annotationResponses"][0]["success"], false);
     let message = refused["message"].as_str().unwrap();
     assert!(
-        message.starts_with("1 of 1 annotations were refused"),
+        message.starts_with("1 of 1 annotations were rejected"),
         "{message}"
     );
 

@@ -492,7 +492,7 @@ fn invalid_export_error_names_its_location() {
         (
             "pagerduty",
             folder.path().join("gone").display().to_string(),
-            "cannot be read",
+            "cannot read",
         ),
     ];
     for (product, path, expected) in table {

@@ -139,7 +139,7 @@ async fn mistyped_event_is_rejected_and_others_are_stored() {
         assert!(error.starts_with(&start), "{error}");
         assert_eq!(failed[0]["event"]["name"], "disk");
         let message = answer["message"].as_str().expect("a message");
-        assert_eq!(message, format!("1 of 3 events were refused; {error}"));
+        assert_eq!(message, format!("1 of 3 events were rejected; {error}"));
         assert_eq!(count_stored(&rest).await, before + 2, "{more}");
     }
 }
@@ -176,7 +176,7 @@ async fn gateway_and_backend_rejections_keep_the_list_order() {
     assert!(
         answer["message"]
             .as_str()
-            .is_some_and(|it| it.starts_with("4 of 6 events were refused; events[0]: "))
+            .is_some_and(|it| it.starts_with("4 of 6 events were rejected; events[0]: "))
     );
 
     let answer = rest.post(INTAKE, &body(false)).await.ok();

@@ -362,7 +362,7 @@ async fn terminal_login_replaces_the_key_until_logout() {
 
     let signed_out = (true, format!("Signed out of {address}."));
     assert_eq!(terminal.run(&["logout"]), signed_out);
-    let none = (true, format!("There was no sign-in for {address}."));
+    let none = (true, format!("Not signed in at {address}."));
     assert_eq!(terminal.run(&["logout"]), none);
     let (_, without) = terminal.run(&["client", "list"]);
     assert!(without.contains("no API key"), "{without}");
@@ -439,7 +439,7 @@ async fn failed_login_states_the_reason_and_stores_no_token() {
     let world = World::with_settings(&settings(&provider.issuer));
     let terminal = Terminal::new(&world);
     let denied = terminal.login(&provider, "/deny?").await;
-    assert_eq!(denied, no("the sign-in was declined at the provider"));
+    assert_eq!(denied, no("the provider declined the sign-in"));
     let (went_well, reported) = terminal.login(&provider, "/approve?account=eve").await;
     assert!(
         !went_well && reported.contains("`oidc:eve@example.org` has no role"),

@@ -345,7 +345,7 @@ async fn page_states_that_the_link_acknowledges_a_group() {
     );
     let page = rest.get(&path).await.text();
     assert!(
-        page.contains("This also acknowledges 2 more open events of its group"),
+        page.contains("This also acknowledges 2 more open events in its group"),
         "{page}"
     );
     let page = rest.post(&path, &json!({})).await.text();

@@ -51,7 +51,7 @@ async fn getting_started_commands_work_and_alerts_arrive() {
         .collect();
     let count = |text: &str| texts.iter().filter(|it| it.contains(text)).count();
     assert_eq!(count("error: the backup of db-1 failed"), 2, "{texts:?}");
-    assert_eq!(count("error: /var is 98 % full"), 1, "{texts:?}");
+    assert_eq!(count("error: /var is 98% full"), 1, "{texts:?}");
     assert_eq!(
         count("error: nightly-backup reported a failure"),
         1,

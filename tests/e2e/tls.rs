@@ -374,7 +374,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
     (
         "tls_cert = \"$/a.crt\"\ntls_key = \"$/b.key\"",
         "tls_key: ",
-        "is not the key of the certificate in",
+        "does not match the certificate in",
     ),
     (
         "tls_cert = \"$/a.crt\"",

@@ -411,7 +411,7 @@ fn build_result(
             None => "all events were accepted".into(),
             Some((Refusal { place, reason }, _)) => {
                 let failed = refused.len();
-                format!("{failed} of {total} events were refused; events[{place}]: {reason}")
+                format!("{failed} of {total} events were rejected; events[{place}]: {reason}")
             }
         },
         ..EventStatusResult::default()

@@ -150,7 +150,7 @@ impl Matcher {
         }
         if is_any || is_none {
             return Err(format!(
-                "matcher of `{SEVERITY}`: every alert has a severity"
+                "matcher for `{SEVERITY}`: every alert has a severity"
             ));
         }
         let hit = |word: &&&str| self.matches_value(word) == self.is_equal;
@@ -256,7 +256,7 @@ pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<
         .collect::<Result<_, _>>()?;
     if matchers.len() > limits::MATCHERS {
         let limit = limits::MATCHERS;
-        return Err(format!("there are too many matchers; the limit is {limit}"));
+        return Err(format!("too many matchers; the limit is {limit}"));
     }
     Ok(matchers)
 }
@@ -286,7 +286,7 @@ pub(crate) fn compile_anchored(pattern: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(&whole)
         .size_limit(limits::MATCHER_REGEX_BYTES)
         .build();
-    built.map_err(|_unfit| format!("{} is not a regular expression", quoted(pattern)))
+    built.map_err(|_unfit| format!("{} is not a valid regular expression", quoted(pattern)))
 }
 
 fn label(field: &str) -> Option<String> {

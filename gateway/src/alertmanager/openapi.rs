@@ -34,7 +34,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         },
         "parameters": parameters(endpoint.operation),
         "responses": {
-            "200": {"description": "Same response as Alertmanager."},
+            "200": {"description": "Same response as Alertmanager's."},
             "4XX": {"description": "The error message, as a JSON string."},
             "default": {"description": "The error message, as a JSON string."},
         },
@@ -72,7 +72,7 @@ fn parameters(operation: Operation) -> Vec<Value> {
         texts,
     );
     let shown = |name: &str| {
-        let description = format!("Whether {name} alerts are listed.");
+        let description = format!("Whether to list {name} alerts.");
         let schema = json!({"type": "boolean", "default": true});
         parameter(name, "query", &description, schema)
     };
@@ -82,7 +82,7 @@ fn parameters(operation: Operation) -> Vec<Value> {
             let receiver = parameter(
                 "receiver",
                 "query",
-                "A regular expression for the whole name of a receiver.",
+                "Regular expression that matches the whole receiver name.",
                 json!({"type": "string"}),
             );
             let flags = flags.into_iter().map(shown);
@@ -92,11 +92,11 @@ fn parameters(operation: Operation) -> Vec<Value> {
         Operation::PostSilences => vec![parameter(
             "allowBroad",
             "query",
-            "Stores the silence although it covers more than is likely intended.",
+            "Stores the silence even if it covers more than likely intended.",
             json!({"type": "boolean", "default": false}),
         )],
         Operation::GetSilence | Operation::DeleteSilence => {
-            let description = "The id of a silence, or its name.";
+            let description = "The ID or name of a silence.";
             let schema = json!({"type": "string", "minLength": 1});
             let mut id = parameter("silenceID", "path", description, schema);
             id["example"] = json!("patch-window");

@@ -73,7 +73,7 @@ fn event(
     if labels.values().all(|value| value.is_empty()) {
         let labels = alert.path("labels");
         return Err(DialectError::invalid(format!(
-            "`{labels}` is required, with at least one label that is not empty"
+            "`{labels}` is required, with at least one non-empty label"
         )));
     }
     let mut draft = Draft::new(event_name(&labels));

@@ -45,7 +45,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let batch = json::with_list(incoming.body, list, |body, broken| {
         let message = Object::new(body, "")?;
         let alerts = message.list("alerts")?.ok_or_else(|| {
-            DialectError::invalid("`alerts` is required: send what Alertmanager sends to a webhook")
+            DialectError::invalid("`alerts` is required, as in Alertmanager's webhook messages")
         })?;
         let mut batch = alert::batch(alerts, "alerts", broken, Some(&message), incoming);
         // Alertmanager does not repeat a rejected message, so missing alerts are reported as an

@@ -9,7 +9,7 @@ const ALLOWED_ORIGIN: HeaderName = HeaderName::from_static("webhook-allowed-orig
 const ALLOWED_RATE: HeaderName = HeaderName::from_static("webhook-allowed-rate");
 
 pub(super) const ABOUT: &str =
-    "Confirms to a sender that it may send here, as CloudEvents webhooks require.";
+    "Confirms that a sender may send here, as CloudEvents webhooks require.";
 
 pub(super) const fn endpoint(path: &'static str) -> Endpoint {
     Endpoint {
@@ -27,7 +27,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let origin = origin.filter(|it| !it.is_empty() && it.to_str().is_ok());
     let Some(origin) = origin else {
         return Err(DialectError::invalid(format!(
-            "the header `{REQUEST_ORIGIN}` with the name of the sending system is required"
+            "the header `{REQUEST_ORIGIN}` with the sender's name is required"
         )));
     };
     let success = Success::whole(|_| {

@@ -48,7 +48,7 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, DialectError> {
         let most = limits::BATCH_VALUES;
         return Err(DialectError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body has more than {most} values; send fewer at a time"),
+            format!("the body has more than {most} values; send fewer per request"),
         ));
     }
     let refuse = |error| DialectError::invalid(format!("the body is not JSON: {error}"));

@@ -16,7 +16,7 @@ const ALIAS: &str = "disk-db-1";
 fn example(path: &str) -> Option<Value> {
     let path = path.strip_suffix("/{key}").unwrap_or(path);
     let labels = json!({"alertname": "DiskFull", "severity": "critical", "host": "db-1"});
-    let annotations = json!({"summary": "/var is 98 % full"});
+    let annotations = json!({"summary": "/var is 98% full"});
     let starts = "2027-01-04T08:00:00Z";
     Some(match path {
         "/v1/intake/alertmanager" => json!({
@@ -36,17 +36,17 @@ fn example(path: &str) -> Option<Value> {
             "routing_key": "KEY",
             "event_action": "trigger",
             "dedup_key": ALIAS,
-            "payload": {"summary": "/var is 98 % full", "source": "db-1", "severity": "critical"},
+            "payload": {"summary": "/var is 98% full", "source": "db-1", "severity": "critical"},
         }),
         "/v2/change/enqueue" => json!({
             "routing_key": "KEY",
-            "payload": {"summary": "shop 4.2 was deployed", "timestamp": starts},
+            "payload": {"summary": "deployed shop 4.2", "timestamp": starts},
         }),
         "/v2/alerts" => json!({
-            "message": "/var is 98 % full", "alias": ALIAS, "priority": "P1", "source": "db-1",
+            "message": "/var is 98% full", "alias": ALIAS, "priority": "P1", "source": "db-1",
         }),
-        "/v2/alerts/{id}/notes" => json!({"note": "logs are being moved"}),
-        "/v2/alerts/{id}/message" => json!({"message": "/var is 99 % full"}),
+        "/v2/alerts/{id}/notes" => json!({"note": "moving logs to free space"}),
+        "/v2/alerts/{id}/message" => json!({"message": "/var is 99% full"}),
         "/v2/alerts/{id}/description" => json!({"description": "db-1:/var has 1 GiB left"}),
         "/v2/alerts/{id}/priority" => json!({"priority": "P2"}),
         "/v2/heartbeats" => json!({"name": "nightly-backup"}),

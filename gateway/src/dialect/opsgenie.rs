@@ -197,7 +197,7 @@ const NOTED: &str =
 const HEARTBEATS: &str = "/v2/heartbeats";
 const ONE_HEARTBEAT: &str = "/v2/heartbeats/{id}";
 const IGNORED_DEFINITION: &str =
-    "Accepts and ignores the definition of an Opsgenie heartbeat: heartbeats are defined here.";
+    "Accepts and ignores an Opsgenie heartbeat definition; heartbeats are defined here.";
 const PING: &str = "/v2/heartbeats/{id}/ping";
 const PINGS: &str = "Accepts an Opsgenie heartbeat as a closed event.";
 

@@ -11,7 +11,7 @@ const PATHS: [(&str, &str, &[&str]); 5] = [
     ("/healthz", "Reports whether the gateway is running.", &[]),
     (
         "/readyz",
-        "Reports whether requests can be served and events are accepted.",
+        "Reports whether requests are served and events accepted.",
         &["503"],
     ),
     (
@@ -41,7 +41,7 @@ pub(super) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
         let name: String = path.chars().filter(char::is_ascii_alphabetic).collect();
         let text = json!({"text/plain": {"schema": {"type": "string"}}});
         let success = if path == metrics::PATH {
-            "The metrics as text, in format 0.0.4."
+            "The metrics in text format 0.0.4."
         } else {
             "Yes: `ok`."
         };

@@ -84,11 +84,11 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
 
 fn required_role(role: &str) -> String {
     match role {
-        "any" => "Any key may call this operation.".to_owned(),
+        "any" => "Any key is accepted.".to_owned(),
         "none" => "No key is required.".to_owned(),
         "ingest" => "The key must have the role `ingest` or `admin`.".to_owned(),
         "admin" => "The key must have the role `admin`.".to_owned(),
-        _ => format!("The key must have the role `{role}` or a higher one."),
+        _ => format!("The key must have the role `{role}` or higher."),
     }
 }
 

@@ -55,9 +55,9 @@ const FAILURES: [ErrorResponse; 14] = [
     failure(
         403,
         Condition::Always,
-        "The role of the key does not allow this; the message names the required role.",
+        "The key's role does not allow this; the message names the required role.",
     ),
-    failure(404, Condition::Named, "No resource has that name or id."),
+    failure(404, Condition::Named, "No resource has this name or ID."),
     failure(
         409,
         Condition::Changing,
@@ -68,7 +68,7 @@ const FAILURES: [ErrorResponse; 14] = [
     failure(
         415,
         Condition::Body,
-        "The content encoding is not supported; only gzip is.",
+        "Unsupported content encoding; only gzip is supported.",
     ),
     ErrorResponse {
         headers: &["retry-after"],
@@ -94,7 +94,7 @@ const FAILURES: [ErrorResponse; 14] = [
     failure(
         501,
         Condition::Always,
-        "The backend does not have this operation because it is older than the gateway.",
+        "The backend is older than the gateway and lacks this operation.",
     ),
     ErrorResponse {
         headers: &["retry-after"],
@@ -244,7 +244,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
             "@type": text("`type.googleapis.com/` followed by the name of a message."),
             "fieldViolations": {
                 "type": "array",
-                "description": "For `google.rpc.BadRequest`: every invalid field.",
+                "description": "For `google.rpc.BadRequest`: all invalid fields.",
                 "items": violation,
             },
             "reason": text("For `google.rpc.ErrorInfo`: the reason, in capitals."),
@@ -254,7 +254,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
                 "description": "For `google.rpc.ErrorInfo`: details of the reason.",
                 "additionalProperties": {"type": "string"},
             },
-            "retryDelay": text("For `google.rpc.RetryInfo`: how long to wait, such as `1.5s`."),
+            "retryDelay": text("For `google.rpc.RetryInfo`: the delay, such as `1.5s`."),
         },
         "additionalProperties": true,
     });
@@ -269,7 +269,7 @@ pub(super) fn headers() -> Value {
             support requests."),
         "ratelimit": text("The remaining rate limits of the client, and the seconds until they \
             reset; only for a client with rate limits."),
-        "ratelimit-policy": text("The rate limits of the client; only for a client with rate limits."),
+        "ratelimit-policy": text("The rate limits of the client; absent without limits."),
         "retry-after": {
             "description": "Seconds to wait before a retry, if known.",
             "schema": {"type": "integer", "minimum": 0},

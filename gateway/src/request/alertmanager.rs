@@ -42,7 +42,7 @@ struct AdmittedRequest<'a> {
 
 type AlertmanagerResult = Result<(Value, Option<&'static str>), Problem>;
 
-const CUT: &str = "199 - \"there are more alerts; these are the most severe\"";
+const CUT: &str = "199 - \"more alerts exist; these are the most severe\"";
 const COVERS_NOTHING: &str = "199 - \"the silence matches no open alert\"";
 
 impl Handler {

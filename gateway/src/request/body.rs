@@ -40,7 +40,7 @@ impl Memory {
         self.permit.take(kib).map_err(|full| {
             Problem::unavailable(match full {
                 PermitError::All => {
-                    "the memory for request bodies is exhausted; try again in a moment"
+                    "memory for request bodies is exhausted; try again in a moment"
                 }
                 PermitError::Share => {
                     "this client has reached its limit, a quarter of the memory for request bodies; \

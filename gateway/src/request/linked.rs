@@ -266,7 +266,7 @@ impl Handler {
         let mut form = Form::read(&body.await?);
         if let (true, Some(token)) = (form.key.is_empty(), session) {
             if !is_own {
-                let why = "the form was sent from another page";
+                let why = "the form was submitted from another page";
                 return Err(Problem::new(Code::PermissionDenied, why));
             }
             form.key = token;

@@ -159,14 +159,13 @@ impl Handler {
             .and_then(SignInState::read);
         let state = state.filter(|state| state.state == parameter(query, "state"));
         let Some(state) = state else {
-            let why =
-                "this sign-in was not started in this browser, or took longer than ten minutes";
+            let why = "this sign-in started in another browser, or took more than ten minutes";
             return Err(Problem::new(Code::Unauthenticated, why));
         };
         let error = parameter(query, "error");
         if !error.is_empty() {
             let why = match error.as_str() {
-                "access_denied" => "the sign-in was declined at the provider".to_owned(),
+                "access_denied" => "the provider declined the sign-in".to_owned(),
                 _ => format!("the provider refused: {error}"),
             };
             return Err(Problem::new(Code::Unauthenticated, why));
@@ -226,7 +225,7 @@ fn sign_out(page: &str, headers: &HeaderMap) -> Reply {
     let left = if is_same_origin(headers) {
         redirect("/", [Cookie::Session.set_cookie(page, "", 0)])
     } else {
-        let why = "the form was sent from another page";
+        let why = "the form was submitted from another page";
         Err(Problem::new(Code::PermissionDenied, why))
     };
     left.unwrap_or_else(|problem| error_page(&problem, Entry::Key))

@@ -111,7 +111,7 @@ async fn all_invalid_query_parameters_are_reported_together() {
     assert_eq!(answer.violated(), ["pagesize", "pageSize"]);
     assert_eq!(
         answer.message(),
-        "pagesize is not a known query parameter; the nearest is `pageSize` (and 1 more problem)"
+        "pagesize is not a query parameter here; the nearest is `pageSize` (and 1 more problem)"
     );
     let answer = world
         .post("/v1/notification/triggers?trigger=x", "{}")

@@ -231,7 +231,7 @@ async fn event_rejected_by_the_backend_is_a_client_error() {
         world.backend.answer(&EventStatusResult {
             failed: 1,
             succeeded: 0,
-            message: "1 of 1 events were refused; events[0]: dimensions: too many".into(),
+            message: "1 of 1 events were rejected; events[0]: dimensions: too many".into(),
             ..EventStatusResult::default()
         });
         let answer = request.send(&world).await;

@@ -184,7 +184,7 @@ async fn browser_completes_only_sign_ins_it_started() {
     let (status, reported) = browser.open("/signed-in?code=a&state=b").await;
     assert_eq!(status, 401);
     assert!(
-        reported.contains("was not started in this browser"),
+        reported.contains("started in another browser"),
         "{reported}"
     );
 
@@ -192,7 +192,7 @@ async fn browser_completes_only_sign_ins_it_started() {
     let (status, reported) = browser.open("/sign-in").await;
     assert_eq!(status, 401);
     assert!(
-        reported.contains("was declined at the provider"),
+        reported.contains("the provider declined the sign-in"),
         "{reported}"
     );
     let state = browser.cookie("bellwether-sign-in");
@@ -248,7 +248,7 @@ async fn authorization_code_works_once_in_the_same_browser() {
         assert_eq!(answer.status, 401, "{address}: {}", answer.body);
         assert!(!answer.signs_in(), "{address}");
         assert!(
-            answer.body.contains("not started in this browser"),
+            answer.body.contains("started in another browser"),
             "{}",
             answer.body
         );

@@ -166,7 +166,7 @@ const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",
         "other.key",
-        "tls_client_key: $/other.key is not the key of the certificate in $/own.crt",
+        "tls_client_key: $/other.key does not match the certificate in $/own.crt",
     ),
     (
         "own.key",

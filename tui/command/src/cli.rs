@@ -15,8 +15,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
     name = "bellwether",
     version,
     long_version = version::long(),
-    about = "Events in, messages out: a notification service with a console in the terminal.",
-    long_about = "Events in, messages out: a notification service with a console in the terminal.\n\n\
+    about = "Events in, messages out: a notification service with a terminal console.",
+    long_about = "Events in, messages out: a notification service with a terminal console.\n\n\
         Without a command it opens the console. If no service is running, it also starts one \
         inside this process.",
     after_help = "Every setting can be set in bellwether.toml or in an environment variable: \

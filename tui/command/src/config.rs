@@ -377,7 +377,7 @@ impl Settings {
             self.data_dir = project_dirs()
                 .map(|folders| folders.data_dir().to_owned())
                 .ok_or_else(|| {
-                    ConfigError("data_dir: required, because this user has no home folder".into())
+                    ConfigError("data_dir: required because this user has no home folder".into())
                 })?;
         }
         Ok(())

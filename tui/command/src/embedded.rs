@@ -252,11 +252,11 @@ async fn restart(
         let service = Box::pin(Service::assemble(settings, parts, Some(losses.clone())));
         match shutdown.run_until_cancelled(service).await? {
             Ok(service) => {
-                tracing::warn!("restarted with the current state of the database");
+                tracing::warn!("restarted from the current state of the database");
                 return Some(Ok(service));
             }
             Err(failure) if Instant::now() > deadline => return Some(Err(failure)),
-            Err(failure) => tracing::warn!("not restarted yet: {failure}"),
+            Err(failure) => tracing::warn!("failed to restart, will retry: {failure}"),
         }
         shutdown.run_until_cancelled(sleep(AGAIN_PAUSE)).await?;
     }
@@ -301,9 +301,9 @@ fn start_failure(error: &StartError, settings: &Settings) -> Failure {
     let failure = Failure::of_error(error);
     let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));
     match Addresses::read_note(settings).and_then(|noted| noted.grpc) {
-        Some(address) if in_use => failure.with_clause(&format!(
-            "connect to it with `bellwether --connect {address}`"
-        )),
+        Some(address) if in_use => {
+            failure.with_clause(&format!("connect with `bellwether --connect {address}`"))
+        }
         _ => failure,
     }
 }

@@ -43,10 +43,10 @@ impl ExitStatus {
                 "negative result or failure: differences, no results, a failing destination, \
                  refused events, a damaged store"
             }
-            Self::Usage => "invalid usage, settings or files; the message describes the error",
+            Self::Usage => "invalid usage, settings or files; see the message",
             Self::Unreachable => "the service is unreachable",
             Self::NotAllowed => {
-                "the key is missing, wrong, expired or revoked, or its role does not allow this"
+                "the key is missing, invalid, expired or revoked, or lacks the required role"
             }
             Self::Refused => {
                 "the service refused the request: it is invalid, names an object that does not \

@@ -63,7 +63,7 @@ pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(
     let message = if token_file.remove(&lock, &address)? {
         format!("Signed out of {address}.")
     } else {
-        format!("There was no sign-in for {address}.")
+        format!("Not signed in at {address}.")
     };
     writeln!(out, "{message}").map_err(|error| output_failure(&error))
 }

@@ -139,7 +139,7 @@ fn console_part(settings: &mut Settings) -> Part {
 
 async fn run_command(command: Command, settings: &Settings) -> Result<(), Failure> {
     match command {
-        Command::Demo(_) => unreachable!("the demo has already run"),
+        Command::Demo(_) => unreachable!("the demo already ran"),
         Command::Audit(arguments) => {
             log::to_standard_error(settings);
             audit::run(arguments, settings, io::stdout()).await

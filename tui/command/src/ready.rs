@@ -68,7 +68,7 @@ impl Addresses {
             written = written.and(shared());
         }
         if let Err(error) = written {
-            tracing::warn!(%error, "other commands may not find this service");
+            tracing::warn!(%error, "other commands may be unable to find this service");
         }
     }
 

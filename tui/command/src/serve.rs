@@ -92,8 +92,9 @@ impl Signals {
         use tokio::signal::unix::{SignalKind, signal};
 
         let listen = |kind| {
-            signal(kind)
-                .map_err(|error| Failure::new(format!("failed to listen for signals: {error}")))
+            signal(kind).map_err(|error| {
+                Failure::new(format!("failed to register signal handlers: {error}"))
+            })
         };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,

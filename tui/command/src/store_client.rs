@@ -23,7 +23,7 @@ pub(crate) async fn create(
         Err(StartError::Store(OpenError::NoStore(_))) => Ok(None),
         Err(StartError::Store(error @ OpenError::InUse(_))) => {
             let remedy =
-                "name an API key with --key-file, or stop the service to continue without one";
+                "set an API key with --key-file, or stop the service to continue without one";
             Err(Failure::of_error(&error).with_clause(remedy))
         }
         Err(error) => Err(Failure::of_error(&error)),

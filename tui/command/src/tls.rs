@@ -51,7 +51,7 @@ fn verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
     let verifier = Verifier::new(Arc::new(authorities), named.into());
     let verifier = verifier.map_err(|_none| {
         let file = file.display();
-        ConfigError(format!("tls_ca: a certificate in {file} cannot be read"))
+        ConfigError(format!("tls_ca: cannot parse a certificate in {file}"))
     })?;
     Ok(Arc::new(verifier))
 }
@@ -83,7 +83,7 @@ pub(crate) fn without_key(
     };
     secured.map_err(|error| {
         let problem = crate::failure::sentence(&error);
-        ConfigError(format!("tls_ca: cannot be used: {problem}"))
+        ConfigError(format!("tls_ca: unusable: {problem}"))
     })
 }
 

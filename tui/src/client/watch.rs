@@ -102,7 +102,7 @@ pub(super) async fn follow(
             }
             Ok(None) => {
                 let failure =
-                    Failure::new(FailureKind::Unreachable, "the service ended the stream");
+                    Failure::new(FailureKind::Unreachable, "the service closed the stream");
                 return StreamEnd::Broken(failure);
             }
             Err(status) => return end_reason(generation, &status),

@@ -573,7 +573,7 @@ fn parse_days(text: &str) -> Result<u32, String> {
 
 /// Parses a span and returns it in milliseconds.
 fn parse_span(text: &str) -> Result<i64, String> {
-    let wrong = || "expected a number and m, h or d, such as 24h".to_owned();
+    let wrong = || "expected a number followed by m, h or d, such as 24h".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;
     let unit_ms: i64 = match unit {
         'm' => 60_000,

@@ -143,7 +143,7 @@ pub(crate) fn is_section(name: &str) -> bool {
 
 const REMOVED: [(&str, &str); 1] = [(
     "store.two_phase_commit",
-    "every commit needs two syncs, since one alone relies on a sync that may have failed",
+    "every commit needs two syncs: a single sync may have failed unnoticed",
 )];
 
 pub(crate) fn removal_message(key: &str) -> Option<String> {

@@ -53,7 +53,7 @@ pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
     let found = (name, port).to_socket_addrs();
     let found = found.map_err(|error| format!("the name {name:?} cannot be resolved: {error}"))?;
     let found = found.min_by_key(SocketAddr::is_ipv6);
-    found.ok_or_else(|| format!("the name {name:?} has no address"))
+    found.ok_or_else(|| format!("the name {name:?} resolves to no address"))
 }
 
 pub(crate) fn url(value: &Value) -> Read<String> {

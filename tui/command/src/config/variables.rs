@@ -33,7 +33,7 @@ pub(super) fn find(
         (Some(text), None) => Ok(Some((name, text.clone()))),
         (None, Some(path)) => Ok(Some((file_name.clone(), read(&file_name, path)?))),
         (Some(_), Some(_)) => Err(ConfigError(format!(
-            "{file_name}: {name} is set as well; set only one of them"
+            "{file_name}: {name} is also set; set only one of them"
         ))),
     }
 }

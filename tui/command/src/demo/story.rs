@@ -12,9 +12,9 @@ const TICK: Duration = Duration::from_secs(1);
 const ROUND: u64 = 240;
 const HOSTS: u64 = 24;
 const NAMES: [(&str, &str); 6] = [
-    ("disk-full", "/var is {} % full"),
+    ("disk-full", "/var is {}% full"),
     ("cpu-hot", "the CPU is at {} °C"),
-    ("latency", "95 % of requests take up to {} ms"),
+    ("latency", "95% of requests take up to {} ms"),
     ("replica-lag", "the replica is {} s behind"),
     ("restart", "nginx restarted {} times"),
     ("errors", "{} responses with status 500"),
@@ -83,19 +83,19 @@ fn events(tick: u64) -> Vec<Value> {
             "disk-full",
             "db-03",
             "SEVERITY_WARNING",
-            "/var is 91 % full",
+            "/var is 91% full",
         )),
         6 => events.push(event(
             "disk-full",
             "db-03",
             "SEVERITY_ERROR",
-            "/var is 97 % full",
+            "/var is 97% full",
         )),
         9 => events.push(event(
             "disk-full",
             "db-03",
             "SEVERITY_CRITICAL",
-            "/var is 100 % full",
+            "/var is 100% full",
         )),
         12..=30 => {
             let summary = format!("{} connections to db-03 refused", (at - 11) * 14);
@@ -105,7 +105,7 @@ fn events(tick: u64) -> Vec<Value> {
             "host-unreachable",
             "mq-05",
             "SEVERITY_CRITICAL",
-            "no response to ping for 30 s",
+            "no ping response for 30 s",
         )),
         150 => events.push(closing_event("host-unreachable", "mq-05")),
         180 => events.push(closing_event("disk-full", "db-03")),
@@ -150,7 +150,7 @@ fn event(name: &str, host: &str, severity: &str, summary: &str) -> Value {
 }
 
 fn closing_event(name: &str, host: &str) -> Value {
-    let mut event = event(name, host, "SEVERITY_INFO", "is back to normal");
+    let mut event = event(name, host, "SEVERITY_INFO", "has recovered");
     event["status"] = "STATUS_CLOSED".into();
     event
 }

@@ -98,9 +98,7 @@ async fn poll_tokens(
                 return Err(expired_failure());
             }
             Err(ProviderError::Refused { code, .. }) if code == "access_denied" => {
-                return Err(Failure::not_allowed(
-                    "the sign-in was declined at the provider",
-                ));
+                return Err(Failure::not_allowed("the provider declined the sign-in"));
             }
             Err(other) => return Err(provider_failure(other)),
         }

@@ -66,14 +66,14 @@ fn print_summary(
     }
     writeln!(
         out,
-        "{folder} contains everything up to {}: {} bytes",
+        "{folder} contains all data up to {}: {} bytes",
         manifest.end_time,
         manifest.bytes()
     )?;
     if manifest.has_keys {
         writeln!(
             out,
-            "it contains the keys: anyone with this backup can read its secrets, so keep it safe"
+            "it includes the keys: anyone with this backup can read its secrets; keep it safe"
         )
     } else {
         writeln!(
@@ -194,7 +194,7 @@ impl Service {
             target.add(step).map_err(|error| failure(&error))?;
         }
         end.map(Read::Whole).ok_or_else(|| {
-            interruption_failure(&Status::unavailable("the service ended the backup"))
+            interruption_failure(&Status::unavailable("the service aborted the backup"))
         })
     }
 }

@@ -100,13 +100,13 @@ async fn check_backup(
             }
         };
         let mut lines = vec![
-            format!("{what} is intact: {bytes} bytes, up to {end_time}, {keys} its keys"),
+            format!("{what} is intact: {bytes} bytes, up to {end_time}, {keys} keys"),
             restored,
         ];
         if is_proven {
-            lines.push("verified with its keys: not modified".to_owned());
+            lines.push("verified with its keys: unmodified".to_owned());
         } else if !manifest.is_proven() {
-            lines.push("not authenticated: made by an earlier version".to_owned());
+            lines.push("not authenticated: created by an earlier version".to_owned());
         }
         writeln!(out, "{}", lines.join("\n"))
     };
@@ -168,7 +168,7 @@ async fn check_service(address: &str, settings: &Settings) -> Result<CheckFindin
             return Ok(findings);
         }
     }
-    Err(Failure::unreachable("the service ended the check"))
+    Err(Failure::unreachable("the service aborted the check"))
 }
 
 fn check_failure(status: Status) -> Failure {
@@ -223,7 +223,7 @@ fn write_text(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std
     let records: u64 = findings.records.values().sum();
     writeln!(
         out,
-        "read {records} records, {} index entries and {} steps of the change log",
+        "read {records} records, {} index entries and {} change log steps",
         findings.entries, findings.log_steps
     )?;
     for (word, count) in &findings.records {

@@ -36,7 +36,7 @@ pub(crate) async fn run(
     drop(bars);
     let restored = restored.map_err(|error| Failure::of_error(&error))?;
     let into = match &config.database {
-        Some(database) => format!("the schema {} of the database", database.schema),
+        Some(database) => format!("schema {} of the database", database.schema),
         None => config.data_dir.display().to_string(),
     };
     let key = config.database.as_ref().map(|it| &*it.secret_key_file);
@@ -53,7 +53,7 @@ fn print_summary(
     let records: u64 = restored.findings.records.values().sum();
     writeln!(
         out,
-        "{into} contains the store as of {}: {records} records, all of them verified",
+        "{into} contains the store as of {}: {records} records, all verified",
         restored.end_time
     )?;
     let Restored {
@@ -79,7 +79,7 @@ fn print_summary(
     }
     if let Some(key_file) = key_file {
         let key_file = key_file.display();
-        writeln!(out, "{key_file} encrypts its secrets: every node needs it")?;
+        writeln!(out, "{key_file} encrypts its secrets; every node needs it")?;
         writeln!(out, "existing API keys remain valid")?;
     } else if !restored.has_admin_key {
         writeln!(

@@ -21,9 +21,9 @@ pub(crate) async fn run(
     };
     let file = file.display();
     let older = if forget {
-        "the older keys were removed; backups made with them need a copy of the old file"
+        "the older keys were removed; backups made with them require the old file"
     } else {
-        "the older keys are still in it, for backups made with them"
+        "it still contains the older keys, for backups made with them"
     };
     let number = rotated.number;
     writeln!(

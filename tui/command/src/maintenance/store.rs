@@ -99,7 +99,7 @@ async fn init(
             admin_key_file.display()
         )),
         CreatedStore::Nothing if if_absent => {
-            Ok("the store already has clients; it is unchanged\n".into())
+            Ok("the store already has clients; nothing was changed\n".into())
         }
         CreatedStore::Nothing => Err(Failure::new(
             "the store already has clients; nothing was changed",
@@ -111,7 +111,7 @@ fn format_upgrade(before: Layout) -> String {
     let newest = Layout::NEWEST;
     if before.version < newest {
         format!(
-            "the tables had layout {} and now have layout {newest}\n",
+            "migrated the tables from layout {} to layout {newest}\n",
             before.version
         )
     } else {
@@ -132,7 +132,7 @@ fn format_settings(about: &str, leader: &NodeReport) -> Vec<String> {
         lines.push(format!("  settings: {digest}{differing}"));
     }
     let ignored = settings.ignored.iter();
-    lines.extend(ignored.map(|it| format!("  in its file but not applied: {it}")));
+    lines.extend(ignored.map(|it| format!("  in its file, not applied: {it}")));
     lines
 }
 

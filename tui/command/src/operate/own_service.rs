@@ -94,7 +94,7 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
         );
         // Visible after the console has closed.
         let message =
-            format!("bellwether: the default ports are in use; REST is on {rest}, gRPC on {grpc}");
+            format!("bellwether: default ports are in use; REST is on {rest}, gRPC on {grpc}");
         drop(writeln!(io::stderr(), "{message}"));
     }
     Ok(service)

@@ -35,7 +35,7 @@ impl ApplyRequest {
         }
         let documents = document::read(&source.files)?;
         if documents.is_empty() && !source.prune {
-            return Err(Failure::usage("--file: it contains no documents"));
+            return Err(Failure::usage("--file: contains no documents"));
         }
         Self::new(documents, source.owner.as_deref())
     }
@@ -87,8 +87,8 @@ impl ApplyRequest {
             .collect();
         let message = match count {
             0 => error.message,
-            1 => "a document is invalid, so nothing was changed".to_owned(),
-            _ => format!("documents are invalid in {count} places, so nothing was changed"),
+            1 => "a document is invalid; nothing was changed".to_owned(),
+            _ => format!("{count} errors in documents; nothing was changed"),
         };
         CallError {
             message,

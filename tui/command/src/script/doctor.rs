@@ -89,7 +89,7 @@ async fn service(settings: &Settings) -> String {
     let start = Instant::now();
     // The error message contains the address.
     let Ok(mut api) = super::connect(settings).await else {
-        return "does not respond, or rejects the key".to_owned();
+        return "does not respond or rejects the key".to_owned();
     };
     let mut lines = vec![format!("responded in {} ms", start.elapsed().as_millis())];
     for kind in ConfigKind::all() {

@@ -77,9 +77,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
             let mut text = String::new();
             let mut input = io::stdin().lock().take(FILE_BYTES_MAX + 1);
             let read = input.read_to_string(&mut text);
-            read.map_err(|error| {
-                Failure::usage(format!("standard input cannot be read: {error}"))
-            })?;
+            read.map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
             check_size("standard input", text.len() as u64)?;
             parse("standard input", &text, false, &mut documents, &mut wrong);
             continue;
@@ -88,8 +86,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
         collect_files(path, 0, &mut files)?;
         for file in files {
             let shown = file.display().to_string();
-            let unread =
-                |error: io::Error| Failure::usage(format!("{shown} cannot be read: {error}"));
+            let unread = |error: io::Error| Failure::usage(format!("cannot read {shown}: {error}"));
             let text = text(&file).map_err(unread)?;
             let is_json = file.extension().is_some_and(|ending| ending == "json");
             parse(&shown, &text, is_json, &mut documents, &mut wrong);
@@ -113,7 +110,7 @@ fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
     }
     let mib = FILE_BYTES_MAX / (1024 * 1024);
     Err(Failure::usage(format!(
-        "{shown} has more than {mib} MiB; spread the documents over several files"
+        "{shown} is larger than {mib} MiB; split it into several files"
     )))
 }
 
@@ -121,7 +118,7 @@ fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
 fn collect_files(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(), Failure> {
     let unread = |error: io::Error| {
         let shown = path.display();
-        Failure::usage(format!("{shown} cannot be read: {error}"))
+        Failure::usage(format!("cannot read {shown}: {error}"))
     };
     if !fs::metadata(path).map_err(unread)?.is_dir() {
         into.insert(path.to_owned());
@@ -188,7 +185,7 @@ fn parse(
 pub(super) fn document(source: String, value: Value) -> Result<Document, String> {
     let wrong = |why: &str| format!("{source}: {why}");
     let Value::Object(mut fields) = value else {
-        return Err(wrong("is not an object with the fields `kind` and `name`"));
+        return Err(wrong("must be an object with the fields `kind` and `name`"));
     };
     let kinds = || {
         let words: Vec<_> = ConfigKind::all().map(ConfigKind::singular).collect();
@@ -213,12 +210,12 @@ pub(super) fn document(source: String, value: Value) -> Result<Document, String>
     let name = match fields.get("name") {
         None | Some(Value::Null) => {
             let word = kind.singular();
-            return Err(wrong(&format!("the {word} has no `name`, its identity")));
+            return Err(wrong(&format!("the {word} has no `name`")));
         }
         Some(Value::String(name)) => name.clone(),
         // Reported together with all other errors in the documents.
         Some(name @ (Value::Number(_) | Value::Bool(_))) => name.to_string(),
-        Some(_) => return Err(wrong("name: expected a string, found several values")),
+        Some(_) => return Err(wrong("name: expected a string, found a list or object")),
     };
     Ok(Document {
         source,
@@ -256,14 +253,14 @@ fn secret_source(fields: &Map<String, Value>, path: &str) -> Option<Result<Strin
         "fromEnv" => {
             #[expect(
                 clippy::disallowed_methods,
-                reason = "the documents determine which variables are read"
+                reason = "the documents select the variables to read"
             )]
             let found = std::env::var(named);
             Some(found.map_err(|_unset| format!("{field}: the variable {named} is not set")))
         }
         "fromFile" => {
             let read = text(Path::new(named));
-            let text = read.map_err(|error| format!("{field}: {named} cannot be read: {error}"));
+            let text = read.map_err(|error| format!("{field}: cannot read {named}: {error}"));
             // Editors append a newline, which is not part of a secret.
             Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
         }
@@ -302,7 +299,7 @@ mod tests {
     #[test]
     fn invalid_document_is_rejected_with_guidance() {
         let cases = [
-            ("- 5\n", "it, document 1: is not an object"),
+            ("- 5\n", "it, document 1: must be an object"),
             (
                 "name: a\n",
                 "has no `kind`; expected trigger, destination, rule",

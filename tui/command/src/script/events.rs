@@ -87,7 +87,7 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
         let ended = loop {
             let message = match watch.next().await {
                 Ok(Some(message)) => message,
-                Ok(None) => return Err(Failure::unreachable("the service ended the stream")),
+                Ok(None) => return Err(Failure::unreachable("the service closed the stream")),
                 Err(error) => break error,
             };
             received = true;

@@ -76,7 +76,7 @@ fn rule_details(rule: &Value, now_ms: i64) -> Vec<String> {
     let failed = items(&rule["gates"]).filter(|gate| gate["passed"] != true && !is_held(gate));
     lines.extend(failed.map(|gate| {
         let (name, detail) = (text(gate, "name"), text(gate, "detail"));
-        format!("condition {name} is not met: {detail}")
+        format!("condition {name} not met: {detail}")
     }));
     lines.extend(
         holds
@@ -105,7 +105,7 @@ fn failed_clauses(trigger: &Value) -> Vec<String> {
     collect_clauses(clause, false, &mut failed);
     let lines = failed.into_iter().take(CLAUSES_MAX);
     lines
-        .map(|clause| format!("trigger {name} needs {clause}"))
+        .map(|clause| format!("trigger {name} requires {clause}"))
         .collect()
 }
 
@@ -298,8 +298,8 @@ mod tests {
         let equal = comparing("equals", &json!("a"), &json!("a"), true);
         let missing = comparing("contains", &json!("b"), &Value::Null, false);
         let group = |kind: &str, result: bool, clauses: &[&Value]| json!({"type": kind, "result": result, "clauses": clauses});
-        let needs_low = "trigger disk needs severity >= error, found warning";
-        let needs_text = "trigger disk needs severity contains b, but is missing";
+        let needs_low = "trigger disk requires severity >= error, found warning";
+        let needs_text = "trigger disk requires severity contains b, but is missing";
         let excluded = group("not", false, &[&equal]);
         let cases = [
             (low.clone(), vec![needs_low]),
@@ -310,7 +310,7 @@ mod tests {
             ),
             (
                 group("and", false, &[&excluded]),
-                vec!["trigger disk needs not severity = a, found a"],
+                vec!["trigger disk requires not severity = a, found a"],
             ),
         ];
         for (clause, expected) in cases {

@@ -34,7 +34,7 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
         return Ok(());
     }
     Err(Failure::new(
-        "events are refused, nothing is sent, a destination is failing, or there are dead letters",
+        "events are refused, nothing is sent, a destination is failing, or dead letters exist",
     ))
 }
 
@@ -48,9 +48,7 @@ fn problems(overview: &Value) -> Vec<String> {
     });
     let quiet = overview["quietSinceTime"].as_str();
     let quiet = quiet.map(|since| {
-        format!(
-            "nothing has been sent since {since}; `bellwether quiet off` resumes sending [QUIET]"
-        )
+        format!("quiet since {since}: nothing is sent; `bellwether quiet off` resumes [QUIET]")
     });
     let of_destinations = destinations.filter_map(|destination| {
         let state = format::health_state(destination);

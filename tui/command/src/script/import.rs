@@ -44,7 +44,7 @@ fn write(imported: &Imported, output: Output) -> Result<(), Failure> {
 
 fn read_text(file: &Path) -> Result<String, Failure> {
     let text = plain_file::read_text(file, FILE_BYTES_MAX);
-    text.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))
+    text.map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
 }
 
 fn read(file: &Path) -> Result<Value, Failure> {

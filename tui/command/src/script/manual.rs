@@ -23,7 +23,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
         "RUNTIME_DIRECTORY",
         "Runtime folders, as set by systemd. A service writes its addresses to the first one.",
     ),
-    ("EDITOR, VISUAL", "The editor of the console."),
+    ("EDITOR, VISUAL", "The editor used by the console."),
     ("NO_COLOR", "If not empty, the console uses no colours."),
 ];
 
@@ -77,11 +77,11 @@ fn files() -> [(&'static str, &'static str); 6] {
     [
         (
             "~/.config/bellwether/bellwether.toml",
-            "The settings of the user. Other platforms have other folders for this and the data.",
+            "The user's settings. Folders of settings and data differ on other platforms.",
         ),
         (
             config::SYSTEM_FILE,
-            "The settings of the machine, for users without a settings file.",
+            "System-wide settings, for users without a settings file.",
         ),
         (
             "~/.local/share/bellwether",

@@ -84,7 +84,7 @@ fn find(name: &str) -> Result<&'static Preset, Failure> {
         let nearest = known.min_by_key(|known| strsim::damerau_levenshtein(known, name));
         let nearest = nearest.expect("there are presets");
         Failure::usage(format!(
-            "unknown preset `{name}`; the nearest is {nearest}; `bellwether preset list` lists them"
+            "unknown preset `{name}`; the nearest is {nearest}; `bellwether preset list` lists all"
         ))
     })
 }

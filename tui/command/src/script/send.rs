@@ -89,9 +89,8 @@ impl Sender {
         });
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some((line, number)) = read.recv().await {
-            let line = line.map_err(|error| {
-                Failure::usage(format!("standard input cannot be read: {error}"))
-            })?;
+            let line = line
+                .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
             if !line.trim().is_empty() {
                 let event: Value = serde_json::from_str(&line).map_err(|error| {
                     self.interruption_failure(&format!("line {number} is not JSON: {error}"))
@@ -117,7 +116,7 @@ impl Sender {
         let answer = self.api.put_events(&request).await;
         let answer = answer.map_err(|error| match self.sent {
             0 => Failure::from(error),
-            sent => Failure::from(error).with_clause(&format!("{sent} were accepted before that")),
+            sent => Failure::from(error).with_clause(&format!("{sent} were accepted before")),
         })?;
         self.sent += answer["succeeded"].as_u64().unwrap_or_default();
         for refused in answer["failedEvents"].as_array().into_iter().flatten() {
@@ -131,10 +130,7 @@ impl Sender {
     }
 
     fn interruption_failure(&self, why: &str) -> Failure {
-        Failure::usage(format!(
-            "{why}; {} events were accepted before that",
-            self.sent
-        ))
+        Failure::usage(format!("{why}; {} events were accepted before", self.sent))
     }
 
     fn finish(self) -> Result<(), Failure> {

@@ -52,7 +52,7 @@ pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(),
                 }
             }
         }
-        (None, None) => return Err(Failure::usage("expected a trigger's name or --file")),
+        (None, None) => return Err(Failure::usage("expected a trigger name or --file")),
     };
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let mut request = json!({"timeRange": {"start": now_ms - arguments.since}});
@@ -69,7 +69,7 @@ fn format_matches(answer: &Value) -> String {
     let (matched, scanned) = (number("matched"), number("scanned"));
     let mut lines = vec![format!("{matched} of {scanned} matched\n")];
     if answer["stoppedEarly"] == true {
-        lines[0].insert_str(0, "stopped early, so there may be more: ");
+        lines[0].insert_str(0, "stopped early; there may be more: ");
     }
     let events = answer["occurrences"].as_array().into_iter().flatten();
     lines.extend(events.map(format::event_line));

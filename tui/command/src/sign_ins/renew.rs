@@ -60,7 +60,7 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
         Ok(true) => Ok(()),
         Ok(false) | Err(ProviderError::Refused { .. }) => Err(ended()),
         Err(error) => Err(Failure::unreachable(format!(
-            "your sign-in has expired and was not renewed: {error}; try again, or run `{login}`"
+            "your sign-in has expired and renewal failed: {error}; retry, or run `{login}`"
         ))),
     }
 }

@@ -127,9 +127,7 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "the open file holds the loc
 impl TokenFile {
     pub(crate) fn of(settings: &Settings) -> Result<Self, Failure> {
         let file = settings.sign_ins.clone().map(Self);
-        file.ok_or_else(|| {
-            Failure::new("this user has no home folder to store a sign-in; use a key")
-        })
+        file.ok_or_else(|| Failure::new("no home folder to store the sign-in; use a key"))
     }
 
     pub(crate) fn get(&self, address: &str) -> Result<Option<SignIn>, Failure> {
@@ -161,7 +159,7 @@ impl TokenFile {
         content.sign_ins.insert(entry(address), it);
         if content.sign_ins.len() > SERVICES_MAX {
             return Err(Failure::new(format!(
-                "sign-ins at {SERVICES_MAX} services are stored; run `bellwether logout` for one"
+                "limit of {SERVICES_MAX} sign-ins reached; run `bellwether logout` for one"
             )));
         }
         self.write(lock, &content)

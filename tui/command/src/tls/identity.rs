@@ -62,9 +62,9 @@ impl Pair {
             let file = file.display();
             ConfigError(match error {
                 rustls::Error::InconsistentKeys(_) => format!(
-                    "{key_setting}: {key_file} is not the key of the certificate in {file} ({setting})"
+                    "{key_setting}: {key_file} does not match the certificate in {file} ({setting})"
                 ),
-                other => format!("{setting}, {key_setting}: cannot be used: {other}"),
+                other => format!("{setting}, {key_setting}: unusable: {other}"),
             })
         })
     }

@@ -114,7 +114,7 @@ impl Files {
         let end_ms = expiry_ms(&certified.cert[0])?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;
+            .map_err(|error| ConfigError(format!("tls_cert: unusable: {error}")))?;
         let builder = match &self.client_ca {
             None => builder.with_no_client_auth(),
             Some(authorities) => {
@@ -170,7 +170,7 @@ impl Files {
 
 fn expiry_ms(certificate: &CertificateDer<'_>) -> Result<i64, ConfigError> {
     let (_, read) = x509_parser::parse_x509_certificate(certificate)
-        .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;
+        .map_err(|error| ConfigError(format!("tls_cert: unusable: {error}")))?;
     Ok(read.validity().not_after.timestamp().saturating_mul(1_000))
 }
 
@@ -180,7 +180,7 @@ fn roots(setting: &str, file: &Path) -> Result<RootCertStore, ConfigError> {
         roots.add(certificate).map_err(|error| {
             let file = file.display();
             ConfigError(format!(
-                "{setting}: a certificate in {file} cannot be used: {error}"
+                "{setting}: unusable certificate in {file}: {error}"
             ))
         })?;
     }

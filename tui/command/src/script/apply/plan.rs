@@ -77,7 +77,7 @@ impl Plan {
         let text = document::text(file);
         let text = text.map_err(|error| wrong(format!("cannot be read: {error}")))?;
         let plan: Self = serde_json::from_str(&text)
-            .map_err(|error| wrong(format!("is not a plan of `diff --save`: {error}")))?;
+            .map_err(|error| wrong(format!("is not a plan saved by `diff --save`: {error}")))?;
         if plan.version != VERSION {
             let version = plan.version;
             return Err(wrong(format!("has version {version}; expected {VERSION}")));
@@ -95,7 +95,7 @@ impl Plan {
             let word = &planned.kind;
             let kind = ConfigKind::find(word);
             let kind = kind.ok_or_else(|| {
-                Failure::usage(format!("--plan: unknown kind `{word}` in this version"))
+                Failure::usage(format!("--plan: kind `{word}` is unknown to this version"))
             })?;
             Ok(Document {
                 source: format!("the plan, document {}", at + 1),
@@ -133,7 +133,7 @@ impl Plan {
         }
         let differs = differs.join(", ");
         Err(Failure::rejected(format!(
-            "the deletions differ from the plan: {differs}; create a new plan"
+            "deletions differ from the plan: {differs}; create a new plan"
         )))
     }
 }

@@ -41,7 +41,7 @@ fn file(folder: &Path, path: &Path) -> Result<File, Failure> {
 
 fn collect_files(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let shown = folder.display();
-    let unread = |error: io::Error| Failure::usage(format!("{shown} cannot be read: {error}"));
+    let unread = |error: io::Error| Failure::usage(format!("cannot read {shown}: {error}"));
     for entry in fs::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
         let is_hidden = path
