@@ -77,7 +77,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// Returns the lasting effect of a test at the receiver; empty if there is none.
     #[expect(
         clippy::unnecessary_literal_bound,
-        reason = "the effect of a webhook is one of its settings"
+        reason = "a webhook declares its effect in a setting"
     )]
     fn lasting_effect(&self) -> &str {
         ""

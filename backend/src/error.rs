@@ -74,7 +74,7 @@ impl Error {
 
 fn first_violation(violations: &[Violation]) -> String {
     match violations {
-        [] => "the request is not valid".into(),
+        [] => "the request is invalid".into(),
         [only] => format!("{}: {}", only.field, only.description),
         [first, rest @ ..] => {
             format!(

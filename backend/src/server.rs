@@ -54,7 +54,7 @@ pub enum StartError {
         addr: SocketAddr,
         source: std::io::Error,
     },
-    #[error("cannot start the threads for searches: {0}")]
+    #[error("cannot start search threads: {0}")]
     Threads(std::io::Error),
     #[error("cannot start the service: {0}")]
     Prepare(#[from] Error),
@@ -62,7 +62,7 @@ pub enum StartError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    #[error("the service stopped because its {part} ended")]
+    #[error("the service stopped because its {part} ended unexpectedly")]
     Part { part: &'static str },
     /// The store reverted to an earlier state, so the service has to be restarted.
     #[error("the service stopped because the database has lost commits: {why}")]
@@ -209,7 +209,7 @@ impl Backend {
             stopping.cancel();
             work.stop().await;
             if let Err(error) = self.engine.close().await {
-                tracing::warn!(%error, "failed to close the store; the next start completes it");
+                tracing::warn!(%error, "failed to close the store; the next start recovers");
             }
             match (ended, went_back) {
                 (_, Some(why)) => Err(ServeError::StoreWentBack { why }),

@@ -106,7 +106,7 @@ async fn pending_digest(rest: &Rest) -> (String, Vec<Value>) {
     );
     assert_eq!(read["threadId"], format!("digest-{id}"));
     let why = read["waitReason"].as_str().unwrap();
-    assert!(why.starts_with("a digest, collecting"), "{why}");
+    assert!(why.starts_with("a digest that collects"), "{why}");
     assert!(read["rendered"].to_string().contains("new_count"), "{read}");
     let folded = list_deliveries(rest, &format!("foldedInto={id}")).await;
     assert_eq!(folded.len(), 13);
@@ -175,7 +175,7 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
     let explained = eventually("the arrival to be reported", async || {
         let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
         let text = explained.to_string();
-        text.contains("which arrived").then_some(text)
+        text.contains(", delivered)").then_some(text)
     })
     .await;
     for part in ["folded into a digest", "\"budget\"", "\"folded\"", &id] {

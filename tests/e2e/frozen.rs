@@ -24,7 +24,7 @@ const SCREENS: [(&str, &str); 10] = [
 /// or the connection is lost, with the age of the displayed data.
 fn is_marked(screen: &str) -> bool {
     let is_stale = screen.contains("○ last heard at ");
-    let is_lost = screen.contains("✗ not connected") && screen.contains("displayed data is ");
+    let is_lost = screen.contains("✗ not connected") && screen.contains("data shown is ");
     is_stale || is_lost
 }
 

@@ -176,13 +176,13 @@ async fn draft_inhibition_warns_of_cycles_and_unknown_fields() {
     let wanted = [
         "`full`",
         "is already held by `host-down`",
-        "the one opened first notifies",
+        "the first to open notifies",
     ];
     assert!(wanted.iter().all(|it| warning.contains(it)), "{warning}");
     let mut without = inhibition();
     without["equal"] = json!([{"source": "host", "target": "dimensions.rack"}]);
     let tried = rest.post(&path, &without).await.ok();
     let warning =
-        "no stored event of the targets has the field `dimensions.rack`, so no event is held";
+        "no stored event among the targets has the field `dimensions.rack`, so nothing is held";
     assert_eq!(tried["warnings"], json!([warning]));
 }

@@ -420,7 +420,7 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     drop(provider);
     let (went_well, reported) = terminal.run(&["audit"]);
     assert!(
-        !went_well && reported.contains("was not renewed: the provider does not respond"),
+        !went_well && reported.contains("renewal failed: the provider does not respond"),
         "{reported}"
     );
 }

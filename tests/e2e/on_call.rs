@@ -211,11 +211,7 @@ async fn resources_in_use_are_not_deleted_and_drafts_are_simulated() {
         .collect();
     let expected = [
         ("0s", "ana", ""),
-        (
-            "300s",
-            "",
-            "everyone has already been notified in this round",
-        ),
+        ("300s", "", "everyone was already notified in this round"),
         ("300s", "ben", ""),
     ];
     assert_eq!(shown, expected);
@@ -474,10 +470,10 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
         (entries.len() >= 3).then_some(entries)
     })
     .await;
-    let issued = "a link to acknowledge it was issued in a message";
+    let issued = "issued an acknowledge link in a message";
     for (action, address, reason) in [
         ("READ", "", issued),
-        ("READ", "127.0.0.1", "through the link to acknowledge"),
+        ("READ", "127.0.0.1", "by an acknowledge link"),
         ("UPDATED", "127.0.0.1", ""),
     ] {
         let mut found = entries.iter();

@@ -105,7 +105,7 @@ async fn source_scoped_sender_sends_only_its_sources() {
     let (accepted, answer) = send(json!({"source": "web"})).await;
     assert_eq!(accepted, 0);
     assert!(
-        answer.contains("is `web`; this key may only send events from `cron`"),
+        answer.contains("is `web`; this key may send events only from `cron`"),
         "{answer}"
     );
     let (accepted, answer) = send(json!({"host": "a"})).await;

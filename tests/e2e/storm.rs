@@ -232,7 +232,7 @@ async fn overview_and_tabs_match_the_service(storm: &mut Storm) {
     let screen = storm.console.screen();
     // Failing destinations with a backlog are first, and those that do not fit are counted.
     assert!(screen.contains(" more"), "{screen}");
-    assert!(!screen.contains("every destination responds"), "{screen}");
+    assert!(!screen.contains("all destinations respond"), "{screen}");
     assert!(!screen.contains("nothing is open"), "{screen}");
     // The tabs show rounded numbers: the first digits of the service's.
     let failing = overview().await;

@@ -244,7 +244,7 @@ async fn invalid_header_templates_are_rejected_on_save() {
         ("https://user{{tenant}}@example.com/", "before its path"),
         (
             "https://example.com/{{{event.name}}}",
-            "every value is escaped",
+            "only escaped values",
         ),
     ] {
         for field in ["url", "secretUrl"] {

@@ -149,7 +149,7 @@ async fn console_shows_and_survives_an_outage(weather: Weather) {
     proxy.set(Weather::Fair);
     console.shows(&["● connected", "while-away", "unsaved"]);
     console.press("\x1b");
-    console.shows(&["Typed text is lost"]);
+    console.shows(&["Typed text will be lost"]);
     console.press("y");
     console.shows(&["No destinations yet"]);
     console.press("2");

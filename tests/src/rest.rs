@@ -50,7 +50,7 @@ impl Rest {
     /// Returns an error if the connection cannot be established or breaks.
     ///
     /// # Panics
-    /// Panics if the request is not valid HTTP.
+    /// Panics if the request is invalid HTTP.
     pub async fn try_send(
         &self,
         method: Method,

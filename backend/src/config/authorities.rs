@@ -11,10 +11,10 @@ pub struct Authorities(Vec<CertificateDer<'static>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthoritiesError {
-    #[error("it contains no certificate in PEM format")]
+    #[error("contains no PEM certificate")]
     None,
     /// The certificate with this number, counted from 1, is malformed.
-    #[error("its certificate number {0} cannot be read")]
+    #[error("certificate number {0} cannot be parsed")]
     Unreadable(usize),
 }
 

@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(
             breaker.allowance(0),
             (1, 10_000),
-            "a late failure is not a probe"
+            "late failures do not count as probes"
         );
         breaker.record_outcome(id(1), &unwell, 10_000);
         assert_eq!(breaker.allowance(0), (1, 30_000));

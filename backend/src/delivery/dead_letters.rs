@@ -187,7 +187,11 @@ mod tests {
         assert_eq!(record(Severity::Info, 1), None);
         let error = (2, Severity::Error, MINUTE_MS, 2 * MINUTE_MS);
         assert_eq!(record(Severity::Error, 2), Some(error));
-        assert_eq!(record(Severity::Error, 3), None, "one event, not one each");
+        assert_eq!(
+            record(Severity::Error, 3),
+            None,
+            "one event for all, not one each"
+        );
         let doubled = (4, Severity::Error, MINUTE_MS, 4 * MINUTE_MS);
         assert_eq!(record(Severity::Error, 4), Some(doubled));
         let worse = (5, Severity::Critical, MINUTE_MS, 5 * MINUTE_MS);

@@ -56,15 +56,16 @@ pub(crate) fn release_lease(
 }
 
 /// Error of an attempt whose outcome was not recorded before the process ended.
-const CUT_OFF: &str = "the service stopped before the outcome of this attempt was known";
+const CUT_OFF: &str = "the service stopped before this attempt had an outcome";
 /// Like [`CUT_OFF`], but while its message was rendered after an earlier interrupted attempt.
 const CUT_OFF_RENDERING: &str =
-    "the service stopped while rendering the message, after stopping during an earlier attempt";
+    "the service stopped while rendering the message, as in an earlier attempt";
 /// Error of an attempt that was interrupted during rendering for the second time in a row, which is
 /// hardly a coincidence.
-const POISON: &str = "the service stopped twice while rendering the message, after stopping during an earlier attempt";
+const POISON: &str =
+    "the service stopped twice while rendering the message, and in an earlier attempt";
 /// Interim text of an attempt during a trial rendering.
-const RENDERING: &str = "the message is being rendered separately";
+const RENDERING: &str = "the message is rendered in isolation";
 
 /// Returns an attempt whose lease expired because its process ended.
 pub(crate) fn lost_attempt(attempt: &Attempt) -> Attempt {

@@ -157,7 +157,7 @@ impl Dispatcher {
                 }
                 Err(error) => {
                     log_failure(
-                        "failed to deliver; deliveries are waiting for the store",
+                        "cannot deliver; deliveries are waiting for the store",
                         &error,
                     );
                     let pause_ms = millis(STORE_PAUSE);
@@ -222,7 +222,7 @@ impl Dispatcher {
         if forgotten > 0 {
             tracing::warn!(
                 forgotten,
-                "other nodes took over destinations with attempts in progress; they are repeated"
+                "other nodes took over destinations with attempts in progress; repeating them"
             );
         }
         self.tasks.retain(|_, delivery| ledger.is_leased(*delivery));
@@ -420,7 +420,7 @@ impl Dispatcher {
             }
         };
         if timeout(DRAIN_TIME_MAX, ends).await.is_err() {
-            tracing::warn!("attempts in progress were interrupted; they are repeated");
+            tracing::warn!("attempts in progress were interrupted; repeating them");
         }
     }
 

@@ -425,11 +425,7 @@ async fn load(
 ) -> Result<(Option<Arc<Destination>>, bool), EngineError> {
     match store.get::<Destination>(name.into()).await {
         Err(EngineError::Corrupt(why)) => {
-            tracing::error!(
-                destination = name,
-                why,
-                "messages are blocked by a damaged record"
-            );
+            tracing::error!(destination = name, why, "a damaged record blocks messages");
             Ok((None, true))
         }
         found => {
@@ -461,7 +457,7 @@ async fn find_name_in_deliveries(
 /// Returns the destination of an index entry, and the due time of its delivery.
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
     let read = id_at(entry, 0).zip(time_ms_at(entry, 16));
-    read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))
+    read.ok_or_else(|| EngineError::Corrupt("an entry in `DeliveryByDue`".into()))
 }
 
 fn is_paused(health: Option<&Health>) -> bool {

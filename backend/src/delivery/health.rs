@@ -258,7 +258,7 @@ mod tests {
         let judge = |old: Option<&Health>, died| {
             health_after_verdict(old, id, &refused, died, 5, PAUSE_AFTER)
         };
-        assert_eq!(judge(None, false), None, "it is tried again");
+        assert_eq!(judge(None, false), None, "it is retried");
         let failing = judge(None, true).unwrap();
         assert_eq!(failing.state, HealthState::Failing);
         assert_eq!((&*failing.last_error, failing.failures), ("too long", 0));

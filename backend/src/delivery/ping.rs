@@ -62,7 +62,7 @@ impl Pings {
                 tracing::warn!(%failure, "failed to ping the external monitor");
             }
             None if self.failure.is_some() => {
-                tracing::info!("pings of the external monitor succeed again");
+                tracing::info!("pings to the external monitor succeed again");
             }
             _ => {}
         }
@@ -91,7 +91,7 @@ impl Pings {
         let read = self.store.get::<Settings>(Settings::NAME.into());
         match tokio::time::timeout(Duration::from_secs(5), read).await {
             Ok(Ok(Some(found))) if found.value.values.is_quiet() => Err(PingFailure::Unhealthy(
-                "no messages are sent: the service is quiet",
+                "the service is quiet: no messages are sent",
             )),
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(PingFailure::Unhealthy("the store cannot be read")),

@@ -40,7 +40,7 @@ pub(crate) enum Owner {
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent facts about a receiver"
+    reason = "independent properties of a receiver"
 )]
 pub(crate) struct DestinationQueue {
     /// The destination's name, which is its key in the store.

@@ -162,7 +162,7 @@ impl Retention {
     fn set_aside(&mut self, key: Vec<u8>) {
         if self.set_aside.len() < SET_ASIDE_MAX {
             let delivery = id_at(&key, 0).map(|id| id.to_string()).unwrap_or_default();
-            tracing::error!(delivery, "kept an expired delivery that cannot be read");
+            tracing::error!(delivery, "kept an unreadable expired delivery");
             self.set_aside.insert(key);
         }
     }
@@ -300,6 +300,6 @@ mod tests {
             .get::<Delivery>(ids[130].to_bytes().into())
             .await
             .unwrap();
-        assert!(left.is_some(), "no attempt remains without its delivery");
+        assert!(left.is_some(), "no orphaned attempt remains");
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Checks<'a> {
         }
         let url = match Url::parse(text) {
             Ok(url) => url,
-            Err(error) => return self.add(field, format!("is not an address: {error}")),
+            Err(error) => return self.add(field, format!("is not a valid URL: {error}")),
         };
         if !matches!(url.scheme(), "http" | "https") {
             self.add(field, "does not start with `http://` or `https://`");
@@ -116,7 +116,7 @@ impl<'a> Checks<'a> {
                 "contains a user name or password; send credentials in a header",
             );
         } else if let Some(Err(refusal)) = self.guard.map(|guard| guard.check_url(text)) {
-            self.add(field, format!("cannot be reached: {refusal}"));
+            self.add(field, format!("is blocked: {refusal}"));
         }
     }
 }

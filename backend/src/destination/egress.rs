@@ -26,7 +26,7 @@ pub struct Guard {
 pub enum Refusal {
     #[error("the address is invalid: {0}")]
     Unreadable(String),
-    #[error("the egress guard allows `http` and `https` only, not `{0}`")]
+    #[error("the egress guard allows only `http` and `https`, not `{0}`")]
     Scheme(String),
     #[error("the egress guard refuses addresses with a user name or password")]
     UserInfo,

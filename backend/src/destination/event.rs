@@ -17,7 +17,7 @@ impl DestinationType for EventTemplates {
     type Message = IncomingEvent;
 
     fn lasting_effect(&self) -> &'static str {
-        "an event of this service, which notifies like any other"
+        "an event in this service, which notifies like any other"
     }
 
     fn server(&self, _outlets: &AttemptResources) -> Option<String> {

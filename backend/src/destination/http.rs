@@ -118,7 +118,7 @@ pub(crate) enum SendFailure {
     #[error("no response within {0:?}; the request was sent")]
     NoAnswer(Duration),
     /// The timeout elapsed before the request was sent.
-    #[error("the request could not be sent within {0:?}")]
+    #[error("the request was not sent within {0:?}")]
     NotSent(Duration),
     /// The request was sent, and its outcome is unknown.
     #[error("{0}")]
@@ -169,7 +169,7 @@ impl HttpClient {
         } else {
             let config = tls::client_config_of(&self.trust, &identity);
             let config = config.map_err(|_bad| {
-                SendFailure::Unreachable("the certificate of `auth.mtls` cannot be used".into())
+                SendFailure::Unreachable("the certificate in `auth.mtls` is unusable".into())
             })?;
             new_origins(config, self.dialer.clone(), Arc::clone(&self.route))
         };
@@ -242,7 +242,7 @@ impl HttpClient {
                 }
                 RequestFailure::Unprocessed => {
                     let times = unprocessed + 1;
-                    let said = format!("the receiver rejected the request unread, {times} times");
+                    let said = format!("the receiver refused the stream {times} times");
                     return Err(SendFailure::Unreachable(said));
                 }
                 RequestFailure::Stale(_) if is_repeatable && !was_stale => was_stale = true,

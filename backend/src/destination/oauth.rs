@@ -104,7 +104,7 @@ fn with_bearer(
     attempt.masker.add(bearer);
     let value = HeaderValue::try_from(format!("Bearer {bearer}")).map_err(|_control| {
         let verdict = Verdict::rejected(
-            "no token: the returned token is not a valid header value",
+            "the returned token is not a valid header value",
             Advice::Fix,
         );
         Box::new((verdict, Transcript::default()))
@@ -177,7 +177,7 @@ async fn fetch(
         .as_str()
         .filter(|token| !token.is_empty())
     else {
-        let verdict = Verdict::rejected("no token: the response contains none", Advice::Fix);
+        let verdict = Verdict::rejected("no token in the response", Advice::Fix);
         return Err(Box::new((verdict, transcript)));
     };
     let seconds = match &said["expires_in"] {

@@ -130,9 +130,7 @@ impl SignIns {
         if let Some(token) = &tokens.id_token
             && Token::read(token)?.claims()["nonce"] != pkce_challenge(verifier)
         {
-            return Err(invalid_token_error(
-                "it belongs to another sign-in (`nonce`)",
-            ));
+            return Err(invalid_token_error("issued for another sign-in (`nonce`)"));
         }
         let token = if self.config.accepts_access_token() {
             tokens.access_token
@@ -150,7 +148,7 @@ impl SignIns {
         address: Option<IpAddr>,
     ) -> Result<(impl Drop + use<>, Description), Error> {
         if self.config.page.is_empty() {
-            let why = "browser sign-in is off (`oidc.page`)";
+            let why = "browser sign-in is disabled (`oidc.page`)";
             return Err(Error::FailedPrecondition(why.into()));
         }
         let mut place = self.browsers.places.permit(address.map(network_of));
@@ -168,7 +166,7 @@ impl SignIns {
 fn required_endpoint(endpoint: Option<String>, name: &str) -> Result<String, Error> {
     endpoint.ok_or_else(|| {
         Error::Unavailable(format!(
-            "the identity provider does not support sign-in by browser: it has no `{name}`"
+            "the identity provider does not support browser sign-in: it has no `{name}`"
         ))
     })
 }

@@ -20,12 +20,12 @@ const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 /// [`Error::PermissionDenied`] if they grant no role.
 pub(super) fn authorize(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result<Person, Error> {
     if claims["iss"] != config.issuer.as_str() {
-        return Err(invalid_token_error("it was issued by another provider"));
+        return Err(invalid_token_error("issued by another provider"));
     }
     check_audience(claims, config)?;
     let ends_ms = check_time(claims, now_ms)?;
     let subject = claims["sub"].as_str().filter(|it| !it.is_empty());
-    let subject = subject.ok_or_else(|| invalid_token_error("it has no subject (`sub`)"))?;
+    let subject = subject.ok_or_else(|| invalid_token_error("no subject (`sub`)"))?;
     let name = user_name(claims, config)?;
     Ok(Person {
         role: claimed_role(claims, config, &name)?,
@@ -43,13 +43,11 @@ fn check_audience(claims: &Value, config: &OidcConfig) -> Result<(), Error> {
         None => audience == config.audience(),
     };
     if !is_meant {
-        return Err(invalid_token_error("it was issued for another service"));
+        return Err(invalid_token_error("issued for another service"));
     }
     let is_shared = several.is_some_and(|several| several.len() > 1);
     if is_shared && claims["azp"] != config.client_id.as_str() {
-        return Err(invalid_token_error(
-            "it was issued to another client (`azp`)",
-        ));
+        return Err(invalid_token_error("issued to another client (`azp`)"));
     }
     Ok(())
 }
@@ -66,10 +64,10 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
             Ok(whole.map(|it| it.saturating_mul(1000)))
         }
         _ => Err(invalid_token_error(&format!(
-            "its `{claim}` is not a valid time"
+            "`{claim}` is not a valid time"
         ))),
     };
-    let ends_ms = moment("exp")?.ok_or_else(|| invalid_token_error("it has no expiry (`exp`)"))?;
+    let ends_ms = moment("exp")?.ok_or_else(|| invalid_token_error("no expiry (`exp`)"))?;
     let ends_ms = ends_ms.saturating_add(leeway_ms);
     if ends_ms <= now_ms {
         return Err(Error::Unauthenticated(
@@ -101,7 +99,7 @@ fn user_name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
     });
     named.ok_or_else(|| {
         let names = names.join("`, `");
-        invalid_token_error(&format!("it has no displayable name (`{names}`)"))
+        invalid_token_error(&format!("no displayable name (`{names}`)"))
     })
 }
 

@@ -52,9 +52,7 @@ impl Keyring {
                  still work"
                     .into(),
             )),
-            None => Err(invalid_token_error(
-                "it was not signed with a key of the provider",
-            )),
+            None => Err(invalid_token_error("not signed with a key of the provider")),
         }
     }
 
@@ -101,7 +99,7 @@ impl Keyring {
     async fn read(&self) -> Result<Arc<[Key]>, ProviderError> {
         let description = self.provider.describe().await?;
         let text = self.provider.keys(&description).await?;
-        let unfit = || ProviderError::Unusable("it publishes no signing keys".into());
+        let unfit = || ProviderError::Unusable("no published signing keys".into());
         let set: Value = serde_json::from_slice(&text).ok().ok_or_else(unfit)?;
         let keys = set["keys"].as_array().ok_or_else(unfit)?;
         let keys = keys.iter().take(PROVIDER_KEYS_MAX).filter_map(Key::read);

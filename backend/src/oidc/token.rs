@@ -139,7 +139,7 @@ impl<'a> Token<'a> {
     pub(super) fn read(shown: &'a str) -> Result<Self, Error> {
         if shown.len() > TOKEN_BYTES_MAX {
             let size = shown.len();
-            let why = format!("it has {size} bytes; the limit is {TOKEN_BYTES_MAX}");
+            let why = format!("{size} bytes; the limit is {TOKEN_BYTES_MAX}");
             return Err(invalid_token_error(&why));
         }
         let unreadable = || invalid_token_error("it is malformed");
@@ -152,12 +152,11 @@ impl<'a> Token<'a> {
             .ok_or_else(unreadable)?;
         if header.crit.is_some() {
             return Err(invalid_token_error(
-                "it requires an unsupported extension (`crit`)",
+                "unsupported critical extension (`crit`)",
             ));
         }
-        let algorithm = Algorithm::find(&header.alg).ok_or_else(|| {
-            invalid_token_error("it must be signed with RS256, PS256, ES256 or EdDSA")
-        })?;
+        let algorithm = Algorithm::find(&header.alg)
+            .ok_or_else(|| invalid_token_error("signature must be RS256, PS256, ES256 or EdDSA"))?;
         let claims = decode(claims).and_then(|claims| serde_json::from_slice(&claims).ok());
         Ok(Self {
             signed,
@@ -205,8 +204,6 @@ impl<'a> Token<'a> {
         if is_good {
             return Ok(());
         }
-        Err(invalid_token_error(
-            "it was not signed with a key of the provider",
-        ))
+        Err(invalid_token_error("not signed with a key of the provider"))
     }
 }

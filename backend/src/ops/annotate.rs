@@ -78,12 +78,12 @@ fn apply_annotation(
     let notes = &mut occurrence.annotations;
     let Some(wanted) = &item.annotation else {
         if item.text.is_empty() {
-            let message = "is required; an empty text removes the note that `annotationId` names";
+            let message = "is required, unless `annotationId` names a note to remove";
             return Err(Error::invalid("annotation", message));
         }
         if notes.len() >= ANNOTATIONS_MAX {
             return Err(Error::FailedPrecondition(format!(
-                "the occurrence has {ANNOTATIONS_MAX} notes, the maximum"
+                "limit of {ANNOTATIONS_MAX} notes per occurrence reached"
             )));
         }
         let annotation = new_id();

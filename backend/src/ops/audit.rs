@@ -197,7 +197,7 @@ impl AuditLog {
         }
         let count = entries.len();
         if let Err(error) = self.store.write_audit(entries).await {
-            tracing::warn!(%error, count, "failed to write counted calls to the audit log");
+            tracing::warn!(%error, count, "failed to write call counts to the audit log");
         }
     }
 

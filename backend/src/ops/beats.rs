@@ -376,7 +376,7 @@ impl Claims {
                 None => {
                     tracing::warn!(
                         heartbeat = %beat.heartbeat,
-                        "limit of value sets reached; a beat with new values is ignored"
+                        "limit of value sets reached; ignored a beat with new values"
                     );
                     continue;
                 }

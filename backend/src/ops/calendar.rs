@@ -82,7 +82,7 @@ impl Drafted for Calendar {
         if let (Some(name), false) = (&name, except.is_empty()) {
             let references = References::find(&all.store, Kind::Calendar, name).await?;
             if let Some(user) = references.first("calendar") {
-                let message = format!("is not allowed: calendar `{user}` excludes this one");
+                let message = format!("is not allowed: calendar `{user}` excludes this calendar");
                 violations.add(EXCEPT_PATH, message);
             }
         }
@@ -168,7 +168,7 @@ impl Calendars {
         let found = prepare_calendar(&self.store, &stored.value).await?;
         let missing = || {
             let zone = &stored.value.time_zone;
-            Error::FailedPrecondition(format!("its time zone `{zone}` is no longer installed"))
+            Error::FailedPrecondition(format!("time zone `{zone}` is no longer installed"))
         };
         self.expand_prepared(found.ok_or_else(missing)?, span)
     }

@@ -49,7 +49,7 @@ impl CertificateWatch {
             let end_ms = tls.borrow_and_update().end_ms;
             if let Err(error) = self.check(end_ms).await {
                 // If the certificate still expires soon, the next check reports it again.
-                tracing::warn!(%error, "failed to report the expiry of the certificate");
+                tracing::warn!(%error, "failed to report the certificate's expiry");
             }
             tokio::select! {
                 () = self.clock.wait_until(next_ms) => {}

@@ -291,7 +291,7 @@ impl Clients {
         let names = others.iter().map(|other| other.value.name.as_str());
         if let Some(other) = find_lookalike(client.name.as_str(), names) {
             return Err(Error::AlreadyExists(format!(
-                "client `{other}` already exists and looks the same as `{}`",
+                "client `{other}` already exists and looks like `{}`",
                 client.name
             )));
         }
@@ -365,7 +365,7 @@ fn check_conflicts<'a>(
     match others.find_map(shared) {
         None => Ok(()),
         Some((certificate, other)) => Err(Error::AlreadyExists(format!(
-            "`{certificate}` already authenticates the client `{other}`"
+            "`{certificate}` already authenticates client `{other}`"
         ))),
     }
 }

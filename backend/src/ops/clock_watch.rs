@@ -178,7 +178,7 @@ impl ClockWatch {
             store.put_clock_fact(version, &fact).await?;
         }
         if step_ms != 0 {
-            tracing::warn!(step_ms, "the clock was changed; due times are adjusted");
+            tracing::warn!(step_ms, "the clock was changed; adjusting due times");
             self.apply_fact(&mut known, &fact).await;
         }
         known.waits = None;

@@ -129,13 +129,12 @@ impl Deliveries {
             }
             if old.value.state == DeliveryState::Shadowed {
                 return Err(Error::FailedPrecondition(
-                    "it was recorded by a dry run and cannot be sent; preview the rule instead"
-                        .into(),
+                    "a dry run's record cannot be sent; preview the rule instead".into(),
                 ));
             }
             if let DeliveryState::Leased { .. } = old.value.state {
                 return Err(Error::FailedPrecondition(
-                    "an attempt is in progress; wait until it ends".into(),
+                    "an attempt is in progress; wait for it to finish".into(),
                 ));
             }
             if let Some(hastened) = make_due(&old.value, now_ms) {
@@ -276,7 +275,7 @@ fn state_name(state: DeliveryState) -> &'static str {
     match state {
         DeliveryState::Pending { .. } => "pending",
         DeliveryState::Leased { .. } => "in progress",
-        DeliveryState::Retry { .. } => "waiting for another attempt",
+        DeliveryState::Retry { .. } => "waiting for a retry",
         DeliveryState::Delivered => "delivered",
         DeliveryState::Dead => "dead",
         DeliveryState::Cancelled => "cancelled",

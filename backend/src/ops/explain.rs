@@ -442,7 +442,7 @@ fn outcome_suffix(sent: &[SentDelivery]) -> String {
     let folded = sent.iter().filter(|it| it.digest.is_some()).count();
     let folded = match folded {
         0 => String::new(),
-        folded => format!(", {folded} of them folded into a digest"),
+        folded => format!(", {folded} in a digest"),
     };
     let shadows = sent.iter().filter(|it| it.is_shadow()).count();
     match sent.len() {

@@ -205,7 +205,7 @@ impl Signal {
         match (start, exit) {
             (true, Some(_)) => Err(Error::invalid(
                 "start",
-                "is not allowed together with `exit`: a starting run has no exit code yet",
+                "is not allowed with `exit`: a starting run has no exit code",
             )),
             (true, None) => Ok(Self::Start),
             (false, exit) => Ok(Self::from_exit(exit.unwrap_or_default())),
@@ -540,8 +540,7 @@ impl HeartbeatKeys {
     /// Returns [`Error::Unauthenticated`] if the key is not valid or the heartbeat does not exist,
     /// and an error if the store fails.
     pub async fn check(&self, named: &str, key: &str) -> Result<String, Error> {
-        let refused =
-            || Error::Unauthenticated("the address of this heartbeat is not valid".into());
+        let refused = || Error::Unauthenticated("invalid heartbeat URL".into());
         let bytes = URL_SAFE_NO_PAD.decode(key).map_err(|_no_key| refused())?;
         let (proof, of) = bytes.split_at_checked(PROOF_BYTES).ok_or_else(refused)?;
         let of = str::from_utf8(of).map_err(|_no_name| refused())?;

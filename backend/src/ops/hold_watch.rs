@@ -122,7 +122,7 @@ fn event(is_open: bool, age_ms: i64, now_ms: i64) -> IncomingEvent {
     let (severity, status, summary) = if is_open {
         let seconds = age_ms / 1_000;
         let summary =
-            format!("held notifications are not evaluated: one has been due for {seconds} s");
+            format!("held notifications are not being evaluated: one is {seconds} s overdue");
         (Some(Severity::Critical), Status::Open, summary)
     } else {
         let summary = "held notifications are evaluated again".to_owned();

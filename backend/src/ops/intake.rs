@@ -198,7 +198,7 @@ impl Intake {
             ..Origin::default()
         };
         if let Err(error) = self.enqueue(vec![event], from, None) {
-            warn!(event = %name, %error, "lost an event created by the service itself");
+            warn!(event = %name, %error, "lost an event created by the service");
         }
     }
 
@@ -214,7 +214,7 @@ impl Intake {
                 ..Origin::default()
             };
             if let Err(error) = self.enqueue(vec![event], from, None) {
-                debug!(event = %name, %error, "an event created by the service itself is ingested later");
+                debug!(event = %name, %error, "ingesting an event created by the service later");
             }
         }
     }

@@ -261,7 +261,7 @@ fn fill_signature_secret(
             Some(stored) => signature.secret = stored.secret.clone(),
             None => {
                 let missing = if is_mask {
-                    "is the mask, but no secret is stored for it"
+                    "is the mask, but no secret is stored"
                 } else {
                     "is required"
                 };

@@ -17,7 +17,7 @@ use crate::{
 
 /// Method called by an acknowledgement link.
 pub const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
-const ISSUED: &str = "a link to acknowledge it was issued in a message";
+const ISSUED: &str = "issued an acknowledge link in a message";
 /// Maximum time by which the clock may have been set back since a link was created.
 const STEP_MS: i64 = 60_000;
 
@@ -158,7 +158,7 @@ impl SignedLinks {
     pub fn check(&self, thread: &str, until_ms: i64, sign: &str) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::Unauthenticated(why.to_owned()));
         if !(Grant::Read { thread, until_ms }).is_signed(&self.store, sign) {
-            return refused("the link was not created by this service: authenticate with a key");
+            return refused("the link was not issued by this service; use a key");
         }
         let now_ms = self.clock.now_ms();
         // If the lifetime was shortened, this also applies to earlier links.
@@ -166,7 +166,7 @@ impl SignedLinks {
             .saturating_add(self.lifetime_ms)
             .saturating_add(STEP_MS);
         if self.lifetime_ms == 0 || until_ms <= now_ms || until_ms > last_ms {
-            return refused("the link has expired: authenticate with a key");
+            return refused("the link has expired; use a key");
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl SignedLinks {
             return Ok(());
         }
         Err(Error::Unauthenticated(
-            "the link was not created by this service: authenticate with a key".into(),
+            "the link was not issued by this service; use a key".into(),
         ))
     }
 
@@ -221,9 +221,7 @@ impl SignedLinks {
         // Returns the same error if the name does not exist, so that existence is not disclosed.
         let granted = found.filter(|it| grant(it).is_signed(&self.store, sign));
         granted.ok_or_else(|| {
-            Error::Unauthenticated(
-                "the address of this feed is not valid, or was revoked: request it again".into(),
-            )
+            Error::Unauthenticated("this feed URL is invalid or revoked; request a new one".into())
         })
     }
 }

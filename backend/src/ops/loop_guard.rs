@@ -64,8 +64,8 @@ impl RecordedReports {
 
 fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("rule {rule} caused an event that it matches again; the loop was stopped"),
-        body: format!("The event is {}, {}.", occurrence.name, occurrence.id()),
+        summary: format!("loop stopped: rule {rule} matches an event that it caused"),
+        body: format!("Event: {}, {}.", occurrence.name, occurrence.id()),
         severity: Some(Severity::Warning),
         ..IncomingEvent::own_event(
             "rule stopped by the loop guard",

@@ -240,7 +240,7 @@ impl NoiseReports {
         while let Some(page) = pages.next().await? {
             read += page.len();
             if read > NOISE_COUNTERS_MAX {
-                let message = "there is too much data in that period; use a later start";
+                let message = "too much data in this period; use a later start";
                 return Err(Error::invalid("start", message));
             }
             for one in page {

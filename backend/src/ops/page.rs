@@ -89,7 +89,7 @@ impl Scope {
         let foreign = || {
             Error::invalid(
                 "pageToken",
-                "is not a token of this list; use `nextPageToken` of the previous response",
+                "is not a token of this list; use `nextPageToken` from the previous response",
             )
         };
         let bytes = URL_SAFE_NO_PAD.decode(token).ok().ok_or_else(foreign)?;
@@ -106,7 +106,7 @@ impl Scope {
         if *scope != self.hash() {
             return Err(Error::invalid(
                 "pageToken",
-                "belongs to another list or to other filters; start again without a token",
+                "belongs to another list or other filters; start without a token",
             ));
         }
         Ok(Some(key.to_vec()))

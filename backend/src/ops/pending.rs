@@ -195,14 +195,14 @@ async fn decide_release(
     let Some((rule_id, rule_name)) = waiting.map(|it| (it.rule, it.rule_name.clone())) else {
         let id = occurrence.id();
         return Err(Error::NotFound(format!(
-            "no notification of rule `{rule}` about occurrence `{id}` is held"
+            "rule `{rule}` has no held notification about occurrence `{id}`"
         )));
     };
     let mut changes = store.changes();
     check_rule_owner((store, &mut changes), (rule_id, &rule_name)).await?;
     if waiting_for_group(occurrence, rule_id) {
         return Err(Error::FailedPrecondition(
-            "the receivers of its group are notified with the group's next message".into(),
+            "its group's next message notifies the receivers".into(),
         ));
     }
     let now_ms = deciding.clock.now_ms();
@@ -217,7 +217,7 @@ async fn decide_release(
     if notices.deliveries.is_empty() {
         let status = occurrence.status.as_str();
         return Err(Error::FailedPrecondition(format!(
-            "no message to send: the occurrence is {status}, or the rule has no message for it; held notifications are evaluated automatically"
+            "nothing to send: the occurrence is {status}, or the rule has no message; held notifications are evaluated automatically"
         )));
     }
     let mut reports = Reports::default();

@@ -38,7 +38,7 @@ impl Claim {
     }
 }
 
-const NO_ROOM: &str = "cannot be accepted; send it without an idempotency key to get the reason";
+const NO_ROOM: &str = "was rejected; send it without an idempotency key to get the reason";
 
 /// Truncates refusals to fit into a receipt: beyond [`RECEIPT_REASON_BYTES_MAX`] bytes, reasons are
 /// replaced by a placeholder. The first response is built from the result too, so that repeated
@@ -127,11 +127,7 @@ impl ReceiptSweep {
         self.count(now_ms).await?;
         let (count, bytes) = (self.tally.count, self.tally.bytes);
         if count > most.count || bytes > most.bytes {
-            tracing::warn!(
-                count,
-                bytes,
-                "too many receipts: the oldest are deleted early"
-            );
+            tracing::warn!(count, bytes, "too many receipts; deleting the oldest early");
         }
         loop {
             let over = self.tally.bytes.saturating_sub(most.bytes);

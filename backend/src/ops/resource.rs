@@ -303,7 +303,7 @@ impl<T: Drafted> Resources<T> {
             let (new, mut changes) = T::from_draft(self, draft, None, origin).await?;
             if let Some(other) = &alike {
                 return Err(Error::AlreadyExists(format!(
-                    "{} `{other}` already exists and looks the same as `{text}`",
+                    "{} `{other}` already exists and looks like `{text}`",
                     T::WORD
                 )));
             }

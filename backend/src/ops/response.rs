@@ -240,13 +240,12 @@ impl Responses {
         let now = (number(response.round), number(response.step));
         if seen.is_some_and(|it| it != now) {
             let (round, step) = now;
-            let why =
-                format!("step {step} of round {round} has already run; read the response again");
+            let why = format!("step {step} of round {round} has already run; reload the response");
             return Err(Error::Aborted(why));
         }
         match response.state {
             ResponseState::Active if response.next_ms.is_some() => {}
-            ResponseState::Active => return refused("all rounds have ended; no step follows"),
+            ResponseState::Active => return refused("all rounds have ended; no step remains"),
             ResponseState::Held => return refused("the response is held"),
             ResponseState::Acknowledged => return refused("it is acknowledged"),
             ResponseState::Ended | ResponseState::Stopped => return refused("it has ended"),
@@ -305,7 +304,7 @@ impl Responses {
         let known = responses(&before).find(|(_, it)| it.id.to_string() == response);
         let is_over = known.is_none_or(|(_, it)| it.state.is_over());
         if is_over || before.status == Status::Closed {
-            let why = "the response has ended: the event is closed, or no longer escalated";
+            let why = "the response has ended: the event is closed or no longer escalated";
             return Err(Error::FailedPrecondition(why.into()));
         }
         let group = known.and_then(|(notified, _)| notified.group);

@@ -77,7 +77,7 @@ impl Reviewer {
         let held = self.review_holds().await;
         if let Err(error) = &held {
             log_failure(
-                "failed to report silences or to evaluate held notifications",
+                "failed to report silences or evaluate held notifications",
                 error,
             );
         }

@@ -224,7 +224,7 @@ pub(super) fn check_grouping(draft: &v1::Grouping, violations: &mut Violations) 
                 violations.add(path, format!("`{name}` is listed twice"));
             }
             Ok(field) if !field.is_retained() => {
-                let message = format!("`{name}` differs with every event; group by a stable field");
+                let message = format!("`{name}` differs for every event; group by a stable field");
                 violations.add(path, message);
             }
             Ok(_) => {}

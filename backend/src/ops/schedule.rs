@@ -201,7 +201,7 @@ async fn load_schedule(store: &Store, schedule: Schedule) -> Result<Option<Loade
 }
 
 fn missing_zone(zone: &str) -> Error {
-    Error::FailedPrecondition(format!("its time zone `{zone}` is no longer installed"))
+    Error::FailedPrecondition(format!("time zone `{zone}` is no longer installed"))
 }
 
 fn texts(names: &[Name]) -> Vec<String> {

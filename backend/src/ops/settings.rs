@@ -122,7 +122,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
         Some(before) if position.is_some() => {
             for it in read_values(store).await?.differences(&before) {
                 let SettingDifference { key, here, there } = it;
-                tracing::info!(setting = key, before = %there, now = %here, "the settings file changed a setting");
+                tracing::info!(setting = key, before = %there, now = %here, "a setting was changed by the settings file");
             }
         }
         Some(_) => {}
@@ -237,7 +237,7 @@ impl Drafted for Settings {
     ) -> Result<(Self, Changes), Error> {
         let mut violations = Violations::default();
         if Described::name(draft) != Self::NAME {
-            let message = format!("must be `{}`; only one settings object exists", Self::NAME);
+            let message = format!("must be `{}`, the only settings object", Self::NAME);
             violations.add("name", message);
         }
         let mut values = draft_values(draft, &mut violations);

@@ -258,10 +258,9 @@ fn check_coverage(draft: &SilenceDraft, violations: &mut Violations) {
                 violations.add_under(QUERY_PATH, found);
             }
         }
-        None if draft.rule_names.is_empty() => violations.add_new(
-            QUERY_PATH,
-            "is required unless `ruleNames` is set; set one or both",
-        ),
+        None if draft.rule_names.is_empty() => {
+            violations.add_new(QUERY_PATH, "is required unless `ruleNames` is set")
+        }
         None => {}
     }
 }
@@ -338,7 +337,7 @@ fn check_lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, violations: &mu
     } else if !draft.calendar.is_empty() {
         violations.add(
             "warnBefore",
-            "is only for a `span`; windows of a calendar have no warning",
+            "requires a `span`; calendar windows have no warning",
         );
     } else if before_ms > end_ms.saturating_sub(start_ms) {
         violations.add("warnBefore", "is longer than the silence itself");

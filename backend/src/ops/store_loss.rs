@@ -33,7 +33,7 @@ pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
 pub async fn report(intake: Intake, event: IncomingEvent, stop: CancellationToken) {
     let reported = async {
         while let Err(error) = intake.submit(vec![event.clone()], None).await {
-            tracing::warn!(%error, "failed to report the loss of commits; trying again");
+            tracing::warn!(%error, "failed to report lost commits; retrying");
             tokio::time::sleep(PAUSE).await;
         }
         std::future::pending::<()>().await;

@@ -84,7 +84,7 @@ impl StoreWatch {
                 let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
                 if let Err(error) = self.check().await {
                     // The next check reports the full disk, if it is still full.
-                    log_failure("failed to report that the disk is full", &error);
+                    log_failure("failed to report the full disk", &error);
                 }
                 self.clock.wait_until(next_ms).await;
             }
@@ -161,7 +161,7 @@ impl StoreWatch {
 
 fn event(level: Level, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
     let (severity, status, what) = match level {
-        Level::Spacious => (None, Status::Closed, "the disk has space again"),
+        Level::Spacious => (None, Status::Closed, "the disk has free space again"),
         Level::NearlyFull => (
             Some(Severity::Error),
             Status::Open,

@@ -54,7 +54,7 @@ impl Watch {
     /// Returns [`Error::Invalid`] if the token is invalid, or an error if the store fails.
     pub async fn begin(store: Store, filter: Filter, resume_token: &str) -> Result<Self, Error> {
         let token = scope().last_key(resume_token).map_err(|_foreign| {
-            Error::invalid("resumeToken", "is not a token of an earlier message")
+            Error::invalid("resumeToken", "is not a token from an earlier message")
         })?;
         let head = store.engine().log_head().await?;
         let resumed = token.and_then(|bytes| {
@@ -142,9 +142,8 @@ impl Watch {
             let engine = self.store.engine();
             let Some(commits) = engine.log_after(self.position, COMMITS_READ).await? else {
                 return Err(Error::Exhausted {
-                    message:
-                        "changes arrived faster than they were read; start again without a token"
-                            .into(),
+                    message: "changes arrived faster than they were read; restart without a token"
+                        .into(),
                     retry_after: Some(Duration::ZERO),
                 });
             };

@@ -82,7 +82,9 @@ impl BackupService for BackupApi {
         let request = request.into_inner();
         let permit = Arc::clone(&self.capacity).try_acquire_owned();
         let permit = permit.map_err(|_full| Error::Exhausted {
-            message: format!("{BACKUPS_MAX} backups are in progress; wait for one to end"),
+            message: format!(
+                "{BACKUPS_MAX} backups are already in progress; wait for one to finish"
+            ),
             retry_after: None,
         })?;
         let at = Some(&request.place[..]).filter(|place| !place.is_empty());

@@ -76,7 +76,7 @@ impl CheckService for CheckApi {
     ) -> Result<Response<CheckStream>, Status> {
         let permit = Arc::clone(&self.capacity).try_acquire_owned();
         let permit = permit.map_err(|_full| Error::Exhausted {
-            message: "another check is in progress; wait for it to end".into(),
+            message: "another check is in progress; wait for it to finish".into(),
             retry_after: None,
         })?;
         let store = self.store.clone();

@@ -386,9 +386,9 @@ fn check_source(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent,
     let own: Vec<_> = scope.sources.iter().map(|it| format!("`{it}`")).collect();
     let own = own.join(", ");
     let message = if source.is_empty() {
-        format!("is missing; this key may only send events from {own}")
+        format!("is missing; this key may send events only from {own}")
     } else {
-        format!("is `{source}`; this key may only send events from {own}")
+        format!("is `{source}`; this key may send events only from {own}")
     };
     Err(vec![Violation::new("dimensions.source", message)])
 }

@@ -96,7 +96,7 @@ impl Service<HttpRequest<Body>> for LogsServer {
         let export = Export(Arc::clone(&self.0));
         Box::pin(async move {
             if request.uri().path() != EXPORT_LOGS {
-                return Ok(Status::unimplemented("there is no such method").into_http());
+                return Ok(Status::unimplemented("unknown method").into_http());
             }
             let mut grpc = Grpc::new(LogsCodec)
                 .apply_max_message_size_config(Some(DIALECT_BYTES_MAX), Some(ANSWER_BYTES_MAX));

@@ -95,10 +95,7 @@ fn fit_violations(violations: &[Violation]) -> Vec<FieldViolation> {
         let needed = text + VIOLATION_FRAME_BYTES;
         if needed > room {
             let left = violations.len() - fitting.len();
-            fitting.push(FieldViolation::new(
-                "",
-                format!("{left} more are not listed"),
-            ));
+            fitting.push(FieldViolation::new("", format!("{left} more not listed")));
             break;
         }
         room -= needed;
@@ -154,7 +151,7 @@ mod tests {
         let status = Status::from(Error::Invalid(many));
         let details = status.get_error_details();
         let last = details.bad_request().unwrap().field_violations.last();
-        assert!(last.unwrap().description.ends_with("more are not listed"));
+        assert!(last.unwrap().description.ends_with("more not listed"));
         let status = Status::from(Error::NotFound("x".repeat(100_000)));
         assert_eq!(status.message().chars().count(), MESSAGE_CHARACTERS_MAX + 1);
         for text in ["x", "\u{e9}", "\u{1f514}", " ", "a b", "%"] {

@@ -146,7 +146,7 @@ impl Drop for Slot {
 fn busy_error(work: &str, is_share: bool) -> Error {
     let of = if is_share { " from this client" } else { "" };
     Error::Exhausted {
-        message: format!("too many {work}{of} are queued; retry in a moment"),
+        message: format!("too many queued {work}{of}; retry in a moment"),
         retry_after: Some(OVERLOAD_RETRY_AFTER),
     }
 }

@@ -210,7 +210,7 @@ async fn assemble_over(
     if let Some(losses) = &config.losses {
         let event = store_loss::event(losses, modules.clock.now_ms());
         let intake = modules.intake.clone();
-        work.add("report of lost commits", |stop| {
+        work.add("lost commits report", |stop| {
             store_loss::report(intake, event, stop)
         });
     }
@@ -661,7 +661,7 @@ impl Health {
             loop {
                 let stuck = self.renderers.stuck_count();
                 if stuck > 0 && !was_stuck {
-                    tracing::error!(stuck, "threads that render messages do not stop");
+                    tracing::error!(stuck, "rendering threads do not stop");
                 }
                 was_stuck = stuck > 0;
                 let is_stuck = was_stuck || *self.are_holds_late.borrow_and_update();

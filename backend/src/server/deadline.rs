@@ -78,7 +78,7 @@ pub(super) async fn with_time_limit<T>(
     call: impl Future<Output = T>,
 ) -> Result<T, Status> {
     let late = || {
-        let message = format!("the call took longer than {} ms", limit.as_millis());
+        let message = format!("the call exceeded {} ms", limit.as_millis());
         Status::deadline_exceeded(message)
     };
     // Timers have a resolution of one millisecond, in which a call with a timeout of zero could

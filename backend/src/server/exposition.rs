@@ -100,13 +100,13 @@ impl Exposition {
         gauge(
             to,
             "intake_queue_requests",
-            "Queued requests with events, or parts of such requests",
+            "Queued event requests or parts of them",
             requests,
         );
         gauge(
             to,
             "intake_queue_bytes",
-            "Memory used by events that have not been committed yet",
+            "Memory used by events not yet committed",
             kib * 1024,
         );
         gauge(to, "watchers", "Open watch streams", self.guard.watchers());
@@ -148,7 +148,7 @@ impl Exposition {
             let is_in = i64::from(condition.as_str() == word);
             state.get_or_create(&[("state", word)]).set(is_in);
         }
-        let help = "Whether the store is in this state; events are accepted only in `writable`";
+        let help = "Whether the store is in this state; only `writable` accepts events";
         to.register("store_state", help, state);
         if let Some(space) = self.store.engine().free_space() {
             let help = "Free bytes on the disk of the store";
@@ -199,7 +199,7 @@ impl Exposition {
             ),
             (
                 "destination_breaker_open",
-                "Whether the circuit breaker is open: single messages are tried",
+                "Whether the circuit breaker is open (single messages are tried)",
                 family_by_name(&by_name, |it| it.breakers_open),
             ),
         ];
@@ -214,7 +214,7 @@ impl Exposition {
         }
         to.register(
             "destination_oldest_seconds",
-            "Age of the oldest delivery that has not ended; 0 if there is none",
+            "Age of the oldest delivery that has not ended; 0 if none",
             oldest,
         );
         Ok(())
@@ -258,7 +258,7 @@ impl Exposition {
         gauge(
             to,
             "due_overdue",
-            "Occurrences with held notifications overdue by more than a second, counted up to 10,000",
+            "Occurrences with held notifications more than a second overdue, counted up to 10,000",
             overdue.await?,
         );
         let oldest_ms = oldest_due_ms(&self.store, now_ms).await?;
@@ -268,7 +268,7 @@ impl Exposition {
         gauge(
             to,
             "due_oldest_seconds",
-            "Age of the oldest due hold that is not evaluated; 0 if there is none",
+            "Age of the oldest due hold not yet evaluated; 0 if none",
             age_seconds,
         );
         let snapshot = self.ruleset.refresh().await?;

@@ -9,6 +9,6 @@ pub(super) fn disable_core_files() {
         maximum: Some(0),
     };
     if let Err(error) = setrlimit(Resource::Core, none) {
-        tracing::warn!(%error, "a core file of this process would contain its secrets");
+        tracing::warn!(%error, "a core dump of this process would contain its secrets");
     }
 }

@@ -85,7 +85,7 @@ impl StartedWork {
     pub(super) async fn failed_task(&mut self) -> &'static str {
         match self.parts.join_next().await {
             Some(Ok((name, panicked))) => {
-                tracing::error!(part = name, panicked, "a task of the service ended");
+                tracing::error!(part = name, panicked, "a service task ended");
                 name
             }
             Some(Err(_)) => "work",
@@ -97,7 +97,7 @@ impl StartedWork {
     pub(super) async fn stop(mut self) {
         let stopped = async { while self.parts.join_next().await.is_some() {} };
         if time::timeout(2 * DRAIN_TIME_MAX, stopped).await.is_err() {
-            tracing::warn!("tasks of the service did not stop before the timeout and were aborted");
+            tracing::warn!("service tasks did not stop in time and were aborted");
         }
     }
 }

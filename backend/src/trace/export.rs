@@ -69,7 +69,7 @@ impl TraceExport {
     pub async fn end(self) {
         let end = move || self.0.shutdown_with_timeout(END_TIME_MAX);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(end).await {
-            tracing::warn!(%error, "failed to send the last spans to their collector");
+            tracing::warn!(%error, "failed to send the last spans to the collector");
         }
     }
 }

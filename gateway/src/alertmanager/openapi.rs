@@ -96,7 +96,7 @@ fn parameters(operation: Operation) -> Vec<Value> {
             json!({"type": "boolean", "default": false}),
         )],
         Operation::GetSilence | Operation::DeleteSilence => {
-            let description = "The ID or name of a silence.";
+            let description = "The id or name of a silence.";
             let schema = json!({"type": "string", "minLength": 1});
             let mut id = parameter("silenceID", "path", description, schema);
             id["example"] = json!("patch-window");

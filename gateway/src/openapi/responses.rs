@@ -57,7 +57,7 @@ const FAILURES: [ErrorResponse; 14] = [
         Condition::Always,
         "The key's role does not allow this; the message names the required role.",
     ),
-    failure(404, Condition::Named, "No resource has this name or ID."),
+    failure(404, Condition::Named, "No resource has this name or id."),
     failure(
         409,
         Condition::Changing,

@@ -50,7 +50,7 @@ async fn event_destination_creates_events_and_stops_loops() {
         .as_str()
         .expect("a summary");
     assert!(
-        said.contains("teller") && said.contains("matches again"),
+        said.contains("teller") && said.contains("matches an event that it caused"),
         "{said}"
     );
     assert_eq!(find_event(&stage, "echo of echo of full").await, None);

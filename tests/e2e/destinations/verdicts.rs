@@ -164,7 +164,7 @@ async fn slack_outcome_follows_its_response() {
         (
             respond_with(200, &[], limited),
             REJECTED,
-            "Slack refused the message: ratelimited",
+            "Slack rejected the message: ratelimited",
         ),
         (
             respond_with(200, &[], "<html>log in</html>"),
@@ -404,7 +404,7 @@ async fn mail_outcome_follows_the_server_response() {
         (
             Some(MailMischief::Hangs),
             UNREACHABLE,
-            "the mail server did not finish within 1s",
+            "the mail server timed out after 1s",
         ),
     ];
     for (mischief, outcome, says) in rows {

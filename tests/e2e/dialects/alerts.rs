@@ -416,7 +416,7 @@ async fn client_of_any_role_can_send_a_granted_dialect() {
         ),
         (
             ["--role", "viewer", "--events-per-second", "5"],
-            "sends no events",
+            "cannot send events",
         ),
     ] {
         let refused = create(&[&["x"], &arguments[..]].concat());

@@ -124,7 +124,7 @@ async fn certificate_authenticates_only_its_own_client() {
         .manage(&[&duplicate[..], &name].concat())
         .unwrap_err();
     assert!(
-        refused.contains("already authenticates the client `reader`"),
+        refused.contains("already authenticates client `reader`"),
         "{refused}"
     );
     let update = ["client", "update", "reader", "--no-certificate"];

@@ -175,7 +175,7 @@ async fn console_works_with_a_newer_service() {
 
     console.shows(&["● connected", "night-shift"]);
     console.press("\x1b");
-    console.shows(&["Typed text is lost"]);
+    console.shows(&["Typed text will be lost"]);
     console.press("y");
     console.shows(&["hook", "unknown"]);
     console.press("1");

@@ -156,7 +156,7 @@ fn invalid_keys_are_reported_with_a_suggestion() {
         (setting(None, "copy", &["j c"]), "because `j` is `down`"),
         (setting(None, "copy", &["ctrl-c"]), "always quits"),
         (setting(None, "form_save", &["s"]), "types or edits text"),
-        (setting(None, "quit", &[]), "it needs a key"),
+        (setting(None, "quit", &[]), "needs a key"),
         (setting(None, "help", &["?"]), "there is none in form"),
     ];
     for (setting, says) in cases {

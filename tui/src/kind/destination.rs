@@ -168,7 +168,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.slack.channel",
             "Channel",
             FieldKind::Text,
-            "Channel name or ID.").required().only("slack"),
+            "Channel name or id.").required().only("slack"),
         FieldSpec::new(
             "type.slack.token",
             "Token",
@@ -343,7 +343,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.auth.oauth2.clientId",
             "OAuth2 client",
             FieldKind::Text,
-            "OAuth 2 client ID.").only("webhook"),
+            "OAuth 2 client id.").only("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.clientSecret",
             "OAuth2 secret",

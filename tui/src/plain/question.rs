@@ -59,7 +59,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
             let items = pick.items.iter().take(EVENTS);
             let mut lines = vec![pick.title.clone()];
             lines.extend(items.map(|item| say::marks(&format!("  {item}"))));
-            let output = "Type part of its name, or its ID; an empty line cancels.";
+            let output = "Type part of its name, or its id; an empty line cancels.";
             (lines, output.to_owned())
         }
         Overlay::Silence(choice) => silence_question(choice),

@@ -200,7 +200,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
         let words = if pick.items.is_empty() {
             "nothing stored yet"
         } else if pick.purpose == PickPurpose::Event {
-            "not listed; Enter uses it as an ID"
+            "not listed; Enter uses it as an id"
         } else if pick.values.is_some() {
             "not listed; Enter uses the typed text"
         } else {

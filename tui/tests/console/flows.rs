@@ -306,7 +306,7 @@ async fn console_survives_a_lost_connection_and_reconnects() {
     service.cut(true);
     assert!(console.shows("not connected").await);
     // Loaded data stays visible with its age. Changes are rejected; all other actions work.
-    assert!(console.shows("displayed data is").await);
+    assert!(console.shows("data shown is").await);
     assert_shows(&console.screen(), "disk 39 is full");
     let screen = press(&mut console, "c").await;
     assert_shows(&screen, "changes are not possible now");

@@ -250,7 +250,7 @@ async fn silence_is_typed_and_digits_keep_filter_and_cursor() {
     press(&mut console, ":silence host=db-1 90m<Enter>").await;
     until(&mut console, "covers 1 open event now").await;
     let screen = press(&mut console, "<Esc>r").await;
-    assert_shows(&screen, "Enter keeps the reason");
+    assert_shows(&screen, "Enter accepts the reason");
     press(&mut console, "new disks<Enter>").await;
     until(&mut console, "reason: new disks").await;
     press(&mut console, "o90m<Enter>").await;

@@ -10,7 +10,7 @@ use crate::domain::{
 
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent facts, each stored with the record"
+    reason = "independent flags, each stored with the record"
 )]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {

@@ -243,7 +243,7 @@ impl<'a> Facts<'a> {
         let including = (language, &**self.context.snippets);
         let filled = self.render_with(including, what, source, escape)?;
         if is_blank(&filled) {
-            self.warn(what, "it renders blank for this event; the default is used");
+            self.warn(what, "renders blank for this event; the default is used");
             return None;
         }
         Some(filled)

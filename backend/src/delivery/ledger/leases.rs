@@ -591,5 +591,5 @@ impl RemainingWork {
 
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
     let read = id_at(entry, 24).zip(time_ms_at(entry, 16));
-    read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))
+    read.ok_or_else(|| EngineError::Corrupt("an entry in `DeliveryByDue`".into()))
 }

@@ -21,7 +21,7 @@ pub(super) fn classify_failure(
         ConversationError::Late(limit) => {
             let command = phase.command();
             Verdict::unreachable(format!(
-                "the mail server did not finish within {limit:?} ({command})"
+                "the mail server timed out after {limit:?} ({command})"
             ))
         }
         ConversationError::NoUnicode | ConversationError::NoMechanism(_) => {

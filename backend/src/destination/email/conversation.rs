@@ -174,7 +174,7 @@ pub(super) enum ConversationError {
     #[error("the mail server replied {}: {} ({})", .1.code, .1.line(), .0.command())]
     Refused(Phase, Reply),
     /// The server does not use SMTP.
-    #[error("communication with the mail server failed: it replied {0}")]
+    #[error("invalid reply from the mail server: {0}")]
     Garbled(String),
     #[error("the mail server does not offer STARTTLS")]
     NoStartTls,
@@ -431,9 +431,7 @@ impl<'a> Conversation<'a> {
             let line = String::from_utf8_lossy(&line);
             let code = line.get(..3).and_then(|code| code.parse().ok());
             let (Some(code @ 200..600), true) = (code, line.ends_with('\n')) else {
-                return Err(ConversationError::Garbled(
-                    "a line that is not a reply".into(),
-                ));
+                return Err(ConversationError::Garbled("a malformed line".into()));
             };
             let rest = line[3..].trim_end();
             let is_last = !rest.starts_with('-');

@@ -53,7 +53,7 @@ pub(super) fn to_text(html: &str) -> String {
 #[derive(Default)]
 #[expect(
     clippy::struct_field_names,
-    reason = "the field contains the text built so far"
+    reason = "the field holds the text built so far"
 )]
 struct Text {
     text: String,

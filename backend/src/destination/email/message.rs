@@ -26,7 +26,7 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     if blank {
         facts.warn(
             "the mail's body",
-            "it renders blank for this event; the default is used",
+            "renders blank for this event; the default is used",
         );
     }
     let (text, html) = match (custom, &facts.message) {

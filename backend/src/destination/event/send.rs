@@ -22,7 +22,7 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
         && chain.contains(&rule)
     {
         let verdict = Verdict::rejected(
-            "no event was created: this rule already caused the event that the message is about",
+            "no event was created: this rule already caused the event of this message",
             Advice::GiveUp,
         );
         return (verdict, Transcript::default());

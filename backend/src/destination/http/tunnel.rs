@@ -88,7 +88,7 @@ async fn open(
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= ANSWER_BYTES_MAX {
-            return Err("sent too long a response".into());
+            return Err("sent an oversized response".into());
         }
         match stream.read_u8().await {
             Ok(byte) => head.push(byte),

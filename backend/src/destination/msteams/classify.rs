@@ -48,7 +48,7 @@ fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
     if !said.contains(FAILED) && (is_workflow || answer.body.trim_ascii() == ACCEPTED) {
         return accepted();
     }
-    let explanation = format!("Teams did not accept the message: {}", said.trim());
+    let explanation = format!("Teams rejected the message: {}", said.trim());
     Verdict::rejected(
         attempt.mask_and_truncate(&explanation),
         failure_advice(attempt, answer, &said),

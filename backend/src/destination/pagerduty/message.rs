@@ -95,7 +95,7 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
         body["images"] = images.into();
     }
     if body.to_string().len() > BODY_BYTES_MAX {
-        let note = "the details are omitted: with them the event exceeds PagerDuty's limit";
+        let note = "details omitted: the event would exceed PagerDuty's limit";
         body["payload"]["custom_details"] = json!({"note": note});
     }
     body
@@ -135,10 +135,10 @@ fn render_json(
         Ok(value) if is_form(&value) => return Some(value),
         Ok(_) => facts.warn(
             what,
-            "the rendered template has the wrong form; it is omitted",
+            "the rendered template has the wrong structure; omitted",
         ),
         Err(error) => {
-            let wrong = format!("the rendered template is not JSON ({error}); it is omitted");
+            let wrong = format!("the rendered template is not JSON ({error}); omitted");
             facts.warn(what, &wrong);
         }
     }
@@ -176,7 +176,7 @@ fn render_list(
     let shown: Vec<_> = shown.collect();
     if shown.len() < found {
         let wrong = format!(
-            "{} of {found} are omitted: `{address}` is not a `{scheme}` address, or there are more than {ENTRIES_MAX}",
+            "{} of {found} omitted: `{address}` is not a `{scheme}` URL, or there are more than {ENTRIES_MAX}",
             found - shown.len()
         );
         facts.warn(what, &wrong);

@@ -84,7 +84,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
         // Slack's response repeats the message, which may exceed the bytes read.
         Err(_) if answer.body.starts_with(ACCEPTED) => return accepted(),
         Err(_) if answer.end == BodyEnd::Broken => {
-            return Verdict::unknown("the connection broke in the middle of Slack's response");
+            return Verdict::unknown("connection lost during Slack's response");
         }
         Err(_) => return Verdict::rejected("the response is not from Slack", Advice::Fix),
     };
@@ -111,7 +111,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
         Advice::FewMore
     };
     Verdict::rejected(
-        attempt.mask_and_truncate(&format!("Slack refused the message: {error}{details}")),
+        attempt.mask_and_truncate(&format!("Slack rejected the message: {error}{details}")),
         advice,
     )
 }

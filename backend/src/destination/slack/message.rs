@@ -121,7 +121,7 @@ fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     };
     facts.warn(
         BLOCKS,
-        &format!("{wrong}; the default blocks are sent instead"),
+        &format!("{wrong}; sending the default blocks instead"),
     );
     None
 }

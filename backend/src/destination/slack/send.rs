@@ -58,7 +58,7 @@ pub(super) async fn send(
     if attempt.thread.is_some() && !is_in_thread {
         verdict
             .explanation
-            .push_str("; its thread does not accept replies, so it was sent to the channel");
+            .push_str("; its thread accepts no replies, so it was sent to the channel");
     }
     if verdict.outcome == Outcome::Delivered
         && slack.update_first

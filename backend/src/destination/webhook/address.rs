@@ -44,7 +44,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if fixed_host(url).is_none() {
         return checks.add(
             field,
-            "has variables before its path; they are allowed only in the path and the query",
+            "has variables before its path; only the path and query may contain them",
         );
     }
     if url.chars().count() > URL_CHARACTERS_MAX {
@@ -64,7 +64,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if template.has_raw() {
         checks.add(
             field,
-            "contains `{{{x}}}` or `{{&x}}`; in an address every value is escaped",
+            "contains `{{{x}}}` or `{{&x}}`; URLs allow only escaped values",
         );
     }
     let sample = template.render(

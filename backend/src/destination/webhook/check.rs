@@ -165,7 +165,7 @@ fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
         if name.trim().is_empty() {
             checks.add(&path, "has no name");
         } else if oauth::OWN_PARAMS.contains(&name.as_str()) {
-            checks.add(&path, "is sent by the service itself; remove it");
+            checks.add(&path, "is set by the service itself; remove it");
         }
         checks.check_one_line(&path, name);
         checks.check_one_line(&path, value);

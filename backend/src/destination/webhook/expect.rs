@@ -58,14 +58,14 @@ fn judge_accepted(
         return Verdict::rejected(explanation, Advice::Fix);
     }
     if !is_expected {
-        let explanation = format!("the receiver returned {status}, which is not expected");
+        let explanation = format!("the receiver returned {status}, which was not expected");
         return Verdict::rejected(explanation, Advice::FewMore);
     }
     let reason = match is_met {
-        Some(None) => "the condition on its body cannot be evaluated".to_owned(),
+        Some(None) => "the condition on the response body cannot be evaluated".to_owned(),
         Some(Some(false)) => {
             let body = String::from_utf8_lossy(&answer.body);
-            format!("its body is not as expected: {}", body.trim())
+            format!("the response body does not match: {}", body.trim())
         }
         None if expect.is_none() => {
             return answer.verdict(&attempt.masker, attempt.start_ms);

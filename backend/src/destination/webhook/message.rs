@@ -69,10 +69,7 @@ fn content(
     let simple = simple.filter(|it| !is_blank(it) && json_error(&content_type, it).is_none());
     if let Some(text) = simple {
         if !is_reduced {
-            facts.warn(
-                WHAT,
-                "it is sent in its simplest form, with short texts and without lists",
-            );
+            facts.warn(WHAT, "sent in reduced form: short texts, no lists");
         }
         return (content_type, text);
     }

@@ -75,7 +75,7 @@ impl ClientDraft {
         let mut violations = DraftViolations::default();
         let name = violations.collect("name", Name::parse_new(&self.name));
         if [audit::OTHERS, settings::FILE].contains(&self.name.as_str()) {
-            let message = "is reserved for entries of the audit log; use another name";
+            let message = "is reserved for the audit log; use another name";
             violations.add("name", message);
         }
         if self.role.is_none() {
@@ -258,7 +258,8 @@ fn sending_violations(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) ->
     let sends = matches!(role, Role::Ingest | Role::Admin) || !dialects.is_empty();
     if rates.events_per_second.is_some_and(|it| it > 0) && !sends {
         let role = role.as_str();
-        let message = format!("has no effect: the role {role} sends no events without a dialect");
+        let message =
+            format!("has no effect: the role {role} cannot send events without a dialect");
         violations.push(Violation::new("eventsPerSecond", message));
     }
     violations

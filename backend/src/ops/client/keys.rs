@@ -177,7 +177,7 @@ impl Keys {
                 && one.id != other.id
             {
                 return Err(Error::Unauthenticated(format!(
-                    "the certificate authenticates the clients `{}` and `{}`; it must authenticate only one",
+                    "the certificate matches the clients `{}` and `{}`; it must match only one",
                     one.name, other.name
                 )));
             }
@@ -312,7 +312,7 @@ impl Keys {
             }
         }
         if let Err(error) = self.store_last_uses().await {
-            log_failure("failed to store the last use of keys", &error);
+            log_failure("failed to store when keys were last used", &error);
         }
     }
 

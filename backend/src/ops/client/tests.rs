@@ -184,7 +184,7 @@ async fn certificate_authenticates_only_one_client() {
     };
     assert_eq!(
         why,
-        "`dns:a.example.net` already authenticates the client `one`"
+        "`dns:a.example.net` already authenticates client `one`"
     );
     make(&clients, "two", Role::Ingest).await;
     let edit = ClientEdit {

@@ -51,7 +51,7 @@ pub(super) fn check_documents(documents: &[Document], prune_owner: &str) -> Resu
         {
             add(
                 format!("documents[{at}].{kind}.tags"),
-                format!("lacks `{tag}`, which is required for pruning it later"),
+                format!("lacks `{tag}`, which pruning requires"),
             );
         }
     }

@@ -20,7 +20,7 @@ impl Contacts {
             let entry = AuditEntry {
                 kind: Kind::Contact.as_str().into(),
                 names: vec![contact.name.to_string()],
-                reason: "the address of its feed was issued".into(),
+                reason: "issued the URL of its feed".into(),
                 ..by.entry(AuditAction::Read)
             };
             self.store.write_audit(vec![entry]).await?;

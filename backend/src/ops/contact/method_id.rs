@@ -16,7 +16,7 @@ pub(super) fn check(drafts: &[v1::ContactMethod], violations: &mut Violations) {
             let id = &draft.id;
             violations.add(
                 path,
-                format!("`{id}` is the id of another method; give each its own"),
+                format!("`{id}` is the id of another method; use a unique id"),
             );
         }
     }

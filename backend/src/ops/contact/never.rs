@@ -38,7 +38,7 @@ pub(super) async fn warnings(
             let why = if method.after_ms == 0 {
                 "no window in the next 400 days"
             } else {
-                "no two times within its windows that are `after` apart, in the next 400 days"
+                "no two times `after` apart in its windows in the next 400 days"
             };
             warnings.push(format!(
                 "methods[{at}]: `{id}` is never used: the calendar `{name}` has {why}"

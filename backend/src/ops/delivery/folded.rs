@@ -23,7 +23,7 @@ impl Deliveries {
         };
         if delivery.value.state != DeliveryState::Dead {
             return Err(Error::FailedPrecondition(format!(
-                "it is in the digest `{digest}` and is not sent separately; resend the digest"
+                "part of the digest `{digest}`; resend the digest instead"
             )));
         }
         let mut carrier = self.find(digest).await?;

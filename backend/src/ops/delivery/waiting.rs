@@ -26,7 +26,7 @@ use crate::{
 /// Maximum number of deliveries to a destination among which a waiting one is located.
 const COUNTED_MAX: usize = 10_000;
 
-const LIMITED: &str = "the receiver limits the rate of messages (429)";
+const LIMITED: &str = "the receiver limits the message rate (429)";
 
 const REQUESTED: &str = "the receiver requested a pause (`Retry-After`)";
 
@@ -195,8 +195,7 @@ impl WaitReasons<'_> {
         let now_ms = self.deliveries.clock.now_ms();
         let (code, reason, start_ms) = match hold {
             None if self.is_remote(delivery) => {
-                let reason =
-                    "the reason is known only to the node that delivers to this destination";
+                let reason = "only the node that delivers to this destination knows the reason";
                 (WaitCode::OtherNode, reason.into(), now_ms)
             }
             None => (WaitCode::Unspecified, String::new(), now_ms),
@@ -316,11 +315,11 @@ fn wait_until_due_reason(next_ms: Option<i64>) -> WaitReason {
 
 fn budget_wait(delivery: &Delivery, due_ms: i64) -> WaitReason {
     let (code, reason) = if delivery.content.digest.is_some() {
-        let reason = "a digest, collecting messages above the budget of its destination until then";
+        let reason = "a digest that collects messages over its destination's budget until then";
         (WaitCode::Digest, reason)
     } else {
-        let reason = "above the budget of its destination: sent at that time, in a digest if there \
-                      are more";
+        let reason =
+            "over its destination's budget: sent at that time, in a digest if there are more";
         (WaitCode::Budget, reason)
     };
     WaitReason {
@@ -341,8 +340,8 @@ fn append_position(reason: String, ahead: usize) -> String {
     match ahead {
         _ if reason.is_empty() => reason,
         0 => reason,
-        1 => format!("{reason}: 1 delivery is ahead of it"),
-        COUNTED_MAX => format!("{reason}: {COUNTED_MAX} or more deliveries are ahead of it"),
-        ahead => format!("{reason}: {ahead} deliveries are ahead of it"),
+        1 => format!("{reason}: 1 delivery ahead"),
+        COUNTED_MAX => format!("{reason}: {COUNTED_MAX} or more deliveries ahead"),
+        ahead => format!("{reason}: {ahead} deliveries ahead"),
     }
 }

@@ -116,7 +116,7 @@ fn webhook(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webhook {
         {
             "is not the name of a header in `headers`"
         } else if is_secret_header(name) {
-            "is the name of a credential: values of such headers are always secret"
+            "is a credential header: its value is always secret"
         } else {
             continue;
         };

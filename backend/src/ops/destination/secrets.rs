@@ -52,7 +52,7 @@ pub(super) fn fill_stored_secrets(
         match &stored {
             Some(_) => reused.push((place.path(), place.field())),
             None if is_mask => {
-                violations.add(place.path(), "is the mask, but no secret is stored for it");
+                violations.add(place.path(), "is the mask, but no secret is stored");
             }
             None => {}
         }

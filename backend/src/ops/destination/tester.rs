@@ -545,7 +545,7 @@ fn unstored_occurrence(event: &IncomingEvent, now_ms: i64) -> Occurrence {
     match receive(None, &arrival, &SharedSettings::default(), key) {
         EventEffect::Opened(occurrence) => *occurrence,
         EventEffect::Repeated(_) | EventEffect::Counted => {
-            unreachable!("without an occurrence, an event opens one")
+            unreachable!("an event without an occurrence opens one")
         }
     }
 }

@@ -162,9 +162,9 @@ fn step_problem(
     if !means_someone {
         "no one is on call".into()
     } else if methods.next().is_some() || targets.iter().any(is_destination) {
-        "everyone has already been notified in this round".into()
+        "everyone was already notified in this round".into()
     } else {
         let severity = severity.as_str();
-        format!("no contact has a method for the severity {severity} at that time")
+        format!("no contact has a method for severity {severity} at that time")
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn budget(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
         if let Some(digest) = &it.digest {
             let (id, count) = (digest.id, digest.count);
             return Some(format!(
-                "`{name}` is notified in digest {id}, which has {count} messages"
+                "`{name}` is notified in digest {id} ({count} messages)"
             ));
         }
         let is_held = it.delivery.folding == Folding::Alone && it.delivery.attempts == 0;
@@ -79,7 +79,7 @@ pub(super) fn budget(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
             "now".to_owned()
         };
         Some(format!(
-            "`{name}` is notified {when}, together with other messages held by then"
+            "`{name}` is notified {when}, with other messages held by then"
         ))
     });
     let details: Vec<_> = details.collect();

@@ -147,9 +147,7 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
             .and_then(|it| it.delivery.content.group.as_ref());
         let with = group.map_or_else(String::new, |it| format!(", with {}", GroupId(it.id)));
         let (kind, text) = if is_shadow {
-            let text = format!(
-                "{receivers} would have been notified {about}{with}; only recorded (dry run)"
-            );
+            let text = format!("recorded for {receivers} {about}{with} (dry run)");
             ("shadowed", text)
         } else {
             // The delivery has a separate entry.
@@ -169,13 +167,13 @@ fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryIte
     let digest = sent.digest.as_ref()?;
     let name = receiver(&sent.delivery);
     let became = match digest.state {
-        DeliveryState::Delivered => ", which arrived",
-        DeliveryState::Dead => ", which failed for good",
-        DeliveryState::Cancelled => ", which was delivered",
-        _ => ", which is in progress",
+        DeliveryState::Delivered => ", delivered",
+        DeliveryState::Dead => ", failed for good",
+        DeliveryState::Cancelled => ", cancelled",
+        _ => ", in progress",
     };
     let (id, count) = (digest.id, digest.count);
-    let text = format!("{name} is notified in digest {id}, which has {count} messages{became}");
+    let text = format!("{name} is notified in digest {id} ({count} messages{became})");
     Some(HistoryItem {
         rule_name: Some(rule.rule_name.clone()),
         delivery: Some(digest.id),

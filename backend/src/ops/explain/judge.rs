@@ -78,7 +78,7 @@ impl Judge<'_> {
                         Reason::new(ReasonCode::NoRule, detail)
                     }
                     _ => {
-                        let detail = "that revision of the rule is no longer stored";
+                        let detail = "the rule's revision is no longer stored";
                         Reason::new(ReasonCode::Unknown, detail)
                     }
                 },
@@ -186,16 +186,13 @@ impl Judge<'_> {
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
             _ if does => {
-                let detail = if now { "" } else { "an update or a repeat" };
+                let detail = if now { "" } else { "an update or repeat" };
                 Reason::notified(rule.shadow, detail).to(rule)
             }
             // If all changes are already reported, no notification is missing.
             Some(held) if matched || is_for_open_only && !is_repeat => held,
             _ if !matched => no_match_reason(&triggers, now),
-            _ => Reason::new(
-                ReasonCode::Edited,
-                "the rule or the trigger was being edited",
-            ),
+            _ => Reason::new(ReasonCode::Edited, "the rule or trigger was being edited"),
         };
         Judgement {
             basis,
@@ -314,16 +311,16 @@ fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> Reason {
         let detail = match (now, triggers) {
             (_, []) => format!("The rule {has} no trigger"),
             (true, [_]) => "The trigger does not match".into(),
-            (true, _) => "None of the triggers matches".into(),
+            (true, _) => "No trigger matches".into(),
             (false, [_]) => "The trigger did not match".into(),
-            (false, _) => "None of the triggers matched".into(),
+            (false, _) => "No trigger matched".into(),
         };
         return Reason::new(ReasonCode::NoMatch, detail);
     }
     if triggers.iter().any(|it| !it.is_stored) {
         return Reason::new(
             ReasonCode::Unknown,
-            "that revision of the trigger is no longer stored",
+            "the trigger's revision is no longer stored",
         );
     }
     let mut fields = BTreeSet::new();

@@ -64,10 +64,10 @@ impl Judge<'_> {
         let is_shadow = sent.map_or(is_shadow, |it| it.state == DeliveryState::Shadowed);
         let thread = subject.notified.and_then(|it| Some(it.thread?.number));
         let thread = thread.map_or(String::new(), |number| {
-            format!(". Continues occurrence {number}, because the event is flapping")
+            format!(". Continues occurrence {number}: the event is flapping")
         });
         let unstored = match found {
-            None => ". That revision of the rule is no longer stored",
+            None => ". The rule's revision is no longer stored",
             Some(_) => "",
         };
         let trigger = &opening.trigger.name;

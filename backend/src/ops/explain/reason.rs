@@ -97,15 +97,15 @@ impl Reason {
     pub(super) fn pending(pending: &Pending, snapshot: &Snapshot) -> Self {
         let rule = snapshot.rule(pending.rule);
         let condition = if rule.is_some_and(|it| it.shadow) {
-            "since the rule is a dry run"
+            "only recorded (dry run)"
         } else if pending.is_opening {
             "if still open and matching"
         } else if pending.is_flapping() {
-            "with its state then, if it has settled"
+            "with the state then, if settled"
         } else if pending.repeat_due {
-            "once, with its state then"
+            "once, with the state then"
         } else {
-            "if it differs from the last notification"
+            "if changed since the last notification"
         };
         let code = if pending.is_opening {
             ReasonCode::Held
@@ -179,7 +179,7 @@ pub fn describe(change: &HoldChange) -> String {
         HoldOutcome::Released => format!("sent after being held by {held}"),
         HoldOutcome::ReleasedByHand => format!("sent by an operator despite {held}"),
         HoldOutcome::HandedOver => {
-            format!("held for the next occurrence too, by {}", held_until())
+            format!("also held for the next occurrence, by {}", held_until())
         }
         _ => format!("skipped: {}", describe_skip(change).unwrap_or_default()),
     }

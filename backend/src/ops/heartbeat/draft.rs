@@ -93,7 +93,7 @@ fn check_every(draft: &v1::Heartbeat, violations: &mut Violations) -> i64 {
     {
         violations.add(field, message);
     } else if draft.cron.is_empty() && !draft.time_zone.is_empty() {
-        violations.add("timeZone", "is allowed only together with `cron`");
+        violations.add("timeZone", "is allowed only with `cron`");
     }
     let every_ms = draft.every.as_ref().map(time::length_ms);
     match (every_ms, &*draft.calendar_name, &*draft.cron) {
@@ -102,7 +102,7 @@ fn check_every(draft: &v1::Heartbeat, violations: &mut Violations) -> i64 {
             check_length("every", every_ms, range, violations)
         }
         (Some(_), ..) => {
-            let message = "is not allowed together with `calendarName` or `cron`";
+            let message = "is not allowed with `calendarName` or `cron`";
             violations.add("every", message);
             0
         }
@@ -113,7 +113,7 @@ fn check_every(draft: &v1::Heartbeat, violations: &mut Violations) -> i64 {
         }
         (None, calendar, cron) => {
             if !calendar.is_empty() && !cron.is_empty() {
-                violations.add("cron", "is not allowed together with `calendarName`");
+                violations.add("cron", "is not allowed with `calendarName`");
             }
             0
         }

@@ -359,7 +359,7 @@ impl Checks {
                 open.is_none_or(|open| open.service_ms <= before_ms)
             });
         }
-        self.end_expectations(&forgotten, "it had no beat for a long time")
+        self.end_expectations(&forgotten, "no beat for a long time")
             .await
     }
 
@@ -420,7 +420,7 @@ impl Checks {
         match self.report(loaded, stored, time).await {
             Err(Error::Invalid(violations)) => {
                 let heartbeat = &loaded.heartbeat.name;
-                error!(%heartbeat, ?violations, "failed to ingest the event of a heartbeat");
+                error!(%heartbeat, ?violations, "failed to ingest a heartbeat's event");
                 Ok(())
             }
             done => done,
@@ -481,7 +481,7 @@ impl Checks {
                         &self.deciding,
                         &self.intake,
                         before.event,
-                        "it is another event now",
+                        "replaced by another event",
                     )
                     .await?;
                 }

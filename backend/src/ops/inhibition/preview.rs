@@ -162,7 +162,7 @@ impl Previews {
         }
         let warning = |HeldPair { source, target }: &HeldPair| {
             format!(
-                "`{}` {} is already held by `{}` {}; in such a cycle, the one opened first notifies",
+                "`{}` {} is already held by `{}` {}; in this cycle, the first to open notifies",
                 source.name, source.event, target.name, target.event
             )
         };
@@ -251,7 +251,7 @@ impl MissingFields {
                 let has = has.as_ref().and_then(|it| it.get(at));
                 if has == Some(&false) {
                     warnings.push(format!(
-                        "no stored event of the {side} has the field `{field}`, so no event is held"
+                        "no stored event among the {side} has the field `{field}`, so nothing is held"
                     ));
                 }
             }

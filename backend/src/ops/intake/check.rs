@@ -61,7 +61,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     if event.dimensions.contains_key("name") {
         violate(
             "dimensions.name",
-            "a dimension cannot be called `name`".into(),
+            "a dimension cannot be named `name`".into(),
         );
     }
     if event.timestamp_ms < now_ms.saturating_sub(millis(EVENT_AGE_MAX)) {

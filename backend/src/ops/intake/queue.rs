@@ -321,7 +321,7 @@ mod tests {
             push(&queue, request);
         }
         let first = queue.take(2);
-        assert_eq!(hosts(&first), ["a+a+a"], "a larger one is sent alone");
+        assert_eq!(hosts(&first), ["a+a+a"], "an oversized one is sent alone");
         let second = queue.take(2);
         assert_eq!(hosts(&second), ["b"]);
         queue.release(first);

@@ -157,7 +157,7 @@ impl Worker {
             }
             jobs = contested;
             if Instant::now() >= until {
-                let why = "the same events were changed concurrently too often";
+                let why = "too many concurrent changes of the same events";
                 return self.reject(jobs, &EngineError::Unavailable(why.into()));
             }
             pauses.wait().await;
@@ -241,7 +241,7 @@ impl Worker {
     }
 
     fn reject(&self, jobs: Vec<ClaimedRequest>, error: &EngineError) {
-        log_failure("failed to store events: they were refused", error);
+        log_failure("failed to store events; they were rejected", error);
         for job in self.queue.release(jobs) {
             job.respond(Err(error.copy_for_caller().into()));
         }

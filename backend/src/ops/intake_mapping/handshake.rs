@@ -81,13 +81,13 @@ fn fetch_failure(url: &Url, failure: &PingFailure) -> String {
     let host = url.host_str().unwrap_or_default();
     let why = match failure {
         PingFailure::Blocked => "the egress guard blocks its address".to_owned(),
-        PingFailure::Status(status) => format!("it returned the status {status}"),
+        PingFailure::Status(status) => format!("status {status}"),
         PingFailure::NoResponse => {
             format!("no response within {} s", HANDSHAKE_TIMEOUT.as_secs())
         }
         PingFailure::Unreachable | PingFailure::Unhealthy(_) => "it is unreachable".to_owned(),
     };
-    format!("failed to confirm the handshake at `{host}`: {why}")
+    format!("failed to complete the handshake with `{host}`: {why}")
 }
 
 /// Finds the handshake in a body; `None` if it is another request.
@@ -147,7 +147,7 @@ fn provider_url(document: &Value, path: &str, is_own: fn(&Url) -> bool) -> Resul
         url.scheme() == "https" && is_plain && is_own(url)
     });
     url.ok_or_else(|| {
-        let message = format!("has a `{name}` that is not an address of the mapping's `handshake`");
+        let message = format!("has a `{name}` that does not match the mapping's `handshake`");
         Error::invalid("body", message)
     })
 }

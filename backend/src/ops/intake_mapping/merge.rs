@@ -26,7 +26,7 @@ pub fn find_merges(events: &[Event], root: &str) -> Vec<String> {
         );
         (!places.is_empty()).then(|| {
             let places = places.join(", ");
-            format!("events[{before}] and events[{at}] are the same event, but differ in {places}")
+            format!("events[{before}] and events[{at}] are the same event but differ in {places}")
         })
     });
     found.take(MERGES_MAX).collect()
@@ -91,9 +91,9 @@ mod tests {
             event("a", "critical"),
         ];
         let expected =
-            "events[0] and events[3] are the same event, but differ in item.labels.severity";
+            "events[0] and events[3] are the same event but differ in item.labels.severity";
         assert_eq!(find_merges(&events, "item"), [expected]);
-        let alone = ["events[0] and events[1] are the same event, but differ in labels.severity"];
+        let alone = ["events[0] and events[1] are the same event but differ in labels.severity"];
         assert_eq!(find_merges(&[event("a", "x"), event("a", "y")], ""), alone);
         assert!(find_merges(&events[..3], "item").is_empty());
     }

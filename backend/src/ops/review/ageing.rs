@@ -92,7 +92,7 @@ impl Ageing {
     pub async fn run_once(&self) -> bool {
         let aged = self.age_due().await;
         if let Err(error) = &aged {
-            log_failure("failed to review occurrences that are due", error);
+            log_failure("failed to review due occurrences", error);
         }
         aged.is_ok()
     }

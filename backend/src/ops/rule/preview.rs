@@ -270,7 +270,7 @@ fn into_preview(
     if fits {
         *left_bytes -= size_bytes;
     } else {
-        let reason = "the message is omitted: the previous ones fill the response";
+        let reason = "message omitted: earlier ones fill the response";
         message.warnings.push(reason.into());
     }
     Preview {

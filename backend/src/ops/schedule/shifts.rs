@@ -252,14 +252,14 @@ impl Schedules {
         let end_ms = end_ms.filter(|it| *it <= longest_ms);
         let Some(end_ms) = end_ms else {
             let days = OVERRIDE_LENGTH_MAX.as_secs() / 86_400;
-            let message = format!("is not possible: there is no hand-off within {days} d");
+            let message = format!("is not possible: no hand-off within {days} d");
             violations.add("keepCurrent", message);
             return Ok(());
         };
         let open = next.overrides.iter().filter(|it| it.end_ms > now_ms);
         if open.count() >= OVERRIDES_MAX {
             let message = format!(
-                "requires an override, but the limit of {OVERRIDES_MAX} overrides is reached; delete some first"
+                "requires an override, but the limit of {OVERRIDES_MAX} is reached; delete some first"
             );
             violations.add("keepCurrent", message);
             return Ok(());

@@ -64,7 +64,7 @@ impl SettingsWatch {
                     }
                     Err(error) => {
                         log_failure(
-                            "failed to compare the settings in force with the settings file",
+                            "failed to compare the active settings with the settings file",
                             &error,
                         );
                         sleep(RETRY).await;

@@ -209,7 +209,7 @@ impl Silencing {
             ensure_not_expired(silence, now_ms)?;
             if silence.calendar.is_some() {
                 return Err(Error::FailedPrecondition(
-                    "it is active in the windows of a calendar; edit its `calendar.endTime`".into(),
+                    "a calendar controls this silence; edit its `calendar.endTime`".into(),
                 ));
             }
             let (field, end_ms) = match extension {
@@ -221,7 +221,7 @@ impl Silencing {
                 return Err(Error::invalid(field, message));
             }
             if end_ms - silence.start_ms > millis(SILENCE_LENGTH_MAX) {
-                let message = "makes the silence longer than 30 days";
+                let message = "would make the silence longer than 30 days";
                 return Err(Error::invalid(field, message));
             }
             silence.end_ms = end_ms;
@@ -331,7 +331,7 @@ impl Silencing {
         let mut warnings = view.warnings;
         if preview.stopped_early {
             warnings.push(format!(
-                "not all open events were checked before the deadline: the silence covers at least {}",
+                "deadline reached before all open events were checked: the silence covers at least {}",
                 preview.covered_count
             ));
         }

@@ -14,7 +14,7 @@ pub(super) fn breadth_problem(query: Option<&Query>, preview: &Preview) -> Optio
         ..
     } = preview;
     if query.is_some_and(|query| is_true_without_matches(&query.clause)) {
-        let why = "its query also matches events without fields";
+        let why = "its query also matches events without any fields";
         return Some(format!("{why}; it covers {covered} of {open} open events"));
     }
     if *covered > SILENCE_COVERS_MAX {
@@ -35,7 +35,7 @@ pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Err
         None => Ok(()),
         Some(why) => Err(Error::Refused {
             reason: Reason::SilenceTooBroad,
-            message: format!("{why}; narrow the query, or set `allowBroad` to confirm"),
+            message: format!("{why}; narrow the query, or confirm with `allowBroad`"),
         }),
     }
 }

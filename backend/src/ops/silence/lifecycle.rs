@@ -49,7 +49,7 @@ async fn report_stage(
     if stage == Stage::Unreported {
         close_event((deciding, intake), silence, "until its next window").await?;
     } else if stage == Stage::Over {
-        close_event((deciding, intake), silence, "it has expired").await?;
+        close_event((deciding, intake), silence, "expired").await?;
     } else {
         let event = in_force_event(loaded, stage, now_ms);
         intake.submit_internal(event, Vec::new()).await?;
@@ -224,7 +224,7 @@ fn in_force_event(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> Incoming
     let (silence, name) = (&loaded.silence, &loaded.silence.name);
     let until = loaded.current_end_ms(now_ms);
     let until = until.map_or_else(
-        || "it is ended".into(),
+        || "ended manually".into(),
         crate::decide::condition::format_time,
     );
     let summary = match stage {
@@ -258,7 +258,7 @@ pub(super) async fn close_event(
     )
     .await?;
     let summary = format!(
-        "silence `{}` has ended, {why}: it covers {covered} open events, notifications of \
+        "silence `{}` has ended ({why}): it covers {covered} open events, notifications of \
          {pending} are evaluated now, those of {skipped} were skipped",
         silence.name
     );

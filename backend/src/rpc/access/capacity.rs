@@ -142,9 +142,7 @@ impl Capacities {
 fn acquire_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
     permit.take(1).map_err(|full| {
         busy_status(match full {
-            PermitError::All => {
-                "too many calls of this kind are in progress; try again in a moment"
-            }
+            PermitError::All => "too many concurrent calls of this kind; try again in a moment",
             PermitError::Share => {
                 "this client has reached its limit, a quarter of the capacity for calls of this \
                  kind; try again in a moment"
@@ -221,7 +219,7 @@ fn reserve_memory(bytes: usize, reserved: &Mutex<ReservedResources>) -> Result<(
     let mut reserved = reserved.lock().unwrap_or_else(PoisonError::into_inner);
     reserved.reserve(bytes).map_err(|full| {
         busy_status(match full {
-            PermitError::All => "the memory for requests is exhausted; try again",
+            PermitError::All => "memory for requests is exhausted; try again",
             PermitError::Share => {
                 "this client has reached its limit, a quarter of the memory for requests; try again"
             }

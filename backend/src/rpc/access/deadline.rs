@@ -25,5 +25,5 @@ pub fn requested_timeout(headers: &HeaderMap) -> Option<Duration> {
 }
 
 pub(super) fn deadline_exceeded() -> Status {
-    Status::deadline_exceeded("the call took longer than allowed")
+    Status::deadline_exceeded("the call timed out")
 }

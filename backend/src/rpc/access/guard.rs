@@ -350,7 +350,7 @@ impl Guard {
         self.refusals
             .client(RefusalReason::Role, client.as_str(), now_ms);
         Err(Error::PermissionDenied(format!(
-            "this requires the role `{}`; the key of `{}` has the role `{}`",
+            "requires the role `{}`; the key of `{}` has the role `{}`",
             need.as_str(),
             caller.name,
             caller.role.as_str()
@@ -386,7 +386,7 @@ fn bytes_max(method: &Method, headers: &HeaderMap) -> usize {
 }
 
 fn unknown_method() -> Error {
-    Error::Unimplemented("this service does not have this method".into())
+    Error::Unimplemented("unknown method".into())
 }
 
 /// Returns the status in the headers of a response; later errors of a stream are in its trailers.

@@ -54,9 +54,9 @@ impl RefusalReason {
 
     fn description(self) -> &'static str {
         match self {
-            Self::Key => "they have no key, or an unknown one",
-            Self::Role => "the role of the key does not allow them",
-            Self::Rate => "they exceed the client's rate limit",
+            Self::Key => "missing or unknown key",
+            Self::Role => "not allowed for the key's role",
+            Self::Rate => "over the client's rate limit",
         }
     }
 }

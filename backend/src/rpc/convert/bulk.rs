@@ -39,11 +39,11 @@ pub fn selection(
     }
     match (ids, &wire) {
         ([], None) => refuse("ids", "is required: deliveries, or a `filter`".into()),
-        ([_, ..], Some(_)) => refuse("filter", "is not allowed together with `ids`".into()),
+        ([_, ..], Some(_)) => refuse("filter", "is not allowed with `ids`".into()),
         ([_, ..], None) if !token.is_empty() => {
             refuse(
                 "pageToken",
-                "is allowed only with a `filter`; ids are handled in one call".into(),
+                "is allowed only with a `filter`; `ids` are processed in one call".into(),
             );
         }
         _ => {}

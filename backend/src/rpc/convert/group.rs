@@ -68,8 +68,7 @@ fn id(text: &str) -> Result<RecordId, Error> {
 pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
     let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
     if status.is_none() && request.status != 0 {
-        let message =
-            "is neither STATUS_SUPPRESSED nor STATUS_CLOSED; only open members are changed";
+        let message = "must be STATUS_SUPPRESSED or STATUS_CLOSED; only open members change";
         return Err(Error::invalid("status", message));
     }
     let assignment = assignment(request.assignee.as_deref())?;

@@ -56,7 +56,7 @@ fn convert(
         None => Fields::new(),
         Some(Some(metadata)) => metadata,
         Some(None) => {
-            let description = "contains a number that is not finite, which JSON does not support";
+            let description = "contains a non-finite number, which JSON does not support";
             violations.push(Violation::new("metadataFields", description));
             Fields::new()
         }
@@ -169,7 +169,7 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(converted.timestamp_ms, NOW_MS);
-        assert_eq!(converted.kind, "", "the occurrence uses the name for it");
+        assert_eq!(converted.kind, "", "the occurrence uses this name");
     }
 
     #[test]

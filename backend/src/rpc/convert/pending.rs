@@ -130,7 +130,7 @@ fn digest(delivery: Delivery) -> v1::Pending {
             since,
             until: due_time,
             author: String::new(),
-            detail: "the budget of the destination is exhausted".into(),
+            detail: "the destination's budget is exhausted".into(),
         }],
         due_time,
         destination_names: vec![delivery.destination_name],

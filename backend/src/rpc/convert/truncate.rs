@@ -238,7 +238,7 @@ fn shrink_list(values: Vec<Value>, bytes: usize) -> Vec<Value> {
 }
 
 fn omission_note(left_out: usize) -> String {
-    format!("{MORE} {left_out} more were omitted")
+    format!("{MORE} {left_out} more omitted")
 }
 
 fn shrink_text(text: &str, bytes: usize) -> String {

@@ -60,7 +60,7 @@ pub(super) fn admit(metadata: &MetadataMap, caller: &Caller) -> Result<(), Error
     if metadata.contains_key(KEY_IN_PATH) && caller.role != Role::Ingest {
         let role = caller.role.as_str();
         return Err(Error::PermissionDenied(format!(
-            "a key in a path must have the role `ingest`; the key of `{name}` has the role `{role}`"
+            "a key in the path must have the role `ingest`; the key of `{name}` has the role `{role}`"
         )));
     }
     let is_allowed = caller.role == Role::Admin

@@ -37,7 +37,7 @@ pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     match text {
         Some(text) => Ok(Some(text.to_owned())),
         None => Err(refuse(
-            "contains characters other than visible ASCII without spaces".into(),
+            "must contain only visible ASCII characters, no spaces".into(),
         )),
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn refuse_key(metadata: &MetadataMap) -> Result<(), Error> {
     }
     Err(Error::invalid(
         IDEMPOTENCY_KEY,
-        "a stream is accepted in parts and cannot be deduplicated; send the events with PutEvents",
+        "a stream is ingested in parts and cannot be deduplicated; use PutEvents",
     ))
 }
 

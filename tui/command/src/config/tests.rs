@@ -504,7 +504,7 @@ fn all_invalid_key_bindings_are_reported_with_their_lines() {
     let says = [
         ("toml:2: keys.cpoy", "the nearest is `copy`"),
         ("toml:3: keys.top", "expected a key such as"),
-        ("toml:4: keys.help", "it needs a key"),
+        ("toml:4: keys.help", "needs a key"),
         ("toml:7: keys.events.mark", "`q` is also `quit`"),
     ];
     assert_eq!(message.lines().count(), says.len(), "{message}");

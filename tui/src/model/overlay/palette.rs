@@ -75,7 +75,7 @@ const WORDS: [(&str, &str); 9] = [
     ("group", "events by a field, such as host"),
     ("view", "events by one of your or the shared views"),
     ("filter", "this list; no text removes the filter"),
-    ("event", "by ID, or one on the screen"),
+    ("event", "by id, or one on the screen"),
 ];
 
 impl Item {

@@ -298,7 +298,7 @@ fn change_of_a_row_that_was_just_selected_is_refused() {
     assert_ne!(next, left);
     assert_eq!(press(&mut model, "a"), []);
     let notice = model.notice.clone().unwrap().text;
-    assert!(notice.contains("another row was just selected"), "{notice}");
+    assert!(notice.contains("the selected row just changed"), "{notice}");
     model.now_ms += limits::SEEN_MS;
     let change = StatusChange::Acknowledged(true);
     assert_eq!(

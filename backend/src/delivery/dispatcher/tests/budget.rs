@@ -168,7 +168,7 @@ async fn single_message_over_budget_is_sent_at_window_end() {
     world.live(MINUTE).await;
     let (reason, next) = world.waiting(ninth[0]).await;
     assert!(
-        reason.starts_with("above the budget of its destination"),
+        reason.starts_with("over its destination's budget"),
         "{reason}"
     );
     assert_eq!(next, Some(600));

@@ -231,12 +231,12 @@ async fn waiting_deliveries_report_reason_and_next_attempt() {
     let (reason, next_seconds) = world.waiting(rated[2]).await;
     assert_eq!(
         (reason.as_str(), next_seconds),
-        ("rate 2/min: 1 delivery is ahead of it", Some(60))
+        ("rate 2/min: 1 delivery ahead", Some(60))
     );
     let (reason, next_seconds) = world.waiting(rated[6]).await;
     assert_eq!(
         (reason.as_str(), next_seconds),
-        ("rate 2/min: 5 deliveries are ahead of it", Some(180))
+        ("rate 2/min: 5 deliveries ahead", Some(180))
     );
     let ended = world.waiting(rated[0]).await;
     assert_eq!(ended, (String::new(), None));

@@ -100,10 +100,7 @@ async fn cron_expressions_exclude_other_intervals() {
             cron("0 3 * * *", "Mars/Olympus"),
             "timeZone is not a time zone",
         ),
-        (
-            cron("", "UTC"),
-            "timeZone is allowed only together with `cron`",
-        ),
+        (cron("", "UTC"), "timeZone is allowed only with `cron`"),
         (
             v1::Heartbeat {
                 calendar_name: "x".into(),

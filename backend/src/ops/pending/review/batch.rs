@@ -240,7 +240,7 @@ impl<'a> Batch<'a> {
                 Ok(true) => drop(moved.insert(carrier)),
                 Ok(false) => {}
                 Err(error) => {
-                    log_failure("failed to move the response of a group", &error);
+                    log_failure("failed to move a group's response", &error);
                     result = result.and(Err(error));
                 }
             }
