@@ -236,9 +236,9 @@ async fn teams_connector_accepts_only_with_the_body_1() {
     for (status, body, outcome, says) in [
         (200, "1", DELIVERED, "Teams accepted the message"),
         (200, "1\n", DELIVERED, "Teams accepted the message"),
-        (202, "", REJECTED, "Teams did not accept the message"),
-        (204, "", REJECTED, "Teams did not accept the message"),
-        (200, "", REJECTED, "Teams did not accept the message"),
+        (202, "", REJECTED, "Teams rejected the message"),
+        (204, "", REJECTED, "Teams rejected the message"),
+        (200, "", REJECTED, "Teams rejected the message"),
         (
             200,
             "Summary or Text is required.",

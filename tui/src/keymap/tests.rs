@@ -155,9 +155,9 @@ fn invalid_keys_are_reported_with_a_suggestion() {
         ),
         (setting(None, "copy", &["j c"]), "because `j` is `down`"),
         (setting(None, "copy", &["ctrl-c"]), "always quits"),
-        (setting(None, "form_save", &["s"]), "types or edits text"),
+        (setting(None, "form_save", &["s"]), "is used for typing"),
         (setting(None, "quit", &[]), "needs a key"),
-        (setting(None, "help", &["?"]), "there is none in form"),
+        (setting(None, "help", &["?"]), "none is bound in form"),
     ];
     for (setting, says) in cases {
         let message = problems(std::slice::from_ref(&setting));

@@ -104,7 +104,7 @@ async fn silence_choices_show_the_covered_events() {
     press(&mut console, "f").await;
     until(&mut console, "covers 3 open events now").await;
     press(&mut console, "8").await;
-    until(&mut console, "silenced what matches host=db-1").await;
+    until(&mut console, "silenced events matching host=db-1").await;
     let silences = stored_silences(&real).await;
     assert_eq!(silences.len(), 1);
     assert!(silences[0].0.contains("severity>="), "{silences:?}");

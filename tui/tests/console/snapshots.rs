@@ -135,7 +135,7 @@ async fn open(world: &mut World, setting: Setting, scene: &Scene) -> Headless {
     if setting == Setting::Lost {
         world.cut(true);
         assert!(
-            console.shows("displayed data is").await,
+            console.shows("data shown is").await,
             "{}",
             console.screen()
         );

@@ -354,7 +354,7 @@ mod tests {
                 "notified": [{"contactName": "ana", "destinationName": "push", "step": 1}]}],
         });
         let expected = "✓ disks\tNotified: trigger `disk` matched\n  \
-            condition budget is not met: used up\n  \
+            condition budget not met: used up\n  \
             held by silence night by ana until 2026-11-28T23:00:00Z\n  \
             held by delay, due now\n  \
             ◐ delivery to hook: retry, 2 attempts, waits: the destination is failing, \

@@ -106,14 +106,14 @@ async fn cron_expressions_exclude_other_intervals() {
                 calendar_name: "x".into(),
                 ..cron("0 3 * * *", "")
             },
-            "cron is not allowed together",
+            "cron is not allowed with",
         ),
         (
             v1::Heartbeat {
                 cron: "0 3 * * *".into(),
                 ..every_minute()
             },
-            "every is not allowed together",
+            "every is not allowed with",
         ),
     ] {
         let refused = all.create(&draft, true).await.unwrap_err();

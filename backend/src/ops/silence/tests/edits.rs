@@ -115,7 +115,7 @@ async fn too_broad_silence_is_refused_until_confirmed() {
         ),
         (
             "-host=x",
-            "also matches events without fields; it covers 20 of 20",
+            "also matches events without any fields; it covers 20 of 20",
         ),
     ] {
         let draft = world.draft("quiet", text, 60);
