@@ -19,7 +19,7 @@ pub fn shrink(request: &mut Events) -> usize {
     let mut bytes = request.encoded_len();
     let strip: [fn(&mut Event); 2] = [
         |event| {
-            let why = "the metadata fields were omitted because the request was too large";
+            let why = "metadata fields omitted: the request was too large";
             event.metadata_fields = Some(truncation_mark(why));
         },
         |event| event.body.clear(),

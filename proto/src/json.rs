@@ -29,7 +29,7 @@ use wire::Malformed;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No message has this full name.
-    #[error("there is no message type {0}")]
+    #[error("unknown message type {0}")]
     UnknownType(String),
     /// The text is not JSON, or does not fit the message; lists every invalid field.
     #[error(transparent)]

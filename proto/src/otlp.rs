@@ -78,7 +78,7 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// The bytes are not a logs export request.
-    #[error("is not a request to export logs: {0}")]
+    #[error("is not a log export request: {0}")]
     Malformed(String),
     /// Too many values.
     #[error("has more than {VALUES_MAX} values; send fewer records at a time")]
@@ -204,7 +204,7 @@ impl LeftOut {
         }
         if self.beyond > 0 {
             why.push(format!(
-                "{} are above the limit of {} per request",
+                "{} exceed the limit of {} per request",
                 self.beyond,
                 bulk::EVENTS_MAX
             ));

@@ -322,7 +322,7 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
     for part in [
         "integrations/Prometheus-i1.json: create a key",
         "schedules/Database-s1.json: scheduleOverrideList: ",
-        "schedules/Web-s2.json: schedule.rotations[2]: a shift is neither",
+        "schedules/Web-s2.json: schedule.rotations[2]: shifts must last whole",
         "users/dora@example.net-u4.json: user: is blocked",
         "schedules/Web-s2.json: schedule.rotations[3].participants[2]: no contact",
         "teams/ops-t1.json: teamRoutingRules: ",
@@ -472,7 +472,7 @@ fn invalid_export_error_names_its_location() {
         (
             "alertmanager",
             write("receiver.yml", "route: {receiver: x}"),
-            "route.receiver: expected the name of a receiver",
+            "route.receiver: expected a receiver name",
         ),
         (
             "alertmanager",

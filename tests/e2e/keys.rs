@@ -80,7 +80,7 @@ async fn expired_key_is_rejected() {
     world.kill();
     world.start_again();
     let rest = world.rest().with_key(Some(&key));
-    assert_eq!(status(&rest).await.0, 401, "nor after a start");
+    assert_eq!(status(&rest).await.0, 401, "nor after a restart");
     run(&world, &["client", "update", "short", "--no-end"]).expect("it is changed");
     assert_eq!(status(&rest).await.0, 200);
 }

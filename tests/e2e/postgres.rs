@@ -429,7 +429,7 @@ async fn migration_that_removes_a_running_node_requires_force() {
     let refused = "nodes of another version are running: one;";
     assert_refused(migrate(&["--if-stopped"]), refused);
     assert_refused(migrate(&[]), refused);
-    assert_refused(migrate(&[]), "remove them with --force");
+    assert_refused(migrate(&[]), "or use --force");
     let found = "SELECT version FROM bellwether.layout";
     assert_eq!(database.server.execute(found), "10", "it was migrated");
     let added = "DROP TABLE bellwether.delivery_by_thread, bellwether.own_event";

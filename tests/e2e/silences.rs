@@ -158,7 +158,7 @@ async fn close_under_a_silence_skips_unsent_and_closes_sent_notifications() {
     let rule = &explained["rules"][0];
     let skipped = rule["skippedReason"].as_str().unwrap();
     assert!(
-        skipped.starts_with("the occurrence was closed before, while held by silence `a`"),
+        skipped.starts_with("the occurrence was already closed, while held by silence `a`"),
         "{skipped}"
     );
     assert_eq!(rule["holdSteps"][1]["kind"], "skipped");

@@ -138,7 +138,7 @@ pub enum Action {
 pub fn numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
     let (numbers, rest) = value.as_chunks();
     if !rest.is_empty() {
-        return Err(EngineError::Corrupt("a record contains no numbers".into()));
+        return Err(EngineError::Corrupt("records contain no numbers".into()));
     }
     Ok(numbers.iter().copied().map(i64::from_be_bytes).collect())
 }

@@ -109,13 +109,13 @@ impl fmt::Display for Condition {
             Self::Writable => f.write_str("events are accepted"),
             Self::Short(space) => write!(
                 f,
-                "events are refused: the store's disk has {} MiB free, but {} MiB are required",
+                "events are refused: the store's disk has {} MiB free; {} MiB are required",
                 space.free_bytes / MEBIBYTE,
                 space.floor_bytes / MEBIBYTE
             ),
             Self::Full(why) => write!(f, "events are refused: the disk is full ({why})"),
             Self::Unwritable(why) => {
-                write!(f, "events are refused: the store cannot be written ({why})")
+                write!(f, "events are refused: the store is not writable ({why})")
             }
             Self::Damaged(why) => write!(f, "events are refused: the store is damaged ({why})"),
             Self::Unreachable => f.write_str("events are refused: the store is unreachable"),

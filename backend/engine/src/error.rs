@@ -13,7 +13,7 @@ pub enum EngineError {
     #[error("a record was changed concurrently")]
     Conflict(Vec<RecordName>),
     /// The set was not written, because the queue is full or the engine is closed.
-    #[error("the store cannot write now: {0}")]
+    #[error("the store is currently not writable: {0}")]
     Unavailable(String),
     /// The set was not written, because the disk is full. Deletes and small changes possibly still
     /// succeed.

@@ -194,7 +194,7 @@ fn column_bytes(row: &DatabaseRow, column: usize) -> Result<Vec<u8>, EngineError
 fn element_index(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
     let number: i64 = get(row, 0)?;
     let at = usize::try_from(number - 1).ok().filter(|at| *at < count);
-    at.ok_or_else(|| EngineError::Corrupt("the database sent an unexpected response".into()))
+    at.ok_or_else(|| EngineError::Corrupt("unexpected response from the database".into()))
 }
 
 fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Row, EngineError> {

@@ -30,23 +30,23 @@ const PROVEN: u32 = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(
-        "the unfinished backup belongs to another store, or its keys have been rotated since; name another folder"
+        "the unfinished backup is of another store, or its keys were rotated since; use another folder"
     )]
     Foreign,
     /// The change log was trimmed past the position of the backup.
-    #[error("the store has changed too much since to continue the backup; start a new one")]
+    #[error("the store has changed too much to resume the backup; start a new one")]
     Overtaken,
     #[error("failed to read the store: {0}")]
     Store(#[from] EngineError),
-    #[error("{} already contains a finished backup; name a new folder", .0.display())]
+    #[error("{} already contains a finished backup; use a new folder", .0.display())]
     Finished(PathBuf),
-    #[error("{} contains {found:?}, which is not part of a backup; name an empty or new folder", .folder.display())]
+    #[error("{} contains {found:?}, which is not part of a backup; use an empty or new folder", .folder.display())]
     NotEmpty { folder: PathBuf, found: String },
     #[error("another process is writing a backup to {}", .0.display())]
     InUse(PathBuf),
     #[error("there is no backup in {}", .0.display())]
     None(PathBuf),
-    #[error("the backup in {} is incomplete; rerun it into the same folder to resume", .0.display())]
+    #[error("the backup in {} is incomplete; rerun it with the same folder to resume", .0.display())]
     Unfinished(PathBuf),
     #[error("the backup in {} was made by a newer version (layout {found}, this version reads up to {known}); restore it with that version", .folder.display())]
     Newer {
@@ -54,7 +54,7 @@ pub enum BackupError {
         found: u32,
         known: u32,
     },
-    #[error("the unfinished backup in {} was started by an earlier version; name another folder", .0.display())]
+    #[error("the unfinished backup in {} was started by an earlier version; use another folder", .0.display())]
     Older(PathBuf),
     /// The backup was not written by a service with these keys.
     #[error("the backup in {} was modified: {why}", .folder.display())]

@@ -106,7 +106,7 @@ impl Default for Families {
             events_accepted: to.counters("events_accepted", "Accepted events"),
             events_deduplicated: to.counters(
                 "events_deduplicated",
-                "Accepted events that repeat an existing occurrence",
+                "Accepted events that repeated an existing occurrence",
             ),
             events_refused: to.counters("events_refused", "Rejected events"),
             events_replayed: to.counters(
@@ -118,10 +118,10 @@ impl Default for Families {
                 "Time to process and commit a batch of events",
             ),
             intake_wait_seconds: to
-                .histogram("intake_wait_seconds", "Time that events spent in the queue"),
+                .histogram("intake_wait_seconds", "Time events spent in the queue"),
             evaluations: to.counter(
                 "evaluations",
-                "Evaluations of all rules for an occurrence that changed",
+                "Evaluations of all rules for a changed occurrence",
             ),
             matches: to.counter("matches", "Rules that matched in evaluations"),
             notifications: to.counters("notifications", "Deliveries created"),
@@ -160,13 +160,10 @@ impl Default for Families {
                 "Response time of calls; for a stream, until its start",
                 quick_histogram,
             ),
-            refusals: to.counters(
-                "refusals",
-                "Calls rejected because of their key, role or rate",
-            ),
+            refusals: to.counters("refusals", "Calls rejected due to key, role or rate"),
             store_losses: to.counter(
                 "store_losses",
-                "Number of times that the database lost commits since the process started",
+                "Times the database has lost commits since the process started",
             ),
             pings: to.counters("pings", "Pings of the external monitor"),
             renders: to.counters("renders", "Renderings of messages and mapped documents"),

@@ -616,7 +616,7 @@ impl Changes {
             |it: &&Change| it.kind == T::KIND && it.key == key && it.action != Action::Touch;
         debug_assert!(
             !self.list.iter().any(|it| is_same(&it)),
-            "two changes of one {:?} in a commit",
+            "two changes to one {:?} in a commit",
             T::KIND
         );
     }

@@ -57,14 +57,14 @@ pub enum RestoreError {
     Backup(#[from] BackupError),
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("{} contains {found:?}; a backup can only be restored into an empty or new folder", .folder.display())]
+    #[error("{} contains {found:?}; a backup can be restored only into an empty or new folder", .folder.display())]
     NotEmpty { folder: PathBuf, found: String },
     #[error(
-        "the backup was made without the keys that its secrets require; name the `secret.key` file of its service with --secret-key"
+        "the backup lacks the keys for its secrets; pass the `secret.key` file of its service with --secret-key"
     )]
     NoKey,
     #[error(
-        "the backup was made by an earlier version and is not authenticated; if you trust everyone who could write to it, use --accept-unproven"
+        "the backup is from an earlier version and is not authenticated; if you trust everyone who could write to it, use --accept-unproven"
     )]
     Unproven,
     #[error("the backup is not a complete store: {0}")]
@@ -258,7 +258,7 @@ async fn fill(
     let mut filled = filled?;
     if filled.unproven > 0 && checks.proves_definitions() {
         return Err(RestoreError::NotWhole(format!(
-            "{} definitions in it were not written by its service",
+            "{} definitions were not written by its service",
             filled.unproven
         )));
     }

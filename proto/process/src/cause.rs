@@ -83,7 +83,7 @@ pub fn explain(error: &rustls::Error, authorities: &str) -> String {
             | AlertDescription::DecryptError
             | AlertDescription::BadCertificate
             | AlertDescription::CertificateUnknown,
-        ) => "the server does not accept the client certificate".into(),
+        ) => "the server rejected the client certificate".into(),
         other => other.to_string(),
     }
 }
@@ -127,7 +127,7 @@ fn explain_certificate(wrong: &CertificateError, authorities: &str) -> String {
              with one, such as with `openssl req -x509 -addext subjectAltName=DNS:HOST`"
                 .into()
         }
-        CertificateError::BadEncoding => "the server's certificate cannot be read".into(),
+        CertificateError::BadEncoding => "the server's certificate is malformed".into(),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "the server's certificate is not for servers: its extended key usage lacks `serverAuth`"
                 .into()
@@ -135,13 +135,13 @@ fn explain_certificate(wrong: &CertificateError, authorities: &str) -> String {
         CertificateError::Revoked => "the server's certificate is revoked".into(),
         CertificateError::Other(OtherError(error)) => {
             format!(
-                "the server's certificate is not accepted: {}",
+                "the server's certificate is invalid: {}",
                 split_words(&error.to_string())
             )
         }
         // rustls prints other errors as variant names.
         other => format!(
-            "the server's certificate is not accepted: {}",
+            "the server's certificate is invalid: {}",
             split_words(&other.to_string())
         ),
     }

@@ -197,12 +197,12 @@ impl Listener {
             }
         };
         let Some(visit) = quota.register(peer.ip()) else {
-            tracing::warn!("too many connections, all authenticated: one was closed");
+            tracing::warn!("too many connections, all authenticated: closed one");
             return Ok(None);
         };
         // With Nagle's algorithm, the last part of a response could wait for an acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "failed to set the options of a socket");
+            tracing::debug!(%error, "failed to set socket options");
         }
         Ok(Some((stream, peer, visit)))
     }
@@ -234,7 +234,7 @@ async fn handshake(
             None
         }
         Err(_elapsed) => {
-            tracing::debug!("a TLS handshake took too long");
+            tracing::debug!("a TLS handshake timed out");
             None
         }
     }

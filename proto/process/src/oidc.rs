@@ -40,7 +40,7 @@ pub struct Description {
 pub enum ProviderError {
     #[error("the provider does not respond: {0}")]
     Unreachable(String),
-    #[error("the response of the provider is unusable: {0}")]
+    #[error("unusable response from the provider: {0}")]
     Unusable(String),
     #[error("the provider refused: {}", format_error(.code, .description))]
     Refused {
@@ -129,7 +129,7 @@ impl Provider {
         let (status, body) = self.http.get(&description.jwks_uri).await?;
         if status != 200 {
             return Err(ProviderError::Unusable(format!(
-                "expected its keys, found status {status}"
+                "requesting its keys returned status {status}"
             )));
         }
         Ok(body)

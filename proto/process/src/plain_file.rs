@@ -69,7 +69,7 @@ pub fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     file.take(bytes_max.saturating_add(1))
         .read_to_end(&mut content)?;
     if u64::try_from(content.len()).unwrap_or(u64::MAX) > bytes_max {
-        let message = format!("it has more than {bytes_max} bytes");
+        let message = format!("it is larger than {bytes_max} bytes");
         return Err(io::Error::other(message));
     }
     Ok(content)
@@ -119,7 +119,7 @@ mod tests {
         let long = folder.path().join("long");
         fs::write(&long, "12345678901").unwrap();
         let refused = read(&long, 10).unwrap_err();
-        assert_eq!(refused.to_string(), "it has more than 10 bytes");
+        assert_eq!(refused.to_string(), "it is larger than 10 bytes");
         assert_eq!(read_text(&long, 11).unwrap().len(), 11);
         fs::write(&long, b"\xff").unwrap();
         assert!(read_text(&long, 11).is_err());

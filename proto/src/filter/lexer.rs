@@ -204,7 +204,7 @@ impl Lexer<'_> {
                 '\\' => {
                     let mut escaped = self.rest[1..].chars();
                     let Some(escaped) = escaped.next() else {
-                        let message = "`\\` has nothing after it".into();
+                        let message = "nothing follows the `\\`".into();
                         return Err(FilterError {
                             at: self.position(),
                             message,
@@ -242,7 +242,7 @@ impl Lexer<'_> {
                 other => text.push(other),
             }
         }
-        let message = "the quote that begins here is not closed".into();
+        let message = "this quote is never closed".into();
         Err(FilterError { at, message })
     }
 }

@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         let at = self.position();
         // A negated group is two clauses deep, so this also bounds the depth of the result.
         if self.depth >= DEPTH_MAX {
-            let message = format!("is nested deeper than {DEPTH_MAX} clauses");
+            let message = format!("is nested more than {DEPTH_MAX} clauses deep");
             return Err(error_at(at, message));
         }
         self.depth += 1;
@@ -134,10 +134,7 @@ impl<'a> Parser<'a> {
                 let inside = self.parse_or()?;
                 match self.next() {
                     Some(Token::Close) => Ok(inside),
-                    _ => Err(error_at(
-                        at,
-                        "the bracket that begins here is not closed".into(),
-                    )),
+                    _ => Err(error_at(at, "this bracket is never closed".into())),
                 }
             }
             Some(Token::Word(word)) => self.parse_word(word, at),

@@ -60,7 +60,7 @@ pub(super) fn parse_time(text: &str, now: Option<&Now>) -> Option<Result<Literal
 fn literal_of(text: &str) -> impl Fn(i64) -> Result<Literal, String> {
     move |ms| match Timestamp::from_millisecond(ms) {
         Ok(moment) => Ok(Literal::Text(format!("{moment:.3}"))),
-        Err(_) => Err(format!("`{text}` is before the earliest possible time")),
+        Err(_) => Err(format!("`{text}` is before the earliest supported time")),
     }
 }
 

@@ -28,7 +28,7 @@ pub enum Value<'a> {
 
 /// Error for bytes that are not a valid protobuf message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are not a protobuf message")]
+#[error("not a valid protobuf message")]
 pub struct Malformed;
 
 /// Reader of the fields of one message.

@@ -32,16 +32,16 @@ pub(crate) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
     let path = policy.path;
     let mut steps = merge_steps(policy.steps);
     if steps.is_empty() {
-        imported.leave_out(path, "none of its steps has anyone to notify");
+        imported.leave_out(path, "no step has anyone to notify");
         return None;
     }
     for step in steps.drain(STEPS_MAX.min(steps.len())..) {
-        imported.leave_out(&step.path, "a policy has at most 20 steps");
+        imported.leave_out(&step.path, "a policy can have at most 20 steps");
     }
     let first = steps[0].after_seconds;
     if first > 0 {
         let what = format!(
-            "the first step runs immediately, not after {first} s; to wait, set `delay` in the rule"
+            "the first step runs immediately, not after {first} s; to delay it, set `delay` in the rule"
         );
         imported.note(path, &what);
     }
@@ -54,7 +54,7 @@ pub(crate) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
         if step.targets.len() > TARGETS_MAX {
             imported.leave_out(
                 &step.path,
-                "a step has at most 20 targets; the others are dropped",
+                "a step can have at most 20 targets; the rest were dropped",
             );
         }
         let targets: Vec<_> = step.targets.into_iter().take(TARGETS_MAX).collect();

@@ -28,7 +28,7 @@ const KINDS: [(&str, &str, &str); 4] = [
     (
         "users",
         "user",
-        "notification rules are methods of the contact; set `after` and `minSeverity` there",
+        "notification rules become contact methods; set `after` and `minSeverity` there",
     ),
     (
         "teams",
@@ -204,7 +204,7 @@ fn read_user(
         contact.finish(imported);
     }
     if user.flag("blocked")? == Some(true) {
-        let why = "is blocked: it is not a contact, and its shifts have no one on call";
+        let why = "is blocked: not imported as a contact, so its shifts have no one on call";
         imported.leave_out(&path, why);
         return Ok(());
     }
@@ -228,7 +228,7 @@ fn read_user(
     known.people.add(person, imported);
     ignore(&mut user);
     if user.take("role").is_some() {
-        let why = "roles belong to API keys and single sign-on";
+        let why = "roles are set for API keys and single sign-on";
         imported.leave_out(&user.at("role"), why);
     }
     user.finish(imported);
@@ -246,7 +246,7 @@ fn read_team(
         let user = member.object("user")?;
         contacts.extend(contact_name(user, known, imported)?);
         if member.text("role")?.is_some() {
-            let why = "roles belong to API keys and single sign-on";
+            let why = "roles are set for API keys and single sign-on";
             imported.leave_out(&member.at("role"), why);
         }
         member.finish(imported);
@@ -260,8 +260,7 @@ fn read_team(
         imported.leave_out(&team.at("description"), "Bellwether has no teams");
     }
     team.finish(imported);
-    let what =
-        "a team becomes the list of its members wherever schedules and escalations refer to it";
+    let what = "schedules and escalations that refer to the team list its members instead";
     imported.note(&path, what);
     Ok(())
 }
@@ -276,7 +275,7 @@ fn contact_name(
     if found.is_none() {
         imported.leave_out(
             &user.path,
-            "no contact: the user is not in the export, is blocked, or has no email address",
+            "no contact: the user is blocked, missing in the export, or has no email address",
         );
     }
     ignore(&mut user);
@@ -331,10 +330,7 @@ fn read_schedule(
     if made.is_empty() {
         imported.leave_out(&path, "none of its rotations could be imported");
     } else if several {
-        imported.note(
-            &path,
-            "one schedule per rotation, because all of them are on call",
-        );
+        imported.note(&path, "one schedule per rotation, because all are on call");
     }
     for key in keys {
         known.schedules.insert(key, made.clone());
@@ -389,7 +385,7 @@ fn read_rotation(
             }
             None | Some("none") => Vec::new(),
             Some(_) => {
-                let why = "only users and teams can be on call; the shift has no one";
+                let why = "only users and teams can be on call; the shift is empty";
                 imported.leave_out(&participant.path, why);
                 Vec::new()
             }

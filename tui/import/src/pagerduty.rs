@@ -176,12 +176,11 @@ fn read_user(
         people::add_number(&path, variable, &number, &mut variables, imported);
     }
     if user.take("notification_rules").is_some() {
-        let why =
-            "notification rules are methods of the contact; set `after` and `minSeverity` there";
+        let why = "notification rules become contact methods; set `after` and `minSeverity` there";
         imported.leave_out(&user.at("notification_rules"), why);
     }
     if user.take("role").is_some() {
-        let why = "roles belong to API keys and single sign-on";
+        let why = "roles are set for API keys and single sign-on";
         imported.leave_out(&user.at("role"), why);
     }
     let person = Person {
@@ -248,7 +247,7 @@ fn read_schedule(
     for rotation in &rotations {
         let made = rotation::layers(rotation, &zone, imported);
         if layers.len() + made.len() > LAYERS_MAX {
-            imported.leave_out(&rotation.path, "a schedule has at most 10 layers");
+            imported.leave_out(&rotation.path, "a schedule can have at most 10 layers");
         } else {
             layers.extend(made);
         }
@@ -300,7 +299,7 @@ fn read_layer(
         let id = user.text("id")?.unwrap_or_default();
         let found = known.people.find([id.as_str()]);
         if found.is_none() {
-            let why = "no contact: the user is not in the responses, or has no email address";
+            let why = "no contact: the user is missing in the responses, or has no email address";
             imported.leave_out(&user.path, why);
         }
         slots.push(found.into_iter().collect());
@@ -431,7 +430,7 @@ fn read_policy(
     let timeouts = known.timeouts.get(id).cloned().unwrap_or_default();
     let timeouts: Vec<_> = timeouts.into_iter().collect();
     if timeouts.len() > 1 {
-        let what = "its services have different `acknowledgement_timeout`; set `ackTimeout`";
+        let what = "its services differ in `acknowledgement_timeout`; set `ackTimeout`";
         imported.note(&path, what);
     }
     let policy = Policy {

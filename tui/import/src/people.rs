@@ -27,7 +27,7 @@ pub(crate) fn add_mail(
 ) {
     match (address, mail) {
         (Some(address), Some(mail)) if address != *mail => {
-            let why = "is a second email address; add a destination and a method for it";
+            let why = "is another email address; add a destination and a method for it";
             imported.leave_out(path, why);
         }
         (address, mail) => *mail = mail.take().or(address),

@@ -89,7 +89,7 @@ pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
         .iter()
         .any(|(local, at)| local.is_some_and(|it| !is_exact(it, *at)))
     {
-        let what = "it begins or ends in the hour that a clock change repeats; check it";
+        let what = "it begins or ends in the hour repeated by a clock change; check it";
         imported.note(&rotation.path, what);
     }
     let turn = rotation.turn_seconds;
@@ -104,7 +104,7 @@ pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
     } else if let Some(parts) = parts_of_day(rotation, start) {
         parts
     } else {
-        let why = "a shift is neither whole days nor at most 10 equal parts of a day";
+        let why = "shifts must last whole days or split a day into at most 10 equal parts";
         imported.leave_out(&rotation.path, why);
         return Vec::new();
     };
@@ -172,7 +172,7 @@ fn unsupported_reason(rotation: &Rotation, now: Timestamp) -> Option<&'static st
         return Some("it is over");
     }
     if rotation.slots.iter().all(Vec::is_empty) {
-        return Some("no shift has a contact: no one, or someone who could not be imported");
+        return Some("no shift has a contact, or none could be imported");
     }
     if rotation
         .end
@@ -187,7 +187,7 @@ fn unsupported_reason(rotation: &Rotation, now: Timestamp) -> Option<&'static st
         return Some("a shift has more than 10 contacts");
     }
     if rotation.turn_seconds <= 0 {
-        return Some("the length of a shift is unknown");
+        return Some("unknown shift length");
     }
     None
 }
@@ -304,9 +304,9 @@ mod tests {
     #[test]
     fn unsupported_rotations_are_reported() {
         for (rotation, why) in [
-            (rotation(5 * HOUR, &["a", "b"]), "neither whole days"),
+            (rotation(5 * HOUR, &["a", "b"]), "must last whole days"),
             (rotation(DAY, &[]), "no shift has a contact"),
-            (rotation(0, &["a"]), "length of a shift"),
+            (rotation(0, &["a"]), "unknown shift length"),
         ] {
             let mut imported = Imported::new("test", false);
             assert!(layers(&rotation, "UTC", &mut imported).is_empty());

@@ -177,7 +177,7 @@ fn parse_tls(config: &mut Config, query: &str) -> Result<Tls, String> {
                 "sslmode={other} does not verify the identity of the database; use verify-full, \
                  or verify-ca if its certificate is for another name{}",
                 if is_local {
-                    ", or disable on this machine"
+                    ", or `disable` on this machine"
                 } else {
                     ""
                 }
@@ -254,7 +254,10 @@ mod tests {
                 "postgres://u@127.0.0.1,db1/b?sslmode=disable",
                 "verify-full",
             ),
-            ("postgres://u@127.0.0.1/b?sslmode=prefer", "disable on this"),
+            (
+                "postgres://u@127.0.0.1/b?sslmode=prefer",
+                "`disable` on this",
+            ),
             ("postgres://u@db1/b?sslmode=wrong", "unknown value"),
             ("postgres://u@db1/b?connect_timeout=1", "unknown parameter"),
             ("postgres://u@db1/b?sslrootcert=/none/at/all", "sslrootcert"),

@@ -152,7 +152,7 @@ fn classify_outcome(
             position: LogPosition::from_number(position),
             version,
         }),
-        _ => Outcome::Doubt("the database did not return the position of a commit".into()),
+        _ => Outcome::Doubt("the database returned no commit position".into()),
     }
 }
 
@@ -172,9 +172,7 @@ impl Outcome {
             CommitErrorKind::Passing => {
                 EngineError::Unavailable("the database is busy with other writers".into())
             }
-            CommitErrorKind::Lost => {
-                EngineError::Unavailable("the database cannot be reached".into())
-            }
+            CommitErrorKind::Lost => EngineError::Unavailable("the database is unreachable".into()),
         }
     }
 }

@@ -47,13 +47,13 @@ impl Default for StoreCounters {
             batch_sets: family(
                 &mut registry,
                 "store_batch_sets",
-                "Sets of changes in one commit",
+                "Change sets per commit",
                 Histogram::new(SETS),
             ),
             conflicts: family(
                 &mut registry,
                 "store_conflicts",
-                "Sets of changes that were rejected because a record that they depend on had changed",
+                "Change sets rejected because a record they depend on had changed",
                 Family::default(),
             ),
             retries: family(
@@ -65,13 +65,13 @@ impl Default for StoreCounters {
             in_doubt: family(
                 &mut registry,
                 "store_in_doubt",
-                "Commits whose connection broke, by outcome",
+                "Commits interrupted by a lost connection, by outcome",
                 Family::default(),
             ),
             follow_lag_seconds: family(
                 &mut registry,
                 "store_follow_lag_seconds",
-                "Delay from a commit until this node read it",
+                "Delay from a commit until this node reads it",
                 Histogram::new(LAG),
             ),
             connections: family(

@@ -63,7 +63,7 @@ pub(super) fn describe(error: &Error) -> String {
         let (message, code) = (said.message(), said.code().code());
         return format!("database error: {message} ({code})");
     }
-    let mut text = format!("the database cannot be reached: {error}");
+    let mut text = format!("the database is unreachable: {error}");
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         text = format!("{text}: {cause}");

@@ -164,7 +164,7 @@ impl CurrentState {
         if !contested.is_empty() {
             return Some(EngineError::Conflict(contested));
         }
-        let unfit = "this store does not support this change to the entries of a record";
+        let unfit = "this store does not support this change to a record's entries";
         set.is_unfit.then(|| EngineError::Corrupt(unfit.into()))
     }
 }

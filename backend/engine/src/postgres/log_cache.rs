@@ -269,7 +269,7 @@ pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
 
 pub(super) fn decode_step(position: LogPosition, changed: &[u8]) -> Result<LogStep, EngineError> {
     let names = decode_names(changed).ok_or_else(|| {
-        EngineError::Corrupt(format!("step {position} of the change log cannot be read"))
+        EngineError::Corrupt(format!("step {position} of the change log is unreadable"))
     })?;
     Ok(LogStep {
         position,

@@ -56,9 +56,7 @@ impl Layout {
     /// Returns a message with the alternative.
     pub fn check(found: Option<Self>) -> Result<(), String> {
         match found {
-            None => Err(
-                "there is no store in that schema; create one with `bellwether store init`".into(),
-            ),
+            None => Err("no store in this schema; create one with `bellwether store init`".into()),
             Some(found) if found.oldest_reader > NEWEST => Err(format!(
                 "its tables have layout {} of a later version, which requires a version \
                  that supports layout {}; this version supports layouts up to {NEWEST}",

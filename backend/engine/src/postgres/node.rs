@@ -251,7 +251,7 @@ impl Node {
             .query_opt(&statement, &[&id, &follows, &about, &writer])
             .await?
         else {
-            tracing::error!("the other nodes have removed this node");
+            tracing::error!("other nodes have removed this node");
             self.claims.forget();
             self.is_gone.send_replace(true);
             return Ok(STORE_NODE_RENEWED_EVERY);
@@ -303,7 +303,7 @@ impl Node {
     /// if forced, even with work in flight.
     pub(super) fn resign(&self, why: &str, is_forced: bool) {
         if self.claims.pause_ownership(is_forced) {
-            tracing::error!("this node {why}; its slots and leadership go to other nodes");
+            tracing::error!("this node {why}; other nodes take over its slots and leadership");
             *self.advanced() = [None; 3];
         }
         self.trigger_check();
@@ -345,7 +345,7 @@ impl Node {
             session.client.execute(&statement, &[&&self.id[..]]).await
         };
         if !matches!(timeout(STORE_OPEN_TIME_MAX, left).await, Ok(Ok(_))) {
-            tracing::debug!("the other nodes will detect that this node left");
+            tracing::debug!("other nodes will detect that this node left");
         }
     }
 }

@@ -534,11 +534,11 @@ impl Writer {
 }
 
 fn lost_error() -> EngineError {
-    EngineError::Unavailable("the database has lost commits; the service restarts".into())
+    EngineError::Unavailable("the database has lost commits; restarting the service".into())
 }
 
 fn ousted_error() -> EngineError {
-    EngineError::Unavailable("the other nodes have removed this node".into())
+    EngineError::Unavailable("other nodes have removed this node".into())
 }
 
 /// Selects the sets that can be written together; after some rounds, one by one.

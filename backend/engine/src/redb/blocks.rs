@@ -316,7 +316,7 @@ fn sum(block: &[u8]) -> u32 {
 }
 
 fn damaged_block(index: usize) -> io::Error {
-    let why = format!("block {index} of the store's file was changed on disk");
+    let why = format!("block {index} of the store's file was modified on disk");
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Closed {
 impl Closed {
     pub(super) fn while_reopening() -> Self {
         Self {
-            why: "its file is being reopened after an error".into(),
+            why: "reopening its file after an error".into(),
             is_damaged: false,
             is_passing: true,
         }

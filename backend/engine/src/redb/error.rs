@@ -42,7 +42,7 @@ impl From<Failure> for EngineError {
                 Self::Corrupt(error.to_string())
             }
             Failure::File(redb::Error::PreviousIo | redb::Error::DatabaseClosed) => {
-                Self::Unavailable("its file is being reopened after an error".into())
+                Self::Unavailable("reopening its file after an error".into())
             }
             Failure::File(error) => Self::Unavailable(error.to_string()),
         }

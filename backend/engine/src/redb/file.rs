@@ -83,7 +83,7 @@ impl File {
         // checksums are known. The database is not used after a panic.
         let open = AssertUnwindSafe(|| self.open_database(Arc::new(blocks), known));
         catch_unwind(open).unwrap_or_else(|_panic| {
-            let why = "its allocation tables cannot be read".into();
+            let why = "its allocation tables are unreadable".into();
             Err(EngineError::Corrupt(why).into())
         })
     }

@@ -135,7 +135,7 @@ fn walk(
     };
     rows::walk(rows, Space::Log, &range, direction, limit, |key, cell| {
         let entry = decode(Space::strip(key), cell::open(key, cell)?);
-        let damaged = || EngineError::Corrupt("an entry of the change log cannot be read".into());
+        let damaged = || EngineError::Corrupt("an entry of the change log is unreadable".into());
         Ok(entry.ok_or_else(damaged)?)
     })
 }

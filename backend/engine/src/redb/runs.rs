@@ -139,7 +139,7 @@ pub(super) fn read(
 
 fn damaged_run() -> Failure {
     Failure::File(redb::Error::Corrupted(
-        "the list of runs cannot be read".into(),
+        "the list of runs is unreadable".into(),
     ))
 }
 

@@ -104,7 +104,7 @@ impl Wal {
         let found = self.scan_frames(life.number, after)?;
         if !found.iter().zip(after + 1..).all(is_next_frame) {
             let [first, second] = self.files.each_ref().map(|file| file.name.as_str());
-            let why = format!("part of its log ({first}, {second}) is missing before later parts");
+            let why = format!("its log ({first}, {second}) has a gap");
             return Err(EngineError::Incomplete(why).into());
         }
         Ok(found)
@@ -243,7 +243,7 @@ impl LogFile {
                         "its log file {name} was truncated: it has {length} of {expected} bytes"
                     )
                 }
-                _ => format!("its log file {name} is not the one it was last used with"),
+                _ => format!("its log file {name} is not the one last used"),
             }
         };
         Err(EngineError::Incomplete(why).into())

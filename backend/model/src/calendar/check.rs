@@ -10,7 +10,7 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "is not a time zone that is installed on this machine; expected an IANA name such as Europe/Berlin"
+    "is not a time zone installed on this machine; expected an IANA name such as Europe/Berlin"
 )]
 pub struct MissingZone;
 
@@ -53,7 +53,7 @@ pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, Stri
         return Err(("rrule", "has an `UNTIL` before `dtstart`".into()));
     }
     if !Starts::new(window).is_counted() {
-        let message = "has a `COUNT` that reaches too far into the future; use `UNTIL`";
+        let message = "has a `COUNT` that reaches too far ahead; use `UNTIL`";
         return Err(("rrule", message.into()));
     }
     Ok(())

@@ -207,12 +207,12 @@ impl HoldOutcome {
     pub fn skipped_reason(self) -> Option<&'static str> {
         match self {
             Self::Waits | Self::Released | Self::ReleasedByHand | Self::HandedOver => None,
-            Self::Closed => Some("the occurrence was closed before"),
-            Self::NoLongerMatched => Some("it no longer matched"),
+            Self::Closed => Some("the occurrence was already closed"),
+            Self::NoLongerMatched => Some("no longer matched"),
             Self::RuleDisabled => Some("the rule was disabled"),
             Self::RuleDeleted => Some("the rule was deleted"),
-            Self::Blocked => Some("another condition prevented it"),
-            Self::Unchanged => Some("the state was the same as last notified"),
+            Self::Blocked => Some("prevented by another condition"),
+            Self::Unchanged => Some("the state was unchanged since the last notification"),
         }
     }
 }

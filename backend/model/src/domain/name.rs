@@ -59,9 +59,7 @@ impl Name {
             return Err("contains only dots and spaces; use another name".into());
         }
         if text.starts_with(PERSON_PREFIX) || text.starts_with(CONTACT_PREFIX) {
-            return Err(
-                "has a prefix reserved for signed-in users or contacts; use another name".into(),
-            );
+            return Err("has a prefix reserved for users or contacts; use another name".into());
         }
         Self::parse(text)
     }

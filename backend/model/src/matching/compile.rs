@@ -180,7 +180,7 @@ impl Compiler {
         if depth > CLAUSE_DEPTH_MAX {
             self.add_violation(
                 path.into(),
-                format!("is nested deeper than {CLAUSE_DEPTH_MAX} clauses"),
+                format!("is nested more than {CLAUSE_DEPTH_MAX} clauses deep"),
             );
             return None;
         }
@@ -343,7 +343,7 @@ impl Compiler {
     ) -> Option<Operand> {
         let path = format!("{path}.value");
         if holds == ValueType::Bool || matches!(literal, Literal::Bool(_)) {
-            self.add_violation(path, "true and false have no order; use `equals`");
+            self.add_violation(path, "booleans have no order; use `equals`");
             return None;
         }
         self.compile_operand(literal, holds, path)
@@ -359,11 +359,10 @@ impl Compiler {
             return None;
         }
         let left = PATTERNS_MEMORY_BYTES_MAX.saturating_sub(self.pattern_bytes);
-        let mut message = "is a regular expression that is too large when compiled".to_owned();
+        let mut message = "is a regular expression that compiles too large".to_owned();
         for bytes in PATTERN_MEMORY_BYTES {
             if bytes > left {
-                message =
-                    "is too large together with the other regular expressions of the query".into();
+                message = "is too large combined with the query's other regular expressions".into();
                 break;
             }
             let mut builder = RegexBuilder::new(pattern);

@@ -78,7 +78,7 @@ pub fn message_warnings(
     let unknown = unknown.map(|template| template.unknown_variables());
     let unknown = unknown.unwrap_or_default().into_iter();
     unknown
-        .map(|name| format!("the rule's message: no event has a variable `{name}`"))
+        .map(|name| format!("the rule's message: events have no variable `{name}`"))
         .collect()
 }
 

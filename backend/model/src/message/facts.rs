@@ -267,7 +267,7 @@ impl<'a> Facts<'a> {
             }
         };
         for name in template.unknown_variables() {
-            self.warn(what, &format!("no event has a variable `{name}`"));
+            self.warn(what, &format!("events have no variable `{name}`"));
         }
         let variables = self.variables();
         let filled = template.render(&variables, escape, &mut self.budget);
@@ -325,7 +325,7 @@ impl<'a> Facts<'a> {
         limit: &str,
     ) -> String {
         if cut != whole {
-            let wrong = format!("it is truncated to the limit of {provider}, {limit}");
+            let wrong = format!("truncated to the limit of {provider}, {limit}");
             self.warn("the message", &wrong);
         }
         cut

@@ -102,7 +102,7 @@ impl<'a> Tag<'a> {
                 return Err(TemplateError::at(
                     text,
                     at,
-                    "other delimiters are not allowed",
+                    "custom delimiters are not allowed",
                 ));
             }
             _ => (Kind::Variable, 2, "}}"),
@@ -176,7 +176,7 @@ impl<'a> Tag<'a> {
             }
             Kind::Section | Kind::Inverted => {
                 if open.len() > NESTING_MAX {
-                    let message = format!("sections are nested deeper than {NESTING_MAX}");
+                    let message = format!("sections are nested more than {NESTING_MAX} deep");
                     return Err(TemplateError::at(text, self.at, message));
                 }
                 let inverted = self.kind == Kind::Inverted;

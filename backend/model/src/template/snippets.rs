@@ -47,7 +47,7 @@ impl<'a> Included<'a> {
         }
         if self.around.len() == SNIPPET_DEPTH_MAX {
             return Err(format!(
-                "templates are included deeper than {SNIPPET_DEPTH_MAX} levels"
+                "templates are included more than {SNIPPET_DEPTH_MAX} levels deep"
             ));
         }
         let Some(left_bytes) = self.left_bytes.checked_sub(text.len()) else {

@@ -327,7 +327,7 @@ async fn ended_suppression_is_still_explained() {
     assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
     assert_eq!(failed(&rule.gates), ["suppressed"]);
     assert!(
-        rule.reason.contains("suppressed until it was closed"),
+        rule.reason.contains("suppressed until closed"),
         "{}",
         rule.reason
     );

@@ -117,7 +117,7 @@ impl Source {
                 {
                     let name = &self.manifest.pieces[number].name;
                     return Err(self.unproven_error(format!(
-                        "`{name}` was modified after the backup, or the keys belong to another service"
+                        "`{name}` was modified after the backup, or the keys are from another service"
                     )));
                 }
                 ends += u32::from(step.end.as_ref() == Some(&self.manifest.end));
@@ -131,7 +131,7 @@ impl Source {
         let found = names(&self.folder)?;
         let mut found = found.iter().filter(|name| super::piece::is_name(name));
         if let Some(other) = found.find(|name| !expected.contains(name)) {
-            let why = format!("`{other}` is not one of its pieces");
+            let why = format!("`{other}` is not part of it");
             return Err(self.source_error(why));
         }
         if ends == 0 {

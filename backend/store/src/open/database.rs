@@ -195,7 +195,7 @@ pub(super) async fn open_without_joining(database: &DatabaseConfig) -> Result<St
     }
     if format != Some(format::NEWEST) || !checks.is_settled(store.sealer()) {
         return Err(location.refusal(
-            "another version wrote the store, or a key was added; start a node of this version first",
+            "another version wrote to the store, or a key was added; start a node of this version first",
         ));
     }
     Ok(store)
@@ -230,8 +230,7 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
                 let checks = key_check::verify_keys(&store, store.sealer(), &location).await;
                 if !checks.is_ok_and(|checks| checks.is_empty()) {
                     return Err(location.key_error(
-                        "the store already exists, but its key file is missing; copy it there"
-                            .into(),
+                        "the store exists, but its key file is missing; copy it there".into(),
                     ));
                 }
                 write_new(&location.key_file, content.as_bytes())?;
@@ -287,9 +286,9 @@ pub fn migrate_database(
             let refused = match tolerated {
                 _ if running.is_empty() => None,
                 ToleratedNodes::None => Some("stop them first"),
-                ToleratedNodes::Continuing if layout.migration_removes_nodes() => Some(
-                    "the migration would remove them; stop them first, or remove them with --force",
-                ),
+                ToleratedNodes::Continuing if layout.migration_removes_nodes() => {
+                    Some("the migration would remove them; stop them first, or use --force")
+                }
                 ToleratedNodes::Continuing | ToleratedNodes::All => None,
             };
             if let Some(advice) = refused {
@@ -342,7 +341,7 @@ pub(super) async fn change_keys(
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
         return Err(location.refusal(format!(
-            "stop the nodes that use it before encrypting its secrets again: {}",
+            "stop the nodes that use it before re-encrypting its secrets: {}",
             names.join(", ")
         )));
     }

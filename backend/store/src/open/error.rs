@@ -11,11 +11,11 @@ use crate::engine::EngineError;
 pub enum OpenError {
     #[error("the data folder {} is in use by another process", .0.display())]
     InUse(PathBuf),
-    #[error("there is no store in {}; name a data folder with --data-dir", .0.display())]
+    #[error("no store in {}; set the data folder with --data-dir", .0.display())]
     NoStore(PathBuf),
-    #[error("{} is not a data folder of Bellwether: {why}; name an empty or new folder", .folder.display())]
+    #[error("{} is not a Bellwether data folder: {why}; use an empty or new folder", .folder.display())]
     NotOurs { folder: PathBuf, why: String },
-    #[error("the data folder {} was written by a newer version (format {found}, this version reads up to {known}); start that version, or restore a backup made before it", .folder.display())]
+    #[error("the data folder {} was written by a newer version (format {found}, this version reads up to {known}); start that version, or restore an older backup", .folder.display())]
     Newer {
         folder: PathBuf,
         found: u32,
@@ -25,7 +25,7 @@ pub enum OpenError {
     #[error("{} cannot be trusted: {why}", .path.display())]
     Untrusted { path: PathBuf, why: String },
     /// New files would have a different owner than the existing ones.
-    #[error("{} is owned by {user}, who could not read files created by the current user; run this as {user}: `sudo -u '{user}' bellwether ...`", .path.display())]
+    #[error("{} is owned by {user}, who could not read files created by the current user; run as {user}: `sudo -u '{user}' bellwether ...`", .path.display())]
     Owner { path: PathBuf, user: String },
     #[error("cannot use the key file {}: {why}", .file.display())]
     Key { file: PathBuf, why: String },

@@ -93,7 +93,7 @@ pub(super) async fn upgrade(store: &Store, folder: &Folder) -> Result<(), OpenEr
     tracing::info!(
         from = found,
         to = NEWEST,
-        "the store was migrated to the newest layout"
+        "the store was migrated to the latest layout"
     );
     Ok(())
 }

@@ -89,7 +89,7 @@ pub(super) fn text(path: &Path) -> Result<String, OpenError> {
 pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
     let newest = parse_ring(text.as_bytes(), file)?.newest();
     let number = newest.checked_add(1);
-    let number = number.ok_or_else(|| key_error(file, "all key numbers are used"))?;
+    let number = number.ok_or_else(|| key_error(file, "all key numbers are in use"))?;
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let key = STANDARD.encode(random_key());
     let content = format!("{text}{end}{number} {key}\n");

@@ -154,7 +154,7 @@ async fn rewrite<T: Record>(store: &Store) {
     for stored in page.unwrap() {
         changes.update(&stored, &stored.value);
     }
-    assert!(!changes.is_empty(), "there is one of every kind");
+    assert!(!changes.is_empty(), "one of every kind exists");
     store.apply(Lane::Admin, changes).await.unwrap();
 }
 
@@ -424,7 +424,7 @@ async fn forged_clients_and_destinations_are_refused_in_any_layout() {
         drop(store);
         let store = open(&Location::folder(folder.path())).await.unwrap();
         let found = store.get::<Destination>(b"to 0".into()).await;
-        assert!(found.is_err(), "nor after a start");
+        assert!(found.is_err(), "nor after a restart");
     }
 }
 

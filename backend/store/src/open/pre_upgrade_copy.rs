@@ -48,7 +48,7 @@ pub(super) fn copy_before_upgrade(folder: &Folder, layout: u32) -> Result<(), Op
     folder.sync()?;
     tracing::info!(
         copied = name,
-        "the store was copied unchanged; delete this folder when you no longer need to roll back"
+        "copied unchanged; delete this folder when you no longer need to roll back"
     );
     Ok(())
 }

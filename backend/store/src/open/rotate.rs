@@ -44,7 +44,7 @@ async fn change(config: &Location, change: Change) -> Result<u32, OpenError> {
     if !Folder::contains_store(&config.data_dir) {
         return Err(OpenError::Key {
             file: config.data_dir.join(NAME),
-            why: "there is no store next to it".into(),
+            why: "no store next to it".into(),
         });
     }
     let folder = Folder::claim(&config.data_dir)?;

@@ -46,9 +46,7 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
     check(path, &found, "chmod 600")?;
     if found.mode() & OTHERS != 0 {
         let (file, mode) = (path.display(), found.mode() & 0o777);
-        tracing::warn!(
-            "users other than the owner can read {file} (mode {mode:o}); run `chmod 600` on it"
-        );
+        tracing::warn!("other users can read {file} (mode {mode:o}); run `chmod 600` on it");
     }
     Ok(())
 }
@@ -113,7 +111,7 @@ fn check(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), Open
     let why = if mode & ALL_WRITE != 0 {
         format!("it is world-writable (mode {mode:o}); run `{remedy}` on it")
     } else if owner != us && owner != ROOT && us != ROOT {
-        format!("it belongs to user {owner}, but this process runs as user {us}; run `chown` on it")
+        format!("owned by user {owner}, but this process runs as user {us}; run `chown` on it")
     } else {
         return Ok(());
     };

@@ -30,7 +30,7 @@ fn service_work_uses_its_own_lanes() {
 }
 
 #[test]
-#[should_panic(expected = "two changes of one Trigger in a commit")]
+#[should_panic(expected = "two changes to one Trigger in a commit")]
 #[cfg(debug_assertions)]
 fn second_change_of_a_record_in_one_commit_is_refused() {
     let store = Store::in_memory();

@@ -42,8 +42,7 @@ impl FillResult {
             let count = |records: &BTreeMap<&str, u64>| records.get(word).copied().unwrap_or(0);
             let (put, found) = (count(&self.records), count(&findings.records));
             if put != found {
-                let why =
-                    format!("{put} records of the kind {word} were written, but {found} exist");
+                let why = format!("wrote {put} {word} records, but {found} exist");
                 return Err(RestoreError::NotWhole(why));
             }
         }

@@ -324,7 +324,7 @@ async fn damaged_backup_leaves_no_store() {
         (Box::new(remove("secret.key")), "--secret-key"),
         (
             Box::new(move |folder: &Path| fs::write(folder.join("secret.key"), &foreign).unwrap()),
-            "the keys belong to another service",
+            "the keys are from another service",
         ),
     ];
     for (damage, expected) in cases {

@@ -46,7 +46,7 @@ impl Verifier<'_> {
                 .add_error(format!("audit entries between {from} and {to} are missing"));
         } else if next.previous != last.hash {
             self.findings.add_error(format!(
-                "audit entry {to} does not follow from {from}: one of them was changed"
+                "audit entry {to} does not follow from {from}: one of them was modified"
             ));
         }
     }

@@ -104,7 +104,7 @@ impl Verifier<'_> {
                 if !own.contains(&entry) && self.is_stale_entry(index, &entry).await? {
                     let record = record_name(kind, &entry.1);
                     let error = format!(
-                        "the index {index:?} has an entry that points to {record} but does not belong to it"
+                        "index {index:?} has an entry that points to {record} but does not match it"
                     );
                     self.findings.add_error(error);
                 }

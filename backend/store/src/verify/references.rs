@@ -39,7 +39,7 @@ pub(super) async fn dangling_references(
         errors.extend(missing.map(|((holder, name), _)| {
             let (word, other) = (kind.as_str(), other.as_str());
             let holder = String::from_utf8_lossy(&holder.key);
-            format!("{word} `{holder}` names the {other} `{name}`, which does not exist")
+            format!("{word} `{holder}` refers to the {other} `{name}`, which does not exist")
         }));
     }
     Ok(errors)
@@ -97,7 +97,7 @@ async fn missing_delivery_errors(
                 "attempt {number} belongs to delivery {delivery}, which does not exist"
             )),
             Some(begun) if number > begun => Some(format!(
-                "attempt {number} of delivery {delivery} exists, but only {begun} were begun"
+                "attempt {number} of delivery {delivery} exists, but only {begun} were started"
             )),
             Some(_) => None,
         };

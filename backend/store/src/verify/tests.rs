@@ -142,9 +142,7 @@ async fn dangling_entries_are_reported_while_store_is_in_use() {
     apply(&store, deleted).await;
     let findings = verify_in_use(&store, &|_| {}).await;
     assert_eq!(findings.errors, 1, "{:?}", findings.descriptions);
-    assert!(
-        findings.descriptions[0].contains("points to client `client 1` but does not belong to it")
-    );
+    assert!(findings.descriptions[0].contains("points to client `client 1` but does not match it"));
 }
 
 /// Creates, changes and deletes complete clients, rules and triggers as fast as possible.
@@ -222,7 +220,7 @@ async fn dangling_references_are_reported() {
         "rule `page` names the destination `pager`",
         "is in progress, but its attempt 1 does not exist",
         "attempt 1 belongs to delivery",
-        "exists, but only 1 were begun",
+        "exists, but only 1 were started",
     ] {
         let is_reported = findings
             .descriptions

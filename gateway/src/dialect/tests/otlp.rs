@@ -229,7 +229,7 @@ fn invalid_requests_name_the_problem() {
         (
             Ask::body([0xff]).header("content-type", "application/x-protobuf"),
             400,
-            "the body is not a request to export logs",
+            "the body is not a log export request",
         ),
         (json(json!([])), 400, "the body must be an object"),
         (

@@ -93,7 +93,7 @@ pub(super) async fn serve<Io, S>(
             ended = connection.as_mut() => {
                 // A client that disconnects is not an error of the service.
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "a connection ended early");
+                    tracing::debug!(%error, "a connection ended prematurely");
                 }
                 return;
             }
@@ -110,7 +110,7 @@ pub(super) async fn serve<Io, S>(
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the connection was closed to make room for others")]
+#[error("closed the connection to make room for others")]
 struct EvictedError;
 
 /// A response body that keeps its request in flight until it has been sent.

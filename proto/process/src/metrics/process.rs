@@ -55,7 +55,7 @@ impl Process {
         if let Some(seconds) = usage::cpu_seconds() {
             registry.register(
                 "process_cpu_seconds",
-                "CPU time used, user and system",
+                "CPU time, user and system",
                 ConstCounter::new(seconds),
             );
         }

@@ -45,9 +45,8 @@ impl<'p> Sink<'p> {
         self.depth += 1;
         if self.depth == limits::MESSAGE_DEPTH + 1 {
             let limit = limits::MESSAGE_DEPTH;
-            self.violations.add(format!(
-                "is nested too deeply: at most {limit} levels of messages"
-            ));
+            self.violations
+                .add(format!("is nested more than {limit} messages deep"));
         }
     }
 

@@ -75,12 +75,12 @@ fn invalid_json_and_invalid_messages_are_clear_errors() {
         json::wire_from_json("bellwether.v1.Rull", b"{}")
             .unwrap_err()
             .to_string(),
-        "there is no message type bellwether.v1.Rull"
+        "unknown message type bellwether.v1.Rull"
     );
     assert_eq!(
         json::wire_to_json("bellwether.v1.Rule", b"\xff")
             .unwrap_err()
             .to_string(),
-        "the bytes are not a protobuf message"
+        "not a valid protobuf message"
     );
 }

@@ -95,7 +95,7 @@ impl Condition {
                 let query = query.and_then(|json| serde_json::from_slice(&json).ok());
                 query
                     .map(FilterOrQuery::Query)
-                    .ok_or("it cannot be expressed")
+                    .ok_or("it has no equivalent")
             }
             _ => Err("a regular expression is too large or unsupported"),
         }

@@ -79,7 +79,7 @@ pub(crate) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Inter
             let mut calendars = Vec::new();
             for (zone, windows) in zones {
                 if windows.is_empty() || windows.len() > WINDOWS_MAX {
-                    let why = format!("a calendar has 1 to {WINDOWS_MAX} windows");
+                    let why = format!("a calendar must have 1 to {WINDOWS_MAX} windows");
                     imported.leave_out(&path, &why);
                     continue;
                 }
@@ -146,7 +146,7 @@ impl Intervals {
         ] {
             let is_lost = |name: &String| self.named.get(name).is_some_and(Vec::is_empty);
             if names.iter().any(is_lost) {
-                let why = "a time interval that could not be converted is ignored";
+                let why = "ignored a time interval that could not be converted";
                 imported.leave_out(&format!("{}.{field}", times.path), why);
             }
         }

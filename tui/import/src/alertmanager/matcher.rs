@@ -49,7 +49,7 @@ impl Matcher {
                 .size_limit(REGEX_BYTES_MAX)
                 .build();
             built.map_err(|_unfit| {
-                invalid(path, "a regular expression is invalid or larger than 1 MiB")
+                invalid(path, "a regular expression is invalid or too large (1 MiB)")
             })
         });
         let regex = compiled.transpose()?;
@@ -285,7 +285,7 @@ pub(crate) fn check_case<'a>(matchers: impl Iterator<Item = &'a Matcher>, import
             .or_insert(value);
         if *first != value && !reported.contains(name) {
             reported.push(name.clone());
-            let what = "values that differ only in letter case are equal here";
+            let what = "matching ignores letter case here";
             imported.note(&format!("route: label `{name}`"), what);
         }
     }

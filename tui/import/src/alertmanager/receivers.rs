@@ -86,7 +86,7 @@ pub(crate) fn read(
         receivers.insert(name, made);
     }
     if global.http.is_some() {
-        let what = "is used only for webhooks without an `http_config`";
+        let what = "applies only to webhooks without an `http_config`";
         imported.note("global.http_config", what);
     }
     Ok(receivers)
@@ -209,7 +209,7 @@ impl Writer<'_> {
         let url = self.required_secret(config, "url", "url")?;
         let mut webhook = json!({"secretUrl": url});
         let what =
-            "the body is this service's document, not Alertmanager's; see the topic «webhook»";
+            "the body has this service's format, not Alertmanager's; see the topic «webhook»";
         self.imported.note(&config.path, what);
         self.http(config, &mut webhook)?;
         Ok(Some((true, json!({"type": {"webhook": webhook}}))))
@@ -261,8 +261,7 @@ impl Writer<'_> {
                 let found = secret(&mut authorization, "credentials")?;
                 let (path, found) = found
                     .ok_or_else(|| invalid(&authorization.at("credentials"), "is required"))?;
-                let what =
-                    format!("the value of the header is `{kind}`, a space and the credentials");
+                let what = format!("the header value is `{kind}`, a space and the credentials");
                 self.imported.note(&authorization.path, &what);
                 let header = match found {
                     Secret::Value(value) => Secret::Value(format!("{kind} {value}")),
@@ -321,8 +320,10 @@ impl Writer<'_> {
         let to = config.text("to")?;
         let to = to.ok_or_else(|| invalid(&config.at("to"), "is required"))?;
         if is_template(&to) {
-            self.imported
-                .leave_out(&config.path, "`to` is a template; addresses are fixed here");
+            self.imported.leave_out(
+                &config.path,
+                "`to` is a template; templates are not supported here",
+            );
             return Ok(None);
         }
         let mut email = json!({"to": to});
@@ -386,7 +387,7 @@ impl Writer<'_> {
             channel.unwrap_or_default()
         );
         let url = self.secret_value(url, "url");
-        let what = "a webhook instead of the type `slack`, which needs a bot token";
+        let what = "converted to a webhook; the type `slack` needs a bot token";
         self.imported.note(&config.path, what);
         Ok(Some((
             false,
@@ -396,8 +397,7 @@ impl Writer<'_> {
 
     fn pagerduty(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
         let Some(key) = secret(config, "routing_key")? else {
-            let why =
-                "an integration of PagerDuty's Events API v1; create one for the Events API v2";
+            let why = "uses PagerDuty's Events API v1; create an integration for Events API v2";
             self.imported.leave_out(&config.path, why);
             return Ok(None);
         };

@@ -196,12 +196,10 @@ impl Writer<'_> {
     fn write_own(&mut self, route: &Route, condition: &Condition) -> Result<(), ImportError> {
         let name = &route.options.receiver;
         let path = &route.path;
-        let receiver = self.receivers.get(name).ok_or_else(|| {
-            invalid(
-                &format!("{path}.receiver"),
-                "expected the name of a receiver",
-            )
-        })?;
+        let receiver = self
+            .receivers
+            .get(name)
+            .ok_or_else(|| invalid(&format!("{path}.receiver"), "expected a receiver name"))?;
         if *condition == Condition::Never {
             let why = "no alert reaches it: other routes match all of its alerts, or it has \
                        matchers that exclude each other";
@@ -212,7 +210,7 @@ impl Writer<'_> {
             return Ok(());
         }
         if receiver.is_silent {
-            let what = "its receiver notifies no one, so there is no rule for it";
+            let what = "its receiver notifies no one, so no rule was created";
             self.imported.note(path, what);
             return Ok(());
         }
@@ -242,7 +240,7 @@ impl Writer<'_> {
         let shared = self.shared_rule_fields(route, &trigger, &description, calendar);
         if receiver.destinations.is_empty() {
             let what =
-                "its receiver has no counterpart, so its rule is disabled and has no destinations";
+                "its receiver has no counterpart, so its rule is disabled, without destinations";
             self.imported.note(path, what);
             self.rule(name, &shared, false, &[]);
             return Ok(());
@@ -296,7 +294,7 @@ impl Writer<'_> {
                 Some(field) if by.len() < GROUP_BY_MAX && !by.contains(&field) => by.push(field),
                 Some(field) if by.contains(&field) => {}
                 Some(_) => {
-                    let why = format!("`{label}`: a group has at most {GROUP_BY_MAX} fields");
+                    let why = format!("`{label}`: a group can have at most {GROUP_BY_MAX} fields");
                     self.imported.leave_out(path, &why);
                 }
                 None => {

@@ -5,7 +5,7 @@ use super::{Condition, Hold, Tense, format_time};
 pub(super) const CONDITION: Condition = Condition {
     name: "already notified",
     is_rare: false,
-    about_repeats: Some("no earlier notification prevented it"),
+    about_repeats: Some("not prevented by an earlier notification"),
     hold: |case| {
         let notified = case.notified.filter(|_| !case.rule.repeat)?;
         Some(Hold {

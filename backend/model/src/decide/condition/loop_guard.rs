@@ -17,7 +17,7 @@ pub(super) const CONDITION: Condition = Condition {
         let mut destinations = case.destinations();
         (!case.occurrence.chain.is_empty() && destinations.all(stops)).then(Hold::default)
     },
-    detail: |_, _, _| "the rule caused this event and would create events from it again".into(),
+    detail: |_, _, _| "the rule caused this event and would create further events from it".into(),
 };
 
 /// Whether a destination would create an event that passes the rule again, or whose chain is too

@@ -5,7 +5,7 @@ use super::{Condition, Hold};
 pub(super) const CONDITION: Condition = Condition {
     name: "repeat interval",
     is_rare: false,
-    about_repeats: Some("there was no repeat interval to wait for"),
+    about_repeats: Some("no repeat interval was pending"),
     hold: |case| {
         let notified = case.notified.filter(|_| case.rule.repeat)?;
         let interval_ms = i64::from(case.rule.repeat_interval_seconds) * 1000;
@@ -28,7 +28,9 @@ pub(super) const CONDITION: Condition = Condition {
             was made by an operator or by ageing"
                 .into()
         }
-        None if case.notified.is_some() && case.rule.repeat => "the interval had passed".into(),
-        None => format!("there {} no repeat interval to wait for", tense.verb()),
+        None if case.notified.is_some() && case.rule.repeat => {
+            "the repeat interval had passed".into()
+        }
+        None => format!("no repeat interval {} pending", tense.verb()),
     },
 };

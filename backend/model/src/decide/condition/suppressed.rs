@@ -17,7 +17,7 @@ pub(super) const CONDITION: Condition = Condition {
     },
     detail: |case, _, tense| {
         if was_never_open(case) {
-            return "the occurrence was suppressed until it was closed".into();
+            return "the occurrence was suppressed until closed".into();
         }
         let status = case.occurrence.status.as_str();
         format!("the occurrence {} {status}", tense.verb())

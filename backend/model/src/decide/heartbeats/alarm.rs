@@ -185,7 +185,7 @@ fn describe_alarm(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFac
         (true, ..) => format!("{whose} reported a failure"),
         (false, Some(overrun_ms), _) => {
             let seconds = overrun_ms / 1_000;
-            format!("{whose} has not ended within {seconds} s of its start")
+            format!("{whose} did not end within {seconds} s of its start")
         }
         (false, None, Some(last)) => format!("no beat from {whose} since {last}"),
         (false, None, None) => format!("no beat from {whose} yet"),

@@ -56,9 +56,9 @@ impl Writer<'_> {
                 let shared = shared_values(grouping, self.occurrence);
                 let detail = match format_shared(&shared) {
                     text if text.is_empty() => {
-                        "the rule groups all its events in one message".to_owned()
+                        "the rule sends one message for all its events".to_owned()
                     }
-                    text => format!("the rule groups events with {text} in one message"),
+                    text => format!("the rule sends one message for events with {text}"),
                 };
                 HeldBy {
                     id: group_key(rule.id, rule.shadow, &shared),
@@ -144,8 +144,7 @@ impl Writer<'_> {
     }
 }
 
-const TOGETHER: &str =
-    "many held notifications of the rule were released together, so they are sent in one message";
+const TOGETHER: &str = "many held notifications were released together and are sent in one message";
 
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {
     HeldBy {

@@ -101,10 +101,10 @@ impl Recurrence {
         let month_ordinals = self.weekdays.iter().filter_map(|it| it.ordinal);
         let is_month = self.ordinals_in() == Some(OrdinalsOf::Month);
         if is_month && { month_ordinals }.any(|it| it.abs() > 5) {
-            return Err("selects a sixth weekday of a month; there are at most five".into());
+            return Err("selects a sixth weekday of a month; the maximum is five".into());
         }
         if self.frequency == Frequency::Weekly && !self.month_days.is_empty() {
-            return Err("has `BYMONTHDAY`, which `FREQ=WEEKLY` does not allow".into());
+            return Err("has `BYMONTHDAY`, which `FREQ=WEEKLY` forbids".into());
         }
         if self.count.is_some() && self.until.is_some() {
             return Err("has both `COUNT` and `UNTIL`; use one".into());

@@ -176,10 +176,7 @@ fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {
 }
 
 fn parse_duration(text: &str) -> Result<Length, String> {
-    let invalid = || {
-        "is not a duration of weeks, days, hours, minutes and seconds; expected one such as PT8H or P1D"
-            .to_owned()
-    };
+    let invalid = || "is not an ISO 8601 duration; expected one such as PT8H or P1D".to_owned();
     if !text.starts_with('P') || text.len() > 40 {
         return Err(invalid());
     }

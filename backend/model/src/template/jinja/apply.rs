@@ -180,9 +180,7 @@ impl FilterCall<'_> {
                         .ok_or_else(|| invalid_operation("map: the filter is missing"))?;
                     // `map` would apply another filter to each item.
                     if name == "map" {
-                        return Err(invalid_operation(
-                            "map: `map` cannot be applied to each item",
-                        ));
+                        return Err(invalid_operation("map: `map` cannot be used as the filter"));
                     }
                     filter(state, meter, name, item, arguments, self.named)?
                 }

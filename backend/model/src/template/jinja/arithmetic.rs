@@ -53,7 +53,7 @@ pub(super) fn negate(value: &Value) -> Result<Value, Error> {
 pub(super) fn calculate(op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
     let (Some(a), Some(b)) = (number(left), number(right)) else {
         return Err(invalid_operation(format!(
-            "an operator requires numbers, not a {} and a {}",
+            "an operator requires numbers, not {} and {}",
             left.kind(),
             right.kind()
         )));

@@ -227,7 +227,7 @@ fn check_call(span: Span, it: &Call<'_>) -> Result<(), CheckError> {
             Err((span, message.into()))
         }
         Expr::Var(name) => Err((span, format!("unknown function `{}`", name.id))),
-        _ => Err((span, "this is not a function".into())),
+        _ => Err((span, "not a function".into())),
     }
 }
 

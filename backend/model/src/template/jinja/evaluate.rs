@@ -476,7 +476,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             )
         {
             return Err(invalid_operation(format!(
-                "a {} cannot be sliced",
+                "cannot slice a {}",
                 value.kind()
             )));
         }
@@ -546,7 +546,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 let made = self.meter.materialize(self.state, made)?;
                 self.charge_created(made)
             }
-            _ => Err(invalid_operation("this is not a function")),
+            _ => Err(invalid_operation("not a function")),
         }
     }
 
@@ -583,7 +583,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             [start, end, step] if step != 0 => (start, end, step),
             _ => {
                 return Err(invalid_operation(
-                    "`range` requires one to three integers, and a step other than 0",
+                    "`range` requires one to three integers and a non-zero step",
                 ));
             }
         };

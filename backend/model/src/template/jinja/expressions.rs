@@ -225,7 +225,7 @@ impl Expression {
                 Ok(found.map(|it| (it.start(), it.end())))
             }
             Err(_given_up) => Err(invalid_operation(
-                "the regular expression is too costly for this text",
+                "the regular expression is too expensive for this text",
             )),
         }
     }

@@ -358,7 +358,7 @@ fn format_duration(value: &Value) -> Result<String, Error> {
         None => f64::try_from(value.clone()).ok(),
     };
     let Some(seconds) = number.filter(|it: &f64| it.is_finite() && it.abs() < 1e15) else {
-        return Err(invalid_operation("duration: is not a number of seconds"));
+        return Err(invalid_operation("duration: not a number of seconds"));
     };
     let sign = if seconds < 0.0 { "-" } else { "" };
     #[expect(

@@ -41,7 +41,7 @@ pub(super) fn whole<'t>(
         let in_template = |message: String| scan::error_at(source, tag.span, message);
         let Some(name) = &tag.name else {
             return Err(in_template(
-                "`include` takes exactly one quoted template name".into(),
+                "`include` requires exactly one quoted template name".into(),
             ));
         };
         let text = included.enter(name).map_err(in_template)?;

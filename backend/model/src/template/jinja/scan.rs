@@ -115,7 +115,7 @@ impl Nesting {
                 self.chains.push(0);
                 if self.chains.len() > LITERAL_DEPTH_MAX + 1 {
                     return Some(format!(
-                        "brackets are nested deeper than {LITERAL_DEPTH_MAX} levels"
+                        "brackets are nested more than {LITERAL_DEPTH_MAX} levels deep"
                     ));
                 }
             }

@@ -53,7 +53,7 @@ async fn overlong_run_raises_an_alarm_until_it_ends() {
     let alarm = world.alarm("backup", &[]).await.unwrap();
     assert_eq!(
         alarm.summary,
-        "backup has not ended within 600 s of its start"
+        "backup did not end within 600 s of its start"
     );
     world.signal(Signal::Beat).await;
     world.pass(2).await;

@@ -82,7 +82,7 @@ async fn event_opened_and_closed_under_silence_is_skipped() {
     assert_eq!(world.view("quiet").await.skipped, 1);
     let then = world.explained("a").await;
     assert!(then.held_by.is_empty() && then.main.reason.condition.is_none());
-    let why = "the occurrence was closed before, while held by silence `quiet` (Ana, «kernel \
+    let why = "the occurrence was already closed, while held by silence `quiet` (Ana, «kernel \
                update»)";
     assert_eq!(then.skipped_reason.as_deref(), Some(why));
     assert_eq!(then.main.reason_text(), format!("Skipped: {why}"));

@@ -140,9 +140,9 @@ async fn reject_existing_store(location: &DatabaseLocation) -> Result<(), OpenEr
         .map_err(to_error)?
         .is_some();
     if is_store && !is_marked(&store).await.map_err(to_error)? {
-        return Err(location.refusal(
-            "the schema already has a store; name a schema without one with store.schema",
-        ));
+        return Err(
+            location.refusal("the schema already has a store; set another with store.schema")
+        );
     }
     Ok(())
 }

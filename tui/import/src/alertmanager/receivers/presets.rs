@@ -85,7 +85,7 @@ fn constant(config: &mut Fields, name: &str) -> Result<Option<String>, ImportErr
     match text.filter(|text| !text.is_empty()) {
         Some(text) if is_template(&text) => Err(invalid(
             &config.at(name),
-            "is a Go template; replace it by a fixed value and import again",
+            "is a Go template; replace it with a fixed value and import again",
         )),
         text => Ok(text),
     }
@@ -121,7 +121,7 @@ impl Writer<'_> {
                         "a WeChat application requires a token exchange; a group robot is in the \
                          preset `wecom`"
                     }
-                    _ => "no destination type; try a webhook",
+                    _ => "no matching destination type; try a webhook",
                 };
                 self.imported.leave_out(&config.path, why);
                 return Ok(None);
@@ -160,7 +160,7 @@ impl Writer<'_> {
         }
         self.http(config, draft.webhook())?;
         config.take("send_resolved");
-        let what = "an issue is created for each opening, and is not changed or closed later";
+        let what = "each opening creates an issue, which is not changed or closed later";
         self.imported.note(&config.path, what);
         Ok(draft)
     }
@@ -218,7 +218,7 @@ impl Writer<'_> {
         match (chat, config.take("chat_id_file")) {
             (Some(chat), _) => draft = draft.replace("@ops", &chat),
             (None, Some(_)) => {
-                let why = "replace `@ops` in the payload of the destination by the chat";
+                let why = "replace `@ops` in the destination's payload with the chat";
                 self.imported.leave_out(&config.at("chat_id_file"), why);
             }
             (None, None) => return Err(invalid(&config.at("chat_id"), "is required")),
@@ -293,7 +293,7 @@ impl Writer<'_> {
     }
 
     fn placeholder(&mut self, path: &str, word: &str, form: &str) -> Value {
-        let what = format!("the variable has the form `{form}`, with the content of the file");
+        let what = format!("set the variable to `{form}`, with the content of the file");
         self.imported.note(path, &what);
         let words = ["destination", self.receiver, self.kind, word];
         self.imported.variable(path, &words)
