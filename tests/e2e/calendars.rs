@@ -308,7 +308,7 @@ async fn set_up(rest: &Rest, receiver: &Receiver) {
     let refused = rest.post(RULES_PATH, &rule).await;
     let text = refused.json().to_string();
     assert!(
-        text.contains("activeCalendarName") && text.contains("there is no calendar"),
+        text.contains("activeCalendarName") && text.contains("calendar `nothing` not found"),
         "{text}"
     );
     assert!(

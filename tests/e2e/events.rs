@@ -330,7 +330,7 @@ async fn event_is_assigned_and_found_by_assignee() {
     assert_eq!(assign("admin").await["success"], true);
     let refused = assign("carl").await;
     assert_eq!(refused["success"], false, "{refused}");
-    assert_eq!(refused["error"], "assignee: there is no client `carl`");
+    assert_eq!(refused["error"], "assignee: client `carl` not found");
     let occurrence = newest(&rest, "g1").await["occurrences"][0].clone();
     assert_eq!(occurrence["assignee"], "admin");
     let mine = found("name=assigned assignee=admin").await;

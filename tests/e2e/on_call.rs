@@ -473,7 +473,7 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
     let issued = "issued an acknowledge link in a message";
     for (action, address, reason) in [
         ("READ", "", issued),
-        ("READ", "127.0.0.1", "by an acknowledge link"),
+        ("READ", "127.0.0.1", "via an acknowledge link"),
         ("UPDATED", "127.0.0.1", ""),
     ] {
         let mut found = entries.iter();

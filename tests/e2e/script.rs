@@ -346,7 +346,7 @@ type: {slack: {channel: ops, token: t}}
         assert_eq!(refused.code, 5, "{refused:?}");
         for says in [
             "document 1: trigger `a`: fitler: is not a known field",
-            "document 2: rule `b`: triggerNames[0]: there is no trigger `missing`",
+            "document 2: rule `b`: triggerNames[0]: trigger `missing` not found",
             "document 3: calendar `123`: name: expected a string, found 123; quote it",
             "document 3: calendar `123`: timeZone: ",
             "document 4: destination `a/b`: name: ",
@@ -406,10 +406,7 @@ async fn events_are_sent_found_watched_and_explained() {
     let all = run(&world, &["events", "name=backup-failed", "--status", "all"]);
     let id = all.out.split('\t').nth(3).unwrap();
     let explained = run(&world, &["explain", id]);
-    assert_eq!(
-        (explained.code, &*explained.out),
-        (0, "there are no rules\n")
-    );
+    assert_eq!((explained.code, &*explained.out), (0, "no rules\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -145,7 +145,7 @@ async fn costly_previews_delay_no_calls_and_lose_no_message() {
     })
     .await;
     assert!(
-        why.contains("the rule's message: rendering takes more than"),
+        why.contains("the rule's message: rendering exceeds"),
         "{why}"
     );
 }
@@ -593,7 +593,7 @@ async fn payload_failing_at_delivery_falls_back_to_its_simplest_form() {
         })
         .await;
         assert!(
-            why.contains("the webhook's payload: rendering takes more than"),
+            why.contains("the webhook's payload: rendering exceeds"),
             "{why}"
         );
     }

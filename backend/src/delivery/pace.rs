@@ -378,7 +378,7 @@ mod tests {
         pace.record_refusal(0, minute, 0);
         assert_eq!(pace.allowance(0), (1, 60_000));
         pace.record_acceptance(60_000);
-        assert_eq!(pace.allowance(0), (1, 60_000), "the next one follows");
+        assert_eq!(pace.allowance(0), (1, 60_000), "one message is allowed");
         pace.record_refusal(60_001, minute, 60_001);
         pace.record_acceptance(120_001);
         assert_eq!(pace.allowance(0), (1, 120_001));

@@ -335,7 +335,10 @@ mod tests {
         let at = |due_ms| Key::new().id(destination).time_ms(due_ms).build();
         let mut queue = DestinationQueue::new("hook".into(), None, 0);
         queue.add_waiting(5);
-        assert!(queue.cursor.is_empty(), "it is at the beginning");
+        assert!(
+            queue.cursor.is_empty(),
+            "no earlier message is in the queue"
+        );
         queue.cursor = Key::new()
             .id(destination)
             .time_ms(100)

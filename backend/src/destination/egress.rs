@@ -76,7 +76,7 @@ impl Guard {
                 return Ok(url);
             }
             Some(Host::Domain(_)) => return Ok(url),
-            None => return Err(Refusal::Unreadable("it has no host name".into())),
+            None => return Err(Refusal::Unreadable("no host name".into())),
         };
         self.check(&literal.to_string(), SocketAddr::new(literal, port))?;
         Ok(url)

@@ -383,8 +383,8 @@ mod tests {
             ("ok", "?t=ok&u=token", "?t=********&u=token"),
             (
                 "it is on fire",
-                "it is the disk, on host a",
-                "it is the disk, on host a",
+                "it is the disk on host a",
+                "it is the disk on host a",
             ),
             ("it is on fire", "said: it is on fire!", "said: ********!"),
             ("it is on fire", "t=it%20is%20on%20fire", "t=********"),

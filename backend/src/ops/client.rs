@@ -96,7 +96,7 @@ impl Clients {
     /// Updates a client; takes effect with its next call.
     pub async fn update(&self, name: &str, edit: &ClientEdit) -> Result<Client, Error> {
         let wanted = edit.read(self.clock.now_ms())?;
-        let absent = || Error::NotFound(format!("there is no client `{name}`"));
+        let absent = || Error::NotFound(format!("client `{name}` not found"));
         let name = Name::parse(name).map_err(|_error| absent())?;
         let _making = self.making.lock().await;
         let decide = async || {
@@ -145,7 +145,7 @@ impl Clients {
             let message = format!("is {found}; the limit is {most}");
             return Err(Error::invalid("overlapSeconds", message));
         }
-        let absent = || Error::NotFound(format!("there is no client `{name}`"));
+        let absent = || Error::NotFound(format!("client `{name}` not found"));
         let name = Name::parse(name).map_err(|_error| absent())?;
         let key = new_key();
         let decide = async || {
@@ -221,7 +221,7 @@ impl Clients {
     /// Returns [`Error::NotFound`] if the client does not exist, and [`Error::FailedPrecondition`]
     /// for the last client with the role `admin`.
     pub async fn revoke(&self, name: &str) -> Result<(), Error> {
-        let absent = || Error::NotFound(format!("there is no client `{name}`"));
+        let absent = || Error::NotFound(format!("client `{name}` not found"));
         let name = Name::parse(name).map_err(|_error| absent())?;
         let decide = async || {
             let client = self.find(&name).await?.ok_or_else(absent)?;

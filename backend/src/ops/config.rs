@@ -361,7 +361,7 @@ impl DocumentErrors {
     /// Adds the error of a document. Returns the error itself if the document did not cause it.
     fn add(&mut self, at: usize, document: &Document, error: Error) -> Result<(), Error> {
         let (kind, name) = identity(&document.definition);
-        self.missing.insert(format!("there is no {kind} `{name}`"));
+        self.missing.insert(format!("{kind} `{name}` not found"));
         match error {
             Error::Invalid(violations) => {
                 let own = violations

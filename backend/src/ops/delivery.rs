@@ -205,7 +205,7 @@ impl Deliveries {
 
     async fn find(&self, id: RecordId) -> Result<Stored<Delivery>, Error> {
         let found = self.store.get(id.to_bytes().into()).await?;
-        found.ok_or_else(|| Error::NotFound(format!("there is no delivery `{id}`")))
+        found.ok_or_else(|| Error::NotFound(format!("delivery `{id}` not found")))
     }
 }
 

@@ -25,8 +25,8 @@ impl OccurrenceTarget {
 
     pub fn not_found(self) -> Error {
         Error::NotFound(match self {
-            Self::Newest(event) => format!("there is no event `{event}`"),
-            Self::Exactly(id) => format!("there is no occurrence `{id}`"),
+            Self::Newest(event) => format!("event `{event}` not found"),
+            Self::Exactly(id) => format!("occurrence `{id}` not found"),
         })
     }
 

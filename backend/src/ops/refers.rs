@@ -133,7 +133,7 @@ fn is_shared(kind: Kind) -> bool {
 
 fn missing_message<T: Resource>(text: &str) -> String {
     match Name::parse(text) {
-        Ok(name) => format!("there is no {} `{name}`", T::WORD),
+        Ok(name) => format!("{} `{name}` not found", T::WORD),
         Err(message) => message,
     }
 }

@@ -99,7 +99,7 @@ pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, E
             .chars()
             .take(crate::domain::name::NAME_CHARACTERS_MAX)
             .collect();
-        Error::NotFound(format!("there is no {} `{name}`", T::WORD))
+        Error::NotFound(format!("{} `{name}` not found", T::WORD))
     })
 }
 

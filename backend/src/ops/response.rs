@@ -283,7 +283,7 @@ impl Responses {
         (id, response, contact): (&str, &str, &str),
         confirm: bool,
     ) -> Result<(Occurrence, usize), Error> {
-        let missing = || Error::NotFound(format!("there is no occurrence `{id}`"));
+        let missing = || Error::NotFound(format!("occurrence `{id}` not found"));
         let target = OccurrenceId::parse(id).ok_or_else(missing)?;
         let contact = Name::parse(contact).map_err(|message| Error::invalid("contact", message))?;
         let author = Name::for_contact(&contact);
@@ -362,7 +362,7 @@ impl Responses {
 
 fn not_found(id: &str) -> Error {
     let id: String = id.chars().take(40).collect();
-    Error::NotFound(format!("there is no response `{id}`"))
+    Error::NotFound(format!("response `{id}` not found"))
 }
 
 fn number(number: u32) -> i32 {

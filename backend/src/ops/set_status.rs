@@ -105,7 +105,7 @@ async fn decide_items(
         if let Assignment::Client(name) = &item.change.assignment
             && unknown.contains(name)
         {
-            let message = format!("there is no client `{name}`");
+            let message = format!("client `{name}` not found");
             answers.push(Err(Error::invalid("assignee", message)));
             continue;
         }

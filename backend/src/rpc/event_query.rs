@@ -82,7 +82,7 @@ impl EventQueryApi {
     async fn newest(&self, id: &str) -> Result<Occurrence, Error> {
         let event = EventId::parse(id).ok_or_else(|| Error::invalid("id", NO_EVENT_ID))?;
         let newest = find::newest(&self.store, event).await?;
-        newest.ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))
+        newest.ok_or_else(|| Error::NotFound(format!("event `{event}` not found")))
     }
 
     /// Returns the occurrences of an event by id. A missing occurrence is an error.
@@ -110,7 +110,7 @@ impl EventQueryApi {
             let occurrence = find::occurrence(&self.store, id).await?;
             found.push(
                 occurrence
-                    .ok_or_else(|| Error::NotFound(format!("there is no occurrence `{id}`")))?,
+                    .ok_or_else(|| Error::NotFound(format!("occurrence `{id}` not found")))?,
             );
         }
         found.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.number));

@@ -140,7 +140,7 @@ impl LinkService for LinkApi {
             "occurrence"
         };
         self.audit
-            .read_by_grant(by, kind, &id, "by a link in a message");
+            .read_by_grant(by, kind, &id, "via a link in a message");
         let found = if GroupId::parse(&id).is_some() {
             self.group(id).await?
         } else {
@@ -162,7 +162,7 @@ impl LinkService for LinkApi {
             sign,
             contact_name,
         } = request.into_inner();
-        let reason = "by its feed URL";
+        let reason = "via its feed URL";
         if contact_name.is_empty() {
             let found = found_or_none(self.schedules.find(&name).await)?;
             let schedule = self.links.check_feed(found, |it| Grant::Feed(it), &sign)?;
@@ -189,7 +189,7 @@ impl LinkService for LinkApi {
         let contact = Name::parse(link.2).map_err(|message| Error::invalid("contact", message))?;
         let by = self.actor(address, ACKNOWLEDGE, Some(&contact));
         if !request.confirm {
-            let reason = "by an acknowledge link";
+            let reason = "via an acknowledge link";
             self.audit
                 .read_by_grant(by.clone(), "occurrence", link.0, reason);
         }

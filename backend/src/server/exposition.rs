@@ -100,7 +100,7 @@ impl Exposition {
         gauge(
             to,
             "intake_queue_requests",
-            "Queued event requests or parts of them",
+            "Queued event requests, or parts of such requests",
             requests,
         );
         gauge(

@@ -44,7 +44,7 @@ pub enum BackupError {
     NotEmpty { folder: PathBuf, found: String },
     #[error("another process is writing a backup to {}", .0.display())]
     InUse(PathBuf),
-    #[error("there is no backup in {}", .0.display())]
+    #[error("no backup in {}", .0.display())]
     None(PathBuf),
     #[error("the backup in {} is incomplete; rerun it with the same folder to resume", .0.display())]
     Unfinished(PathBuf),

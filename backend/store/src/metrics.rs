@@ -123,7 +123,7 @@ impl Default for Families {
                 "evaluations",
                 "Evaluations of all rules for a changed occurrence",
             ),
-            matches: to.counter("matches", "Rules that matched in evaluations"),
+            matches: to.counter("matches", "Rule matches in evaluations"),
             notifications: to.counters("notifications", "Deliveries created"),
             holds: to.counters("holds", "Holds that began"),
             skipped: to.counters(

@@ -144,7 +144,7 @@ async fn create_file(
         .await?
         .is_empty()
     {
-        return Err(folder.write_error(&"its key check is missing from the file"));
+        return Err(folder.write_error(&"the key check is missing from the file"));
     }
     drop(store);
     format::write_file(folder)?;

@@ -82,7 +82,7 @@ pub fn check_address(text: &str) -> Result<Url, String> {
     match url.scheme() {
         "https" if !host.is_empty() => Ok(url),
         "http" if stays_here => Ok(url),
-        "http" => Err(format!("{RIGHT}; http only for addresses of this machine")),
+        "http" => Err(format!("{RIGHT}; http only for addresses on this machine")),
         _ => Err(RIGHT.to_owned()),
     }
 }
@@ -119,7 +119,7 @@ impl Provider {
         let found: Description = read(&self.http.get(&path).await?)?;
         if found.issuer != self.issuer {
             let other = format_error(&found.issuer, "");
-            let why = format!("its issuer is {other}, not {}", self.issuer);
+            let why = format!("the issuer is {other}, not {}", self.issuer);
             return Err(ProviderError::Unusable(why));
         }
         Ok(found)
@@ -129,7 +129,7 @@ impl Provider {
         let (status, body) = self.http.get(&description.jwks_uri).await?;
         if status != 200 {
             return Err(ProviderError::Unusable(format!(
-                "requesting its keys returned status {status}"
+                "the key request returned status {status}"
             )));
         }
         Ok(body)

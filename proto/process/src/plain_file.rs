@@ -44,7 +44,7 @@ pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let opened = open_with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
     let file = opened.map_err(|error| match error.raw_os_error() {
         Some(number) if number == rustix::io::Errno::LOOP.raw_os_error() => {
-            io::Error::other("it is a symbolic link")
+            io::Error::other("symbolic link not allowed")
         }
         _ => error,
     })?;
@@ -69,7 +69,7 @@ pub fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     file.take(bytes_max.saturating_add(1))
         .read_to_end(&mut content)?;
     if u64::try_from(content.len()).unwrap_or(u64::MAX) > bytes_max {
-        let message = format!("it is larger than {bytes_max} bytes");
+        let message = format!("larger than {bytes_max} bytes");
         return Err(io::Error::other(message));
     }
     Ok(content)
@@ -85,7 +85,7 @@ fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Resul
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = options.custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     Ok(file)
 }
@@ -113,13 +113,13 @@ mod tests {
         ];
         for path in other {
             let refused = read(&path, 10).unwrap_err();
-            assert_eq!(refused.to_string(), "it is not a regular file", "{path:?}");
+            assert_eq!(refused.to_string(), "not a regular file", "{path:?}");
             assert!(append(&path).is_err(), "{path:?}");
         }
         let long = folder.path().join("long");
         fs::write(&long, "12345678901").unwrap();
         let refused = read(&long, 10).unwrap_err();
-        assert_eq!(refused.to_string(), "it is larger than 10 bytes");
+        assert_eq!(refused.to_string(), "larger than 10 bytes");
         assert_eq!(read_text(&long, 11).unwrap().len(), 11);
         fs::write(&long, b"\xff").unwrap();
         assert!(read_text(&long, 11).is_err());
@@ -133,7 +133,7 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).unwrap();
         assert_eq!(read(&link, 10).unwrap(), b"text");
         let refused = read_no_link(&link, 10).unwrap_err();
-        assert_eq!(refused.to_string(), "it is a symbolic link");
+        assert_eq!(refused.to_string(), "symbolic link not allowed");
         assert_eq!(read_no_link(&file, 10).unwrap(), b"text");
     }
 

@@ -114,7 +114,7 @@ impl Imported {
         let mut lines = vec![format!("documents: {count}")];
         if count > DOCUMENTS_MAX {
             lines.push(format!(
-                "`apply` accepts up to {DOCUMENTS_MAX} documents per call; apply them in parts"
+                "`apply` accepts up to {DOCUMENTS_MAX} documents per call; split them"
             ));
         }
         let mut section = |title: &str, parts: &mut dyn Iterator<Item = (&String, &String)>| {

@@ -89,7 +89,7 @@ pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
         .iter()
         .any(|(local, at)| local.is_some_and(|it| !is_exact(it, *at)))
     {
-        let what = "it begins or ends in the hour repeated by a clock change; check it";
+        let what = "begins or ends in the hour repeated by a clock change; check it";
         imported.note(&rotation.path, what);
     }
     let turn = rotation.turn_seconds;
@@ -178,10 +178,10 @@ fn unsupported_reason(rotation: &Rotation, now: Timestamp) -> Option<&'static st
         .end
         .is_some_and(|end| end <= rotation.from.unwrap_or(rotation.start))
     {
-        return Some("it ends before it begins");
+        return Some("it ends before it starts");
     }
     if rotation.slots.len() > SLOTS_MAX {
-        return Some("it has more than 100 shifts");
+        return Some("more than 100 shifts");
     }
     if rotation.slots.iter().any(|it| it.len() > CONTACTS_MAX) {
         return Some("a shift has more than 10 contacts");

@@ -166,7 +166,7 @@ fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
         Reason::RetriedAlready => "already resent",
         Reason::Folded => "folded into a digest; resend the digest instead",
         Reason::Shadowed => "recorded by a dry run",
-        Reason::DestinationGone => "its destination no longer exists",
+        Reason::DestinationGone => "destination no longer exists",
         Reason::Ended => "ended before",
         Reason::Unspecified => "for a reason unknown to this console",
     }

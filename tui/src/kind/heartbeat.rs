@@ -108,7 +108,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "grace",
             "Grace",
             FieldKind::Length,
-            "Time that a beat may be late. Empty: a tenth of the interval, at least 10s; 1h with cron.",
+            "Grace period for late beats. Empty: a tenth of the interval, at least 10s; 1h with cron.",
         ),
         FieldSpec::new(
             "maxRun",
@@ -132,7 +132,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "forgetAfter",
             "Forget after",
             FieldKind::Length,
-            "Time after the last beat for which its values stay expected. Empty: 30d.",
+            "Time for which values stay expected after their last beat. Empty: 30d.",
         ),
         FieldSpec::new(
             "event.name",

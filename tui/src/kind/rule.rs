@@ -67,13 +67,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "triggerNames",
             "Triggers",
             FieldKind::Names(Kind::Trigger),
-            "Triggers, any of which notifies. Enter chooses from a list.",
+            "Triggers, any of which notifies. Enter opens a list.",
         ),
         FieldSpec::new(
             "destinationNames",
             "Destinations",
             FieldKind::Names(Kind::Destination),
-            "Destinations, all of which are notified. Enter chooses from a list.",
+            "Destinations, all of which are notified. Enter opens a list.",
         ),
         FieldSpec::new(
             "message",

@@ -92,7 +92,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "ruleNames",
             "Rules",
             FieldKind::Names(Kind::Rule),
-            "Rules to silence. Empty: all. Enter chooses from a list.",
+            "Rules to silence. Empty: all. Enter opens a list.",
         ),
         FieldSpec::new(
             "span.startTime",

@@ -173,9 +173,7 @@ impl Model {
         let found = self.store.object(Kind::Destination, destination);
         let waiting = found.and_then(|it| it.number("health.waitingCount"));
         match waiting.unwrap_or_default() {
-            _ if !resume => {
-                "Nothing is sent to it until it is resumed or edited; messages wait.".to_owned()
-            }
+            _ if !resume => "Messages wait until it is resumed or edited.".to_owned(),
             0 => "No messages are waiting for it.".to_owned(),
             1 => "Sends the 1 message waiting for it now.".to_owned(),
             count => format!(

@@ -381,7 +381,7 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         None if !is_read && model.is_connected() => (Token::Dim, "reading…".to_owned()),
         None if !is_read => (Token::Dim, "not loaded yet: not connected".to_owned()),
         None if typed.is_some_and(|text| is_invalid(model, text)) => {
-            let words = "this filter has an error or is incomplete";
+            let words = "the filter is invalid or incomplete";
             (Token::Dim, words.to_owned())
         }
         None if !filter.is_empty() => (

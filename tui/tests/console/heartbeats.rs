@@ -51,7 +51,7 @@ async fn heartbeat_page_shows_expectations_and_a_key_once() {
         assert_shows(&screen, part);
     }
     press(&mut console, "f").await;
-    until(&mut console, "Expectation of backup to forget").await;
+    until(&mut console, "Forget an expectation of backup").await;
     let screen = press(&mut console, "<C-u>host=db-9<Enter>").await;
     assert_shows(&screen, "`host=db-9`: type the values as shown on the page");
     press(&mut console, "<C-u>host=db-2<Enter>").await;

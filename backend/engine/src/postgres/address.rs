@@ -225,7 +225,7 @@ fn load_roots(file: Option<&str>) -> Result<RootCertStore, String> {
         roots.add(certificate).map_err(|error| message(&error))?;
     }
     if roots.is_empty() {
-        return Err(message(&"it contains no certificate"));
+        return Err(message(&"contains no certificate"));
     }
     Ok(roots)
 }

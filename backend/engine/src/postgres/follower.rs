@@ -73,7 +73,7 @@ pub(super) async fn follow(
             folded = Instant::now();
             match fold_idle_rows(&opened, resting).await {
                 Ok(newest) => resting = newest,
-                Err(error) => tracing::debug!(%error, "failed to fold counters"),
+                Err(error) => tracing::debug!(%error, "failed to aggregate counters"),
             }
         }
         session = Some(opened);

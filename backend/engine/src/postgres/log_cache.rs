@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(
             known.last_changed(&[Kind::Client]),
             at(8),
-            "it may have changed"
+            "may have changed"
         );
         assert_eq!(known.steps_after(at(7), 9), None);
         assert_eq!(known.steps_after(at(8), 9).unwrap(), [of(9, Kind::Rule)]);
@@ -369,7 +369,7 @@ mod tests {
         known.skip_to(at(12));
         assert_eq!(known.newest_step(), (at(12), Some(by(12))));
         known.skip_to(at(14));
-        assert_eq!(known.newest_step(), (at(14), None), "it was not read");
+        assert_eq!(known.newest_step(), (at(14), None), "not read");
         known.record_origin(at(14), by(14));
         known.record_origin(at(13), by(13));
         assert_eq!(known.newest_step(), (at(14), Some(by(14))));

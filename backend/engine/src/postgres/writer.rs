@@ -268,10 +268,7 @@ impl Writer {
         }
     }
 
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one loop with an arm for each outcome"
-    )]
+    #[expect(clippy::too_many_lines, reason = "one loop with an arm per outcome")]
     async fn commit_all(&mut self, mut left: VecDeque<QueuedSet>) {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
         let (mut round, mut pause) = (0, PAUSE);

@@ -118,7 +118,7 @@ impl Blocks {
 
     /// Without a journal the file is scanned after a crash, so an error only costs time.
     fn end_journal(&self, error: &io::Error) {
-        tracing::debug!(%error, "no journal of checksums");
+        tracing::debug!(%error, "no checksum journal");
         self.medium.end_journal();
     }
 

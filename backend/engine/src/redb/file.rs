@@ -65,7 +65,7 @@ impl File {
             let (blocks, known) = self.blocks(true)?;
             match self.open_blocks(blocks, known) {
                 Err(error) if known == ChecksumSource::Noted => {
-                    tracing::warn!(?error, "the journal of checksums is unusable");
+                    tracing::warn!(?error, "the checksum journal is unusable");
                 }
                 opened => return opened,
             }

@@ -239,9 +239,7 @@ impl LogFile {
                     if *length >= expected {
                         return Ok(());
                     }
-                    format!(
-                        "its log file {name} was truncated: it has {length} of {expected} bytes"
-                    )
+                    format!("its log file {name} was truncated to {length} of {expected} bytes")
                 }
                 _ => format!("its log file {name} is not the one last used"),
             }

@@ -19,7 +19,7 @@ pub enum RenderError {
     Failed(#[from] TemplateError),
     #[error("the output exceeds the limit of {0} bytes per template")]
     TooLong(usize),
-    #[error("rendering takes more than {0} steps; nest fewer sections over long lists")]
+    #[error("rendering exceeds {0} steps; nest fewer sections over long lists")]
     TooManySteps(usize),
     /// The time limit passed, or the caller has disconnected.
     #[error("rendering takes too long")]

@@ -91,7 +91,7 @@ impl Destinations {
     ) -> Result<(Stored<Destination>, Option<Stored<Health>>), Error> {
         let found = self.store.get::<Destination>(name.into()).await?;
         let found =
-            found.ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
+            found.ok_or_else(|| Error::NotFound(format!("destination `{name}` not found")))?;
         check_owner(changes, "name", &found)?;
         let health = found.value.id.to_bytes().into();
         Ok((found, self.store.get::<Health>(health).await?))

@@ -431,8 +431,8 @@ impl TestRunner {
             TestSubject::Sample => Ok((None, sample::occurrence(now_ms))),
             TestSubject::Stored(event) => {
                 let newest = find::newest(&self.store, event).await?;
-                let mut newest = newest
-                    .ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))?;
+                let mut newest =
+                    newest.ok_or_else(|| Error::NotFound(format!("event `{event}` not found")))?;
                 newest.history.clear();
                 newest.notified.clear();
                 Ok((Some(event), newest))
@@ -453,7 +453,7 @@ impl TestRunner {
                     .get::<Destination>(name.as_bytes().to_vec())
                     .await?;
                 let found = found
-                    .ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
+                    .ok_or_else(|| Error::NotFound(format!("destination `{name}` not found")))?;
                 if let Some(scope) = TagScope::of_caller() {
                     scope.check("name", &found.value)?;
                 }

@@ -65,7 +65,7 @@ fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
                 let why = match last.map(|it| it.reason) {
                     Some(CloseReason::Sender) => " by its sender",
                     Some(CloseReason::Operator) => " by an operator",
-                    Some(CloseReason::Aged) => ": it was only counted",
+                    Some(CloseReason::Aged) => ": no reports",
                     Some(CloseReason::Expired) => ": it expired",
                     None => "",
                 };

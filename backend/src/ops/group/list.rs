@@ -148,7 +148,7 @@ pub async fn get(
 
 async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
     let found = store.get::<Group>(id.to_bytes().into()).await?;
-    let missing = || Error::NotFound(format!("there is no group `{}`", GroupId(id)));
+    let missing = || Error::NotFound(format!("group `{}` not found", GroupId(id)));
     Ok(found.ok_or_else(missing)?.value)
 }
 

@@ -226,7 +226,7 @@ impl HeartbeatWatch {
                 checks
                     .delete_range(
                         Range::with_prefix(&Key::new().id(heartbeat).build()),
-                        "its heartbeat was deleted or disabled",
+                        "the heartbeat was deleted or disabled",
                     )
                     .await?;
             }

@@ -246,7 +246,7 @@ fn last_rejected_entries_are_kept_with_their_reason() {
     assert!(
         refused[0]
             .reason
-            .starts_with("entry 45: event.summary: rendering takes more than"),
+            .starts_with("entry 45: event.summary: rendering exceeds"),
         "{}",
         refused[0].reason
     );

@@ -234,7 +234,7 @@ impl Rules {
             None => Ok(message::sample::occurrence(self.clock.now_ms())),
             Some(event) => find::newest(&self.store, event)
                 .await?
-                .ok_or_else(|| Error::NotFound(format!("there is no event `{event}`"))),
+                .ok_or_else(|| Error::NotFound(format!("event `{event}` not found"))),
         }
     }
 }

@@ -97,7 +97,7 @@ async fn assignment_to_a_client_notifies_no_one() {
     let answers = set.await.unwrap();
     assert!(answers[0].is_ok() && answers[2].is_ok());
     let refused = answers[1].as_ref().unwrap_err().to_string();
-    assert!(refused.contains("there is no client `carl`"), "{refused}");
+    assert!(refused.contains("client `carl` not found"), "{refused}");
     let stored = || async { samples::all::<Occurrence>(&store).await.remove(0) };
     assert_eq!(stored().await.assignee, Some(name("ben")));
     // New events leave the assignee unchanged; the next occurrence has none.
@@ -238,5 +238,5 @@ async fn event_has_one_open_occurrence_at_a_time() {
     set(1, Status::Closed).await.unwrap();
     intake.submit(vec![event("a")], None).await.unwrap();
     let after = [(closed, 3), (closed, 2), (closed, 1), (open, 1)];
-    assert_eq!(shown().await, after, "the next one follows the newest");
+    assert_eq!(shown().await, after, "one message is allowed the newest");
 }

@@ -312,7 +312,7 @@ impl Silencing {
         let Some(newest) = newest else {
             return Err(Error::invalid(
                 "fromEventId",
-                format!("there is no event `{event}`"),
+                format!("event `{event}` not found"),
             ));
         };
         let is_written = draft.query.is_some() || !draft.violations.is_empty();

@@ -81,7 +81,7 @@ fn target(event_id: &str, occurrence_id: &str) -> Result<OccurrenceTarget, Error
         return Err(Error::invalid("eventId", "is required"));
     }
     let event = EventId::parse(event_id)
-        .ok_or_else(|| Error::NotFound(format!("there is no event `{event_id}`")))?;
+        .ok_or_else(|| Error::NotFound(format!("event `{event_id}` not found")))?;
     if occurrence_id.is_empty() {
         return Ok(OccurrenceTarget::Newest(event));
     }

@@ -31,7 +31,7 @@ pub enum OpenError {
     Key { file: PathBuf, why: String },
     #[error("the store {} is damaged: {why}; restore a backup", .file.display())]
     Damaged { file: PathBuf, why: String },
-    #[error("the store in {} is incomplete: {why}; put the missing files back or restore a backup, or continue without the lost data: `bellwether serve --accept-loss`", .folder.display())]
+    #[error("the store in {} is incomplete: {why}; restore the missing files or a backup, or continue without the lost data: `bellwether serve --accept-loss`", .folder.display())]
     Incomplete { folder: PathBuf, why: String },
     #[error("failed to write the store {}: {why}", .file.display())]
     Unwritten { file: PathBuf, why: String },

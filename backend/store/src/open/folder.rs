@@ -325,7 +325,7 @@ fn inspect(path: &Path) -> Result<(), OpenError> {
         let name = name.to_string_lossy();
         let is_expected = OWN.contains(&name.trim_end_matches(".new")) || OWN.contains(&&*name);
         if !is_expected {
-            return Err(not_ours(format!("it contains {name:?} but no store")));
+            return Err(not_ours(format!("contains {name:?} but no store")));
         }
     }
     Ok(())

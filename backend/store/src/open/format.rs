@@ -101,7 +101,7 @@ pub(super) async fn upgrade(store: &Store, folder: &Folder) -> Result<(), OpenEr
 pub(super) async fn check_layout_written(store: &Store, folder: &Folder) -> Result<(), OpenError> {
     match stored_version(store).await {
         Ok(Some(NEWEST)) => Ok(()),
-        Ok(_) => Err(folder.write_error(&"its layout version is missing or not the newest")),
+        Ok(_) => Err(folder.write_error(&"its layout version is missing or outdated")),
         Err(error) => Err(folder.write_error(&error)),
     }
 }
@@ -112,7 +112,7 @@ async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     let Some(row) = rows.pop().flatten() else {
         return Err(OpenError::NotOurs {
             folder: folder.path().into(),
-            why: "its store was created by another program".into(),
+            why: "the store was created by another program".into(),
         });
     };
     Ok((row.version, check_version(&row.value, folder)?))

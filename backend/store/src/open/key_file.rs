@@ -138,7 +138,7 @@ pub(crate) fn parse_ring(content: &[u8], file: &Path) -> Result<Sealer, OpenErro
         }
     }
     if keys.is_empty() {
-        return Err(key_error(file, "it contains no key"));
+        return Err(key_error(file, "contains no key"));
     }
     Ok(Sealer::new(&keys))
 }

@@ -70,7 +70,7 @@ impl DeviceResponse {
         let is_plain = |char: char| char.is_ascii_graphic() || char == ' ';
         let code = &self.user_code;
         if code.is_empty() || code.len() > USER_CODE_MAX || !code.chars().all(is_plain) {
-            let why = "its code cannot be typed by a user";
+            let why = "the code cannot be typed by a user";
             return Err(ProviderError::Unusable(why.to_owned()));
         }
         // A parsed address is plain ASCII.

@@ -149,7 +149,7 @@ const REMOVED: [(&str, &str); 1] = [(
 pub(crate) fn removal_message(key: &str) -> Option<String> {
     let mut removed = REMOVED.iter();
     let (_, why) = removed.find(|(removed, _)| *removed == key)?;
-    Some(format!("this setting was removed: {why}; delete it"))
+    Some(format!("setting removed: {why}; delete it"))
 }
 
 pub(crate) fn removed_keys() -> impl Iterator<Item = &'static str> {

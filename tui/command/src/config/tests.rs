@@ -332,7 +332,7 @@ fn unknown_key_is_rejected_with_a_suggestion() {
 
 #[test]
 fn removed_setting_is_rejected_with_the_reason() {
-    let why = "this setting was removed: every commit needs two syncs";
+    let why = "setting removed: every commit needs two syncs";
     let file = problem(&[], "[store]\ntwo_phase_commit = true");
     assert!(file.starts_with("store.two_phase_commit (in "), "{file}");
     assert!(file.contains(why), "{file}");

@@ -27,7 +27,7 @@ pub(super) async fn run(arguments: ExplainArguments, mut api: Api) -> Result<(),
         .await;
     let answer = answer?;
     if arguments.output.output == Output::Text && answer["rules"].is_null() {
-        return output::write("there are no rules\n");
+        return output::write("no rules\n");
     }
     format::write(&answer, arguments.output.output, explanation_text)
 }

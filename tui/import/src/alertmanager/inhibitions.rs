@@ -26,8 +26,9 @@ pub(crate) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), I
             if let Some(field) = matcher::field(&label) {
                 equal.push(json!({"source": field}));
             } else {
-                let why =
-                    format!("the label `{label}` is not part of events (`senders.replica_labels`)");
+                let why = format!(
+                    "the label `{label}` is excluded from events (`senders.replica_labels`)"
+                );
                 imported.leave_out(&format!("{path}.equal"), &why);
             }
         }

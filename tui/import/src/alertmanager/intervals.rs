@@ -125,7 +125,7 @@ impl Intervals {
         for name in names {
             let found = self.named.get(name).ok_or_else(|| {
                 let path = format!("{}.{field}", times.path);
-                invalid(&path, "expected names of `time_intervals`")
+                invalid(&path, "expected `time_intervals` names")
             })?;
             calendars.extend(found.iter().cloned());
         }

@@ -168,7 +168,7 @@ impl Matcher {
             let label = &self.text.name;
             imported.note(
                 path,
-                &format!("the label `{label}` is not part of events (`senders.replica_labels`)"),
+                &format!("the label `{label}` is excluded from events (`senders.replica_labels`)"),
             );
         }
         if self.text.name == SEVERITY && self.holds("") != self.holds(SEVERITY_DEFAULT) {

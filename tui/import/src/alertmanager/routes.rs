@@ -299,7 +299,7 @@ impl Writer<'_> {
                 }
                 None => {
                     let why = format!(
-                        "the label `{label}` is not part of events (`senders.replica_labels`)"
+                        "the label `{label}` is excluded from events (`senders.replica_labels`)"
                     );
                     self.imported.leave_out(path, &why);
                 }

@@ -277,9 +277,9 @@ impl EventBulk {
             (false, _) => String::new(),
             (true, Some(found)) => {
                 let rest = found - i64::try_from(self.through).unwrap_or(found);
-                format!("; {rest} remain, repeat the action for them")
+                format!("; {rest} remain: repeat the action")
             }
-            (true, None) => "; more remain, repeat the action for them".to_owned(),
+            (true, None) => "; more remain: repeat the action".to_owned(),
         };
         (format!("{done}{failed}{left}"), self.failed > 0)
     }

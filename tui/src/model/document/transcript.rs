@@ -114,7 +114,7 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
         let heading = match delivery.state() {
             DeliveryState::Shadowed => "What would have been sent",
             DeliveryState::Folded => "What would have been sent automatically",
-            _ => "The message, as far as it is known",
+            _ => "The message, as far as known",
         };
         into.heading(heading);
         rendered::message(into, &structure(shown));

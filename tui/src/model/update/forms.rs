@@ -352,7 +352,7 @@ pub(super) fn toggle_differences(model: &mut Model) {
 pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     let request = model.page.form().and_then(Form::request);
     let Some(command) = request.and_then(curl) else {
-        return model.show_notice(Token::Info, "there is no HTTP request to copy");
+        return model.show_notice(Token::Info, "no HTTP request to copy");
     };
     effects.push(Effect::Copy(command));
     model.show_notice(

@@ -66,7 +66,7 @@ pub(super) fn ask_forget(model: &mut Model) {
         return;
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
-        title: format!("Expectation of {name} to forget"),
+        title: format!("Forget an expectation of {name}"),
         help: "its values or key; Tab completes, Enter forgets it",
         field: TextField::new(first.clone()),
         offers,

@@ -552,7 +552,7 @@ fn handle_write_result(
             Some(mine) => {
                 model.show_notice(
                     Token::Warning,
-                    "it was changed concurrently; loading the stored version…",
+                    "changed concurrently; loading the stored version…",
                 );
                 clash::begin(model, *mine, effects);
             }

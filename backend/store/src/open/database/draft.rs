@@ -43,7 +43,7 @@ impl DatabaseDraft {
         let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
         if !names.is_empty() {
             let names = names.join(", ");
-            return Err(location.refusal(format!("it is in use; stop these: {names}")));
+            return Err(location.refusal(format!("in use; stop these: {names}")));
         }
         if found.layout.is_some() {
             Layout::check(found.layout).map_err(|why| location.refusal(why))?;
@@ -74,7 +74,7 @@ impl DatabaseDraft {
     ) -> Result<Store, OpenError> {
         let emptied = clear_tables(&location.address, first_position).await;
         emptied.map_err(|source| location.store_error(source))?;
-        let missing = || location.key_error("it was deleted concurrently".into());
+        let missing = || location.key_error("deleted concurrently".into());
         let sealer = location.key()?.ok_or_else(missing)?;
         let store = location.open(node, sealer).await?;
         let put = Action::Put(b"a backup".to_vec());

@@ -46,7 +46,7 @@ fn previous(secrets: Secrets<'_>, found: Option<[u8; 32]>, until_ms: i64) -> Opt
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "its type determines the column type"
+    reason = "the type determines the column type"
 )]
 pub(super) fn address_of(text: String) -> Option<IpAddr> {
     text.parse().ok()

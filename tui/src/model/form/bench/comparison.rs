@@ -71,7 +71,7 @@ impl Comparison {
     /// Formats the differences in one line, compared with the test of this number.
     pub(crate) fn summary(&self, before: usize) -> String {
         let response = if self.has_same_response {
-            "response as before"
+            "same response"
         } else {
             "different response"
         };
@@ -87,7 +87,7 @@ impl Comparison {
             .partition(|part| part.starts_with("body"));
         let mut parts: Vec<String> = other.into_iter().map(str::to_owned).collect();
         if body.len() > NAMED_VALUES {
-            parts.push(format!("{} values of the body", body.len()));
+            parts.push(format!("{} body values", body.len()));
         } else {
             parts.extend(body.into_iter().map(str::to_owned));
         }
@@ -268,12 +268,12 @@ mod tests {
         );
         assert_eq!(
             summary(test("x", one, ""), test("x", two, "")),
-            "differs from test 2: body event.count; response as before"
+            "differs from test 2: body event.count; same response"
         );
         let two = r#"{"a":1,"b":2,"c":3}"#;
         assert_eq!(
             summary(test("x", one, ""), test("x", two, "")),
-            "differs from test 2: 5 values of the body; response as before"
+            "differs from test 2: 5 body values; same response"
         );
         assert_eq!(
             summary(test("x", "plain", ""), test("x", "other", "changed")),
