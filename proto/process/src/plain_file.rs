@@ -76,7 +76,7 @@ pub fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
 }
 
 pub fn text(content: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(content).map_err(|_other| io::Error::other("it is not a text"))
+    String::from_utf8(content).map_err(|_other| io::Error::other("not valid UTF-8"))
 }
 
 fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<File> {

@@ -154,7 +154,7 @@ fn parse_tls(config: &mut Config, query: &str) -> Result<Tls, String> {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = percent_decode_str(value).decode_utf8();
-        let value = value.map_err(|_not_utf8| format!("{name} is not a text"))?;
+        let value = value.map_err(|_not_utf8| format!("{name} is not valid UTF-8"))?;
         match name {
             "sslmode" => mode = Some(value.into_owned()),
             "sslrootcert" => authorities = Some(value.into_owned()),

@@ -82,7 +82,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
 
 pub(super) fn text(path: &Path) -> Result<String, OpenError> {
     let content = read(path)?.ok_or_else(|| key_error(path, "it is missing"))?;
-    String::from_utf8(content).map_err(|_other| key_error(path, "it is not a text"))
+    String::from_utf8(content).map_err(|_other| key_error(path, "not valid UTF-8"))
 }
 
 /// Appends a new key. Returns its number and the new content.
@@ -116,7 +116,7 @@ pub(super) fn first_key() -> (Sealer, String) {
 }
 
 pub(crate) fn parse_ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
-    let text = str::from_utf8(content).map_err(|_other| key_error(file, "it is not a text"))?;
+    let text = str::from_utf8(content).map_err(|_other| key_error(file, "not valid UTF-8"))?;
     let mut keys: Vec<(u32, [u8; KEY_BYTES])> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
