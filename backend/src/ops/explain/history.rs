@@ -137,7 +137,7 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
             names => names.join(", "),
         };
         let about = if notification.clear {
-            "of its change or end"
+            "of its change or closing"
         } else {
             "of it"
         };
@@ -147,7 +147,9 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
             .and_then(|it| it.delivery.content.group.as_ref());
         let with = group.map_or_else(String::new, |it| format!(", with {}", GroupId(it.id)));
         let (kind, text) = if is_shadow {
-            let text = format!("recorded for {receivers} {about}{with} (dry run)");
+            let text = format!(
+                "{receivers} would have been notified {about}{with}; only recorded (dry run)"
+            );
             ("shadowed", text)
         } else {
             // The delivery has a separate entry.
