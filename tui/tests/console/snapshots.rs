@@ -134,11 +134,7 @@ async fn open(world: &mut World, setting: Setting, scene: &Scene) -> Headless {
     }
     if setting == Setting::Lost {
         world.cut(true);
-        assert!(
-            console.shows("data shown is").await,
-            "{}",
-            console.screen()
-        );
+        assert!(console.shows("data shown is").await, "{}", console.screen());
     }
     console
 }
