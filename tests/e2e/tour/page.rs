@@ -143,6 +143,12 @@ fn mask_line(line: &str) -> String {
     let line = shaped(&line, "dd:dd:dd", TIME);
     let line = shaped(&line, "dddddddddd", SECONDS);
     let line = fractions(&ids(&line));
+    // The frame around a title with a duration keeps its width.
+    let title = Regex::new(r" in (\d+) ms (─+)╮").expect("it is an expression");
+    let line = title.replace(&line, |found: &Captures<'_>| {
+        let filled = found[1].len() - 1 + found[2].chars().count();
+        format!(" in 1 ms {}╮", "─".repeat(filled))
+    });
     let line = replace_number(&line, " in ", " ms", "1");
     // Percentiles of attempts, each in a column.
     let columns = Regex::new(r"  \d+ ms").expect("it is an expression");

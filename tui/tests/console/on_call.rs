@@ -105,6 +105,23 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn responses_are_filtered_by_whom_they_notify() {
+    let real = paging().await;
+    let mut console = real.console().await;
+    for (filter, shown) in [
+        ("who=ana", "1/1"),
+        ("who=ben", "1/1"),
+        ("who=a*", "1/1"),
+        ("who=cleo", "0/1"),
+        ("-who=ana", "0/1"),
+    ] {
+        press(&mut console, &format!("<A-1>/<C-u>{filter}<Enter>")).await;
+        until(&mut console, filter).await;
+        until(&mut console, shown).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rule_shows_the_policy_it_uses() {
     let real = paging().await;
     let mut console = real.console().await;

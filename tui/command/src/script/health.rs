@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bellwether_proto::text::enum_word;
 use serde_json::{Value, json};
 use tonic::transport::Endpoint;
 use tonic_health::pb::{
@@ -42,9 +43,13 @@ fn problems(overview: &Value) -> Vec<String> {
     let destinations = overview["destinations"].as_array().into_iter().flatten();
     let store = &overview["store"];
     let refusal = store["reason"].as_str().filter(|it| !it.is_empty());
-    let refusal = refusal.map(|_| match store["state"].as_str() {
-        Some("SHORT" | "FULL") => format!("{} [DISK_FULL]", format::inline(&store["reason"])),
-        _ => format::inline(&store["reason"]),
+    let refusal = refusal.map(|_| {
+        let state = enum_word(store["state"].as_str().unwrap_or_default(), "");
+        let reason = format::inline(&store["reason"]);
+        match &*state {
+            "short" | "full" => reason + " [DISK_FULL]",
+            _ => reason,
+        }
     });
     let quiet = overview["quietSinceTime"].as_str();
     let quiet = quiet.map(|since| {

@@ -23,17 +23,21 @@ pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failu
         .await;
     let answer = answer?;
     format::write(&answer, arguments.output.output, |answer| {
-        let outcome = enum_word(answer["outcome"].as_str().unwrap_or_default(), "OUTCOME_");
+        let outcome = outcome(answer);
         let why = format::inline(&answer["explanation"]);
         let duration = format::inline(&answer["duration"]);
         format!("{outcome}\t{duration}\t{why}\n")
     })?;
-    let code = match answer["outcome"].as_str() {
-        Some("OUTCOME_DELIVERED") => return Ok(()),
-        Some("OUTCOME_BLOCKED") => "EGRESS_BLOCKED",
+    let code = match &*outcome(&answer) {
+        "delivered" => return Ok(()),
+        "blocked" => "EGRESS_BLOCKED",
         _ => "DESTINATION_FAILING",
     };
     Err(Failure::new("the test message was not delivered").with_code(code))
+}
+
+fn outcome(answer: &Value) -> String {
+    enum_word(answer["outcome"].as_str().unwrap_or_default(), "OUTCOME_")
 }
 
 pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(), Failure> {
