@@ -238,5 +238,5 @@ async fn event_has_one_open_occurrence_at_a_time() {
     set(1, Status::Closed).await.unwrap();
     intake.submit(vec![event("a")], None).await.unwrap();
     let after = [(closed, 3), (closed, 2), (closed, 1), (open, 1)];
-    assert_eq!(shown().await, after, "one message is allowed the newest");
+    assert_eq!(shown().await, after, "the next one follows the newest");
 }
