@@ -7,7 +7,7 @@ use bellwether_proto::{
     v1::{self, HoldKind},
 };
 
-use super::{Named, Sign};
+use super::Named;
 
 /// A sort key of occurrences for which the service has an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,20 +107,7 @@ impl Named for HoldReason {
         match self {
             Self::Silence => "silenced",
             Self::Inhibition => "inhibited",
-            Self::Calendar => "held by a calendar",
-            Self::Wait => "held",
-            Self::Nothing => "",
-        }
-    }
-}
-
-impl Sign for HoldReason {
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Silence => "z",
-            Self::Inhibition => "↳",
-            Self::Calendar => "◷",
-            Self::Wait => "…",
+            Self::Calendar | Self::Wait => "held",
             Self::Nothing => "",
         }
     }

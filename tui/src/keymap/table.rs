@@ -256,11 +256,11 @@ actions! {
     }
     Messages {
         NextState ["<Tab>"] in &[ActionPlace::Deliveries], Requirement::None, 11 [LINES.all()]
-            "tab": "Go to the next tab: all, waiting, dead, delivered, shadowed";
+            "next tab": "Go to the next tab: all, waiting, dead, delivered, shadowed";
     }
     OnCall {
         NextOnCall ["<Tab>"] in ON_CALL, Requirement::None, 11 [LINES.screen()]
-            "tab": "Go to the next tab: now, schedules, responses, policies, contacts, heartbeats";
+            "next tab": "Go to the next tab: now, schedules, responses, policies, contacts, heartbeats";
     }
     Messages {
         SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]

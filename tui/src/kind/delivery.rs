@@ -29,7 +29,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         Cell::new(Token::Text, &*it.destination_name)
     })
     .by(|it| Key::Text(it.destination_name.clone())),
-    Column::new("Rule", 12, 0, 4, |_, it: &Delivery| {
+    Column::new("Rule", 12, 1, 4, |_, it: &Delivery| {
         let (test, clear) = (it.test.unwrap_or_default(), it.clear.unwrap_or_default());
         if it.is_digest == Some(true) {
             return Cell::new(Token::Text, format!("(digest of {})", it.folded_count));

@@ -30,21 +30,15 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         quiet(it, Cell::new(Token::Text, &*it.summary))
     }),
     // Empty for open events.
-    Column::new("Status", 7, 0, 4, |around, it: &EventRow| {
-        let word = match it.status {
-            Status::Open => "",
-            other => other.label(),
-        };
-        let token = match it.status {
-            Status::Open => Token::Held,
-            other => other.into(),
-        };
+    Column::new("Status", 9, 0, 4, |around, it: &EventRow| {
         let held = match it.held {
             HoldReason::Nothing if around.is_silenced(it) => HoldReason::Silence,
             held => held,
         };
-        let words = format!("{} {word}", held.sign());
-        Cell::new(token, words.trim())
+        match it.status {
+            Status::Open => Cell::new(Token::Held, held.label()),
+            other => Cell::new(Token::from(other), other.label()),
+        }
     })
     .hide_if_empty(),
     Column::new("Age", 6, 0, 3, |around, it: &EventRow| {

@@ -79,6 +79,10 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::TestWithDocument => {
                 matches!(model.page.inquiry(), Some(Inquiry::Mapping { .. }))
             }
+            Action::TestDestination if model.page.route == Route::Report => !matches!(
+                model.page.inquiry(),
+                Some(Inquiry::Noise(_) | Inquiry::Handover { .. })
+            ),
             Action::NoiseBy => matches!(model.page.inquiry(), Some(Inquiry::Noise(_))),
             Action::LongerTry => matches!(
                 model.page.inquiry(),

@@ -1,4 +1,5 @@
-//! The details of the selected row that the list does not have, read after the cursor rests on it.
+//! The details of the selected row that the list does not have, read after the cursor rests on it,
+//! and those of the page of a rule or destination.
 
 use bellwether_proto::v1;
 
@@ -107,7 +108,10 @@ impl Model {
 
     /// Drops the details of another row, and schedules reading those of the selected one.
     pub(super) fn settle_beside(&mut self) {
-        let selected = self.selected().filter(|_| self.shows_split());
+        let selected = match &self.page.route {
+            Route::Object(Kind::Rule | Kind::Destination, name) => Some(name.clone()),
+            _ => self.selected().filter(|_| self.shows_split()),
+        };
         let is_same = match (&selected, &self.beside.row) {
             (Some(id), Some(_)) => self.beside.is_about(&self.page.route, id),
             (selected, row) => selected.is_none() && row.is_none(),

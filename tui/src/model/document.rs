@@ -61,10 +61,7 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
             if into.lines.first().is_some_and(is_named) {
                 into.lines.remove(0);
             }
-            if model.beside.is_about(&model.page.route, &id) {
-                beside::decided(into, model, *kind);
-                beside::message(into, model);
-            }
+            details(into, model, *kind, &id);
             id
         }
         Route::Deliveries => {
@@ -88,6 +85,14 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
         _ => return None,
     };
     Some((title, document.wrapped()))
+}
+
+/// Writes the last decisions of a rule or destination and its message, once they are read.
+fn details(into: &mut Document, model: &Model, kind: Kind, name: &str) {
+    if model.beside.is_about(&model.page.route, name) {
+        beside::decided(into, model, kind);
+        beside::message(into, model);
+    }
 }
 
 /// Returns the service's result for a form with its title; `None` if the form has none.
@@ -137,6 +142,7 @@ fn of(model: &Model, page: &Page) -> Document {
         (Route::OnCall, _) => on_call::write(into, model),
         (Route::Object(kind, name), content) => {
             object(into, model, *kind, name);
+            details(into, model, *kind, name);
             if let Content::Shifts(found) = content {
                 shifts::write(into, model, found);
             }

@@ -181,6 +181,10 @@ impl Form {
         found.filter(|_| is_field)
     }
 
+    pub(crate) fn is_in_section(&self, index: usize) -> bool {
+        self.section_of(index).is_some()
+    }
+
     fn section_fields(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let fields = section + 1..self.specs.len();
         let own = fields.take_while(|at| self.specs[*at].kind != FieldKind::Section);

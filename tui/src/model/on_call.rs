@@ -68,7 +68,7 @@ impl Model {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Formats what follows, and when: `ben in 3 min`, or `given up in 4 min → fallback: none`.
+    /// Formats what follows, and when: `ben in 3 min`, or `given up in 4 min → no one`.
     pub(crate) fn response_next(&self, response: &Object) -> String {
         if let Some(ms) = response.timestamp_ms("acknowledgedUntilTime") {
             return format!("pages again {}", self.format_time(ms));
@@ -95,7 +95,7 @@ impl Model {
                 let stated = policy.map(|it| it.text("fallbackDestinationName"));
                 let fallback = match (names.as_str(), stated) {
                     ("", None) => String::new(),
-                    ("", Some("")) => " → fallback: none".to_owned(),
+                    ("", Some("")) => " → no one".to_owned(),
                     ("", Some(name)) | (name, _) => format!(" → fallback: {name}"),
                 };
                 format!("given up {when}{fallback}")

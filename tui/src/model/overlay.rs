@@ -37,7 +37,7 @@ impl Overlay {
     }
 }
 
-/// A question about a change. The default is No.
+/// A question about a change. The default is No, except for a form that is saved.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
     pub(crate) title: String,

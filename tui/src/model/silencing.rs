@@ -148,9 +148,14 @@ impl SilenceScope {
         let parsed = filter::parse(filter, None).ok();
         let parts = parsed.iter().flat_map(filter::Parsed::parts);
         let values = parts.filter_map(|(clause, _)| match clause {
-            Clause::Equals(_, Literal::Text(text)) => Some(text.as_str()),
+            Clause::Equals(field, Literal::Text(text)) => Some((field.as_str(), text.as_str())),
             _ => None,
         });
+        let mut values: Vec<_> = values.collect();
+        // Other dimensions, such as the environment, are the same for many events.
+        let is_common = |field: &str| !matches!(field, "name" | "host" | "dimensions.host");
+        values.sort_by_key(|(field, _)| is_common(field));
+        let values = values.into_iter().map(|(_, value)| value);
         let values: Vec<&str> = values.take(NAME_PARTS).collect();
         let is_plain = |char: char| char.is_alphanumeric() || "._-".contains(char);
         let plain = |char: char| if is_plain(char) { char } else { '-' };

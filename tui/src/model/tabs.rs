@@ -38,7 +38,7 @@ const SHORT: [(&str, &str); 7] = [
     ("Deliveries", "Deliv"),
     ("On call", "Call"),
     ("Reference", "Ref"),
-    ("Silences", "Quiet"),
+    ("Silences", "Sil"),
 ];
 
 fn all(model: &Model) -> Vec<Tab> {
@@ -130,9 +130,12 @@ pub(crate) fn visible_tabs(model: &Model) -> Vec<Tab> {
             tab.title = tab.title.replace(title, short);
         }
     }
-    // The last tabs are the least important and are dropped first.
+    // The last tabs are the least important and are dropped first, but not while they warn.
     while !fits(&tabs) {
-        let Some(at) = tabs.iter().rposition(|tab| tab.route != own) else {
+        let other = |tab: &Tab| tab.route != own;
+        let warns = |tab: &Tab| tab.is_bad && tab.badge.is_some();
+        let at = tabs.iter().rposition(|tab| other(tab) && !warns(tab));
+        let Some(at) = at.or_else(|| tabs.iter().rposition(other)) else {
             break;
         };
         tabs.remove(at);

@@ -303,7 +303,7 @@ pub(crate) fn active_silences(model: &Model) -> Option<String> {
         count => format!(" and {} more", count - 1),
     };
     Some(format!(
-        "Quiet: {}{until}{more} (holds {held})",
+        "Silenced: {}{until}{more} (holds {held})",
         first.name()
     ))
 }

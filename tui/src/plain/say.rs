@@ -1,7 +1,7 @@
 //! Screens as text: rows and pages with numbers instead of a cursor.
 
 use crate::{
-    data::{HoldReason, Named, Sign, WORST_FIRST},
+    data::{Named, Sign, WORST_FIRST},
     document::Line,
     kind::{FieldKind, secret},
     model::{
@@ -26,7 +26,6 @@ pub(super) fn row(model: &Model, id: &str) -> String {
             "" => {}
             _ if matches!(title, "Age" | "Last hour" | "Failed, 1 h") => {}
             "✓" => parts.push("acknowledged".to_owned()),
-            text if title == "Status" => parts.push(held(text).unwrap_or_else(|| text.to_owned())),
             text if labelled || title.contains(' ') || title == "Created" => {
                 parts.push(format!("{title} {text}"));
             }
@@ -162,17 +161,6 @@ pub(super) fn marks(said: &str) -> String {
     format!("{indent}{body}")
 }
 
-/// Returns the word for the sign of a hold.
-fn held(status: &str) -> Option<String> {
-    let mut all = HoldReason::ALL.into_iter();
-    let (reason, rest) = all.find_map(|it| Some((it, status.strip_prefix(it.sign())?)))?;
-    Some(
-        format!("{} {}", reason.label(), rest.trim())
-            .trim_end()
-            .to_owned(),
-    )
-}
-
 /// Formats the page on the screen, and returns the lines of its links, by number.
 pub(super) fn document(model: &Model) -> (Vec<String>, Vec<usize>) {
     let mut links = Vec::new();
@@ -261,7 +249,5 @@ mod tests {
         ] {
             assert_eq!(marks(shown), said);
         }
-        assert_eq!(held("z"), Some("silenced".to_owned()));
-        assert_eq!(held("closed"), None);
     }
 }

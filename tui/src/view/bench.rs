@@ -96,7 +96,9 @@ fn draw_head(form: &Form, pane: Pane, is_active: bool, pen: &mut Pen<'_>, area: 
             (token, document::verdict(form))
         }
         Pane::Request => {
-            let target = form.request().map(|it| format_target(it, space));
+            let target = form
+                .request()
+                .map(|it| format_target(it, space.saturating_sub(1)));
             (Token::Text, target.unwrap_or_default())
         }
     };

@@ -84,7 +84,7 @@ fn draw_buttons(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside
     pen.select(if is_yes { x + 2 } else { inside.x }, foot);
     let x = pen.put(x + 2, foot, 24, yes_token, &yes);
     let rest = usize::from(inside.right().saturating_sub(x + 2));
-    let keys = format!("y yes · {other}Esc no · Tab other");
+    let keys = format!("y yes · {other}Esc no · Tab switches");
     pen.put(x + 2, foot, rest, Token::Dim, &keys);
 }
 

@@ -130,7 +130,9 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     let star = if spec.required { "*" } else { "" };
     let label = format!("{}{star}", spec.label);
     let token = if focused { Token::Title } else { Token::Dim };
-    pen.put(area.x + 2, area.y, usize::from(LABEL), token, &label);
+    let indent = u16::from(form.is_in_section(index));
+    let space = usize::from(LABEL - indent);
+    pen.put(area.x + 2 + indent, area.y, space, token, &label);
     let x = area.x + 2 + LABEL;
     let width = area.right().saturating_sub(x + 1);
     let remark = remark(form, index, usize::from(width).max(1));
@@ -356,11 +358,17 @@ fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, St
     let lead = form.likely_cause().filter(|_| !has_pane);
     let lead = lead.map(|lead| lead.words).unwrap_or_default();
     let pane = match form.bench.count() {
-        _ if has_pane || !form.has_bench() || words.is_empty() => String::new(),
+        _ if has_pane || !form.has_bench() => String::new(),
         0 => model.expand_keys("‹form_bench› request"),
         _ => model.expand_keys("‹form_bench› response"),
     };
-    let words = [words, matching(model, form), tested, pane, lead];
+    // The cause of a failure comes before everything that can be cut.
+    let words = if lead.is_empty() {
+        words
+    } else {
+        String::new()
+    };
+    let words = [tested, pane, lead, words, matching(model, form)];
     let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
     let words = words.join("  ·  ");
     let space = if words.is_empty() { most } else { most - 1 };

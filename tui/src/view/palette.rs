@@ -15,7 +15,7 @@ use crate::{
     theme::Token,
 };
 
-const TWO_COLUMNS_WIDTH: u16 = 100;
+const TWO_COLUMNS_WIDTH: u16 = 160;
 const GAP: u16 = 3;
 /// Keys shown beside an action; the line below shows all.
 const KEYS: usize = 2;
@@ -195,7 +195,7 @@ fn first_keys(item: &Item) -> String {
         .split("  ")
         .take(KEYS)
         .collect::<Vec<_>>()
-        .join(" ")
+        .join(" / ")
 }
 
 /// Draws an action of the help after its keys.

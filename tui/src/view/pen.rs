@@ -3,7 +3,7 @@
 use ratatui::{
     buffer::Buffer,
     layout::{Position, Rect},
-    style::Style,
+    style::{Modifier, Style},
     text::Span,
     widgets::{
         Block, BorderType, Padding, Scrollbar, ScrollbarOrientation, ScrollbarState,
@@ -156,7 +156,18 @@ impl<'a> Pen<'a> {
                 ..area
             }
             .intersection(*self.buffer.area());
-            self.buffer.set_style(row, self.look.style(token));
+            let style = self.look.style(token);
+            if token != Token::Selected || !style.add_modifier.contains(Modifier::REVERSED) {
+                self.buffer.set_style(row, style);
+                return;
+            }
+            // Reversed colours of text are hard to read, and reversed bars show the opposite.
+            for position in row.positions() {
+                let cell = &mut self.buffer[position];
+                if !is_bar(cell.symbol()) {
+                    cell.set_style(Style::reset().patch(self.look.base()).patch(style));
+                }
+            }
         }
     }
 
@@ -224,7 +235,7 @@ impl<'a> Pen<'a> {
         let space = usize::from(area.width.max(1));
         // Scrolls sideways by half a field, so that the text does not move with each key.
         let half = (space / 2).max(1);
-        let left = if column < space {
+        let left = if column < space || !focused {
             0
         } else {
             (column - space) / half * half + half
@@ -232,7 +243,10 @@ impl<'a> Pen<'a> {
         let whole = before + &after;
         for (offset, line) in whole.split('\n').skip(top).take(height).enumerate() {
             let y = area.y + u16::try_from(offset).unwrap_or(0);
-            let shown = skip_cells(&text::clean(line), left);
+            let shown = match focused {
+                true => skip_cells(&text::clean(line), left),
+                false => text::fit(&text::clean(line), space).into_owned(),
+            };
             let token = match (focused, field.is_selected()) {
                 (false, _) => Token::Text,
                 (true, false) => Token::Field,
@@ -307,4 +321,8 @@ fn skip_cells(shown: &str, cells: usize) -> String {
         }
     }
     chars.collect()
+}
+
+fn is_bar(symbol: &str) -> bool {
+    ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"].contains(&symbol)
 }

@@ -48,7 +48,10 @@ impl Stack<'_> {
 
     fn column(&self, x: u16, area: Rect, buffer: &mut Buffer) {
         let most = if self.most > 0.0 { self.most } else { 1.0 };
-        let eighths = f64::from(area.height) * 8.0;
+        // The lowest row is for signs in every column, so that all bars have one baseline.
+        let has_signs = area.height > 1 && self.series.iter().any(|it| it.sign.is_some());
+        let rows = area.height - u16::from(has_signs);
+        let eighths = f64::from(rows) * 8.0;
         let values = self.series.iter();
         let values: Vec<f64> = values
             .map(|series| Self::at(series.values, x - area.x, area.width))
@@ -82,8 +85,8 @@ impl Stack<'_> {
             )]
             ends.push(end.round() as u32);
         }
-        for row in 0..area.height {
-            let y = area.bottom() - 1 - row;
+        for row in 0..rows {
+            let y = area.top() + rows - 1 - row;
             let (bottom, top) = (u32::from(row) * 8, u32::from(row) * 8 + 8);
             let mut parts = ends.iter().enumerate().scan(0, |start, (index, end)| {
                 let part = (index, (*start).max(bottom), (*end).min(top));

@@ -188,6 +188,7 @@ impl Wall<'_> {
                 let event = event.spans(space.saturating_sub(status + 2));
                 let mut spans = vec![Span::raw(" ")];
                 spans.extend(event.iter().map(|it| pen.span(it.token, &it.text)));
+                let words = text::fit(&words, status);
                 spans.push(pen.span(token, &format!("  {words}")));
                 pen.widget(Line::from(spans), line);
                 Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
@@ -218,10 +219,18 @@ impl Wall<'_> {
             let s = if count == 1 { "" } else { "s" };
             format!("{} {word}{s}", text::group_digits(count.into()))
         };
+        let rules = self.model.store.resources(Kind::Rule).rows().iter();
+        let shadows = rules.filter(|it| it.flag("enabled") && it.flag("shadow"));
+        let shadows = i32::try_from(shadows.count()).unwrap_or(i32::MAX);
+        let enabled = number(overview.enabled_rule_count).saturating_sub(shadows);
         let rules = format!(
-            "{}, {} on",
+            "{}, {} on{}",
             several(number(overview.rule_count), "rule"),
-            text::group_digits(number(overview.enabled_rule_count).into())
+            text::group_digits(enabled.into()),
+            match shadows {
+                0 => String::new(),
+                count => format!(", {count} shadow"),
+            }
         );
         let counted = |kind: Kind, count| {
             let words = several(number(count), kind.singular());

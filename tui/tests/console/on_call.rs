@@ -386,7 +386,7 @@ async fn on_call_setup_and_escalation_work_from_the_console() {
     assert_shows(&response_row(&console.screen()), first);
     clock.advance(std::time::Duration::from_secs(301));
     until(&mut console, "given up in").await;
-    assert_shows(&console.screen(), "fallback: none");
+    assert_shows(&console.screen(), "→ no one");
     assert_shows(&response_row(&console.screen()), other);
     press(&mut console, "ja").await;
     until(&mut console, "responds").await;

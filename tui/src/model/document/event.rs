@@ -81,9 +81,10 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         event.count.unwrap_or_default(),
     ) {
         (1, 1) => "once".to_owned(),
+        (1, all) => format!("once, {} times in all occurrences", text::group_digits(all)),
         (count, all) if count == all => format!("{} times", text::group_digits(count)),
         (count, all) => format!(
-            "{} times, {} across all occurrences",
+            "{} times, {} in all occurrences",
             text::group_digits(count),
             text::group_digits(all)
         ),

@@ -262,7 +262,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         };
         line.push(span(token, arm));
         line.push(span(token, &format!("{mark} ")));
-        line.push(span(Token::Link, &delivery.destination_name));
+        line.push(span(Token::Link, &receiver(delivery)));
         let at = |ms: Option<i64>| {
             ms.map_or_else(String::new, |ms| format!(" {}", model.format_time(ms)))
         };
@@ -401,7 +401,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     for delivery in rule.deliveries.iter().filter(|it| !listed(&it.id)) {
         self::delivery(into, model, delivery);
     }
-    for other in &rule.others {
+    for other in rule.others.iter().filter(|it| it.reason != main.reason) {
         write_other_judgement(into, model, &main, other);
     }
 }
@@ -428,8 +428,12 @@ fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
         .gates
         .iter()
         .partition(|gate| gate.passed == Some(true));
+    let fate = judgement
+        .reason_detail
+        .as_ref()
+        .map(DecisionReason::outcome);
     for condition in failed {
-        explain_condition(into, condition);
+        explain_condition(into, condition, fate == Some(Fate::Waiting));
     }
     if !passed.is_empty() {
         let names: Vec<_> = passed.iter().map(|gate| &gate.name[..]).collect();
@@ -490,8 +494,12 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
     }
 }
 
-fn explain_condition(into: &mut Document, condition: &Gate) {
-    let (token, mark) = verdict(Some(condition.passed == Some(true)));
+/// Writes a condition that did not pass; a notification that waits may still pass it.
+fn explain_condition(into: &mut Document, condition: &Gate, is_waiting: bool) {
+    let (token, mark) = match is_waiting {
+        true => mark(Fate::Waiting),
+        false => verdict(Some(false)),
+    };
     into.line(vec![
         span(token, &format!("  {mark} ")),
         span(Token::Dim, "condition "),

@@ -149,8 +149,8 @@ fn write_silences(into: &mut Document, model: &Model, until_ms: i64) {
     for (ms, one) in ending {
         let line = vec![
             span(Token::Text, &pad(&model.format_time(ms), 17)),
-            span(Token::Link, &pad(one.name(), 24)),
-            span(Token::Dim, &format!(" {}", one.text("reason"))),
+            span(Token::Link, one.name()),
+            span(Token::Dim, &format!("  {}", one.text("reason"))),
         ];
         let route = Route::Object(Kind::Silence, one.name().to_owned());
         into.linked_line(line, Link::Go(route));

@@ -57,8 +57,11 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
         } else {
             &row.name
         };
+        let column = padded(name);
+        let (name, blank) = column.split_at(column.trim_end().len());
         let line = vec![
-            span(Token::Link, &padded(name)),
+            span(Token::Link, name),
+            span(Token::Text, blank),
             span(Token::Text, &numbers(row)),
         ];
         match link(found.by(), &row.name) {

@@ -144,7 +144,8 @@ fn open_for(model: &Model, since: Option<i64>) -> String {
     // Whole minutes, so that the column does not change every second.
     length.map_or_else(String::new, |ms| match ms {
         ..60_000 => "<1 min".to_owned(),
-        ms => duration(ms / 60_000 * 60_000),
+        60_000..7_200_000 => format!("{} min", ms / 60_000),
+        ms => duration(ms),
     })
 }
 

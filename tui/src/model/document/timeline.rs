@@ -38,7 +38,7 @@ pub(super) fn write(
     let width = into.columns;
     let (start, end) = (
         occurrence.start_time,
-        occurrence.close_time.unwrap_or(occurrence.last_seen),
+        occurrence.close_time.unwrap_or(model.now_ms),
     );
     let last = marks.iter().map(|mark| mark.at_ms).max().unwrap_or(end);
     let end = end.max(last).max(start.saturating_add(1));
@@ -57,7 +57,7 @@ pub(super) fn write(
         usize::try_from(share / i128::from(end - start)).unwrap_or(0)
     };
     into.heading("Timeline");
-    let lasts = place(occurrence.close_time.unwrap_or(occurrence.last_seen));
+    let lasts = place(occurrence.close_time.unwrap_or(model.now_ms));
     let tail = if occurrence.close_time.is_some() {
         "┤"
     } else {

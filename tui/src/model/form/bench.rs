@@ -299,6 +299,13 @@ impl Form {
         self.unfold(at);
         if let Input::Section(is_open) = &mut self.inputs[at] {
             *is_open = true;
+            // The credential in use, or the usual one.
+            let mut filled = self
+                .section_fields(at)
+                .filter(|it| !self.inputs[*it].is_blank());
+            let bearer = |it: &usize| self.specs[*it].path == "type.webhook.auth.bearer.token";
+            let usual = || self.section_fields(at).find(bearer);
+            at = filled.next().or_else(usual).unwrap_or(at);
         }
         self.focus = at;
     }

@@ -165,7 +165,8 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
             pattern.score(text, &mut matcher).map(|score| (score, item))
         })
         .collect();
-    // Entries that contain the words as typed come first, and commands before resources.
+    // Entries that contain the words as typed come first, then those with a word that begins with
+    // them, and commands before resources.
     let lower = typed.to_lowercase();
     ranked.sort_by_key(|(score, item)| {
         let title = item.title.get(common..).unwrap_or_default().to_lowercase();
@@ -174,7 +175,9 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
             item.target,
             PaletteTarget::Go(Route::Object(..) | Route::Event(_))
         );
-        (is_other, is_stored, std::cmp::Reverse(*score))
+        let mut words = title.split([' ', '-', '/']);
+        let begins_word = words.any(|word| word.starts_with(&lower));
+        (is_other, !begins_word, is_stored, std::cmp::Reverse(*score))
     });
     ranked.into_iter().map(|(_, item)| item).collect()
 }

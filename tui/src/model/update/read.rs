@@ -268,7 +268,8 @@ pub(super) fn beside_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
             (BesidePart::Event, events::get(&id)),
             (BesidePart::Explanation, events::explain(&id)),
         ],
-        Route::List(kind @ (Kind::Rule | Kind::Destination)) => {
+        Route::List(kind @ (Kind::Rule | Kind::Destination))
+        | Route::Object(kind @ (Kind::Rule | Kind::Destination), _) => {
             let object = model.store.object(*kind, &id);
             let message = object.and_then(|it| sample_message(*kind, it));
             let message = message.map(|it| (BesidePart::Message, it));

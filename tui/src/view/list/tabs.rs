@@ -81,5 +81,12 @@ fn states(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
         let count = count.map_or_else(String::new, |it| format!(" {it}"));
         x = tab(&format!("{name}{count}"), is_own, pen, (x, y));
     }
+    let counts = model.store.delivery_counts.value.as_ref();
+    let tests = counts.and_then(|it| it.test_count).unwrap_or_default();
+    if tests > 0 {
+        let s = if tests == 1 { "" } else { "s" };
+        let words = format!("+ {} test{s}", text::group_digits(tests.into()));
+        x = pen.put(x, y, text::width(&words), Token::Dim, &words);
+    }
     x + 1
 }

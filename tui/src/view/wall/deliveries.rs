@@ -29,9 +29,11 @@ impl Wall<'_> {
         let oldest = oldest
             .zip(read)
             .map(|(ms, now)| duration((now - ms).max(0)));
-        let waiting = all.waiting_count.unwrap_or_default();
+        // As in the headline and the tab; the statistics are older.
+        let destinations = self.overview.destinations.iter();
+        let waiting: i32 = destinations.filter_map(|it| it.waiting_count).sum();
         let backlog = match oldest {
-            Some(age) => format!("{}  {age}", text::group_digits(waiting.into())),
+            Some(age) => format!("{}, oldest {age}", text::group_digits(waiting.into())),
             None => text::group_digits(waiting.into()),
         };
         let total = |counts: &[i32]| text::group_digits(sum(counts));
