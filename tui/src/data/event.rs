@@ -97,11 +97,6 @@ impl HoldReason {
     }
 }
 
-impl HoldReason {
-    /// Every reason to hold something.
-    pub(crate) const ALL: [Self; 4] = [Self::Silence, Self::Inhibition, Self::Calendar, Self::Wait];
-}
-
 impl Named for HoldReason {
     fn label(self) -> &'static str {
         match self {

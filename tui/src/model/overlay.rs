@@ -37,7 +37,7 @@ impl Overlay {
     }
 }
 
-/// A question about a change. The default is No, except for a form that is saved.
+/// A question about a change. The default is No, since keys may have been typed ahead.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
     pub(crate) title: String,

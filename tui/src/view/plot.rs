@@ -296,8 +296,8 @@ mod tests {
         let few = &[2.0, 12.0, 100.0][..];
         let sign = Some("▲");
         assert_eq!(drawn(stack(few, None, false), 3, 2), [" ▁█", "███"]);
-        assert_eq!(drawn(stack(few, sign, false), 3, 2), [" ▁█", "▲▲█"]);
-        assert_eq!(drawn(stack(few, sign, true), 3, 2), [" ▁▒", "▲▲█"]);
+        assert_eq!(drawn(stack(few, sign, false), 3, 2), ["▄▄▄", "▲▲ "]);
+        assert_eq!(drawn(stack(few, sign, true), 3, 2), ["▄▄█", "▲▲ "]);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 2));
         stack(few, sign, false).render(buffer.area, &mut buffer);
         let cell = &buffer[(0, 1)];

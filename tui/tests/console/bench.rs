@@ -27,8 +27,8 @@ async fn second_test_shows_its_response_first_and_differences_in_one_line() {
     until(&mut console, "test 2 of 2").await;
     let same = "= same request and response as test 1";
     assert_shows(&console.screen(), same);
-    // The failure moved the focus to the authentication, 8 fields below the URL.
-    let back = "<S-Tab>".repeat(8) + &"<Backspace>".repeat("other".len());
+    // The failure moved the focus to the bearer token, 12 fields below the URL.
+    let back = "<S-Tab>".repeat(12) + &"<Backspace>".repeat("other".len());
     press(&mut console, &format!("{back}audit<C-t>")).await;
     until(&mut console, "Response  ✓ 403 → 200").await;
     let screen = console.screen();

@@ -269,7 +269,7 @@ async fn silence_is_typed_and_digits_keep_filter_and_cursor() {
     // Every row that the silence covers is marked, and no other.
     press(&mut console, "/<C-u><Enter>").await;
     until(&mut console, "web-1").await;
-    until(&mut console, " silenced ").await;
+    until(&mut console, "silenced  ").await;
     for line in console
         .screen()
         .lines()

@@ -25,7 +25,7 @@ async fn filtered_deliveries_are_counted_confirmed_and_resent() {
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "6").await;
     let screen = press(&mut console, "A").await;
-    assert_shows(&screen, "Send all deliveries again?");
+    assert_shows(&screen, "Resend all deliveries?");
     assert_shows(&screen, "5 deliveries will be resent:");
     assert_shows(&screen, "5  to pager");
     assert_shows(&screen, "only dead deliveries are included");
@@ -52,7 +52,7 @@ async fn marked_deliveries_are_counted_before_resending() {
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "6").await;
     let screen = press(&mut console, "<Space><Space>r").await;
-    assert_shows(&screen, "Send the 2 marked deliveries again?");
+    assert_shows(&screen, "Resend the 2 marked deliveries?");
     let screen = press(&mut console, "y").await;
     assert_shows(&screen, "✓ 2 deliveries being resent");
     assert_eq!(retried(&service).await, 2);
@@ -118,7 +118,7 @@ async fn deliveries_are_filtered_by_decision_time() {
     assert_shows(&screen, &date.strftime("since=%Y-").to_string());
     // A relative time is resolved once for the whole bulk change.
     let screen = press(&mut console, "A").await;
-    assert_shows(&screen, "Send all deliveries with since=2");
+    assert_shows(&screen, "Resend all deliveries with since=2");
     press(&mut console, "<Esc>").await;
     let screen = press(&mut console, "/<C-u>since=yesterday<Enter>").await;
     assert_shows(&screen, "`yesterday` is not a time");

@@ -105,7 +105,7 @@ async fn acknowledgement_without_updates_is_undone_without_updates() {
     press(&mut console, "y").await;
     until(&mut console, "2 events acknowledged · U undoes it").await;
     press(&mut console, "U").await;
-    until(&mut console, "sends about 2 updates again").await;
+    until(&mut console, "sends about 2 updates").await;
     assert_shows(&console.screen(), "Sent messages cannot be recalled.");
     press(&mut console, "y").await;
     until(&mut console, "undone: 2 events acknowledged").await;

@@ -206,7 +206,7 @@ const REFUSED: [(&str, &str, &str, &str); 22] = [
         "authorities that are none",
         "[egress]\nca_file = \"Cargo.toml\"",
         "egress.ca_file (in ",
-        "contains no certificate in PEM format",
+        "contains no PEM certificate",
     ),
     (
         "address",

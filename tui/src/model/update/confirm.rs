@@ -504,7 +504,6 @@ pub(super) fn save(
     let lines = changes(before, &draft);
     let is_client = draft.kind == Kind::Client;
     let mut confirm = Confirm::new(title, verb, store_write(model, draft, stored, text));
-    confirm.yes = true;
     if is_client {
         let words = "Its key is shown only once.";
         confirm = confirm.line(Token::Text, words);

@@ -73,7 +73,12 @@ fn handle_confirm_key(
     match key.code {
         KeyCode::Char('y') => return execute(model, confirm.then, effects),
         KeyCode::Enter if confirm.yes => return execute(model, confirm.then, effects),
-        KeyCode::Enter | KeyCode::Esc | KeyCode::Char('n' | 'q') => return,
+        KeyCode::Enter | KeyCode::Esc | KeyCode::Char('n' | 'q') => {
+            if matches!(&confirm.then, Consequence::Write(_, write) if write.closes_form) {
+                model.show_notice(Token::Dim, "not saved".to_owned());
+            }
+            return;
+        }
         KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => {
             confirm.yes = !confirm.yes;
         }

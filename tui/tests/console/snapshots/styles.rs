@@ -165,6 +165,10 @@ impl Letters {
                 let drawn = message(other.style());
                 let known = self.styles.entry(letter).or_default();
                 let before = known.entry(theme.as_str()).or_insert_with(|| drawn.clone());
+                // A selected row has one colour only where it is drawn reversed.
+                if letter == '#' {
+                    continue;
+                }
                 assert_eq!(*before, drawn, "{letter} in {theme:?} at {position}");
             }
         }
