@@ -191,7 +191,7 @@ pub(crate) fn client() -> Option<Arc<str>> {
     CURRENT.try_with(|scan| Arc::clone(&scan.client)).ok()
 }
 
-pub fn carry_scan<F: Future>(work: F) -> impl Future<Output = F::Output> {
+pub fn with_current_scan<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scan = CURRENT.try_with(Clone::clone);
     async {
         match scan {

@@ -29,7 +29,7 @@ pub fn current() -> Option<TraceContext> {
     CURRENT.try_with(|it| *it).ok().flatten()
 }
 
-pub async fn run_within<F: Future>(context: Option<TraceContext>, work: F) -> F::Output {
+pub async fn run_in_context<F: Future>(context: Option<TraceContext>, work: F) -> F::Output {
     CURRENT.scope(context, work).await
 }
 

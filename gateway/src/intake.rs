@@ -20,13 +20,13 @@ const DETAILED_RESPONSE: u32 = 1;
 const IGNORED_FIELDS: u32 = 1_000;
 
 #[derive(Debug)]
-pub(crate) struct LeftOut {
+pub(crate) struct OmittedInput {
     ignored: Vec<String>,
     refused: Vec<Refused>,
     detailed: bool,
 }
 
-impl LeftOut {
+impl OmittedInput {
     pub(crate) fn part(read: Read) -> (Vec<u8>, Self) {
         let mut message = read.wire;
         let mut detailed = false;

@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn page_offers_sign_out_or_key_and_sign_in() {
+    fn page_shows_sign_out_only_if_signed_in() {
         let shown = page(&event("x"), None, Entry::SignedIn);
         assert!(
             !shown.contains("password") && !shown.contains("/sign-in"),

@@ -133,7 +133,8 @@ impl Operation {
         rule: &pb::HttpRule,
         doc: &str,
     ) -> Result<Self, String> {
-        let (http_method, path) = verb_of(rule).ok_or("the http rule has no method and path")?;
+        let (http_method, path) =
+            method_and_path(rule).ok_or("the http rule has no method and path")?;
         if !rule.response_body.is_empty() {
             return Err("response_body is not supported".to_owned());
         }
@@ -231,7 +232,7 @@ fn list_field(plan: &Plan, input: MessageId) -> Option<usize> {
     })
 }
 
-fn verb_of(rule: &pb::HttpRule) -> Option<(Method, &str)> {
+fn method_and_path(rule: &pb::HttpRule) -> Option<(Method, &str)> {
     [
         (Method::GET, &rule.get),
         (Method::PUT, &rule.put),

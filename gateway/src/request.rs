@@ -81,7 +81,7 @@ pub(crate) struct Handler {
     /// Memory for bodies, in KiB.
     memory: Arc<Pool<Owner>>,
     /// Memory for bodies that must be read before the key is known, in KiB.
-    strange_memory: Arc<Pool<Owner>>,
+    pre_auth_body_memory: Arc<Pool<Owner>>,
     openapi: Bytes,
     docs: Bytes,
     sign_in_page: Mutex<Option<(Instant, String)>>,
@@ -159,7 +159,7 @@ impl Handler {
             in_flight,
             // A client may use a quarter, which is enough for at least one body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
-            strange_memory: Pool::new(limits::STRANGE_BODIES_KIB),
+            pre_auth_body_memory: Pool::new(limits::PRE_AUTH_BODIES_KIB),
             openapi: document.to_string().into(),
             docs: docs::page(&document).into(),
             sign_in_page: Mutex::default(),

@@ -61,12 +61,12 @@ pub struct Logs {
     /// The events, at most [`bulk::EVENTS_MAX`].
     pub events: Vec<Event>,
     /// Counts of the dropped records.
-    pub left_out: LeftOut,
+    pub left_out: DroppedRecords,
 }
 
 /// Records that did not become events.
 #[derive(Debug)]
-pub struct LeftOut {
+pub struct DroppedRecords {
     floor: Severity,
     below_floor: usize,
     beyond: usize,
@@ -76,7 +76,7 @@ pub struct LeftOut {
 
 /// The reason why a request was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unread {
+pub enum LogsRequestError {
     /// The bytes are not a logs export request.
     #[error("is not a request to export logs: {0}")]
     Malformed(String),
@@ -99,11 +99,11 @@ pub struct Read {
 /// # Errors
 ///
 /// Returns an error if the bytes are not a request, or the request would use too much memory.
-pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
+pub fn read(bytes: &[u8]) -> Result<Read, LogsRequestError> {
     if size::values(bytes) > VALUES_MAX {
-        return Err(Unread::TooMany);
+        return Err(LogsRequestError::TooMany);
     }
-    let malformed = |error: prost::DecodeError| Unread::Malformed(error.to_string());
+    let malformed = |error: prost::DecodeError| LogsRequestError::Malformed(error.to_string());
     let error = match LogsRequest::decode(bytes) {
         Ok(request) => {
             return Ok(Read {
@@ -125,7 +125,7 @@ impl Logs {
     pub fn from_request(request: &LogsRequest, settings: &Settings) -> Self {
         let mut logs = Self {
             events: Vec::new(),
-            left_out: LeftOut {
+            left_out: DroppedRecords {
                 floor: settings.floor,
                 below_floor: 0,
                 beyond: 0,
@@ -185,7 +185,7 @@ impl Logs {
     }
 }
 
-impl LeftOut {
+impl DroppedRecords {
     /// Adds the errors of records that could not be decoded.
     pub fn add_unreadable(&mut self, why: Vec<String>) {
         self.unreadable.extend(why);

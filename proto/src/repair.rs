@@ -136,7 +136,7 @@ pub(crate) trait Protocol: Copy {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Repaired {
+pub(crate) struct RepairedJson {
     pub(crate) bytes: Vec<u8>,
     pub(crate) left_out: Vec<String>,
     replaced: usize,
@@ -144,8 +144,8 @@ pub(crate) struct Repaired {
 
 /// Repairs the strings of a message and drops unreadable items; `None` if the message itself is
 /// unreadable.
-pub(crate) fn message<P: Protocol>(bytes: &[u8], protocol: P) -> Option<Repaired> {
-    let mut repaired = Repaired::default();
+pub(crate) fn message<P: Protocol>(bytes: &[u8], protocol: P) -> Option<RepairedJson> {
+    let mut repaired = RepairedJson::default();
     let mut out = Vec::with_capacity(bytes.len());
     rewrite(bytes, protocol, &mut out, &mut repaired, 0)?;
     count_replaced(repaired.replaced);
@@ -157,7 +157,7 @@ fn rewrite<P: Protocol>(
     bytes: &[u8],
     protocol: P,
     out: &mut Vec<u8>,
-    repaired: &mut Repaired,
+    repaired: &mut RepairedJson,
     depth: usize,
 ) -> Option<()> {
     if depth >= DEPTH {

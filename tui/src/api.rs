@@ -108,7 +108,7 @@ impl ConfigKind {
 
     /// Converts a stored resource to the form that its author writes: without output-only fields,
     /// and with conditions as text where possible.
-    pub fn authored(self, mut resource: Value) -> Value {
+    pub fn to_authored_form(self, mut resource: Value) -> Value {
         if let Some(fields) = resource.as_object_mut() {
             let output = self
                 .0
@@ -138,7 +138,7 @@ impl Api {
 
     /// Sets the timeout of each call.
     #[must_use]
-    pub fn patient(mut self, limit: Duration) -> Self {
+    pub fn with_call_timeout(mut self, limit: Duration) -> Self {
         self.reach.limit = limit;
         self
     }

@@ -42,7 +42,7 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
-    beside::Beside,
+    beside::RowDetails,
     filter::{
         Clock, Reader,
         completion::{self, Completion},
@@ -63,7 +63,7 @@ use crate::{
     options::{Context, Shell, View},
     route::Route,
     text,
-    theme::{Background, Depth, Look, Theme, Token},
+    theme::{Appearance, Background, Depth, Theme, Token},
 };
 
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
@@ -96,7 +96,7 @@ pub(crate) struct Model {
     /// Time of the next period on a wall display; `None` elsewhere.
     pub(crate) cycle: Option<i64>,
     arranged: Option<RowOrder>,
-    pub(crate) beside: Box<Beside>,
+    pub(crate) beside: Box<RowDetails>,
     pub(crate) page: Page,
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
@@ -225,7 +225,7 @@ impl Model {
         if self.page.route != Route::Events || !after.is_empty() {
             return None;
         }
-        completion::of_events(before, &self.seen_events().collect::<Vec<_>>())
+        completion::complete_event_filter(before, &self.seen_events().collect::<Vec<_>>())
     }
 
     pub(crate) fn seen_dimensions(&self) -> Vec<String> {
@@ -259,14 +259,14 @@ impl Model {
     pub(crate) fn link_at_cursor(&self) -> Option<Link> {
         let lines = document::current(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
-        if self.is_on_links() || self.page.route == Route::Overview {
+        if self.is_link_page() || self.page.route == Route::Overview {
             // The next link, even if the cursor is above it.
             return rest.find_map(|line| line.link);
         }
         rest.next()?.link
     }
 
-    pub(crate) fn is_on_links(&self) -> bool {
+    pub(crate) fn is_link_page(&self) -> bool {
         matches!(self.page.route, Route::OnCall | Route::Overview)
     }
 
@@ -278,8 +278,8 @@ impl Model {
         self.page.route == Route::Overview && fits && is_read && self.first_steps().is_none()
     }
 
-    pub(crate) fn look(&self) -> Look {
-        Look::new(self.theme, self.depth, self.background)
+    pub(crate) fn look(&self) -> Appearance {
+        Appearance::new(self.theme, self.depth, self.background)
     }
 
     /// Returns the rows available to a list or page, without those that the notice covers.
@@ -392,14 +392,14 @@ impl Model {
         let tested = tested.and_then(|form| form.bench.wake_at_ms(self.now_ms));
         let due = [
             self.page.list.matching.due_ms,
-            self.beside_at_ms(),
+            self.row_details_due_ms(),
             self.coverage_at_ms(),
             countdown,
             ages,
             refresh,
             tabs,
             self.total_due_ms(),
-            self.outlived_at_ms(),
+            self.next_shown_end_ms(),
             self.figures_old_at_ms()
                 .map(|(_, at)| at)
                 .filter(|at| *at > self.now_ms),
@@ -504,7 +504,7 @@ impl Model {
     }
 
     /// Returns the time at which an end shown on the page of an event has passed.
-    pub(crate) fn outlived_at_ms(&self) -> Option<i64> {
+    pub(crate) fn next_shown_end_ms(&self) -> Option<i64> {
         let Content::Event { explanation, .. } = &self.page.content else {
             return None;
         };

@@ -116,7 +116,7 @@ impl Plain {
         self.talk.progress(self.console.model());
         if self.console.is_idle() {
             self.busy_until = None;
-            self.talk.print_settled(self.console.model());
+            self.talk.print_when_idle(self.console.model());
             if question::is_key_shown(self.console.model()) {
                 self.console.handle(Msg::Key(command::ESC));
             }

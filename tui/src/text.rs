@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_sum_their_share_and_zero_draws_a_space() {
+    fn bars_sum_their_counts_and_zero_is_a_space() {
         assert_eq!(bars(&[0, 0, 0], 3), "");
         assert_eq!(bars(&[0, 7, 14], 3), " ▅█");
         assert_eq!(bars(&[1, 1, 7, 7], 2), "▂█");

@@ -19,7 +19,7 @@ use ratatui::{
 };
 
 use self::pen::Pen;
-pub(crate) use self::{frame::crumbs, list::cells};
+pub(crate) use self::{frame::breadcrumbs, list::cells};
 use crate::{
     data::Kind,
     document::Document,
@@ -61,7 +61,7 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
     let body = frame::draw_frame(model, pen, area);
     match &model.page.content {
-        Content::Form(form) => form_and_result(model, form, pen, body),
+        Content::Form(form) => draw_form_and_result(model, form, pen, body),
         _ if model.page.route.is_list() => split(model, pen, body),
         _ if model.shows_wall() => {
             if let Some(overview) = &model.store.overview.value {
@@ -77,7 +77,7 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         Some(Overlay::Clash(clash)) => dialog::clash(clash, pen, area),
         Some(Overlay::Bulk(bulk)) => dialog::bulk(bulk, pen, area),
         Some(Overlay::Prompt(prompt)) => dialog::prompt(prompt, pen, area),
-        Some(Overlay::Pick(pick)) => dialog::pick(pick, pen, area),
+        Some(Overlay::Picker(pick)) => dialog::pick(pick, pen, area),
         Some(Overlay::Menu(menu)) => dialog::menu(menu, pen, area),
         Some(Overlay::Silence(choice)) => dialog::silence(model, choice, pen, area),
         Some(Overlay::Key { name, key }) => dialog::key(name, key, pen, area),
@@ -114,7 +114,7 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
+fn draw_form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     if form.kind == Kind::Destination {
         return bench::draw(model, form, pen, area);
     }

@@ -207,7 +207,7 @@ fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Ro
 }
 
 /// Whether a record exists; a counter with only zeros does not.
-fn is_there(kind: Kind, found: &Row) -> bool {
+fn record_exists(kind: Kind, found: &Row) -> bool {
     kind != Kind::Counter || !found.value.is_empty()
 }
 
@@ -229,7 +229,7 @@ async fn read_counters(
             let key = column_bytes(row, 0)?;
             let counter = record(row, 1, Kind::Counter, &key)?;
             last = Some(key.clone());
-            if is_there(Kind::Counter, &counter) {
+            if record_exists(Kind::Counter, &counter) {
                 found.push((key, counter));
             }
         }
@@ -307,7 +307,7 @@ impl Engine for PostgresEngine {
         for row in self.readers.rows(Query::Get(kind), &[&keys]).await? {
             let at = element_index(&row, keys.len())?;
             let read = record(&row, 1, kind, &keys[at])?;
-            found[at] = is_there(kind, &read).then_some(read);
+            found[at] = record_exists(kind, &read).then_some(read);
         }
         Ok(found)
     }
@@ -563,7 +563,7 @@ async fn read_delta(
             for row in moment.rows(query, &[&all.0, &all.1, &all.2]).await? {
                 let key = column_bytes(&row, 0)?;
                 let found = record(&row, 1, kind, &key)?;
-                if is_there(kind, &found) {
+                if record_exists(kind, &found) {
                     delta.unlogged.push((kind, key, found));
                 }
             }

@@ -62,7 +62,7 @@ use tokio::{
 pub use self::medium::Medium;
 use self::{
     error::Failure,
-    file::{File, NO_LIFE},
+    file::{File, NO_GENERATION},
     layers::{Layers, Published},
     memtable::Memtable,
     mover::Mover,
@@ -183,7 +183,7 @@ impl RedbEngine {
         let mut wal = wal?;
         let (last, after) = (opened.life, opened.head.sequence);
         let mut mover = Mover::new(file, opened);
-        if last.number != NO_LIFE {
+        if last.number != NO_GENERATION {
             // Writes of an earlier process must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
                 Err(Failure::Request(EngineError::Incomplete(why))) if settings.accept_loss => {
@@ -196,9 +196,9 @@ impl RedbEngine {
             for frame in frames {
                 memory.add(frame.rows);
             }
-            mover.begin(&memory, NO_LIFE)?;
+            mover.begin(&memory, NO_GENERATION)?;
         }
-        let life = rand::random_range(NO_LIFE + 1..=u64::MAX);
+        let life = rand::random_range(NO_GENERATION + 1..=u64::MAX);
         wal.begin(life).map_err(Failure::from)?;
         let tree = mover.begin(&Memtable::default(), life)?;
         let head = log::log_head(&Plain(&tree.rows))?;

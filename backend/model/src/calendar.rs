@@ -20,7 +20,7 @@ use jiff::{
 };
 
 use crate::{
-    domain::calendar::{Calendar, Excluded, Length, Until, Window},
+    domain::calendar::{Calendar, ExcludedStarts, Length, Until, Window},
     limits::CALENDAR_CANDIDATES_MAX,
 };
 use starts::{Starts, StepBudget};
@@ -296,8 +296,8 @@ impl PreparedWindow {
 fn is_excluded(window: &Window, start: DateTime) -> bool {
     let mut all = window.without.iter();
     all.any(|it| match it {
-        Excluded::Day(day) => *day == start.date(),
-        Excluded::Start(other) => *other == start,
+        ExcludedStarts::Day(day) => *day == start.date(),
+        ExcludedStarts::Start(other) => *other == start,
     })
 }
 

@@ -75,7 +75,7 @@ pub use notify::{MemberNotice, Notices, UnansweredNotice, as_notified, notify, s
 use notify::{sends_updates, withdraw_acknowledgement};
 pub use past::{NeededRevisions, PastDefinitions};
 pub use responders::{Page, Responders, UsableMethod};
-pub use responses::{Advance, AdvanceContext, advance};
+pub use responses::{AdvanceContext, AdvanceOutcome, advance};
 pub use schedules::{LoadedSchedule, OnCall, OnCallSource, Shift, Shifts};
 pub use silences::{LoadedSilence, Silences};
 pub use snapshot::{LoadedTrigger, Match, Snapshot};

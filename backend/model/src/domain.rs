@@ -59,7 +59,7 @@ pub use event::{
 pub use event_id::{EventId, NO_EVENT_ID};
 pub use flapping::{Flapping, FlappingLimits, ThreadOrigin};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange, names_all_members};
-pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
+pub use heartbeat::{Expectation, ExpectationState, Heartbeat, HeartbeatEvent, OpenAlarm};
 pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{

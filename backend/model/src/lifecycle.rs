@@ -91,7 +91,7 @@ pub fn receive(
     // a time.
     let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
     let is_late = is_before && !newest.reports.is_from_known_reporter(event.report);
-    if is_late || is_overtaken(newest, event, is_end, now_ms) {
+    if is_late || is_superseded(newest, event, is_end, now_ms) {
         if is_end {
             newest.reports.end(event.report);
         }
@@ -161,7 +161,7 @@ pub fn continues(folded: &Occurrence, event: &IncomingEvent) -> bool {
 
 /// Whether earlier reports supersede an event: it is the end of an earlier condition or of one of
 /// several reporters, or a late report of a condition that just ended.
-fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms: i64) -> bool {
+fn is_superseded(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms: i64) -> bool {
     let (reports, report) = (&newest.reports, event.report);
     match newest.close {
         None if is_end => {

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_given_up_within_five_minutes() {
+    fn failed_pages_are_abandoned_within_five_minutes() {
         let backoff = Backoff::for_pages(&DeliveryConfig::default());
         let settings = DeliverySettings::default();
         let mut waits_ms = Vec::new();

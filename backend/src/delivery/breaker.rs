@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn probe_picks_another_message_recent_if_misconfigured() {
+    fn probe_uses_another_message_and_a_recent_one_if_misconfigured() {
         for (advice, is_young) in [(Advice::Again, false), (Advice::Fix, true)] {
             let mut breaker = Breaker::default();
             for number in 1..=5 {
@@ -189,7 +189,7 @@ mod tests {
         }
     }
     #[test]
-    fn rate_limit_neither_opens_nor_closes_it() {
+    fn rate_limit_neither_opens_nor_closes_the_breaker() {
         let mut breaker = Breaker::default();
         for _ in 0..20 {
             breaker.record_outcome(id(1), &rejected_verdict(Advice::Limited(None)), 0);

@@ -15,28 +15,28 @@ const OPENING: u32 = 3;
 const WINDOW_MS: i64 = 3_600_000;
 
 #[derive(Debug, Default)]
-pub(crate) struct DeadLetters(BTreeMap<RecordId, DeathTally>);
+pub(crate) struct DeadLetters(BTreeMap<RecordId, DeadLetterTally>);
 
 #[derive(Debug)]
-struct DeathTally {
+struct DeadLetterTally {
     name: String,
     /// Times of the newest dead letters in milliseconds since 1970, at most [`OPENING`] of them.
     newest_ms: VecDeque<i64>,
     /// The dead letters since the last problem ended.
-    sum: Option<DeadSum>,
+    sum: Option<DeadLetterSum>,
     /// Count at which to report again; `None` before the first report.
     next: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DeadSum {
+pub(crate) struct DeadLetterSum {
     pub(crate) count: u32,
     pub(crate) most_severe: Severity,
     pub(crate) first_ms: i64,
     pub(crate) last_ms: i64,
 }
 
-impl DeathTally {
+impl DeadLetterTally {
     fn end_ms(&self) -> i64 {
         let last_ms = self.newest_ms.back().copied().unwrap_or(i64::MIN);
         last_ms.saturating_add(WINDOW_MS)
@@ -53,13 +53,13 @@ impl DeadLetters {
         name: &str,
         severity: Severity,
         now_ms: i64,
-    ) -> Option<DeadSum> {
+    ) -> Option<DeadLetterSum> {
         let tally = self.tally(destination, name);
         tally.newest_ms.push_back(now_ms);
         if tally.newest_ms.len() > OPENING as usize {
             tally.newest_ms.pop_front();
         }
-        let sum = tally.sum.get_or_insert(DeadSum {
+        let sum = tally.sum.get_or_insert(DeadLetterSum {
             count: 0,
             most_severe: severity,
             first_ms: now_ms,
@@ -115,16 +115,21 @@ impl DeadLetters {
     /// there is none.
     pub(crate) fn next_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.next.is_some());
-        reported.map(DeathTally::end_ms).min().unwrap_or(i64::MAX)
+        reported
+            .map(DeadLetterTally::end_ms)
+            .min()
+            .unwrap_or(i64::MAX)
     }
 
-    fn tally(&mut self, destination: RecordId, name: &str) -> &mut DeathTally {
-        self.0.entry(destination).or_insert_with(|| DeathTally {
-            name: name.into(),
-            newest_ms: VecDeque::new(),
-            sum: None,
-            next: None,
-        })
+    fn tally(&mut self, destination: RecordId, name: &str) -> &mut DeadLetterTally {
+        self.0
+            .entry(destination)
+            .or_insert_with(|| DeadLetterTally {
+                name: name.into(),
+                newest_ms: VecDeque::new(),
+                sum: None,
+                next: None,
+            })
     }
 }
 
@@ -140,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_reported_on_doubling_then_closed() {
+    fn dead_letter_growth_is_reported_when_doubled_and_then_closed() {
         let mut letters = DeadLetters::default();
         let reported: Vec<_> = (0..30)
             .filter_map(|minute| letters.record(id(), "hook", MILD, minute * MINUTE_MS))

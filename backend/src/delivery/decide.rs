@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct RetryContext<'a> {
     pub(crate) backoff: &'a Backoff,
     pub(crate) now_ms: i64,
     /// Random value from 0 to 1 for the jitter.
@@ -39,7 +39,7 @@ pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bo
 pub(crate) fn release_lease(
     delivery: &Delivery,
     number: u32,
-    around: &Circumstances<'_>,
+    around: &RetryContext<'_>,
 ) -> Delivery {
     let attempts = delivery.attempts.min(number.saturating_sub(1));
     let due_ms = around.early_for_ms.unwrap_or(around.now_ms);
@@ -162,7 +162,7 @@ pub(crate) fn exhausted_delivery(
 }
 
 /// Whether an attempt failed and counts against the limit of its delivery.
-pub(crate) fn uses_attempt(verdict: &Verdict, early_for_ms: Option<i64>) -> bool {
+pub(crate) fn counts_against_limit(verdict: &Verdict, early_for_ms: Option<i64>) -> bool {
     let is_early = early_for_ms.is_some() && verdict.advice.cause() != FailureCause::Message;
     verdict.outcome != Outcome::Delivered && !verdict.advice.is_inconclusive() && !is_early
 }
@@ -173,7 +173,7 @@ pub(crate) fn after_attempt(
     number: u32,
     ended: &Attempt,
     advice: Advice,
-    around: &Circumstances<'_>,
+    around: &RetryContext<'_>,
 ) -> Option<Delivery> {
     let is_ours =
         matches!(delivery.state, DeliveryState::Leased { .. }) && delivery.attempts == number;
@@ -188,7 +188,7 @@ pub(crate) fn after_attempt(
     if !is_ours {
         return None;
     }
-    let Circumstances { now_ms, random, .. } = *around;
+    let RetryContext { now_ms, random, .. } = *around;
     let awaits_receiver = advice.cause() != FailureCause::Message && !is_interrupted(ended);
     let early_for_ms = around.early_for_ms.filter(|_| awaits_receiver);
     let is_deferred = early_for_ms.is_some() || matches!(advice, Advice::Limited(_));

@@ -26,7 +26,7 @@ use crate::{
         ownership::Ownership,
         queue::{Lease, Owner},
         queues::{Next, Queues},
-        quiet::Quiet,
+        quiet::QuietModeCache,
     },
     destination::{Report, SendRequest, Sender, Verdict},
     domain::{Attempt, DestinationKind, RecordId, Transcript},
@@ -70,7 +70,7 @@ pub struct Dispatcher {
     holds: Holds,
     egress: Egress,
     unreached: watch::Sender<Vec<String>>,
-    quiet: Quiet,
+    quiet: QuietModeCache,
     /// Held while a suspect message is rendered, so that only one at a time can crash the service.
     trial: Arc<Mutex<()>>,
 }
@@ -83,7 +83,7 @@ pub struct DispatcherStatus {
     pub wakes_ms: i64,
     pub log_position: LogPosition,
     /// Whether the dispatcher is waiting because the store did not respond.
-    pub is_held_up: bool,
+    pub is_waiting_for_store: bool,
 }
 
 impl Dispatcher {
@@ -111,7 +111,7 @@ impl Dispatcher {
             holds: Holds::default(),
             egress: Egress::default(),
             unreached: watch::Sender::default(),
-            quiet: Quiet::default(),
+            quiet: QuietModeCache::default(),
             trial: Arc::default(),
             ownership,
             store,
@@ -150,7 +150,7 @@ impl Dispatcher {
         self.store.engine().cluster().set_owns_slots(true);
         loop {
             committed.mark_unchanged();
-            let (wakes_ms, is_held_up) = match self.advance().await {
+            let (wakes_ms, is_waiting_for_store) = match self.advance().await {
                 Ok(()) => {
                     self.store.record_progress();
                     (self.next_wake_ms(), false)
@@ -169,7 +169,7 @@ impl Dispatcher {
                 in_flight: self.ledger.len(),
                 wakes_ms,
                 log_position: self.follower.position(),
-                is_held_up,
+                is_waiting_for_store,
             });
             tokio::select! {
                 biased;
@@ -259,7 +259,7 @@ impl Dispatcher {
         }
         self.digest_cascade.add(self.ledger.take_dead_digests());
         self.digest_cascade.advance(&self.ownership).await?;
-        self.notices.close_stopped();
+        self.notices.close_dead_letter_reports();
         let holds = self.queues.hold_reasons(self.clock.now_ms());
         self.holds.replace(holds, self.ownership.watch());
         self.vacate();
@@ -268,7 +268,7 @@ impl Dispatcher {
 
     /// Reports the slots that can be handed over.
     fn vacate(&self) {
-        let to_send_again = self.queues.ids_where(|queue| !queue.wronged.is_empty());
+        let to_send_again = self.queues.ids_where(|queue| !queue.to_resend.is_empty());
         let in_flight = self.ledger.destinations().chain(to_send_again);
         self.ownership.vacate(&self.store, in_flight);
     }
@@ -276,32 +276,32 @@ impl Dispatcher {
     /// Resends messages that failed before their destination was known to be misconfigured.
     async fn resend(&mut self) -> Result<(), Error> {
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
-        for destination in self.queues.ids_where(|queue| !queue.wronged.is_empty()) {
+        for destination in self.queues.ids_where(|queue| !queue.to_resend.is_empty()) {
             let Some(queue) = self.queues.get_mut(destination) else {
                 continue;
             };
             // Messages whose outcome is not recorded yet have to wait.
-            let (ledger, wronged) = (&self.ledger, &mut queue.wronged);
-            while let Some(at) = wronged.iter().position(|it| !ledger.is_leased(*it)) {
-                match deliveries.revive(wronged[at]).await {
+            let (ledger, to_resend) = (&self.ledger, &mut queue.to_resend);
+            while let Some(at) = to_resend.iter().position(|it| !ledger.is_leased(*it)) {
+                match deliveries.resend_dead(to_resend[at]).await {
                     Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
                     Err(error) => return Err(error),
                 }
-                wronged.remove(at);
+                to_resend.remove(at);
             }
         }
         Ok(())
     }
 
     /// Whether no other process can be delivering to the destinations that this one owns.
-    fn is_sure(&self) -> bool {
-        self.store.engine().cluster().is_sure()
+    fn is_ownership_certain(&self) -> bool {
+        self.store.engine().cluster().is_ownership_certain()
     }
 
     /// Begins as many attempts to a destination as allowed, unless another process may have begun
     /// some.
     fn begin_next(&mut self, destination: RecordId) {
-        if !self.is_sure() || self.quiet.is_on {
+        if !self.is_ownership_certain() || self.quiet.is_on {
             return;
         }
         while let Some(next) = self.queues.next(destination, self.clock.now_ms()) {
@@ -388,7 +388,7 @@ impl Dispatcher {
             return self.notices.next_ms();
         }
         let mut wakes_ms = self.queues.next_wake_ms(self.ledger.is_full(), now_ms);
-        if !self.is_sure() {
+        if !self.is_ownership_certain() {
             // Due deliveries cannot start yet.
             wakes_ms = wakes_ms.max(now_ms.saturating_add(millis(UNSURE_PAUSE)));
         }

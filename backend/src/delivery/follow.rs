@@ -100,7 +100,7 @@ impl Follower {
             for commit in commits {
                 for (kind, key) in commit.changed {
                     match kind {
-                        Kind::Delivery if !to.ledger.is_own_doing(&key, commit.position) => {
+                        Kind::Delivery if !to.ledger.is_own_change(&key, commit.position) => {
                             deliveries.insert(key);
                         }
                         Kind::Destination => {
@@ -281,9 +281,9 @@ impl Follower {
         queue.paused = is_paused(health.as_ref());
         if let Some(health) = health {
             queue.refusals = health.alike;
-            if refusals::is_judged(&queue.refusals) {
+            if refusals::exceeds_rejection_limit(&queue.refusals) {
                 // Some of these messages were possibly not resent before the restart.
-                queue.wronged.clone_from(&queue.refusals.messages);
+                queue.to_resend.clone_from(&queue.refusals.messages);
             }
             if let Some(until_ms) = health.requested_until_ms {
                 // A clock step never extends a wait beyond the longest that a receiver can request.

@@ -36,7 +36,7 @@ pub(crate) struct Ledger {
     backoff: Backoff,
     page_backoff: Backoff,
     random: StdRng,
-    unrecorded: HashMap<RecordId, Unrecorded>,
+    unrecorded: HashMap<RecordId, UnrecordedAttempt>,
     /// Deliveries with recorded outcomes, each with the log position of the record. Changes up to
     /// that position were made by this process.
     recorded: HashMap<RecordId, LogPosition>,
@@ -47,7 +47,7 @@ pub(crate) struct Ledger {
 }
 
 #[derive(Debug)]
-struct Unrecorded {
+struct UnrecordedAttempt {
     destination: RecordId,
     number: u32,
     /// The delivery as last read or written; `None` if it was deleted.
@@ -183,7 +183,7 @@ impl Ledger {
     }
 
     /// Whether a logged change of a delivery was made by this process.
-    pub(crate) fn is_own_doing(&self, key: &[u8], position: LogPosition) -> bool {
+    pub(crate) fn is_own_change(&self, key: &[u8], position: LogPosition) -> bool {
         id_at(key, 0).is_some_and(|id| {
             let recorded = self.recorded.get(&id);
             self.is_leased(id) || recorded.is_some_and(|until| position <= *until)
@@ -363,7 +363,7 @@ impl Ledger {
             // Leased deliveries are changed, so there was a change to commit.
             let version = applied.map_or(0, |applied| applied.version);
             let lease = leased.into_lease(version, &self.store);
-            let unrecorded = Unrecorded {
+            let unrecorded = UnrecordedAttempt {
                 destination: lease.destination.id,
                 number: lease.delivery.value.attempts,
                 delivery: Some(Arc::clone(&lease.delivery)),

@@ -1,7 +1,7 @@
 //! The events that the service reports about its destinations.
 
 use crate::{
-    delivery::dead_letters::DeadSum,
+    delivery::dead_letters::DeadLetterSum,
     domain::{
         IncomingEvent, RecordId, Severity, Status,
         destination::{RejectedRecipient, failing_event, pause_event},
@@ -33,7 +33,7 @@ pub(crate) fn resumed_event(destination: &str, now_ms: i64) -> IncomingEvent {
 /// Creates the event about a growing number of dead letters of a destination.
 pub(crate) fn dead_letters(
     destination: &str,
-    sum: DeadSum,
+    sum: DeadLetterSum,
     last_error: &str,
     now_ms: i64,
 ) -> IncomingEvent {

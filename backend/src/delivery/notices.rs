@@ -88,7 +88,7 @@ impl Notices {
         self.dead_letters.forget(destination);
     }
 
-    pub(crate) fn close_stopped(&mut self) {
+    pub(crate) fn close_dead_letter_reports(&mut self) {
         let now_ms = self.clock.now_ms();
         for name in self.dead_letters.remove_stopped(now_ms) {
             self.sender.report(notice::no_dead_letters(&name, now_ms));

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn unstated_waits_double_up_to_fifteen_seconds() {
+    fn waits_without_retry_after_double_up_to_fifteen_seconds() {
         let mut pace = Pace::default();
         let mut now_ms = 0;
         let mut waits = Vec::new();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn outage_leaves_the_interval_as_it_was() {
+    fn outage_does_not_change_the_send_interval() {
         for (stated, refusals) in [(None, 100), (Some(Duration::from_secs(15)), 10_000)] {
             let mut pace = Pace::default();
             let second = Some(Duration::from_secs(1));

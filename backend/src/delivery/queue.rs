@@ -67,7 +67,7 @@ pub(crate) struct DestinationQueue {
     pub(crate) breaker: Breaker,
     pub(crate) refusals: RepeatedRejections,
     /// Messages that failed because of the destination and must be resent.
-    pub(crate) wronged: Vec<RecordId>,
+    pub(crate) to_resend: Vec<RecordId>,
     pub(crate) requested_until_ms: i64,
     pub(crate) rate: Rate,
     pub(crate) pace: Pace,
@@ -122,7 +122,7 @@ impl DestinationQueue {
             quick: false,
             breaker: Breaker::after_failures(failures),
             refusals: RepeatedRejections::default(),
-            wronged: Vec::new(),
+            to_resend: Vec::new(),
             requested_until_ms: i64::MIN,
             rate: Rate::default(),
             pace: Pace::default(),
@@ -199,7 +199,7 @@ impl DestinationQueue {
     }
 
     /// Whether waiting deliveries are sent by severity because not all of them can be sent now.
-    pub(crate) fn is_ranked(&self) -> bool {
+    pub(crate) fn is_sorted_by_severity(&self) -> bool {
         self.has_backlog || self.is_slowed()
     }
 
@@ -313,7 +313,7 @@ impl DestinationQueue {
         let is_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.has_backlog |= is_failing;
         self.is_recovered |= was_failing && !is_failing;
-        if self.is_ranked() {
+        if self.is_sorted_by_severity() {
             // Deliveries behind this one in its thread may be sent now.
             self.due_ms = self.due_ms.min(now_ms);
         }

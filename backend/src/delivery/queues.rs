@@ -141,7 +141,7 @@ impl Queues {
                     places: queue.width(width_max).saturating_sub(queue.lease_count()),
                     ours: queue.unrecorded + queue.set_aside,
                     cursor: queue.cursor.clone(),
-                    wanted: queue.is_ranked().then(|| Selection {
+                    wanted: queue.is_sorted_by_severity().then(|| Selection {
                         count: opening.allowance,
                         probe: queue.breaker.probe(),
                         early: opening.is_early,
@@ -212,8 +212,8 @@ impl Queues {
         report: &mut Report,
     ) {
         if let Some(queue) = self.all.get_mut(&destination) {
-            let wronged = refusals::record_rejection(&mut queue.refusals, delivery, report);
-            queue.wronged.extend(wronged);
+            let to_resend = refusals::record_rejection(&mut queue.refusals, delivery, report);
+            queue.to_resend.extend(to_resend);
         }
     }
 

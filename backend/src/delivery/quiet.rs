@@ -7,13 +7,13 @@ use crate::{
 
 /// A cached view of the quiet mode.
 #[derive(Debug, Default)]
-pub(super) struct Quiet {
+pub(super) struct QuietModeCache {
     pub(super) is_on: bool,
     /// The readable log position before the settings were last read; `None` before the first read.
     read: Option<LogPosition>,
 }
 
-impl Quiet {
+impl QuietModeCache {
     /// Reads the quiet mode if the settings have changed. Returns whether it is on.
     pub(super) async fn read(&mut self, store: &Store) -> Result<bool, EngineError> {
         let engine = store.engine();
@@ -34,7 +34,7 @@ impl Quiet {
 mod tests {
     use std::sync::Arc;
 
-    use super::Quiet;
+    use super::QuietModeCache;
     use crate::{
         store::{
             Sealer, Store,
@@ -48,7 +48,7 @@ mod tests {
         let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
         let shared = Arc::clone(&engine);
         let store = Store::new(shared, Arc::new(Sealer::ephemeral()));
-        let mut quiet = Quiet::default();
+        let mut quiet = QuietModeCache::default();
         engine.announce_next();
         assert!(!quiet.read(&store).await.unwrap());
         let mut changes = store.changes();

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_is_sent_in_order_and_as_urgently_as_its_most_severe_message() {
+    fn thread_is_sent_in_order_at_its_highest_severity() {
         use Severity::{Critical, Error, Info};
         let opening = in_thread(2, Info, 7, false);
         let change = in_thread(3, Critical, 7, true);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn only_severe_messages_that_the_receiver_failed_are_tried_early() {
+    fn only_severe_messages_are_retried_early_after_a_receiver_failure() {
         use Severity::{Error, Warning};
         let early = Selection {
             early: true,

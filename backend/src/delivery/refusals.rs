@@ -36,11 +36,11 @@ pub(crate) fn record_rejection(
         alike.kind = kind;
         alike.messages.clear();
     }
-    let was_judged = is_judged(alike);
+    let was_judged = exceeds_rejection_limit(alike);
     if !was_judged && !alike.messages.contains(&message) {
         alike.messages.push(message);
     }
-    if !is_judged(alike) {
+    if !exceeds_rejection_limit(alike) {
         return Vec::new();
     }
     report.verdict.advice = Advice::Fix;
@@ -58,7 +58,7 @@ pub(crate) fn record_rejection(
 
 /// Whether enough messages were rejected with the same response to consider the destination
 /// failing.
-pub(crate) fn is_judged(alike: &RepeatedRejections) -> bool {
+pub(crate) fn exceeds_rejection_limit(alike: &RepeatedRejections) -> bool {
     alike.messages.len() >= REFUSALS_ALIKE_MAX
 }
 

@@ -32,7 +32,7 @@ pub struct Retention {
     set_aside: BTreeSet<Vec<u8>>,
 }
 
-struct Swept {
+struct SweepResult {
     forgotten: usize,
     last: Vec<u8>,
     unreadable: Vec<Vec<u8>>,
@@ -141,7 +141,7 @@ impl Retention {
             if let Some(settings) = settings.as_ref().filter(|_| forgotten > 0) {
                 changes.check(settings);
             }
-            let step = last.map(|last| Swept {
+            let step = last.map(|last| SweepResult {
                 forgotten,
                 last,
                 unreadable,

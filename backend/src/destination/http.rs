@@ -158,7 +158,7 @@ impl HttpClient {
         }
     }
 
-    fn identified_origins(&self, identity: Identity) -> Result<Origins, SendFailure> {
+    fn origins_for_identity(&self, identity: Identity) -> Result<Origins, SendFailure> {
         let mut identified = self
             .identified
             .lock()
@@ -202,7 +202,7 @@ impl HttpClient {
         let url = self.check(&request.url)?;
         let origin = url.origin().ascii_serialization();
         let origins = match request.identity.clone() {
-            Some(identity) => self.identified_origins(identity)?,
+            Some(identity) => self.origins_for_identity(identity)?,
             None => self.origins.clone(),
         };
         let is_repeatable = request.headers.contains_key("idempotency-key");

@@ -142,10 +142,11 @@ async fn fetch(
     grant: Grant<'_>,
 ) -> Result<String, Box<AttemptOutcome>> {
     let key = cache_key(grant);
-    let is_in_body = grant.client == ClientAuth::InBody || attempt.outlets.tokens.is_in_body(key);
-    let (mut result, mut transcript) = request_token(attempt, grant, is_in_body).await;
+    let requires_secret_in_body =
+        grant.client == ClientAuth::InBody || attempt.outlets.tokens.requires_secret_in_body(key);
+    let (mut result, mut transcript) = request_token(attempt, grant, requires_secret_in_body).await;
     let refuses = |answer: &Answer| matches!(answer.status.as_u16(), 400 | 401 | 403);
-    if !is_in_body && matches!(&result, Ok(answer) if refuses(answer)) {
+    if !requires_secret_in_body && matches!(&result, Ok(answer) if refuses(answer)) {
         (result, transcript) = request_token(attempt, grant, true).await;
         if matches!(&result, Ok(answer) if answer.status.is_success()) {
             attempt.outlets.tokens.record_in_body(key);
@@ -209,7 +210,7 @@ fn describe_refusal(answer: &Answer) -> String {
 async fn request_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
-    is_in_body: bool,
+    requires_secret_in_body: bool,
 ) -> (Result<Answer, SendFailure>, Transcript) {
     let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
     let accept = HeaderValue::from_static("application/json");
@@ -217,7 +218,7 @@ async fn request_token(
         (header::CONTENT_TYPE, content_type),
         (header::ACCEPT, accept),
     ]);
-    if !is_in_body {
+    if !requires_secret_in_body {
         // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
         let encoded = [grant.client_id, grant.client_secret]
             .map(|text| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>());
@@ -230,14 +231,14 @@ async fn request_token(
         method: Method::POST,
         url: grant.token_url.to_owned(),
         headers,
-        body: token_form(grant, is_in_body).into(),
+        body: token_form(grant, requires_secret_in_body).into(),
         compress: false,
         identity: None,
     };
     attempt.exchange(request).await
 }
 
-fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
+fn token_form(grant: Grant<'_>, requires_secret_in_body: bool) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     match grant.refresh_token {
         "" => form.append_pair("grant_type", "client_credentials"),
@@ -245,7 +246,7 @@ fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
             .append_pair("grant_type", "refresh_token")
             .append_pair("refresh_token", refresh_token),
     };
-    if is_in_body {
+    if requires_secret_in_body {
         form.append_pair("client_id", grant.client_id)
             .append_pair("client_secret", grant.client_secret);
     }

@@ -143,7 +143,7 @@ impl Renderers {
         let slot =
             slot.inspect_err(|_busy| self.metrics.record_rendering(purpose.as_str(), "refused"))?;
         let caller = Caller::default();
-        let (is_left, shared) = (caller.left_flag(), Arc::clone(&self.shared));
+        let (is_left, shared) = (caller.disconnected_flag(), Arc::clone(&self.shared));
         let ended = spawn_blocking(move || {
             let begun = RunningJob::new(&shared);
             let ended = run_timed(RENDER_TIME_MAX, is_left, work);

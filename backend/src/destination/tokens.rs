@@ -28,7 +28,7 @@ impl std::fmt::Debug for Token {
 }
 
 impl Tokens {
-    pub(super) fn is_in_body(&self, key: [u8; 32]) -> bool {
+    pub(super) fn requires_secret_in_body(&self, key: [u8; 32]) -> bool {
         let in_body = self.in_body.lock().unwrap_or_else(PoisonError::into_inner);
         in_body.contains(&key)
     }

@@ -137,7 +137,7 @@ impl AuditLog {
 
     /// Counts a read without an API key, through a link or feed URL that grants it, or the issuing
     /// of such a link. Written like [`Self::record_refused`].
-    pub fn read_by_grant(&self, by: Actor, kind: &'static str, name: &str, reason: &str) {
+    pub fn record_granted_read(&self, by: Actor, kind: &'static str, name: &str, reason: &str) {
         self.count(CountedCall {
             client: by.client,
             address: by.address,

@@ -17,7 +17,7 @@ use crate::{
         etag::etag,
         references::References,
         refers::ReferenceChecker,
-        resource::{self, Drafted, Origin, Resource as _, Resources, resource},
+        resource::{self, AuthoredResource, Origin, Resource as _, Resources, resource},
         validate::Violations,
         wire::{FromDomain, time::timestamp},
     },
@@ -45,7 +45,7 @@ pub type Calendars = Resources<Calendar>;
 
 resource!(Calendar, v1::Calendar, "calendar", |_| None);
 
-impl Drafted for Calendar {
+impl AuthoredResource for Calendar {
     type Draft = v1::Calendar;
     type View = v1::Calendar;
 

@@ -106,7 +106,7 @@ mod tests {
     use crate::ops::samples::{self, START_MS};
 
     #[tokio::test]
-    async fn expiry_is_reported_per_level_and_closed_on_renewal() {
+    async fn certificate_expiry_is_reported_per_level_and_closed_on_renewal() {
         let store = samples::store();
         let (deciding, clock) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);

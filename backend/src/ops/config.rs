@@ -16,7 +16,7 @@ use crate::{
     ops::{
         commit::commit,
         etag::etag,
-        resource::{Described, Drafted, PutOutcome, Resource, Resources},
+        resource::{AuthoredResource, PutOutcome, Resource, ResourceDraft, Resources},
         settings,
         wire::FromDomain,
     },
@@ -225,7 +225,7 @@ impl Stage {
         }
     }
 
-    fn all<T: Drafted>(&self) -> Resources<T> {
+    fn all<T: AuthoredResource>(&self) -> Resources<T> {
         let all = Resources::new(self.store.clone(), Arc::clone(&self.clock));
         all.with_guard(Arc::clone(&self.guard))
     }
@@ -279,7 +279,7 @@ impl Stage {
         Ok(deleted)
     }
 
-    async fn add_stale_deletions<T: Drafted>(
+    async fn add_stale_deletions<T: AuthoredResource>(
         &self,
         tag: &str,
         described: &HashSet<(&str, &str)>,
@@ -316,7 +316,7 @@ where
     Box::new(Definition::from_domain(resource))
 }
 
-fn to_change<T: Drafted>(put: PutOutcome<T>) -> Change
+fn to_change<T: AuthoredResource>(put: PutOutcome<T>) -> Change
 where
     Definition: FromDomain<T>,
 {

@@ -19,7 +19,7 @@ use crate::{
         etag::etag,
         reach,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         validate::{Violations, check_length},
         wire::{
             FromDomain,
@@ -33,7 +33,7 @@ pub type Contacts = Resources<Contact>;
 
 resource!(Contact, v1::Contact, "contact", |_| None);
 
-impl Drafted for Contact {
+impl AuthoredResource for Contact {
     type Draft = v1::Contact;
     type View = v1::Contact;
 

@@ -170,7 +170,7 @@ impl Deliveries {
 
     /// Sends a dead message again unless that was already done. Messages that died with their
     /// digest are skipped.
-    pub(crate) async fn revive(&self, id: RecordId) -> Result<(), Error> {
+    pub(crate) async fn resend_dead(&self, id: RecordId) -> Result<(), Error> {
         let old = self.find(id).await?.value;
         if old.state == DeliveryState::Dead && old.retried_as.is_none() {
             self.retry(id).await?;

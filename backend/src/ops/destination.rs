@@ -26,7 +26,7 @@ use crate::{
         etag::etag,
         reach,
         references::{References, UsedResource, bytes_of, remove_from_rules, rules_using},
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         settings,
         tag_scope::TagScope,
         validate::{Violations, convert_language},
@@ -45,7 +45,7 @@ pub type Destinations = Resources<Destination>;
 
 resource!(Destination, v1::Destination, "destination", |_| None);
 
-impl Drafted for Destination {
+impl AuthoredResource for Destination {
     type Draft = v1::Destination;
     type View = v1::Destination;
 

@@ -19,7 +19,7 @@ use crate::{
         etag::etag,
         references::References,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         validate::{Violations, check_length},
         wire::{
             FromDomain,
@@ -35,7 +35,7 @@ pub type EscalationPolicies = Resources<EscalationPolicy>;
 
 resource!(EscalationPolicy, v1::EscalationPolicy, "policy", |_| None);
 
-impl Drafted for EscalationPolicy {
+impl AuthoredResource for EscalationPolicy {
     type Draft = v1::EscalationPolicy;
     type View = v1::EscalationPolicy;
 

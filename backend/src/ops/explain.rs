@@ -125,7 +125,7 @@ pub struct TriggerExplanation {
     pub query: Option<ClauseEvaluation>,
     /// Whether the query is true but does not match, because the occurrence was closed and the
     /// query does not mention the status.
-    pub is_for_open_only: bool,
+    pub matches_only_open: bool,
 }
 
 impl TriggerExplanation {
@@ -135,13 +135,13 @@ impl TriggerExplanation {
             is_stored: true,
             definition: None,
             query: None,
-            is_for_open_only: false,
+            matches_only_open: false,
         }
     }
 
     pub fn verdict(&self) -> Option<bool> {
         match &self.query {
-            Some(_) if self.is_for_open_only => Some(false),
+            Some(_) if self.matches_only_open => Some(false),
             Some(query) => query.verdict(),
             None => self.is_stored.then_some(false),
         }

@@ -263,10 +263,10 @@ fn add(occurrence: &Occurrence, names: &mut BTreeSet<String>) {
     for key in occurrence.dimensions.keys() {
         add(DIMENSIONS, key);
     }
-    add_inside("", &occurrence.metadata, 1, &mut |name| add(METADATA, name));
+    add_nested_fields("", &occurrence.metadata, 1, &mut |name| add(METADATA, name));
 }
 
-fn add_inside(before: &str, fields: &Fields, depth: usize, add: &mut dyn FnMut(&str)) {
+fn add_nested_fields(before: &str, fields: &Fields, depth: usize, add: &mut dyn FnMut(&str)) {
     for (key, value) in fields {
         let name = format!("{before}{key}");
         add(&name);
@@ -278,12 +278,12 @@ fn add_inside(before: &str, fields: &Fields, depth: usize, add: &mut dyn FnMut(&
 
 fn add_value(name: &str, value: &Value, depth: usize, add: &mut dyn FnMut(&str)) {
     match value {
-        Value::Object(inner) => add_inside(&format!("{name}."), inner, depth + 1, add),
+        Value::Object(inner) => add_nested_fields(&format!("{name}."), inner, depth + 1, add),
         // Paths continue into lists.
         Value::List(values) => {
             for value in values {
                 if let Value::Object(inner) = value {
-                    add_inside(&format!("{name}."), inner, depth + 1, add);
+                    add_nested_fields(&format!("{name}."), inner, depth + 1, add);
                 }
             }
         }

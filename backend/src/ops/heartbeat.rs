@@ -19,7 +19,7 @@ use crate::{
     clock::Clock,
     decide::{LoadedHeartbeat, alarm_violations},
     domain::{
-        Calendar, Expectation, Heartbeat, RecordId, Secret, Standing, event::SOURCE,
+        Calendar, Expectation, ExpectationState, Heartbeat, RecordId, Secret, event::SOURCE,
         hold::SharedValue, is_reserved,
     },
     error::Error,
@@ -34,7 +34,7 @@ use crate::{
         link::Grant,
         page::{PageRequest, Scope},
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resources, find, resource},
+        resource::{AuthoredResource, Origin, Resources, find, resource},
         tag_scope::{check_owner, is_bound},
         validate::Violations,
         wire::{
@@ -59,7 +59,7 @@ const NAMED: &str = "heartbeat";
 
 resource!(Heartbeat, v1::Heartbeat, "heartbeat", |_| None);
 
-impl Drafted for Heartbeat {
+impl AuthoredResource for Heartbeat {
     type Draft = v1::Heartbeat;
     type View = v1::Heartbeat;
 
@@ -76,7 +76,7 @@ impl Drafted for Heartbeat {
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
         if let Some(Err(found)) = condition.as_ref().map(matching::compile) {
-            violations.add_under("query", found);
+            violations.add_with_prefix("query", found);
         }
         draft::check_fields(&draft.by, &mut violations);
         let mut changes = all.store.changes();
@@ -113,13 +113,18 @@ impl Drafted for Heartbeat {
     }
 
     async fn view(all: &Heartbeats, heartbeat: Self) -> Result<(v1::Heartbeat, usize), Error> {
-        let ranges = [Standing::Unreported, Standing::Late, Standing::Awaited]
-            .map(|standing| Range::with_prefix(&beat_prefix(heartbeat.id, standing).build()));
+        let ranges = [
+            ExpectationState::Unreported,
+            ExpectationState::Late,
+            ExpectationState::Awaited,
+        ]
+        .map(|standing| Range::with_prefix(&beat_prefix(heartbeat.id, standing).build()));
         let (engine, index) = (all.store.engine(), Index::ExpectationByBeat);
         let counts = engine.count_in(index, &ranges, EXPECTATIONS_MAX);
         let counts = counts.await?;
         let count = |many: usize| Some(i32::try_from(many).unwrap_or(i32::MAX));
-        let newest = Range::with_prefix(&beat_prefix(heartbeat.id, Standing::Awaited).build());
+        let newest =
+            Range::with_prefix(&beat_prefix(heartbeat.id, ExpectationState::Awaited).build());
         let newest = all
             .store
             .page_by::<Expectation>(index, newest, Direction::Descending, 1)
@@ -478,8 +483,8 @@ fn expectation_view(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
     use v1::expectation::State;
     let state = match it.standing() {
         _ if it.has_failed => State::Failed,
-        Standing::Late => State::Late,
-        Standing::Unreported | Standing::Awaited => State::Beating,
+        ExpectationState::Late => State::Late,
+        ExpectationState::Unreported | ExpectationState::Awaited => State::Beating,
     };
     let values = it.values.into_iter();
     v1::Expectation {

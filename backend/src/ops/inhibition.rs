@@ -15,7 +15,7 @@ use crate::{
     matching::{self, field::Field},
     ops::{
         etag::etag,
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         tag_scope::TagScope,
         validate::Violations,
         wire::{
@@ -32,7 +32,7 @@ pub type Inhibitions = Resources<Inhibition>;
 
 resource!(Inhibition, v1::Inhibition, "inhibition", |_| None);
 
-impl Drafted for Inhibition {
+impl AuthoredResource for Inhibition {
     type Draft = v1::Inhibition;
     type View = v1::Inhibition;
 
@@ -123,7 +123,7 @@ fn check_query(path: &str, query: Option<Query>, violations: &mut Violations) ->
         return None;
     };
     if let Err(found) = matching::compile(&query) {
-        violations.add_under(path, found);
+        violations.add_with_prefix(path, found);
         return None;
     }
     Some(query)

@@ -27,7 +27,7 @@ use crate::{
     matching::DocumentQuery,
     message,
     ops::{
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         validate::Violations,
     },
     store::Changes,
@@ -46,7 +46,7 @@ pub type Mappings = Resources<IntakeMapping>;
 
 resource!(IntakeMapping, v1::IntakeMapping, "mapping", |_| None);
 
-impl Drafted for IntakeMapping {
+impl AuthoredResource for IntakeMapping {
     type Draft = v1::IntakeMapping;
     type View = v1::IntakeMapping;
 
@@ -237,7 +237,7 @@ fn path(field: &str, path: &str, violations: &mut Violations) {
 fn check_clause(field: &str, clause: Option<&Clause>, violations: &mut Violations) {
     let compiled = clause.map(DocumentQuery::compile);
     if let Some(Err(found)) = compiled {
-        violations.add_under(field, found);
+        violations.add_with_prefix(field, found);
     }
 }
 

@@ -253,7 +253,7 @@ impl SignLinks for SignedLinks {
             time_ms: self.clock.now_ms(),
             scope: Arc::default(),
         };
-        audit.read_by_grant(by, "occurrence", thread, ISSUED);
+        audit.record_granted_read(by, "occurrence", thread, ISSUED);
     }
 }
 

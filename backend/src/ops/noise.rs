@@ -259,7 +259,7 @@ impl NoiseReports {
                 name: name.unwrap_or_default(),
                 numbers: sum.numbers,
                 night: sum.night,
-                events: most_frequent(events),
+                events: sort_by_count(events),
             }
         });
         Ok(report(lines.collect(), days, events_start_ms))
@@ -452,7 +452,7 @@ fn counter_subject(counter: &Counter) -> Option<(RecordId, u8, u32)> {
     }
 }
 
-fn most_frequent(events: BTreeMap<String, i64>) -> Vec<(String, i64)> {
+fn sort_by_count(events: BTreeMap<String, i64>) -> Vec<(String, i64)> {
     let mut events: Vec<_> = events.into_iter().collect();
     events.sort_by_key(|(_, count)| Reverse(*count));
     events.truncate(NOISE_EVENTS_MAX);

@@ -172,7 +172,7 @@ impl NotifyOpen {
         if matches.is_empty() {
             return Ok(Decided::default());
         }
-        let past = revision::read_past(
+        let past = revision::read_past_definitions(
             &self.deciding.store,
             snapshot,
             std::iter::once(&*occurrence),

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn hand_off_event_closes_by_itself() {
+    async fn hand_off_event_closes_automatically() {
         for is_of_earlier_version in [false, true] {
             let (deciding, clock) = samples::deciding(samples::store()).await;
             let mut schedule = Schedule {

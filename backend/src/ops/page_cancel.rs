@@ -24,7 +24,7 @@ const FRESH_MS: i64 = 5_000;
 type Receiver = (RecordId, Option<PagedMethod>);
 
 /// Returns whether a delivery is for a receiver. Deliveries of earlier versions have no method.
-fn is_for(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
+fn is_for_receiver(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
     match (&delivery.content.contact, receiver) {
         (Some(contact), Some((name, method))) => {
             contact.name == *name && (contact.method == *method || contact.method.is_empty())
@@ -75,7 +75,7 @@ pub(crate) async fn cancel_pages(
             *occurrence == report.content.occurrence.key
                 && report.rule == Some(*rule)
                 && *destination == report.destination
-                && is_for(report, to.as_ref())
+                && is_for_receiver(report, to.as_ref())
         });
         if is_missed {
             *report = cancelled_delivery(report, now_ms);
@@ -127,7 +127,10 @@ impl Receivers {
     /// Records that a receiver has, or may have, received a delivery, if it is a page.
     fn record_delivery(&mut self, delivery: &Delivery) {
         if !delivery.content.clear {
-            let reached = self.paged.keys().filter(|it| is_for(delivery, it.as_ref()));
+            let reached = self
+                .paged
+                .keys()
+                .filter(|it| is_for_receiver(delivery, it.as_ref()));
             self.reached.extend(reached.cloned());
         }
     }
@@ -148,7 +151,9 @@ impl Receivers {
     }
 
     fn contains(&self, delivery: &Delivery) -> bool {
-        self.paged.keys().any(|it| is_for(delivery, it.as_ref()))
+        self.paged
+            .keys()
+            .any(|it| is_for_receiver(delivery, it.as_ref()))
     }
 
     fn has_reached_all(&self) -> bool {
@@ -220,7 +225,7 @@ async fn find_waiting(
     }
     reports.retain(|report| {
         let mut reached = to.reached.iter();
-        !reached.any(|it| is_for(&report.value, it.as_ref()))
+        !reached.any(|it| is_for_receiver(&report.value, it.as_ref()))
     });
     cancelled.append(&mut reports);
     let missed = to.paged.into_keys();
@@ -248,7 +253,10 @@ async fn next_page(
 }
 
 /// Returns whether a delivery is a page of a response that was acknowledged or has ended.
-pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bool, EngineError> {
+pub(crate) async fn is_obsolete_page(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<bool, EngineError> {
     let contact = delivery.content.contact.as_ref();
     let Some(contact) = contact.filter(|_| !delivery.content.clear && !delivery.test) else {
         return Ok(false);

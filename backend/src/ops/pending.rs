@@ -184,7 +184,7 @@ async fn decide_release(
     let store = &deciding.store;
     let snapshot = deciding.ruleset.refresh().await?;
     let mut edits = Edits::read(store, &[target]).await?;
-    let past = revision::read_past(store, &snapshot, edits.occurrences())
+    let past = revision::read_past_definitions(store, &snapshot, edits.occurrences())
         .await?
         .with_causes(causes);
     let Some(occurrence) = edits.get(0) else {

@@ -75,7 +75,7 @@ pub async fn reached_by(
     let direct = direct.map(|it| Reached::destination(it, None, 0));
     let mut all: Vec<_> = direct.collect();
     if let Some(name) = policy {
-        all.extend(through_policy(store, name, now_ms).await?);
+        all.extend(reach_through_policy(store, name, now_ms).await?);
     }
     all.truncate(REACH_MAX);
     Ok(all)
@@ -95,7 +95,7 @@ pub async fn rules_reaching(
         }
     }
     for policy in policies_using(store, (kind, name)).await? {
-        let ways = through_policy(store, &policy, now_ms).await?;
+        let ways = reach_through_policy(store, &policy, now_ms).await?;
         let Some(way) = ways.into_iter().find(|it| it.involves(kind, name)) else {
             continue;
         };
@@ -164,7 +164,11 @@ async fn policies_using(store: &Store, used: (Kind, &Name)) -> Result<BTreeSet<N
     Ok(policies)
 }
 
-async fn through_policy(store: &Store, name: &Name, now_ms: i64) -> Result<Vec<Reached>, Error> {
+async fn reach_through_policy(
+    store: &Store,
+    name: &Name,
+    now_ms: i64,
+) -> Result<Vec<Reached>, Error> {
     let Some(policy) = store
         .get::<EscalationPolicy>(name.as_str().into())
         .await?

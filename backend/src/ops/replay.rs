@@ -134,7 +134,7 @@ impl ReplayService {
         let (intake, workers) = Intake::new(deciding.clone());
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        tasks.spawn(scan::carry_scan(workers.run(stop.clone())));
+        tasks.spawn(scan::with_current_scan(workers.run(stop.clone())));
         let world = Self {
             real: Arc::clone(&like.clock),
             reviewer: Reviewer::new(deciding.clone(), intake.clone()),

@@ -34,17 +34,17 @@ pub use list::Filter;
 pub use crate::ops::named::Resource;
 
 /// A resource as described by its author, not validated yet.
-pub trait Described: Send + Sync {
+pub trait ResourceDraft: Send + Sync {
     fn name(&self) -> &str;
     fn tags(&self) -> &[String];
     /// Returns the etag that must be current. An empty etag disables the check.
     fn etag(&self) -> &str;
 }
 
-/// Implements [`Described`] and [`Resource`] for types with the common field names.
+/// Implements [`ResourceDraft`] and [`Resource`] for types with the common field names.
 macro_rules! resource {
     ($kind:ty, $draft:ty, $word:literal, $was:expr) => {
-        impl $crate::ops::resource::Described for $draft {
+        impl $crate::ops::resource::ResourceDraft for $draft {
             fn name(&self) -> &str {
                 &self.name
             }
@@ -137,7 +137,7 @@ impl Origin {
         }
     }
 
-    fn of_stored<T: Resource>(stored: &T) -> Self {
+    fn from_stored<T: Resource>(stored: &T) -> Self {
         Self {
             id: stored.id(),
             revision: stored.revision(),
@@ -156,9 +156,9 @@ impl Origin {
     }
 }
 
-pub trait Drafted: Resource + PartialEq {
+pub trait AuthoredResource: Resource + PartialEq {
     /// Form in which authors describe the resource.
-    type Draft: Described;
+    type Draft: ResourceDraft;
     /// Form returned to readers. Built only from the resource, so without information about its
     /// use.
     type View: FromDomain<Self> + Send;
@@ -211,7 +211,7 @@ pub trait Drafted: Resource + PartialEq {
 }
 
 #[derive(Debug)]
-pub struct Saved<T: Drafted> {
+pub struct SavedResource<T: AuthoredResource> {
     pub resource: T,
     pub view: T::View,
     pub warnings: Vec<String>,
@@ -240,7 +240,7 @@ pub struct Resources<T> {
     kind: PhantomData<fn() -> T>,
 }
 
-impl<T: Drafted> Resources<T> {
+impl<T: AuthoredResource> Resources<T> {
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             recent: RecentNotifications::new(store.clone(), Arc::clone(&clock)),
@@ -265,7 +265,11 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and [`Error::AlreadyExists`] if the name or
     /// one that looks the same is taken.
-    pub async fn create(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
+    pub async fn create(
+        &self,
+        draft: &T::Draft,
+        validate_only: bool,
+    ) -> Result<SavedResource<T>, Error> {
         let new = self.store_new(draft, validate_only).await?;
         self.to_saved(new).await
     }
@@ -283,8 +287,8 @@ impl<T: Drafted> Resources<T> {
         })
     }
 
-    async fn to_saved(&self, resource: T) -> Result<Saved<T>, Error> {
-        Ok(Saved {
+    async fn to_saved(&self, resource: T) -> Result<SavedResource<T>, Error> {
+        Ok(SavedResource {
             warnings: resource.warnings(self).await?,
             view: T::view(self, resource.clone()).await?.0,
             resource,
@@ -309,10 +313,7 @@ impl<T: Drafted> Resources<T> {
             }
             check_free::<T>(&self.store, new.name()).await?;
             changes.insert(&new);
-            Ok((
-                changes_unless_validating(validate_only, &self.store, changes)?,
-                new,
-            ))
+            Ok((changes_to_commit(validate_only, &self.store, changes)?, new))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
@@ -361,7 +362,11 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, [`Error::NotFound`] if there is none, and
     /// [`Error::Aborted`] if the draft's etag is not current.
-    pub async fn update(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
+    pub async fn update(
+        &self,
+        draft: &T::Draft,
+        validate_only: bool,
+    ) -> Result<SavedResource<T>, Error> {
         let new = self.store_edited(draft, validate_only).await?;
         self.to_saved(new).await
     }
@@ -379,10 +384,7 @@ impl<T: Drafted> Resources<T> {
                     .await?;
             }
             changes.update(&stored, &new);
-            Ok((
-                changes_unless_validating(validate_only, &self.store, changes)?,
-                new,
-            ))
+            Ok((changes_to_commit(validate_only, &self.store, changes)?, new))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
@@ -414,7 +416,7 @@ impl<T: Drafted> Resources<T> {
         }
         check_etag(etag, &stored)?;
         let (same, _) =
-            T::from_draft(self, draft, Some(&stored), Origin::of_stored(&stored)).await?;
+            T::from_draft(self, draft, Some(&stored), Origin::from_stored(&stored)).await?;
         if same == stored {
             return Ok(PutOutcome::Unchanged(stored));
         }
@@ -460,7 +462,7 @@ impl<T: Drafted> Resources<T> {
 ///
 /// # Errors
 /// Returns [`Error::PermissionDenied`] if the changes are outside the caller's scope.
-fn changes_unless_validating(
+fn changes_to_commit(
     validate_only: bool,
     store: &Store,
     changes: Changes,

@@ -227,7 +227,9 @@ impl Responses {
         let (notified, _) = notified.ok_or_else(|| not_found(text))?;
         let rule = (notified.rule, &notified.rule_name);
         check_rule_owner((store, &mut changes), rule).await?;
-        let past = revision::read_past(store, &snapshot, std::iter::once(&stored.value)).await?;
+        let past =
+            revision::read_past_definitions(store, &snapshot, std::iter::once(&stored.value))
+                .await?;
         let past = past.with_causes(causes);
         let (mut next, now_ms) = (stored.value.clone(), clock.now_ms());
         let active = next

@@ -24,7 +24,7 @@ use crate::{
         etag::etag,
         reach, references,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resource, Resources, resource},
+        resource::{AuthoredResource, Origin, Resource, Resources, resource},
         settings,
         validate::{Violations, convert_language},
         wire::{
@@ -44,7 +44,7 @@ resource!(Rule, v1::Rule, "rule", |was| Some(RevisedResource::Rule(
     was
 )));
 
-impl Drafted for Rule {
+impl AuthoredResource for Rule {
     type Draft = v1::Rule;
     type View = v1::Rule;
 

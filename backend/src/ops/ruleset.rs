@@ -312,7 +312,7 @@ impl Loaded {
             self.destinations.clone(),
             self.newest_end_ms,
         );
-        let snapshot = snapshot.read_through(self.position.to_number());
+        let snapshot = snapshot.with_position(self.position.to_number());
         let snapshot = snapshot.with_calendars(Arc::clone(&self.query_calendars));
         let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
         let snapshot = snapshot.with_heartbeats(Arc::clone(&self.beating));

@@ -12,7 +12,7 @@ use crate::{
     matching::{self, field::Field},
     ops::{
         etag::etag,
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         validate::Violations,
         wire::{FromDomain, time::timestamp},
     },
@@ -23,7 +23,7 @@ pub type SavedViews = Resources<SavedView>;
 
 resource!(SavedView, v1::View, "view", |_| None);
 
-impl Drafted for SavedView {
+impl AuthoredResource for SavedView {
     type Draft = v1::View;
     type View = v1::View;
 

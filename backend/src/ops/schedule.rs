@@ -22,7 +22,7 @@ use crate::{
         oncall_watch,
         references::References,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resource as _, Resources, resource},
+        resource::{AuthoredResource, Origin, Resource as _, Resources, resource},
         validate::Violations,
         wire::{FromDomain, time::timestamp},
     },
@@ -38,7 +38,7 @@ resource!(Schedule, v1::Schedule, "schedule", |was| Some(
     RevisedResource::Schedule(was)
 ));
 
-impl Drafted for Schedule {
+impl AuthoredResource for Schedule {
     type Draft = v1::Schedule;
     type View = v1::Schedule;
 

@@ -80,7 +80,8 @@ async fn decide_items(
     let snapshot = deciding.ruleset.refresh().await?;
     let mut edits = Edits::read(&deciding.store, targets).await?;
     edits.read_reopened(&deciding.store).await?;
-    let past = revision::read_past(&deciding.store, &snapshot, edits.occurrences()).await?;
+    let past =
+        revision::read_past_definitions(&deciding.store, &snapshot, edits.occurrences()).await?;
     let past = past.with_causes(causes);
     let unknown = unknown_assignees(&deciding.store, items).await?;
     let mut changes = deciding.store.changes();

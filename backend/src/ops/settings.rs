@@ -17,7 +17,7 @@ use crate::{
     ops::{
         commit::commit,
         etag::etag,
-        resource::{Described, Drafted, Origin, Resource, Resources},
+        resource::{AuthoredResource, Origin, Resource, ResourceDraft, Resources},
         validate::Violations,
         wire::{
             FromDomain,
@@ -171,7 +171,7 @@ fn ignored_differences(config: &Config, in_force: &SharedSettings) -> Vec<Settin
     differences
 }
 
-impl Described for v1::Settings {
+impl ResourceDraft for v1::Settings {
     fn name(&self) -> &str {
         if self.name.is_empty() {
             Settings::NAME
@@ -225,7 +225,7 @@ impl Resource for Settings {
     }
 }
 
-impl Drafted for Settings {
+impl AuthoredResource for Settings {
     type Draft = v1::Settings;
     type View = v1::Settings;
 
@@ -236,7 +236,7 @@ impl Drafted for Settings {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut violations = Violations::default();
-        if Described::name(draft) != Self::NAME {
+        if ResourceDraft::name(draft) != Self::NAME {
             let message = format!("must be `{}`; only one settings object exists", Self::NAME);
             violations.add("name", message);
         }

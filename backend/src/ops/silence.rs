@@ -23,7 +23,7 @@ use crate::{
     matching,
     ops::{
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         tag_scope::TagScope,
         validate::Violations,
         wire::FromDomain,
@@ -90,7 +90,7 @@ resource!(Silence, SilenceDraft, "silence", |was| Some(
     RevisedResource::Silence(was)
 ));
 
-impl Drafted for Silence {
+impl AuthoredResource for Silence {
     type Draft = SilenceDraft;
     type View = SilenceView;
 
@@ -255,7 +255,7 @@ fn check_coverage(draft: &SilenceDraft, violations: &mut Violations) {
     match &draft.query {
         Some(query) => {
             if let Err(found) = matching::compile(query) {
-                violations.add_under(QUERY_PATH, found);
+                violations.add_with_prefix(QUERY_PATH, found);
             }
         }
         None if draft.rule_names.is_empty() => violations.add_new(

@@ -152,7 +152,7 @@ impl StoreWatch {
         };
         let event = event(level, space, self.clock.now_ms());
         if level != Level::Spacious || find::is_open(&self.store, event.id()).await? {
-            self.intake.submit_about_store(event).await?;
+            self.intake.submit_store_event(event).await?;
         }
         self.said = Some(level);
         Ok(())
@@ -313,7 +313,7 @@ mod tests {
             let accepted = tokio::join!(
                 intake.submit(vec![samples::event(&host)], None),
                 intake.submit_internal(own("own"), Vec::new()),
-                intake.submit_about_store(own("store")),
+                intake.submit_store_event(own("store")),
             );
             let accepted = [accepted.0.is_ok(), accepted.1.is_ok(), accepted.2.is_ok()];
             assert_eq!(accepted, expected, "{free} MiB");

@@ -14,7 +14,7 @@ use crate::{
     ops::{
         etag::etag,
         references::{UsedResource, bytes_of, remove_from_rules, rules_using},
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         search,
         test_trigger::TestRun,
         validate::Violations,
@@ -33,7 +33,7 @@ resource!(Trigger, v1::Trigger, "trigger", |was| Some(
     RevisedResource::Trigger(was)
 ));
 
-impl Drafted for Trigger {
+impl AuthoredResource for Trigger {
     type Draft = v1::Trigger;
     type View = v1::Trigger;
 
@@ -199,6 +199,6 @@ pub fn event_type(query: &Query) -> v1::TriggerType {
 /// Compiles the query. Returns `None` if there is none, or after adding violations.
 fn compile_query(query: Option<&Query>, violations: &mut Violations) -> Option<CompiledQuery> {
     matching::compile(query?)
-        .map_err(|found| violations.add_under(QUERY_PATH, found))
+        .map_err(|found| violations.add_with_prefix(QUERY_PATH, found))
         .ok()
 }

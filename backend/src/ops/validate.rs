@@ -45,7 +45,7 @@ impl Violations {
     }
 
     /// Adds violations whose paths are relative to `prefix`.
-    pub(super) fn add_under(&mut self, prefix: &str, violations: Vec<Violation>) {
+    pub(super) fn add_with_prefix(&mut self, prefix: &str, violations: Vec<Violation>) {
         for violation in violations {
             self.add(
                 format!("{prefix}.{}", violation.field),

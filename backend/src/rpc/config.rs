@@ -51,7 +51,11 @@ impl ConfigService for ConfigApi {
             changes: changes.into_iter().map(|it| wire(it, shown)).collect(),
         };
         let summary = format!("{count} resources");
-        Ok(audit::unless_dry_run(shown || count == 0, summary, answer))
+        Ok(audit::mutation_response(
+            shown || count == 0,
+            summary,
+            answer,
+        ))
     }
 
     async fn preview_impact(

@@ -90,7 +90,7 @@ impl DataReceiver {
             context => {
                 // Boxed, so that calls without a trace have a smaller future.
                 let work = Box::pin(self.receive_from(dialect, caller, metadata, request));
-                trace::run_within(context, work).await
+                trace::run_in_context(context, work).await
             }
         };
         received.inspect_err(|status| {

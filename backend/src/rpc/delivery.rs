@@ -154,7 +154,7 @@ impl DeliveryService for DeliveryApi {
         let tally = retried.await?;
         let count = tally.count;
         let answer = bulk::retry_response(tally, warnings);
-        Ok(audit::unless_dry_run(request.dry_run, count, answer))
+        Ok(audit::mutation_response(request.dry_run, count, answer))
     }
 
     async fn cancel_deliveries(
@@ -169,7 +169,7 @@ impl DeliveryService for DeliveryApi {
             .bulk(BulkAction::Cancel, selection, request.dry_run);
         let tally = cancelled.await?;
         let count = tally.count;
-        Ok(audit::unless_dry_run(
+        Ok(audit::mutation_response(
             request.dry_run,
             count,
             bulk::cancel_response(tally, warnings),

@@ -15,7 +15,7 @@ use crate::{
     error::Error,
     ops::{
         destination::{Destinations, Test, TestTarget, Tester},
-        resource::Saved,
+        resource::SavedResource,
         route,
         ruleset::Ruleset,
     },
@@ -33,7 +33,7 @@ impl TestedDestinations {
         &self,
         draft: &v1::Destination,
         validate_only: bool,
-    ) -> Result<Saved<Destination>, Error> {
+    ) -> Result<SavedResource<Destination>, Error> {
         let saved = self.all.create(draft, validate_only).await?;
         self.with_test_result(saved, validate_only).await
     }
@@ -42,22 +42,22 @@ impl TestedDestinations {
         &self,
         draft: &v1::Destination,
         validate_only: bool,
-    ) -> Result<Saved<Destination>, Error> {
+    ) -> Result<SavedResource<Destination>, Error> {
         let saved = self.all.update(draft, validate_only).await?;
         self.with_test_result(saved, validate_only).await
     }
 
     async fn with_test_result(
         &self,
-        saved: Saved<Destination>,
+        saved: SavedResource<Destination>,
         validate_only: bool,
-    ) -> Result<Saved<Destination>, Error> {
+    ) -> Result<SavedResource<Destination>, Error> {
         let name = saved.view.name.as_str();
         if validate_only || !self.tester.adopt(name).await? {
             return Ok(saved);
         }
         let view = self.all.get(name).await?;
-        Ok(Saved { view, ..saved })
+        Ok(SavedResource { view, ..saved })
     }
 }
 

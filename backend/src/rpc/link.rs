@@ -140,7 +140,7 @@ impl LinkService for LinkApi {
             "occurrence"
         };
         self.audit
-            .read_by_grant(by, kind, &id, "through the link in a message");
+            .record_granted_read(by, kind, &id, "through the link in a message");
         let found = if GroupId::parse(&id).is_some() {
             self.group(id).await?
         } else {
@@ -166,7 +166,8 @@ impl LinkService for LinkApi {
         if contact_name.is_empty() {
             let found = found_or_none(self.schedules.find(&name).await)?;
             let schedule = self.links.check_feed(found, |it| Grant::Feed(it), &sign)?;
-            self.audit.read_by_grant(by, "schedule", &name, reason);
+            self.audit
+                .record_granted_read(by, "schedule", &name, reason);
             return Ok(Response::new(self.schedules.feed(schedule).await?));
         }
         let found = found_or_none(self.contacts.find(&contact_name).await)?;
@@ -174,7 +175,7 @@ impl LinkService for LinkApi {
             .links
             .check_feed(found, |it| Grant::ContactFeed(it), &sign)?;
         self.audit
-            .read_by_grant(by, "contact", &contact_name, reason);
+            .record_granted_read(by, "contact", &contact_name, reason);
         Ok(Response::new(self.schedules.feed_of(&contact).await?))
     }
 
@@ -191,7 +192,7 @@ impl LinkService for LinkApi {
         if !request.confirm {
             let reason = "through the link to acknowledge";
             self.audit
-                .read_by_grant(by.clone(), "occurrence", link.0, reason);
+                .record_granted_read(by.clone(), "occurrence", link.0, reason);
         }
         let acknowledging = self.responses.acknowledge(link, request.confirm);
         let (found, others) = audit::run_as(by, acknowledging).await?;

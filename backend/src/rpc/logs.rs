@@ -10,7 +10,7 @@ use std::{
 use bellwether_proto::{
     bulk,
     cloud::Events,
-    otlp::{self, Logs, Read, Settings, Unread, wire::LogsResponse},
+    otlp::{self, Logs, LogsRequestError, Read, Settings, wire::LogsResponse},
 };
 use bytes::Buf as _;
 use http::{Request as HttpRequest, Response as HttpResponse};
@@ -154,8 +154,8 @@ impl Decoder for LogsCodec {
         let read = otlp::read(&bytes).map_err(|unread| {
             let message = format!("the message {unread}");
             match unread {
-                Unread::Malformed(_) => Status::invalid_argument(message),
-                Unread::TooMany => Status::resource_exhausted(message),
+                LogsRequestError::Malformed(_) => Status::invalid_argument(message),
+                LogsRequestError::TooMany => Status::resource_exhausted(message),
             }
         });
         read.map(Some)

@@ -243,14 +243,14 @@ mod tests {
         assert_eq!(method("/bellwether.v1.ClientService/DropAll"), None);
     }
 
-    fn needing(needs: &[Permission]) -> Vec<&'static str> {
-        let needing = METHODS.values().filter(|it| needs.contains(&it.need));
-        needing.map(|it| &*it.path).collect()
+    fn methods_needing(needs: &[Permission]) -> Vec<&'static str> {
+        let methods_needing = METHODS.values().filter(|it| needs.contains(&it.need));
+        methods_needing.map(|it| &*it.path).collect()
     }
 
     #[test]
     fn public_and_admin_methods_are_as_listed() {
-        let open = needing(&[Permission::Nothing, Permission::Key]);
+        let open = methods_needing(&[Permission::Nothing, Permission::Key]);
         let expected = [
             "/bellwether.v1.ClientService/GetCaller",
             "/bellwether.v1.HeartbeatService/BeatByKey",
@@ -273,7 +273,7 @@ mod tests {
             "/zenoss.cloud.DataReceiverService/PutEvent",
             PUT_EVENTS,
         ];
-        assert_eq!(needing(&[Permission::Ingest]), expected);
+        assert_eq!(methods_needing(&[Permission::Ingest]), expected);
         let expected = [
             "/bellwether.v1.BackupService/ReadBackup",
             "/bellwether.v1.CheckService/CheckStore",
@@ -285,7 +285,7 @@ mod tests {
             "/bellwether.v1.SettingsService/SetQuiet",
             "/bellwether.v1.SettingsService/UpdateSettings",
         ];
-        assert_eq!(needing(&[Permission::Admin]), expected);
+        assert_eq!(methods_needing(&[Permission::Admin]), expected);
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl SilenceService for SilenceApi {
             warnings: view.warnings.clone(),
             silence: Some(view.into()),
         };
-        Ok(audit::unless_dry_run(tried, name, answer))
+        Ok(audit::mutation_response(tried, name, answer))
     }
 
     async fn list_silences(
@@ -76,7 +76,7 @@ impl SilenceService for SilenceApi {
             warnings: view.warnings.clone(),
             silence: Some(view.into()),
         };
-        Ok(audit::unless_dry_run(tried, name, answer))
+        Ok(audit::mutation_response(tried, name, answer))
     }
 
     async fn delete_silence(

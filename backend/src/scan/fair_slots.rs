@@ -18,7 +18,7 @@ pub(crate) struct FairSlots {
     /// A plural for messages, such as "searches".
     work: &'static str,
     most: usize,
-    waiting_most: usize,
+    waiting_max: usize,
     state: Mutex<State>,
 }
 
@@ -43,12 +43,12 @@ pub struct Slot {
 }
 
 impl FairSlots {
-    /// Creates `most` slots for `work`, for which `waiting_most` calls may wait.
-    pub(crate) fn new(most: usize, waiting_most: usize, work: &'static str) -> Arc<Self> {
+    /// Creates `most` slots for `work`, for which `waiting_max` calls may wait.
+    pub(crate) fn new(most: usize, waiting_max: usize, work: &'static str) -> Arc<Self> {
         Arc::new(Self {
             work,
             most,
-            waiting_most,
+            waiting_max,
             state: Mutex::default(),
         })
     }
@@ -67,8 +67,8 @@ impl FairSlots {
                 return Ok(self.slot(client));
             }
             let own = state.waiting.iter().filter(|it| it.client == *client);
-            let is_share = own.count() >= self.waiting_most / SHARE;
-            if is_share || state.waiting.len() >= self.waiting_most {
+            let is_share = own.count() >= self.waiting_max / SHARE;
+            if is_share || state.waiting.len() >= self.waiting_max {
                 return Err(busy_error(self.work, is_share));
             }
             let (sender, slot) = oneshot::channel();

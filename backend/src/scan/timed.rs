@@ -32,7 +32,7 @@ impl Drop for WorkingGuard {
 pub(crate) struct Caller(Arc<AtomicBool>);
 
 impl Caller {
-    pub(crate) fn left_flag(&self) -> Arc<AtomicBool> {
+    pub(crate) fn disconnected_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }

@@ -65,7 +65,7 @@ pub(super) struct Exposition {
 }
 
 #[derive(Debug, Default)]
-struct BacklogNumbers {
+struct BacklogMetrics {
     count: i64,
     dead: i64,
     oldest_seconds: f64,
@@ -279,7 +279,7 @@ impl Exposition {
         Ok(())
     }
 
-    async fn find_backlog(&self) -> Result<BTreeMap<String, BacklogNumbers>, Error> {
+    async fn find_backlog(&self) -> Result<BTreeMap<String, BacklogMetrics>, Error> {
         let snapshot = self.ruleset.refresh().await?;
         let mut found: Vec<_> = snapshot.destinations().collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
@@ -291,7 +291,7 @@ impl Exposition {
         let due = Index::DeliveryByDue;
         let entries = engine.entries_in(due, &ranges, Direction::Ascending, OLDEST_AMONG);
         let now_ms = self.clock.now_ms().unsigned_abs();
-        let mut by_name: BTreeMap<String, BacklogNumbers> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, BacklogMetrics> = BTreeMap::new();
         let subjects: Vec<_> = found
             .iter()
             .map(|destination| Subject::Destination(destination.id))
@@ -338,8 +338,8 @@ where
 }
 
 fn family_by_name(
-    all: &BTreeMap<String, BacklogNumbers>,
-    value: fn(&BacklogNumbers) -> i64,
+    all: &BTreeMap<String, BacklogMetrics>,
+    value: fn(&BacklogMetrics) -> i64,
 ) -> Family<[(&'static str, String); 1], Gauge> {
     let family = Family::default();
     for (name, waiting) in all {

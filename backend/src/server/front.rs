@@ -25,12 +25,12 @@ use crate::rpc::{
 };
 
 type Rewrite = fn(Response<Body>) -> Response<Body>;
-type Checked<S> =
+type GuardedService<S> =
     Counted<CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::PanicHandler>>;
 
 #[derive(Clone)]
 pub(super) struct Front {
-    intake: Checked<DataReceiverServiceServer<DataReceiver>>,
+    intake: GuardedService<DataReceiverServiceServer<DataReceiver>>,
     others: Routes,
 }
 

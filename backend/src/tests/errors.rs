@@ -88,7 +88,7 @@ async fn acknowledge(service: &Service, host: &str) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn disk_errors_are_reported_truthfully_and_service_continues() {
+async fn disk_errors_are_reported_and_the_service_continues() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let mut service = start(&receiver).await;
     let mut random = StdRng::seed_from_u64(7);

@@ -167,7 +167,7 @@ impl Service {
         let life = self.life.as_mut().expect("it is alive");
         let settled = life.status.wait_for(|status| {
             let is_idle = status.in_flight == 0 && status.log_position >= head;
-            status.wakes_ms > clock.now_ms() && (is_idle || status.is_held_up)
+            status.wakes_ms > clock.now_ms() && (is_idle || status.is_waiting_for_store)
         });
         let settled = tokio::time::timeout(PATIENCE, settled).await;
         settled.expect("settles in time").unwrap().wakes_ms

@@ -26,7 +26,7 @@ pub fn run_as<F: Future>(by: Actor, work: F) -> impl Future<Output = F::Output> 
     BY.scope(Arc::new(by), work)
 }
 
-pub fn carry_actor<F: Future>(work: F) -> impl Future<Output = F::Output> {
+pub fn with_current_actor<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let by = current_actor();
     async {
         match by {

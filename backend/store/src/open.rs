@@ -81,7 +81,7 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         let sealer = Arc::new(if folder.has_store() {
             KeyFile::in_folder(&folder).read()?
         } else {
-            KeyFile::in_folder(&folder).read_or_make()?
+            KeyFile::in_folder(&folder).read_or_create()?
         });
         let settings = Settings {
             accept_loss: config.options.accept_loss,

@@ -31,7 +31,7 @@ pub use self::kinds::{
 use self::kinds::{shift_of, with_shift};
 pub use self::shift::ClockFact;
 pub(super) use self::shift::is_clock_fact;
-pub use self::v1::audit::chained;
+pub use self::v1::audit::chain_entry;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
     audit::{self, AuditSnapshot, Audited, AuditedChange},

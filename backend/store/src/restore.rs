@@ -39,7 +39,7 @@ pub struct Restore<'a> {
 }
 
 #[derive(Debug, Clone)]
-pub struct Restored {
+pub struct RestoreReport {
     pub findings: Findings,
     /// Time at which the backup was finished, as RFC 3339 in UTC.
     pub end_time: String,
@@ -196,7 +196,7 @@ pub fn restore<'a>(
     config: &'a Location,
     how: &'a Restore<'_>,
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
-) -> BoxFuture<'a, Result<Restored, RestoreError>> {
+) -> BoxFuture<'a, Result<RestoreReport, RestoreError>> {
     Box::pin(async move {
         let mut found = OpenBackup::open(how)?;
         if config.database.is_none()
@@ -234,7 +234,7 @@ pub fn restore<'a>(
 pub fn rehearse<'a>(
     how: &'a Restore<'_>,
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
-) -> BoxFuture<'a, Result<Restored, RestoreError>> {
+) -> BoxFuture<'a, Result<RestoreReport, RestoreError>> {
     Box::pin(async move {
         let mut found = OpenBackup::open(how)?;
         found.verify(progress)?;
@@ -249,7 +249,7 @@ async fn fill(
     source: &Source,
     how: &Restore<'_>,
     progress: &(dyn Fn(Stage, u64, u64) + Sync),
-) -> Result<Restored, RestoreError> {
+) -> Result<RestoreReport, RestoreError> {
     let bytes = source.manifest().bytes();
     let filling = |read| progress(Stage::Filling, read, bytes);
     let filled = fill::fill(source, target.store(), how.hold_due_by_ms, &filling).await;
@@ -278,7 +278,7 @@ async fn fill(
         return Err(RestoreError::NotWhole(findings.descriptions.join("; ")));
     }
     filled.compare(&findings)?;
-    Ok(Restored {
+    Ok(RestoreReport {
         findings,
         end_time: source.manifest().end_time.clone(),
         waiting: filled.waiting,

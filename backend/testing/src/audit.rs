@@ -1,7 +1,7 @@
 //! Samples of entries of the audit log.
 
 use bellwether_backend_store::audit::Actor;
-use bellwether_backend_store::record::chained;
+use bellwether_backend_store::record::chain_entry;
 
 use crate::{
     domain::{AnyResource, AuditAction, AuditEntry},
@@ -27,5 +27,5 @@ pub fn audit_entry() -> AuditEntry {
         reason: "because".into(),
         ..by.entry(AuditAction::Updated)
     };
-    chained(entry, 1, [0; 32])
+    chain_entry(entry, 1, [0; 32])
 }

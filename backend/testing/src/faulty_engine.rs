@@ -221,7 +221,7 @@ impl<E: Engine> Engine for FaultyEngine<E> {
 }
 
 #[cfg(test)]
-mod conforms_when_it_is_slow {
+mod conformance_with_delays {
     use super::FaultyEngine;
     use crate::{conformance, memory::MemoryEngine};
 

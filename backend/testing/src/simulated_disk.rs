@@ -42,8 +42,8 @@ struct State {
     read_bytes: usize,
     power_left: Option<u64>,
     /// Number of operations that succeed before some fail.
-    good_left: Option<u64>,
-    bad_left: u64,
+    successes_left: Option<u64>,
+    failures_left: u64,
     failure: Option<io::ErrorKind>,
     /// Whether pages are evicted after a failed sync.
     evicts: bool,
@@ -131,14 +131,14 @@ impl SimulatedDisk {
         state.live.clone_from(&images);
         state.durable = images;
         state.journal = None;
-        (state.power_left, state.good_left) = (None, None);
+        (state.power_left, state.successes_left) = (None, None);
         state.life += 1;
     }
 
     /// Simulates `kill -9` of the process that uses the disk: all writes remain, synced or not.
     pub fn kill(&self) {
         let mut state = self.state();
-        (state.power_left, state.good_left) = (None, None);
+        (state.power_left, state.successes_left) = (None, None);
         state.life += 1;
     }
 
@@ -155,7 +155,7 @@ impl SimulatedDisk {
     /// Fails `failures` consecutive operations after `operations` successful ones.
     pub fn fail_some_after(&self, operations: u64, failures: u64) {
         let mut state = self.state();
-        (state.good_left, state.bad_left) = (Some(operations), failures);
+        (state.successes_left, state.failures_left) = (Some(operations), failures);
     }
 
     pub fn evict_failed_pages(&self) {
@@ -277,11 +277,11 @@ impl State {
         if let Some(left) = &mut self.power_left {
             *left -= 1;
         }
-        match &mut self.good_left {
+        match &mut self.successes_left {
             Some(0) => {
-                self.bad_left = self.bad_left.saturating_sub(1);
-                if self.bad_left == 0 {
-                    self.good_left = None;
+                self.failures_left = self.failures_left.saturating_sub(1);
+                if self.failures_left == 0 {
+                    self.successes_left = None;
                 }
                 let kind = self.failure.unwrap_or(io::ErrorKind::Other);
                 return Err(io::Error::new(kind, "the operation failed"));

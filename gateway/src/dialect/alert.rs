@@ -102,7 +102,7 @@ fn event(
     }
     draft.store_field(NAME, event_name(&labels));
     if let Some(around) = around {
-        draft.store_enclosing(around, &STORED_AROUND);
+        draft.store_envelope_fields(around, &STORED_AROUND);
     }
     draft.store_members(alert, &STORED);
     Ok(draft.finish())

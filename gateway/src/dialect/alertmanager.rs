@@ -90,7 +90,7 @@ fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
         )
     });
     draft.store_field("truncatedAlerts", count);
-    draft.store_enclosing(message, &["groupKey", "externalURL"]);
+    draft.store_envelope_fields(message, &["groupKey", "externalURL"]);
     Some(draft.finish())
 }
 

@@ -122,7 +122,7 @@ impl Draft {
 
     /// Stores texts and numbers with these names from a document that encloses many events, if they are short
     /// enough to be repeated.
-    pub(super) fn store_enclosing(&mut self, object: &json::Object<'_>, names: &[&str]) {
+    pub(super) fn store_envelope_fields(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
             match object.get(name) {
                 Some(Value::Str(text)) => {

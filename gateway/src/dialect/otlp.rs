@@ -2,7 +2,7 @@
 
 mod json;
 
-use bellwether_proto::otlp::{self, LeftOut, Logs, Unread};
+use bellwether_proto::otlp::{self, DroppedRecords, Logs, LogsRequestError};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
 use serde_json::json;
@@ -54,8 +54,8 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     } else {
         otlp::read(incoming.body).map_err(|unread| {
             let status = match unread {
-                Unread::Malformed(_) => StatusCode::BAD_REQUEST,
-                Unread::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
+                LogsRequestError::Malformed(_) => StatusCode::BAD_REQUEST,
+                LogsRequestError::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
             };
             DialectError::new(status, format!("the body {unread}"))
         })?
@@ -77,7 +77,11 @@ fn encoding(headers: &HeaderMap) -> Option<&'static str> {
         .find(|known| media_type.eq_ignore_ascii_case(known))
 }
 
-fn build_response(mut left_out: LeftOut, outcome: &Outcome, is_json: bool) -> DialectResponse {
+fn build_response(
+    mut left_out: DroppedRecords,
+    outcome: &Outcome,
+    is_json: bool,
+) -> DialectResponse {
     left_out.add_excess(outcome.beyond);
     let failed = usize::try_from(outcome.result.failed).unwrap_or_default();
     let response = left_out.response(failed, &outcome.result.message);

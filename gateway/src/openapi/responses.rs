@@ -11,7 +11,7 @@ use crate::operation::{BodyRule, Operation};
 /// again.
 const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 
-const OF_EVERY_ANSWER: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
+const HEADERS_OF_EVERY_RESPONSE: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Condition {
@@ -125,7 +125,7 @@ impl ErrorResponse {
 
 pub(super) fn responses_of(plan: &Plan, operation: &Operation) -> Value {
     let output = &plan.messages[operation.output];
-    let mut headers = header_refs(&OF_EVERY_ANSWER);
+    let mut headers = header_refs(&HEADERS_OF_EVERY_RESPONSE);
     if requires_key(operation) {
         headers.extend(header_refs(&["idempotent-replayed"]));
     }
@@ -186,7 +186,7 @@ fn header_refs(headers: &[&str]) -> Map<String, Value> {
 
 pub(super) fn responses() -> Map<String, Value> {
     let described = |description: &str, own: &[&str]| {
-        let mut headers = header_refs(&OF_EVERY_ANSWER);
+        let mut headers = header_refs(&HEADERS_OF_EVERY_RESPONSE);
         headers.extend(header_refs(own));
         json!({
             "description": description,

@@ -58,8 +58,8 @@ pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Val
         let plan = &plan.enums[id];
         (plan.name.to_string(), enumeration(plan))
     });
-    let free_map = [(FREE_MAP.to_owned(), free_map())];
-    messages.chain(enums).chain(free_map).collect()
+    let any_object_schema = [(FREE_MAP.to_owned(), any_object_schema())];
+    messages.chain(enums).chain(any_object_schema).collect()
 }
 
 pub(super) fn reference(name: &str) -> Value {
@@ -304,6 +304,6 @@ fn message(plan: &Plan, id: MessageId, how: Direction) -> Value {
 
 /// Returns the schema of an object with any members. Without `additionalProperties`, tools expect
 /// an object without members.
-fn free_map() -> Value {
+fn any_object_schema() -> Value {
     json!({"type": "object", "description": "Any members.", "additionalProperties": true})
 }

@@ -104,7 +104,7 @@ impl Handler {
         let owner = match self.identify_client(&metadata, exchange).await {
             Ok(owner) => owner,
             Err(status) => {
-                body::drain(stream, limits::STRANGE_BODY_BYTES).await;
+                body::drain(stream, limits::PRE_AUTH_BODY_BYTES).await;
                 return Err(self.problem_of(&status));
             }
         };
@@ -381,17 +381,17 @@ impl Handler {
     }
 
     async fn expire(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
-        match self.expire_named(admitted, admitted.id.clone()).await {
+        match self.expire_silence(admitted, admitted.id.clone()).await {
             Err(problem) if matches!(problem.code, Code::NotFound | Code::InvalidArgument) => {
                 let found = self.get_silence(admitted, &admitted.id).await?;
-                self.expire_named(admitted, found.name).await
+                self.expire_silence(admitted, found.name).await
             }
             done => done,
         }
     }
 
     /// Expires a silence; no error if it has already expired.
-    async fn expire_named(
+    async fn expire_silence(
         &self,
         admitted: &AdmittedRequest<'_>,
         name: String,

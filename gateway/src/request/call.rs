@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     binding::{self, RequestParts},
-    intake::LeftOut,
+    intake::OmittedInput,
     limits,
     operation::{BodyRule, Operation},
     problem::Problem,
@@ -49,12 +49,12 @@ impl Handler {
         let owner = match recognised {
             Ok(owner) => owner,
             Err(status) => {
-                body::drain(incoming, limits::STRANGE_BODY_BYTES).await;
+                body::drain(incoming, limits::PRE_AUTH_BODY_BYTES).await;
                 return self.error_reply(&status);
             }
         };
         let memory = if is_open {
-            &self.strange_memory
+            &self.pre_auth_body_memory
         } else {
             &self.memory
         };
@@ -78,7 +78,7 @@ impl Handler {
             body: &body,
         };
         let (message, left_out) = match binding::request(&self.plan, operation, parts) {
-            Ok(read) => LeftOut::part(read),
+            Ok(read) => OmittedInput::part(read),
             Err(problem) => return self.problem(&problem),
         };
         let left = exchange.deadline.saturating_duration_since(Instant::now());

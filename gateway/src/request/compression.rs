@@ -53,7 +53,7 @@ pub(super) async fn compress(reply: Reply, request_headers: &HeaderMap) -> Reply
     }
     let body = reply.body.clone();
     let deflate = move || gzip(&body);
-    let deflated = if bytes <= limits::COMPRESSED_AT_ONCE {
+    let deflated = if bytes <= limits::COMPRESSED_INLINE_MAX {
         deflate()
     } else {
         // Would block this thread for too long.

@@ -260,7 +260,8 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Form, Problem> {
         let is_own = session::is_same_origin(request.headers());
-        let mut memory = body::Memory::new(&self.strange_memory, Owner::anonymous(exchange.peer));
+        let mut memory =
+            body::Memory::new(&self.pre_auth_body_memory, Owner::anonymous(exchange.peer));
         let body = request.into_body();
         let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);
         let mut form = Form::read(&body.await?);

@@ -151,7 +151,7 @@ impl Handler {
             owner = match self.identify_client(&metadata, sending.exchange).await {
                 Ok(owner) => owner,
                 Err(status) => {
-                    body::drain(stream, limits::STRANGE_BODY_BYTES).await;
+                    body::drain(stream, limits::PRE_AUTH_BODY_BYTES).await;
                     return Err(self.rejection(&status));
                 }
             };
@@ -200,7 +200,7 @@ impl Handler {
         let encoding = compression::content_encoding(&head.headers)?;
         let all = match owner {
             Owner::Key(_) => &self.memory,
-            Owner::Address(_) => &self.strange_memory,
+            Owner::Address(_) => &self.pre_auth_body_memory,
         };
         let mut memory = body::Memory::new(all, owner);
         let mut body = self

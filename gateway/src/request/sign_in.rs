@@ -88,7 +88,7 @@ impl Handler {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         if let Some((at, page)) = known().as_ref()
-            && at.elapsed() < limits::SIGN_IN_KNOWN
+            && at.elapsed() < limits::SIGN_IN_CACHE_TIME
         {
             return page.clone();
         }

@@ -87,11 +87,11 @@ pub struct Limits {
 
 /// The current TLS configuration; a connection uses the configuration that was current when the
 /// connection began.
-pub type Tls = watch::Receiver<Secured>;
+pub type Tls = watch::Receiver<LoadedTlsConfig>;
 
 /// A TLS configuration, replaced on renewal.
 #[derive(Debug, Clone)]
-pub struct Secured {
+pub struct LoadedTlsConfig {
     pub config: Arc<ServerConfig>,
     /// Expiry of the certificate, in milliseconds since 1970.
     pub end_ms: i64,

@@ -16,7 +16,7 @@ const MOMENTS: [&str; 2] = ["since", "until"];
 /// combination of a single clause becomes that clause.
 pub fn print(clause: &Clause) -> String {
     let mut text = String::new();
-    write(clause, Enclosing::Nothing, &mut text);
+    write(clause, EnclosingOperator::Nothing, &mut text);
     text
 }
 
@@ -36,14 +36,14 @@ pub fn is_search(clause: &Clause) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Enclosing {
+enum EnclosingOperator {
     Nothing,
     Either,
     All,
     Negation,
 }
 
-fn write(clause: &Clause, inside: Enclosing, text: &mut String) {
+fn write(clause: &Clause, inside: EnclosingOperator, text: &mut String) {
     if let Some(searched) = search_text(clause) {
         return text.push_str(&quote_unless(searched, is_plain_search(searched)));
     }
@@ -52,15 +52,15 @@ fn write(clause: &Clause, inside: Enclosing, text: &mut String) {
             write(&clauses[0], inside, text);
         }
         Clause::And(clauses) => {
-            let bracketed = matches!(inside, Enclosing::All | Enclosing::Negation);
-            join(clauses, " ", Enclosing::All, bracketed, text);
+            let bracketed = matches!(inside, EnclosingOperator::All | EnclosingOperator::Negation);
+            join(clauses, " ", EnclosingOperator::All, bracketed, text);
         }
         Clause::Or(clauses) => {
             join(
                 clauses,
                 " or ",
-                Enclosing::Either,
-                inside != Enclosing::Nothing,
+                EnclosingOperator::Either,
+                inside != EnclosingOperator::Nothing,
                 text,
             );
         }
@@ -72,7 +72,7 @@ fn write(clause: &Clause, inside: Enclosing, text: &mut String) {
             Clause::Matches(field, pattern) => write_match(field, "!~", pattern, text),
             inner => {
                 text.push('-');
-                write(inner, Enclosing::Negation, text);
+                write(inner, EnclosingOperator::Negation, text);
             }
         },
         Clause::Equals(field, value) => compare(field, Operator::Equal, value, text),
@@ -121,7 +121,13 @@ fn search_text(clause: &Clause) -> Option<&str> {
     }
 }
 
-fn join(clauses: &[Clause], with: &str, as_: Enclosing, bracketed: bool, text: &mut String) {
+fn join(
+    clauses: &[Clause],
+    with: &str,
+    as_: EnclosingOperator,
+    bracketed: bool,
+    text: &mut String,
+) {
     text.push_str(if bracketed { "(" } else { "" });
     for (at, clause) in clauses.iter().enumerate() {
         text.push_str(if at == 0 { "" } else { with });

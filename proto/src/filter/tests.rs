@@ -446,7 +446,7 @@ fn clause_round_trips_over_the_wire() {
 }
 
 #[test]
-fn part_is_quoted_only_when_needed() {
+fn filter_value_is_quoted_only_when_needed() {
     for (field, value, filter) in [
         ("host", "db-1", "host=db-1"),
         ("host", "db 1", "host=\"db 1\""),

@@ -31,11 +31,11 @@ impl Now {
     pub fn read(&self, text: &str) -> Option<i64> {
         parse_age(text)
             .map(|ago_ms| self.ms.saturating_sub(ago_ms))
-            .or_else(|| self.of_day(text))
+            .or_else(|| self.parse_time_today(text))
             .or_else(|| parse_date(text, &self.zone))
     }
 
-    fn of_day(&self, text: &str) -> Option<i64> {
+    fn parse_time_today(&self, text: &str) -> Option<i64> {
         let time = time_of_day(text)?;
         let now = Timestamp::from_millisecond(self.ms).ok()?;
         let today = now.to_zoned(self.zone.clone()).date();

@@ -88,12 +88,12 @@ impl Cli {
         let mut command = Self::command();
         // Only this propagates global arguments to the subcommands.
         command.build();
-        offered::hide_others(command)
+        offered::hide_inapplicable_flags(command)
     }
 
     /// The command line, with flags only on commands to which they apply.
     pub(crate) fn offered_command() -> clap::Command {
-        offered::remove_others(Self::command())
+        offered::remove_inapplicable_flags(Self::command())
     }
 }
 

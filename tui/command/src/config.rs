@@ -22,7 +22,7 @@ use std::{
 
 use bellwether_process::plain_file;
 use bellwether_tui::{
-    Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, Keymap, Theme, View, has_kitty_keys,
+    Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_REMOTE, Keymap, Theme, View, has_kitty_keys,
     is_ascii_only, is_colourless,
 };
 use directories::ProjectDirs;
@@ -235,7 +235,7 @@ impl Settings {
         if let Some(file) = file::select(named, own, Path::new(SYSTEM_FILE)) {
             settings.read_file(&file)?;
         }
-        variables::check_known(variables)?;
+        variables::reject_unknown_variables(variables)?;
         for setting in setting::all() {
             match variables::find(variables, setting.key) {
                 Ok(None) => {}
@@ -290,7 +290,7 @@ impl Settings {
         let has = |name: &str| variables.get(name).is_some_and(|text| !text.is_empty());
         self.kitty_keys = has_kitty_keys(term.map(String::as_str), &has);
         if has("SSH_CONNECTION") || has("SSH_TTY") {
-            self.escape_delay = ESCAPE_DELAY_FAR;
+            self.escape_delay = ESCAPE_DELAY_REMOTE;
         }
         self.background =
             message("COLORFGBG").and_then(|message| Background::from_environment(message));

@@ -82,9 +82,9 @@ impl Demo {
                 output::write(&format!(
                     "gRPC {address}\nREST {rest}\nkey file {key_file}\n"
                 ))?;
-                return serve::until_stopped().await;
+                return serve::wait_for_stop_signal().await;
             }
-            operate::open_own(settings, address).await
+            operate::open_own_console(settings, address).await
         })
         .await
     }
@@ -98,7 +98,9 @@ impl Demo {
         let config = CONFIG.replace("RECEIVERS", &receivers.url);
         fs::write(&file, config).map_err(write_failure)?;
         script::apply_file(file, &mut api).await?;
-        story::silence_staging(&mut api).await.map_err(failed)?;
+        story::create_staging_silence(&mut api)
+            .await
+            .map_err(failed)?;
         Ok(api)
     }
 }

@@ -120,7 +120,7 @@ impl Service {
             Some(upstream) => Some(
                 Gateway::bind(settings.gateway_config(), upstream)
                     .await
-                    .map_err(|error| Failure::of_error(&error))?,
+                    .map_err(|error| Failure::from_error(&error))?,
             ),
         };
         let (backend, gateway, metrics) = with_metrics(settings, backend, gateway).await?;
@@ -182,7 +182,7 @@ impl Service {
                     }
                     self.renewal = Arc::clone(&renewal);
                 }
-                ended => break ended.map_err(|error| Failure::of_error(&error)),
+                ended => break ended.map_err(|error| Failure::from_error(&error)),
             }
         };
         if let Some(traces) = traces {
@@ -298,7 +298,7 @@ async fn with_metrics(
 /// Returns the failure for a backend that did not start. If the folder is in use, it also names the
 /// address of the service that uses it.
 fn start_failure(error: &StartError, settings: &Settings) -> Failure {
-    let failure = Failure::of_error(error);
+    let failure = Failure::from_error(error);
     let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));
     match Addresses::read_note(settings).and_then(|noted| noted.grpc) {
         Some(address) if in_use => failure.with_clause(&format!(

@@ -98,7 +98,7 @@ impl Failure {
         Self::with_status(ExitStatus::Refused, sentence)
     }
 
-    pub(crate) fn of_error(error: &(dyn Error + 'static)) -> Self {
+    pub(crate) fn from_error(error: &(dyn Error + 'static)) -> Self {
         let io = cause::find::<io::Error>(error).map(io::Error::kind);
         let code = match (cause::find::<OpenError>(error), io) {
             (Some(OpenError::InUse(_)), _) => "FOLDER_IN_USE",

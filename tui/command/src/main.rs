@@ -62,7 +62,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
     if let Some(Command::Demo(arguments)) = &cli.command {
         let demo = Demo::prepare(&cli.flags, &variables())?;
-        return run_to_end(false, demo.run(arguments));
+        return run_to_completion(false, demo.run(arguments));
     }
     let frame = requested_frame(&cli);
     let used = part_selector(&cli);
@@ -77,7 +77,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         memory::disable_huge_pages();
     }
     let (command, wall) = (cli.command, cli.wall);
-    run_to_end(is_only_console, async {
+    run_to_completion(is_only_console, async {
         match command {
             None => console(flags, wall, settings, frame).await,
             Some(command) => Box::pin(run_command(command, &settings)).await,
@@ -85,7 +85,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     })
 }
 
-fn run_to_end(
+fn run_to_completion(
     is_only_console: bool,
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Result<(), Failure> {

@@ -50,7 +50,7 @@ pub(crate) async fn run(
     reason = "the signature that `map_err` requires"
 )]
 fn startup_failure(error: bellwether_tui::Error) -> Failure {
-    Failure::of_error(&error)
+    Failure::from_error(&error)
 }
 
 /// Returns the connection options for the service at this address; without a key if a certificate
@@ -85,7 +85,7 @@ fn renewal(settings: &Settings, address: &str) -> Renewal {
 ///
 /// # Errors
 /// Returns an error if there is no terminal.
-pub(crate) async fn open_own(settings: &Settings, address: &str) -> Result<(), Failure> {
+pub(crate) async fn open_own_console(settings: &Settings, address: &str) -> Result<(), Failure> {
     open(settings, address, false, None).await.map(drop)
 }
 

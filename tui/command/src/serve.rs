@@ -67,7 +67,7 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
 ///
 /// # Errors
 /// Returns an error if signals cannot be received.
-pub(crate) async fn until_stopped() -> Result<(), Failure> {
+pub(crate) async fn wait_for_stop_signal() -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
     while let SignalRequest::Reload = signals.next().await {}
     Ok(())

@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use super::{
     fields::{Fields, invalid},
-    imported::Imported,
+    imported::ImportOutput,
 };
 use crate::error::ImportError;
 
-pub(crate) fn import(file: Value, imported: &mut Imported) -> Result<(), ImportError> {
+pub(crate) fn import(file: Value, imported: &mut ImportOutput) -> Result<(), ImportError> {
     let mut fields = Fields::of("", file)?;
     if !fields.has("route") {
         return Err(invalid(

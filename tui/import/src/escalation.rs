@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::imported::Imported;
+use super::imported::ImportOutput;
 
 const STEPS_MAX: usize = 20;
 const TARGETS_MAX: usize = 20;
@@ -28,7 +28,7 @@ pub(crate) struct Step {
 }
 
 /// Adds a policy and returns its name; `None` if no step has a target.
-pub(crate) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String> {
+pub(crate) fn add(policy: Policy<'_>, imported: &mut ImportOutput) -> Option<String> {
     let path = policy.path;
     let mut steps = merge_steps(policy.steps);
     if steps.is_empty() {
@@ -96,7 +96,7 @@ fn clamp_reported(
     range: std::ops::RangeInclusive<i64>,
     path: &str,
     what: &str,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> i64 {
     let limited = value.clamp(*range.start(), *range.end());
     if limited != value {

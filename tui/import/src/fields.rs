@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::imported::Imported;
+use super::imported::ImportOutput;
 use crate::error::ImportError;
 
 const UNKNOWN: &str = "has no counterpart";
@@ -112,11 +112,11 @@ impl Fields {
             .collect()
     }
 
-    pub(crate) fn finish(self, imported: &mut Imported) {
+    pub(crate) fn finish(self, imported: &mut ImportOutput) {
         self.finish_with(imported, UNKNOWN);
     }
 
-    pub(crate) fn finish_with(self, imported: &mut Imported, why: &str) {
+    pub(crate) fn finish_with(self, imported: &mut ImportOutput, why: &str) {
         for (name, value) in &self.rest {
             if !value.is_null() {
                 imported.leave_out(&self.at(name), why);
@@ -150,9 +150,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unread_fields_are_reported_with_their_path() {
+    fn unsupported_fields_are_reported_with_their_path() {
         let value = json!({"name": "a", "list": [{"n": 1}], "more": {"x": 1}, "none": null});
-        let mut imported = Imported::new("test", false);
+        let mut imported = ImportOutput::new("test", false);
         let mut fields = Fields::of("top", value).unwrap();
         assert_eq!(fields.text("name").unwrap().as_deref(), Some("a"));
         let items = fields.objects("list").unwrap();

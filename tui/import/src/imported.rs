@@ -10,7 +10,7 @@ const DOCUMENTS_MAX: usize = 1_000;
 
 /// Documents, and a report on what was omitted or is different.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportOutput {
     owner: &'static str,
     with_secrets: bool,
     documents: Vec<(&'static str, Value)>,
@@ -22,7 +22,7 @@ pub struct Imported {
     variables: BTreeMap<String, String>,
 }
 
-impl Imported {
+impl ImportOutput {
     /// Creates an empty result for a product. `with_secrets` includes the values of secrets rather
     /// than names of variables.
     pub(crate) fn new(owner: &'static str, with_secrets: bool) -> Self {
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn imported_names_are_valid_and_visually_distinct() {
-        let mut imported = Imported::new("test", false);
+        let mut imported = ImportOutput::new("test", false);
         let wanted = [
             "db-1", "DB-1", "db-l", "a/b: c", " ", "...", "corn", "com", "db-1",
         ];
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn secret_becomes_a_variable_unless_values_are_requested() {
-        let mut hidden = Imported::new("test", false);
+        let mut hidden = ImportOutput::new("test", false);
         let variable = hidden.secret("a.b", &["ops", "web-hook"], "s3cret".into());
         assert_eq!(
             variable,
@@ -215,7 +215,7 @@ mod tests {
             again,
             json!({"fromEnv": "BELLWETHER_SECRET_OPS_WEB_HOOK_2"})
         );
-        let mut shown = Imported::new("test", true);
+        let mut shown = ImportOutput::new("test", true);
         assert_eq!(shown.secret("a.b", &["x"], "s3cret".into()), "s3cret");
     }
 }

@@ -16,7 +16,7 @@ use super::{
     File,
     escalation::{self, Step},
     fields::{Fields, invalid},
-    imported::Imported,
+    imported::ImportOutput,
     people::{self, ImportedUsers, Person},
     rotation::{self, Restriction, Rotation},
 };
@@ -72,7 +72,7 @@ struct Entities {
     schedules: BTreeMap<String, Vec<String>>,
 }
 
-pub(crate) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), ImportError> {
+pub(crate) fn import(files: Vec<File>, imported: &mut ImportOutput) -> Result<(), ImportError> {
     let mut entities: BTreeMap<&str, Vec<Fields>> = BTreeMap::new();
     for file in files {
         let Some(kind) = KINDS.iter().find(|(folder, ..)| *folder == file.word) else {
@@ -125,7 +125,7 @@ fn collect_entities(
     path: &str,
     content: Value,
     into: &mut Vec<Fields>,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     if let Value::Array(items) = content {
         for (at, item) in items.into_iter().enumerate() {
@@ -173,7 +173,7 @@ fn take_name(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), I
 fn read_user(
     mut user: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = user.path.clone();
     let full = user.text("fullName")?;
@@ -238,7 +238,7 @@ fn read_user(
 fn read_team(
     mut team: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let (keys, _) = take_name(&mut team, "name")?;
     let mut contacts = Vec::new();
@@ -269,7 +269,7 @@ fn read_team(
 fn contact_name(
     mut user: Fields,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Option<String>, ImportError> {
     let keys = take_keys(&mut user)?;
     let found = known.people.find(keys.iter().map(String::as_str));
@@ -288,7 +288,7 @@ fn contact_name(
 fn read_schedule(
     mut schedule: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = schedule.path.clone();
     let (keys, name) = take_name(&mut schedule, "name")?;
@@ -355,7 +355,7 @@ fn read_rotation(
     mut fields: Fields,
     schedule: &str,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Rotation, ImportError> {
     let path = fields.path.clone();
     let name = fields.text("name")?.filter(|it| !it.is_empty());
@@ -412,7 +412,7 @@ fn read_rotation(
 
 fn read_restrictions(
     mut fields: Fields,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Vec<Restriction>, ImportError> {
     fields.take("type");
     let mut all = fields.objects("restrictions")?;
@@ -487,7 +487,7 @@ fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Impo
 fn read_escalation(
     mut fields: Fields,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = fields.path.clone();
     let (_, name) = take_name(&mut fields, "name")?;
@@ -556,7 +556,7 @@ fn read_escalation(
 fn read_recipient(
     mut recipient: Fields,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Vec<Value>, ImportError> {
     let path = recipient.path.clone();
     let contacts = |names: Vec<String>| {

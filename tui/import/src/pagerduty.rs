@@ -13,7 +13,7 @@ use super::{
     File,
     escalation::{self, Policy, Step},
     fields::{Fields, invalid},
-    imported::Imported,
+    imported::ImportOutput,
     people::{self, ImportedUsers, Person},
     rotation::{self, LAYERS_MAX, Restriction, Rotation},
 };
@@ -62,7 +62,7 @@ struct Entities {
     timeouts: BTreeMap<String, BTreeSet<Option<i64>>>,
 }
 
-pub(crate) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), ImportError> {
+pub(crate) fn import(files: Vec<File>, imported: &mut ImportOutput) -> Result<(), ImportError> {
     let mut entities: BTreeMap<&str, BTreeMap<String, Fields>> = BTreeMap::new();
     for file in files {
         let mut fields = Fields::of(&format!("{}:", file.path), file.content)?;
@@ -136,7 +136,7 @@ fn read_user(
     id: String,
     mut user: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = user.path.clone();
     let name = name(&mut user)?;
@@ -202,7 +202,7 @@ fn read_schedule(
     id: String,
     mut schedule: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = schedule.path.clone();
     let name = name(&mut schedule)?;
@@ -239,7 +239,7 @@ fn read_schedule(
     }
     schedule.finish(imported);
     if rotations.len() > 1 {
-        lowest_first(&mut rotations);
+        sort_lowest_first(&mut rotations);
         let what = "its last layer has the highest priority; compare who is on call with PagerDuty";
         imported.note(&path, what);
     }
@@ -271,7 +271,7 @@ fn read_schedule(
 
 /// Sorts layers so that later ones override earlier ones: by the numbers in PagerDuty's default
 /// names, or else in reverse, as responses begin with the highest layer.
-fn lowest_first(rotations: &mut [Rotation]) {
+fn sort_lowest_first(rotations: &mut [Rotation]) {
     let number = |rotation: &Rotation| -> Option<u32> {
         rotation.name.strip_prefix("Layer ")?.trim().parse().ok()
     };
@@ -285,7 +285,7 @@ fn lowest_first(rotations: &mut [Rotation]) {
 fn read_layer(
     mut layer: Fields,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Rotation, ImportError> {
     let path = layer.path.clone();
     let name = layer.text("name")?.unwrap_or_else(|| "layer".to_owned());
@@ -331,7 +331,7 @@ fn read_layer(
 
 fn read_restriction(
     mut one: Fields,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Option<Restriction>, ImportError> {
     let start = one.text("start_time_of_day")?;
     let start = start.and_then(|it| it.parse::<Time>().ok());
@@ -381,7 +381,7 @@ fn read_policy(
     id: &str,
     mut fields: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = fields.path.clone();
     let name = name(&mut fields)?;
@@ -457,7 +457,7 @@ fn read_service(
     mut service: Fields,
     policy: Option<String>,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = service.path.clone();
     let name = name(&mut service)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::imported::Imported;
+use super::imported::ImportOutput;
 
 const VARIABLE_CHARACTERS_MAX: usize = 500;
 
@@ -23,7 +23,7 @@ pub(crate) fn add_mail(
     path: &str,
     address: Option<String>,
     mail: &mut Option<String>,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) {
     match (address, mail) {
         (Some(address), Some(mail)) if address != *mail => {
@@ -40,7 +40,7 @@ pub(crate) fn add_number(
     variable: &str,
     number: &str,
     variables: &mut Map<String, Value>,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) {
     if variables.contains_key(variable) {
         let why = format!("the first number becomes the variable `{variable}`");
@@ -61,7 +61,7 @@ pub(crate) struct ImportedUsers {
 }
 
 impl ImportedUsers {
-    pub(crate) fn add(&mut self, person: Person<'_>, imported: &mut Imported) {
+    pub(crate) fn add(&mut self, person: Person<'_>, imported: &mut ImportOutput) {
         let Some(mail) = person.mail.filter(|mail| mail.contains('@')) else {
             let why = "has no email address; a contact needs a method";
             imported.leave_out(person.path, why);

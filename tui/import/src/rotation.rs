@@ -8,7 +8,7 @@ use jiff::{
 };
 use serde_json::{Value, json};
 
-use super::imported::Imported;
+use super::imported::ImportOutput;
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
@@ -67,7 +67,7 @@ impl Restriction {
 /// Returns the layers of a rotation, in the time zone of its schedule. If layers cannot represent
 /// the rotation, reports the reason and returns none.
 #[expect(clippy::too_many_lines, reason = "one field after another")]
-pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -> Vec<Value> {
+pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut ImportOutput) -> Vec<Value> {
     let Ok(time_zone) = TimeZone::get(zone) else {
         imported.leave_out(&rotation.path, "its time zone is unknown");
         return Vec::new();
@@ -101,7 +101,7 @@ pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
     } else if turn % DAY == 0 && turn / DAY <= INTERVAL_MAX {
         let rule = rule("DAILY", turn / DAY);
         vec![(start, rule, rotation.slots.clone(), Vec::new())]
-    } else if let Some(parts) = parts_of_day(rotation, start) {
+    } else if let Some(parts) = split_into_day_parts(rotation, start) {
         parts
     } else {
         let why = "a shift is neither whole days nor at most 10 equal parts of a day";
@@ -195,7 +195,7 @@ fn unsupported_reason(rotation: &Rotation, now: Timestamp) -> Option<&'static st
 type Part = (DateTime, String, Vec<Vec<String>>, Vec<Restriction>);
 
 /// Splits a rotation with shifts of a few hours into one layer per shift of the day.
-fn parts_of_day(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
+fn split_into_day_parts(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
     let turn = rotation.turn_seconds;
     let parts = usize::try_from(DAY / turn).ok()?;
     if DAY % turn != 0 || parts > LAYERS_MAX || !rotation.restrictions.is_empty() {
@@ -222,7 +222,7 @@ fn calendar(
     zone: &str,
     times: &[Restriction],
     path: &str,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> String {
     let windows: Vec<_> = times.iter().map(Restriction::window).collect();
     let name = imported.name("calendar", name);
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn hourly_rotation_becomes_one_layer_per_daily_shift() {
-        let mut imported = Imported::new("test", false);
+        let mut imported = ImportOutput::new("test", false);
         let made = layers(
             &rotation(8 * HOUR, &["a", "b"]),
             "Europe/Berlin",
@@ -308,7 +308,7 @@ mod tests {
             (rotation(DAY, &[]), "no shift has a contact"),
             (rotation(0, &["a"]), "length of a shift"),
         ] {
-            let mut imported = Imported::new("test", false);
+            let mut imported = ImportOutput::new("test", false);
             assert!(layers(&rotation, "UTC", &mut imported).is_empty());
             assert!(imported.differences()[0].contains(why), "{why}");
         }
@@ -351,7 +351,7 @@ mod tests {
             let mut rotation = rotation(DAY, &["a", "b"]);
             rotation.slots[1].clear();
             (rotation.from, rotation.end) = (from, end);
-            let mut imported = Imported::new("test", false);
+            let mut imported = ImportOutput::new("test", false);
             let made = layers(&rotation, "Europe/Berlin", &mut imported);
             assert_eq!(made, [expected]);
             assert!(imported.differences().is_empty(), "{:?}", imported.report());

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{File, Imported, opsgenie, pagerduty};
+use super::{File, ImportOutput, opsgenie, pagerduty};
 use crate::error::ImportError;
 
 /// The result of an import: documents and report, or the error.
 type ImportResult = Result<(String, Vec<String>), String>;
 
-type Import = fn(Vec<File>, &mut Imported) -> Result<(), ImportError>;
+type Import = fn(Vec<File>, &mut ImportOutput) -> Result<(), ImportError>;
 
 fn run_import(import: Import, files: &BTreeMap<String, Value>) -> (ImportResult, Vec<String>) {
-    let mut imported = Imported::new("test", false);
+    let mut imported = ImportOutput::new("test", false);
     let files = files.iter().map(|(path, content)| File {
         path: path.clone(),
         word: path.split(['/', '.']).next().unwrap_or_default().to_owned(),

@@ -140,7 +140,7 @@ impl Transport {
                 format!("no response within {seconds} s; a change may have been made"),
             ),
         };
-        if failed.breaks_the_link() {
+        if failed.is_connection_failure() {
             self.broken = Some(failed.clone());
         }
         Err(failed)

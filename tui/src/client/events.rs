@@ -70,7 +70,7 @@ impl EventFilter {
 }
 
 /// Searches the occurrences seen since a time, the newest opened first.
-pub(crate) fn seen_since(start_ms: i64) -> Call {
+pub(crate) fn search_seen_since(start_ms: i64) -> Call {
     let newest_first = EventFilter {
         order: EventOrder {
             by: EventKey::Start,

@@ -43,7 +43,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         | Code::ResourceExhausted => FailureKind::Invalid,
         Code::Unimplemented => FailureKind::Unsupported,
         // A connection that breaks during a call is reported as an unknown error with its cause.
-        Code::Unknown | Code::Internal if broken_reason(status).is_some() => {
+        Code::Unknown | Code::Internal if disconnect_reason(status).is_some() => {
             FailureKind::Unreachable
         }
         _ => FailureKind::Internal,
@@ -62,7 +62,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
             ("", message)
         }
         FailureKind::Unreachable => {
-            broken_reason(status).unwrap_or_else(|| (UNREACHABLE, status.message().to_owned()))
+            disconnect_reason(status).unwrap_or_else(|| (UNREACHABLE, status.message().to_owned()))
         }
         _ => ("", status.message().to_owned()),
     };
@@ -81,7 +81,7 @@ fn is_too_large(status: &tonic::Status) -> bool {
 }
 
 /// Returns the code and the reason if the connection broke during a call.
-fn broken_reason(status: &tonic::Status) -> Option<(&'static str, String)> {
+fn disconnect_reason(status: &tonic::Status) -> Option<(&'static str, String)> {
     if is_not_grpc(status) {
         let why = "the server at that address does not speak gRPC; it may be the REST address: use \
                    the gRPC address, by default with port 8481";

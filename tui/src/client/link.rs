@@ -88,7 +88,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
 }
 
 #[derive(Clone)]
-struct Watched {
+struct WatchedStream {
     generation: Ticket,
     filter: EventFilter,
     position: Position,
@@ -101,7 +101,7 @@ struct Supervisor {
     updates: mpsc::Sender<ServerUpdate>,
     /// Time of the last key press; `None` for a service in this process.
     attended: Option<Receiver<Instant>>,
-    watched: Option<Watched>,
+    watched: Option<WatchedStream>,
     followed_with: u64,
 }
 
@@ -211,7 +211,7 @@ impl Supervisor {
                     }
                     Some(Command::Watch { generation, filter, resume_token }) => {
                         let position = Position::new(resume_token);
-                        self.watched = Some(Watched { generation, filter, position });
+                        self.watched = Some(WatchedStream { generation, filter, position });
                         self.follow(&mut stream, (&carrier, &last_received));
                     }
                     Some(Command::RetryNow) => {}
@@ -288,11 +288,11 @@ impl Stream {
 
     fn watch(
         carrier: Carrier,
-        watched: Watched,
+        watched: WatchedStream,
         reports: (mpsc::Sender<ServerUpdate>, LastReceived),
     ) -> Self {
         let mut task = JoinSet::new();
-        let Watched {
+        let WatchedStream {
             generation,
             filter,
             position,
@@ -382,7 +382,7 @@ async fn make_call(
 
 async fn reject(
     updates: &mpsc::Sender<ServerUpdate>,
-    watched: &mut Option<Watched>,
+    watched: &mut Option<WatchedStream>,
     command: Command,
 ) {
     match command {
@@ -396,7 +396,7 @@ async fn reject(
             filter,
             resume_token,
         } => {
-            *watched = Some(Watched {
+            *watched = Some(WatchedStream {
                 generation,
                 filter,
                 position: Position::new(resume_token),

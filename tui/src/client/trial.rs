@@ -46,7 +46,7 @@ async fn attempt(
         TriggerServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     let mut failed = |status: Status| {
         let failed = failure(&status);
-        if failed.breaks_the_link() {
+        if failed.is_connection_failure() {
             reach.broken = Some(failed.clone());
         }
         failed

@@ -164,11 +164,11 @@ impl ActionPlace {
             Self::Report,
             Self::Form,
         ];
-        let kinds = Self::of_kinds(|_| true);
+        let kinds = Self::for_kinds(|_| true);
         shapes.into_iter().chain(events).chain(kinds).chain(others)
     }
 
-    pub(super) fn of_kinds(wanted: fn(Kind) -> bool) -> impl Iterator<Item = Self> {
+    pub(super) fn for_kinds(wanted: fn(Kind) -> bool) -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied().filter(move |kind| wanted(*kind));
         kinds.flat_map(|kind| {
             let page = kind.has_page().then_some(Self::One(kind));

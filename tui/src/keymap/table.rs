@@ -8,7 +8,7 @@ use super::actions::{Action, ActionPlace, Entry, Group, Lines, Requirement};
 use crate::data::{Kind, Role};
 
 fn resources() -> Vec<ActionPlace> {
-    ActionPlace::of_kinds(Kind::is_edited).collect()
+    ActionPlace::for_kinds(Kind::is_edited).collect()
 }
 
 fn creatable() -> Vec<ActionPlace> {

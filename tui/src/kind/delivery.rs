@@ -68,7 +68,7 @@ fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
         };
         return Cell::new(Token::Dim, words);
     }
-    let shown = EventCell::of_delivery(it, around.host_field());
+    let shown = EventCell::from_delivery(it, around.host_field());
     let words = format!("{} {}", shown.name, shown.host);
     let mut cell = Cell::new(it.severity(), words.trim_end());
     cell.sign = it.severity().sign();

@@ -520,7 +520,7 @@ fn write_rejections(into: &mut Document, around: &dyn RenderContext, destination
     }
 }
 
-fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
+fn write_health_evidence(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
     let number = |path: &str| destination.at(path).and_then(Value::as_i64).unwrap_or(0);
     let tried = number("health.attemptCount");
     if tried > 0 {
@@ -608,7 +608,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, destination: &Objec
         into.field("last error", Token::Bad, last_error);
     }
     write_rejections(into, around, destination);
-    evidence(into, around, destination);
+    write_health_evidence(into, around, destination);
     if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
         let words =
             "‹test_destination› sends a test message and shows request, response and verdict";

@@ -36,7 +36,7 @@ impl EventCell {
         }
     }
 
-    pub(crate) fn of_row(row: &EventRow, host_field: &str) -> Self {
+    pub(crate) fn from_row(row: &EventRow, host_field: &str) -> Self {
         Self {
             severity: row.severity,
             name: row.name.to_string(),
@@ -46,7 +46,7 @@ impl EventCell {
     }
 
     /// Returns the cell of a delivery, which has no summary.
-    pub(crate) fn of_delivery(delivery: &Delivery, host_field: &str) -> Self {
+    pub(crate) fn from_delivery(delivery: &Delivery, host_field: &str) -> Self {
         let dimensions = &delivery.dimensions;
         let host = dimensions.get(host_field);
         let host = host.or_else(|| dimensions.values().next());
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cell_has_its_width_and_shows_the_host_at_every_size() {
+    fn event_cell_shows_the_host_at_every_width() {
         let cell = EventCell {
             severity: Severity::Critical,
             name: "disk".to_owned(),

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_in_the_latest_step_is_reached() {
+    fn receivers_of_the_latest_step_are_listed() {
         let to = |name: &str, round: i32, step: i32| json!({"contactName": name, "destinationName": "push", "round": round, "step": step});
         let names = |notified: Value| {
             let reached = reached(&response(json!({"notified": notified})));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn reached_people_have_the_best_state_of_their_methods() {
+    fn notified_contact_has_the_best_state_of_its_methods() {
         let method = |name: &str, state: &str, cause: &str| json!({"contactName": name, "deliveryState": state, "lastError": cause});
         let found = reached(&response(json!({
             "current": [

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typed_secrets_are_masked_and_stored_ones_stay_as_they_are() {
+    fn typed_secrets_are_masked_and_stored_ones_are_unchanged() {
         let webhook = json!({
             "url": "https://x.example",
             "secretUrl": "https://x.example/s3cret",

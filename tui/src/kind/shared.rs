@@ -33,7 +33,7 @@ pub(super) const NAME: Column<Object> = Column::new("Name", 16, 1, 0, |_, it: &O
 
 pub(super) const fn recent(rank: u8) -> Column<Object> {
     Column::new("Decided 24 h", 12, 0, rank, |_, it: &Object| {
-        Cell::new(Token::Text, recent_words(it))
+        Cell::new(Token::Text, format_recent_count(it))
     })
     .right_align()
     .sort_descending(|it| Key::Number(recent_count(it)))
@@ -52,7 +52,7 @@ pub(super) fn recent_count(object: &Object) -> i64 {
 const COUNTED: i64 = 10_000;
 
 /// Formats the number of notifications in the last 24 h, with `+` at the service's limit.
-fn recent_words(object: &Object) -> String {
+fn format_recent_count(object: &Object) -> String {
     match recent_count(object) {
         count @ COUNTED.. => format!("{}+", text::group_digits(count)),
         count => text::group_digits(count),
@@ -90,7 +90,7 @@ pub(super) fn write_head(into: &mut Document, object: &Object) {
 }
 
 pub(super) fn write_notifications(into: &mut Document, object: &Object) {
-    let words = format!("{} decided in 24 h", recent_words(object));
+    let words = format!("{} decided in 24 h", format_recent_count(object));
     into.field("notifications", Token::Text, &words);
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
         Requirement::None => return Ok(()),
         Requirement::Role(role) => (role, false),
         // A change requires the role of the resource's kind.
-        Requirement::Write(role) if changes_one(entry.action) => {
+        Requirement::Write(role) if changes_single_resource(entry.action) => {
             let kind = model.page.route.kind();
             (kind.map_or(role, |kind| kind::spec(kind).role), true)
         }
@@ -37,7 +37,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
     }
 }
 
-fn changes_one(action: Action) -> bool {
+fn changes_single_resource(action: Action) -> bool {
     use Action::{Delete, Duplicate, Edit, EditText, New};
     matches!(action, New | Edit | EditText | Duplicate | Delete)
 }

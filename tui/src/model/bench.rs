@@ -46,13 +46,13 @@ impl PaneLayout {
         u16::try_from(self.document.lines.len()).unwrap_or(u16::MAX)
     }
 
-    fn last_top(&self) -> usize {
+    fn max_scroll(&self) -> usize {
         self.document.lines.len().saturating_sub(self.rows.into())
     }
 
     /// Returns the number of lines below the shown ones.
     pub(crate) fn below(&self) -> usize {
-        self.last_top().saturating_sub(self.top)
+        self.max_scroll().saturating_sub(self.top)
     }
 }
 
@@ -86,7 +86,7 @@ impl Model {
             vec![only]
         };
         for pane in &mut panes {
-            pane.top = form.bench.top(pane.pane).min(pane.last_top());
+            pane.top = form.bench.top(pane.pane).min(pane.max_scroll());
         }
         Some(BenchLayout {
             form_columns,
@@ -101,7 +101,10 @@ impl Model {
         let Some(shown) = panes.into_iter().find(|it| it.pane == pane) else {
             return false;
         };
-        let top = shown.top.saturating_add_signed(lines).min(shown.last_top());
+        let top = shown
+            .top
+            .saturating_add_signed(lines)
+            .min(shown.max_scroll());
         if let Some(form) = self.page.form_mut() {
             form.bench.scroll_to(pane, top);
         }

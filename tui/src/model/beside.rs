@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct RowDetails {
     /// The list and the id of its row.
     row: Option<(Route, String)>,
     pub(crate) due_ms: Option<i64>,
@@ -24,14 +24,14 @@ pub(crate) struct Beside {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum BesidePart {
+pub(crate) enum RowDetailsPart {
     Event,
     Explanation,
     Decided,
     Message,
 }
 
-impl Beside {
+impl RowDetails {
     pub(crate) fn is_about(&self, route: &Route, id: &str) -> bool {
         let row = self.row.as_ref();
         row.is_some_and(|(list, row)| list == route && row == id)
@@ -61,23 +61,23 @@ impl Beside {
     pub(crate) fn record(
         &mut self,
         ticket: Ticket,
-        part: BesidePart,
+        part: RowDetailsPart,
         answer: CallResult,
         now_ms: i64,
     ) -> bool {
         match part {
-            BesidePart::Event => record(&mut self.event, ticket, now_ms, || {
+            RowDetailsPart::Event => record(&mut self.event, ticket, now_ms, || {
                 let found: v1::GetEventResponse = message(answer)?;
                 Ok(found.result.unwrap_or_default())
             }),
-            BesidePart::Explanation => {
+            RowDetailsPart::Explanation => {
                 record(&mut self.explanation, ticket, now_ms, || message(answer))
             }
-            BesidePart::Decided => record(&mut self.decided, ticket, now_ms, || {
+            RowDetailsPart::Decided => record(&mut self.decided, ticket, now_ms, || {
                 let found: v1::ListDeliveriesResponse = message(answer)?;
                 Ok(found.deliveries)
             }),
-            BesidePart::Message => {
+            RowDetailsPart::Message => {
                 let kind = self.row.as_ref().and_then(|(route, _)| route.kind());
                 record(&mut self.message, ticket, now_ms, || match kind {
                     Some(Kind::Rule) => message(answer).map(LivePreview::Messages),
@@ -106,7 +106,7 @@ impl Model {
     }
 
     /// Drops the details of another row, and schedules reading those of the selected one.
-    pub(super) fn settle_beside(&mut self) {
+    pub(super) fn sync_row_details(&mut self) {
         let selected = self.selected().filter(|_| self.shows_split());
         let is_same = match (&selected, &self.beside.row) {
             (Some(id), Some(_)) => self.beside.is_about(&self.page.route, id),
@@ -114,16 +114,16 @@ impl Model {
         };
         if !is_same {
             let row = selected.map(|id| (self.page.route.clone(), id));
-            *self.beside = Beside {
+            *self.beside = RowDetails {
                 row,
-                ..Beside::default()
+                ..RowDetails::default()
             };
             self.beside.refresh_soon(self.now_ms);
         }
     }
 
     /// Returns the time at which the details of the selected row are read.
-    pub(crate) fn beside_at_ms(&self) -> Option<i64> {
+    pub(crate) fn row_details_due_ms(&self) -> Option<i64> {
         let beside = &self.beside;
         let read = [beside.explanation.at_ms, beside.decided.at_ms];
         let refresh = read.into_iter().flatten().max();

@@ -170,7 +170,7 @@ impl EventWindow {
         }
         let order = self.order();
         let fresh = incoming.into_values().flatten().map(Arc::new);
-        let mut fresh: Vec<SharedRow> = fresh.filter(|row| self.is_read_to(row)).collect();
+        let mut fresh: Vec<SharedRow> = fresh.filter(|row| self.is_loaded_up_to(row)).collect();
         fresh.sort_unstable_by(|one, other| compare(order, one, other));
         self.by_id.extend(fresh.iter().cloned().map(ById));
         insert(order, &mut self.rows, fresh);
@@ -181,7 +181,7 @@ impl EventWindow {
     }
 
     /// Whether everything before the row's position was read; later rows come with their page.
-    fn is_read_to(&self, row: &EventRow) -> bool {
+    fn is_loaded_up_to(&self, row: &EventRow) -> bool {
         let order = self.order();
         let edge = self.edge.as_ref().filter(|_| !self.next.is_empty());
         edge.is_none_or(|(edge, at)| {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn window_keeps_only_the_newest_rows_and_knows_when_full() {
+    fn window_retains_the_newest_rows_and_reports_when_full() {
         let many = i64::try_from(limits::HELD_EVENTS).unwrap();
         let named = |number: i64| EventRow {
             id: format!("e{number}:1").into(),

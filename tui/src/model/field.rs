@@ -130,8 +130,8 @@ impl TextField {
             KeyCode::Right => self.cursor = self.right(),
             KeyCode::Home => self.cursor = self.line_start(),
             KeyCode::End => self.cursor = self.line_end(),
-            KeyCode::Up if self.lines => return self.vertical(false),
-            KeyCode::Down if self.lines => return self.vertical(true),
+            KeyCode::Up if self.lines => return self.move_vertically(false),
+            KeyCode::Down if self.lines => return self.move_vertically(true),
             _ => return false,
         }
         true
@@ -187,7 +187,7 @@ impl TextField {
     }
 
     /// Moves up or down a line in the same column; returns `false` if there is no such line.
-    fn vertical(&mut self, down: bool) -> bool {
+    fn move_vertically(&mut self, down: bool) -> bool {
         let start = self.line_start();
         let column = self.text[start..self.cursor].graphemes(true).count();
         let line = if down {

@@ -111,7 +111,7 @@ impl FilterParts {
     }
 }
 
-fn is_of_tab(clause: &filter::Clause) -> bool {
+fn is_tab_clause(clause: &filter::Clause) -> bool {
     matches!(clause, filter::Clause::Equals(field, _) if field == "state" || field == "resent")
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     let own = parts
         .all
         .into_iter()
-        .filter(|(clause, _)| is_of_tab(clause));
+        .filter(|(clause, _)| is_tab_clause(clause));
     let own: Vec<String> = own.map(|(_, text)| text).collect();
     let own = own.join(" ");
     DELIVERY_TABS.iter().position(|(_, tab)| *tab == own)
@@ -131,7 +131,7 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
 
 pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
     let mut parts = FilterParts::read(text, clock).unwrap_or_default();
-    parts.all.retain(|(clause, _)| !is_of_tab(clause));
+    parts.all.retain(|(clause, _)| !is_tab_clause(clause));
     let is_either = parts.is_either;
     let Some((_, own)) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
         // Removes parentheses that only the conjunct of a tab needed.

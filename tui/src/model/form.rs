@@ -17,7 +17,7 @@ pub(crate) use self::{
     bench::{Bench, Comparison, FormTest, Pane, RequestTab, curl},
     clause::ClauseInput,
     input::Input,
-    live::{Live, LivePreview},
+    live::{LivePreview, LivePreviewState},
     words::changes,
 };
 use crate::{
@@ -52,7 +52,7 @@ pub(crate) struct Form {
     /// Time of the last change, and the zone, for parsing times.
     now_ms: i64,
     zone: TimeZone,
-    pub(crate) live: Live,
+    pub(crate) live: LivePreviewState,
     pub(crate) bench: Bench,
     pub(crate) check_at_ms: Option<i64>,
     /// The validation before the confirmation to save, and the keys pressed since.
@@ -101,7 +101,7 @@ impl Form {
             version: 0,
             now_ms: 0,
             zone: TimeZone::UTC,
-            live: Live::default(),
+            live: LivePreviewState::default(),
             bench: Bench::default(),
             check_at_ms: None,
             saving: None,
@@ -110,7 +110,7 @@ impl Form {
             checking: None,
             checked: false,
         };
-        form.unfold_filled();
+        form.expand_filled_sections();
         if form.is_locked(0) {
             form.step(true);
         }
@@ -124,7 +124,7 @@ impl Form {
             .map(|spec| Input::read(spec, get(&json, spec.path)))
             .collect();
         self.base = json;
-        self.unfold_filled();
+        self.expand_filled_sections();
         self.version += 1;
     }
 
@@ -193,7 +193,7 @@ impl Form {
         filled.map(|at| self.specs[at].label).collect()
     }
 
-    fn unfold_filled(&mut self) {
+    fn expand_filled_sections(&mut self) {
         for at in 0..self.specs.len() {
             if matches!(self.inputs[at], Input::Section(_)) && !self.filled_labels(at).is_empty() {
                 self.inputs[at] = Input::Section(true);
@@ -201,7 +201,7 @@ impl Form {
         }
     }
 
-    fn unfold_invalid(&mut self) {
+    fn expand_invalid_sections(&mut self) {
         let all = 0..self.specs.len();
         let wrong = all.filter(|at| self.errors.contains_key(self.specs[*at].path));
         for at in wrong.collect::<Vec<_>>() {
@@ -263,7 +263,7 @@ impl Form {
     pub(crate) fn draft(&mut self) -> Option<Object> {
         self.check_locally();
         if !self.errors.is_empty() {
-            self.unfold_invalid();
+            self.expand_invalid_sections();
             return None;
         }
         let draft = Object {
@@ -359,7 +359,7 @@ impl Form {
         if placed < failure.fields.len() || failure.fields.is_empty() {
             self.errors.insert(String::new(), failure.sentence());
         }
-        self.unfold_invalid();
+        self.expand_invalid_sections();
         let wrong = |index: &usize| self.errors.contains_key(self.specs[*index].path);
         if placed > 0
             && !wrong(&self.focus)

@@ -229,7 +229,7 @@ fn handover_call(parts: Option<&Handover>, since_ms: i64) -> Call {
         return Call::from_request("AuditService", &request).with_long_timeout();
     }
     if is_read(|it| it.open.is_some()) {
-        return events::seen_since(since_ms);
+        return events::search_seen_since(since_ms);
     }
     let worst_first = EventFilter {
         open_only: true,
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_that_open_something_are_recognized_by_type_and_host() {
+    fn lasting_effect_of_a_test_depends_on_type_and_host() {
         let effect = |kind: Value| match LastingEffect::of(&kind)? {
             LastingEffect::Event(words) | LastingEffect::AtReceiver(words) => Some(words),
         };

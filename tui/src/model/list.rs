@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn awaited_row_does_not_steal_a_moved_cursor() {
+    fn expected_row_is_not_selected_if_the_cursor_has_moved() {
         let mut list = List {
             wanted: Some("new".to_owned()),
             ..List::default()
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn new_rows_push_the_selected_one_down_unless_the_list_follows() {
+    fn new_rows_move_the_selected_row_down_unless_followed() {
         let mut list = List::default();
         list.settle(&vec!["b", "a"], 5, 0);
         list.settle(&vec!["d", "c", "b", "a"], 5, 0);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn row_that_took_the_place_of_the_selected_one_counts_as_read_later() {
+    fn row_replacing_the_selected_one_is_unread_at_first() {
         let mut list = List::default();
         list.settle(&vec!["b", "a"], 5, 0);
         assert!(!list.is_unread(0));

@@ -207,7 +207,7 @@ impl<R> Table for LoadedRows<'_, R> {
     }
 }
 
-fn searched_texts(object: &Object) -> Vec<&str> {
+fn searchable_texts(object: &Object) -> Vec<&str> {
     let own = (kind::spec(object.kind).searched)(object);
     let texts = [object.name(), object.text("description")].into_iter();
     texts.chain(object.texts("tags")).chain(own).collect()
@@ -330,7 +330,7 @@ impl Store {
                 id: Object::name,
                 named: form_field_names(*kind),
                 values,
-                searched: searched_texts,
+                searched: searchable_texts,
                 is_filtered: false,
             }),
             Route::EventGroups { .. } => Box::new(LoadedRows {

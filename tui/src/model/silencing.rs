@@ -78,11 +78,11 @@ impl SilenceScope {
         }
     }
 
-    pub(crate) fn of_filter(key: char, label: String, filter: &str) -> Self {
+    pub(crate) fn from_filter(key: char, label: String, filter: &str) -> Self {
         Self::new(key, label.clone(), label, json!({ "filter": filter }))
     }
 
-    pub(crate) fn of_form(found: v1::PreviewSilenceResponse) -> Self {
+    pub(crate) fn from_form(found: v1::PreviewSilenceResponse) -> Self {
         Self {
             found: Some(Ok(found)),
             ..Self::new(' ', "", "", json!({}))
@@ -221,7 +221,7 @@ impl SilenceChoice {
     }
 
     /// Returns the next scope to count: the selected one, else the first uncounted one.
-    pub(crate) fn next_uncounted(&self) -> Option<usize> {
+    pub(crate) fn next_scope_to_count(&self) -> Option<usize> {
         let is_free = |at: &usize| {
             self.scopes[*at].found.is_none() && self.waiting.iter().all(|(_, it)| it != at)
         };
@@ -309,7 +309,7 @@ impl Model {
             let ids = events.iter().map(|it| value(&it.event_id));
             let filter = format!("id in ({})", ids.collect::<Vec<_>>().join(", "));
             let label = format!("these {} events", events.len());
-            scopes.push(SilenceScope::of_filter('e', label, &filter));
+            scopes.push(SilenceScope::from_filter('e', label, &filter));
         }
         let is_one_name = events.iter().all(|it| it.name == *name);
         let place = place.filter(|place| events.iter().all(|it| it.place() == Some(place)));
@@ -319,16 +319,20 @@ impl Model {
             if is_one_name {
                 let filter = format!("{named} {placed}");
                 let label = format!("{name} on {at}");
-                scopes.push(SilenceScope::of_filter('b', label, &filter));
+                scopes.push(SilenceScope::from_filter('b', label, &filter));
             }
-            scopes.push(SilenceScope::of_filter(
+            scopes.push(SilenceScope::from_filter(
                 'h',
                 format!("all of {at}"),
                 &placed,
             ));
         }
         if is_one_name {
-            scopes.push(SilenceScope::of_filter('a', format!("all {name}"), &named));
+            scopes.push(SilenceScope::from_filter(
+                'a',
+                format!("all {name}"),
+                &named,
+            ));
         }
         scopes.extend(filter_scope(&self.page.list.filter));
         scopes
@@ -343,7 +347,7 @@ impl Model {
             Some(("named", name)) => ('a', format!("all {name}")),
             _ => ('h', format!("all {}", group.place)),
         };
-        let mut scopes = vec![SilenceScope::of_filter(key, label, &group.part)];
+        let mut scopes = vec![SilenceScope::from_filter(key, label, &group.part)];
         if !group.filter.is_empty() {
             scopes.extend(filter_scope(&group.group_filter()));
         }

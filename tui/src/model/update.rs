@@ -92,16 +92,16 @@ pub(crate) fn settle(model: &mut Model) {
     } else {
         let lines = document::current(model).lines;
         let height = height.saturating_sub(model.head_rows());
-        let is_on_links = model.is_on_links();
+        let is_link_page = model.is_link_page();
         let reading = &mut model.page.reading;
-        if is_on_links {
+        if is_link_page {
             let mut rest = lines.iter().enumerate().skip(reading.cursor);
             let linked = rest.find(|(_, line)| line.link.is_some());
             reading.cursor = linked.map_or(reading.cursor, |(at, _)| at);
         }
         reading.settle(lines.len(), height);
     }
-    model.settle_beside();
+    model.sync_row_details();
 }
 
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -123,7 +123,10 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.tabs_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::tabs(model, effects);
     }
-    if model.outlived_at_ms().is_some_and(|at| at <= model.now_ms) {
+    if model
+        .next_shown_end_ms()
+        .is_some_and(|at| at <= model.now_ms)
+    {
         read::refresh(model, effects);
     }
     if model.total_due_ms().is_some_and(|at| at <= model.now_ms) {
@@ -132,11 +135,11 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     forms::check_if_due(model, effects);
     forms::preview_if_due(model, effects);
     read::count_if_due(model, effects);
-    read::beside_if_due(model, effects);
+    read::read_row_details_if_due(model, effects);
     read::coverage_if_due(model, effects);
     if model.cycle.is_some_and(|at| at <= model.now_ms) {
         model.cycle = Some(model.now_ms.saturating_add(limits::CYCLE_MS));
-        screen::longer_charts(model, effects);
+        screen::cycle_chart_period(model, effects);
     }
 }
 

@@ -73,7 +73,7 @@ impl Model {
     }
 
     /// Returns the columns chosen by the operator or the view; empty for the console's choice.
-    pub(crate) fn wanted_columns(&self) -> Vec<String> {
+    pub(crate) fn configured_columns(&self) -> Vec<String> {
         let chosen = self.columns_of.get(self.page.route.screen());
         let chosen = chosen.filter(|_| !matches!(self.page.route, Route::EventGroups { .. }));
         chosen.cloned().unwrap_or_else(|| {
@@ -95,7 +95,7 @@ impl Model {
             "ascending": sort.is_some_and(|sort| !sort.descending),
             "includesClosed": !self.store.events.filter.open_only,
             "groupBy": group_by,
-            "columns": self.wanted_columns(),
+            "columns": self.configured_columns(),
         })
     }
 }

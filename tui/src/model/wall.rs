@@ -65,7 +65,7 @@ pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
         rows.extend(
             known
                 .iter()
-                .map(|group| of_group(field, group, open, or_more)),
+                .map(|group| source_from_group(field, group, open, or_more)),
         );
     }
     rows
@@ -82,7 +82,7 @@ fn heading(title: &str) -> FrequentSource {
     }
 }
 
-fn of_group(field: &str, group: &EventGroup, total: i64, or_more: bool) -> FrequentSource {
+fn source_from_group(field: &str, group: &EventGroup, total: i64, or_more: bool) -> FrequentSource {
     let value = group.value.clone().unwrap_or_default();
     let worst = WORST_FIRST
         .into_iter()
@@ -122,7 +122,7 @@ fn rules(counted: &ChartData) -> Vec<FrequentSource> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct TroubledDestination {
+pub(crate) struct UnhealthyDestination {
     pub(crate) token: Token,
     pub(crate) words: String,
     pub(crate) details: String,
@@ -130,7 +130,7 @@ pub(crate) struct TroubledDestination {
 
 /// Returns the sort key by severity of the problem: the backlog and its age; without a backlog,
 /// dead letters before failed tests. Healthy destinations come last.
-pub(crate) fn harm_key(
+pub(crate) fn problem_sort_key(
     one: &DestinationOverview,
     now_ms: i64,
 ) -> (bool, Reverse<i64>, bool, usize) {
@@ -146,16 +146,16 @@ pub(crate) fn harm_key(
 }
 
 /// Returns the destinations that are unreachable or late, worst first.
-pub(crate) fn troubled_destinations(
+pub(crate) fn unhealthy_destinations(
     model: &Model,
     overview: &Overview,
-) -> Vec<TroubledDestination> {
+) -> Vec<UnhealthyDestination> {
     let mut ill: Vec<_> = overview
         .destinations
         .iter()
         .filter(|one| !matches!(health(one), HealthState::Healthy | HealthState::Untried))
         .collect();
-    ill.sort_by_key(|one| harm_key(one, model.now_ms));
+    ill.sort_by_key(|one| problem_sort_key(one, model.now_ms));
     let rows = ill.into_iter().map(|one| {
         let state = health(one);
         let message = one.health.clone().unwrap_or_default();
@@ -182,7 +182,7 @@ pub(crate) fn troubled_destinations(
             "{waiting} waiting{}{after}{unreported}",
             oldest.unwrap_or_default()
         );
-        TroubledDestination {
+        UnhealthyDestination {
             token: state.into(),
             words: format!(
                 "{} {}  {}{}",
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wall_counts_only_tried_destinations_as_healthy() {
+    fn wall_display_counts_only_attempted_destinations_as_healthy() {
         let reached = |states: &[HealthState], stored: i32| {
             let of = |state: &HealthState| DestinationOverview {
                 health: Some(DestinationHealth {

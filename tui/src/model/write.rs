@@ -48,7 +48,7 @@ impl Write {
 }
 
 impl TextEdit {
-    pub(crate) fn of_form(form: &Form) -> Self {
+    pub(crate) fn from_form(form: &Form) -> Self {
         let kind = form.kind;
         let json = form.to_json();
         let text = kind::text(&Object { kind, json });

@@ -10,7 +10,7 @@ use crate::{
         Model,
         bulk::{Bulk, Stage},
         message::Msg,
-        overlay::{Clash, ClashChoice, Confirm, Consequence, Overlay, PickPurpose},
+        overlay::{Clash, ClashChoice, Confirm, Consequence, Overlay, PickerPurpose},
         page::Content,
         silencing::SilenceChoice,
     },
@@ -55,7 +55,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
             let output = format!("The key of {name}: {key}");
             (vec![output], "It is shown only once.".to_owned())
         }
-        Overlay::Pick(pick) if pick.purpose == PickPurpose::Event => {
+        Overlay::Picker(pick) if pick.purpose == PickerPurpose::Event => {
             let items = pick.items.iter().take(EVENTS);
             let mut lines = vec![pick.title.clone()];
             lines.extend(items.map(|item| say::marks(&format!("  {item}"))));
@@ -63,7 +63,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
             (lines, output.to_owned())
         }
         Overlay::Silence(choice) => silence_question(choice),
-        Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => (vec![], String::new()),
+        Overlay::Picker(_) | Overlay::Palette(_) | Overlay::Menu(_) => (vec![], String::new()),
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
         },
         Overlay::Prompt(_) if line.is_empty() => (key(ESC), Some("Unchanged.")),
         Overlay::Prompt(_) => (reply(line.to_owned()), None),
-        Overlay::Pick(pick) if pick.purpose == PickPurpose::Event && !line.is_empty() => {
+        Overlay::Picker(pick) if pick.purpose == PickerPurpose::Event && !line.is_empty() => {
             (reply(line.to_owned()), None)
         }
         Overlay::Clash(clash) => (choose(clash, line), None),
@@ -101,7 +101,7 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
             Some(msgs) => (msgs, None),
             None => (key(ESC), Some("Cancelled. Nothing was changed.")),
         },
-        Overlay::Key { .. } | Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => {
+        Overlay::Key { .. } | Overlay::Picker(_) | Overlay::Palette(_) | Overlay::Menu(_) => {
             (key(ESC), None)
         }
     }

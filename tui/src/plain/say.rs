@@ -37,7 +37,7 @@ pub(super) fn row(model: &Model, id: &str) -> String {
 }
 
 pub(super) fn title(model: &Model) -> String {
-    let crumbs = view::crumbs(model).join(", ");
+    let crumbs = view::breadcrumbs(model).join(", ");
     let Content::Event { tab, .. } = &model.page.content else {
         return crumbs;
     };

@@ -115,7 +115,7 @@ impl Dialogue {
     }
 
     /// Prints the current question or page, once nothing is in progress.
-    pub(super) fn print_settled(&mut self, model: &Model) {
+    pub(super) fn print_when_idle(&mut self, model: &Model) {
         if let Some(overlay) = &model.overlay {
             let (lines, prompt_text) = question::output(overlay);
             if !prompt_text.is_empty() && format!("{lines:?}{prompt_text}") != self.prompt_text {
@@ -295,7 +295,7 @@ impl Dialogue {
     pub(super) fn answer_prompt(&mut self, model: &Model) -> Vec<Msg> {
         let text = self.text.take();
         match (&model.overlay, text) {
-            (Some(Overlay::Prompt(_) | Overlay::Pick(_)), Some(text)) => question::reply(text),
+            (Some(Overlay::Prompt(_) | Overlay::Picker(_)), Some(text)) => question::reply(text),
             _ => vec![],
         }
     }

@@ -24,7 +24,7 @@ enum QueryState {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Handled {
+pub(super) enum HandledInput {
     Event(Event),
     /// The buffered events looked like a response, but are not.
     Events(Vec<Event>),
@@ -36,7 +36,7 @@ pub(super) enum Handled {
 const START: &str = "11;rgb";
 
 impl Question {
-    pub(super) fn can_ask(&self) -> bool {
+    pub(super) fn can_send_query(&self) -> bool {
         self.state == QueryState::NotSent
     }
 
@@ -48,19 +48,19 @@ impl Question {
 
     /// Handles an event. The terminal's response arrives decoded as keys: Alt-], its characters,
     /// and Alt-\ or Ctrl-G.
-    pub(super) fn handle(&mut self, event: Event) -> Handled {
+    pub(super) fn handle(&mut self, event: Event) -> HandledInput {
         let Event::Key(key) = &event else {
-            return Handled::Event(event);
+            return HandledInput::Event(event);
         };
         if self.state != QueryState::Sent {
-            return Handled::Event(event);
+            return HandledInput::Event(event);
         }
         if self.held.is_empty() {
             if is(key, ']', KeyModifiers::ALT) {
                 self.held.push(event);
-                return Handled::Nothing;
+                return HandledInput::Nothing;
             }
-            return Handled::Event(event);
+            return HandledInput::Event(event);
         }
         let escaped =
             matches!(self.held.last(), Some(Event::Key(last)) if last.code == KeyCode::Esc);
@@ -75,36 +75,36 @@ impl Question {
             KeyCode::Esc => !escaped && self.text.len() > START.len(),
             KeyCode::Char(char) if key.modifiers.is_empty() && !escaped => {
                 self.text.push(char);
-                is_begun(&self.text)
+                is_partial_response(&self.text)
             }
             _ => false,
         };
         if goes_on {
             self.held.push(event);
-            Handled::Nothing
+            HandledInput::Nothing
         } else {
             self.flush_event(event)
         }
     }
 
-    fn parse_response(&mut self, event: Event) -> Handled {
+    fn parse_response(&mut self, event: Event) -> HandledInput {
         if self.text.len() <= START.len() {
             return self.flush_event(event);
         }
         self.state = QueryState::Answered;
         self.held.clear();
         let colour = self.text.strip_prefix("11;").unwrap_or_default();
-        Background::from_response(colour).map_or(Handled::Nothing, Handled::Background)
+        Background::from_response(colour).map_or(HandledInput::Nothing, HandledInput::Background)
     }
 
-    fn flush_event(&mut self, event: Event) -> Handled {
+    fn flush_event(&mut self, event: Event) -> HandledInput {
         self.text.clear();
         if self.held.is_empty() {
-            return Handled::Event(event);
+            return HandledInput::Event(event);
         }
         let mut events = std::mem::take(&mut self.held);
         events.push(event);
-        Handled::Events(events)
+        HandledInput::Events(events)
     }
 }
 
@@ -112,7 +112,7 @@ fn is(key: &KeyEvent, char: char, modifiers: KeyModifiers) -> bool {
     key.code == KeyCode::Char(char) && key.modifiers == modifiers
 }
 
-fn is_begun(text: &str) -> bool {
+fn is_partial_response(text: &str) -> bool {
     let colour = text
         .strip_prefix(START)
         .map(|colour| colour.strip_prefix('a').unwrap_or(colour));
@@ -138,10 +138,10 @@ mod tests {
         let mut background = None;
         for key in parse(keys).unwrap() {
             match question.handle(Event::Key(key)) {
-                Handled::Event(_) => left += 1,
-                Handled::Events(events) => left += events.len(),
-                Handled::Background(message) => background = Some(message),
-                Handled::Nothing => {}
+                HandledInput::Event(_) => left += 1,
+                HandledInput::Events(events) => left += events.len(),
+                HandledInput::Background(message) => background = Some(message),
+                HandledInput::Nothing => {}
             }
         }
         (left, background)

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn esc_is_a_key_after_the_delay_or_before_other_input() {
+    fn lone_esc_is_a_key_after_the_delay() {
         let after = Duration::from_millis(50);
         for (pieces, found) in [
             ("<Esc>", "<Esc>"),

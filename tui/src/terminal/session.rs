@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    background::{Handled, Question},
+    background::{HandledInput, Question},
     child,
     escapes::Escapes,
     guard::Guard,
@@ -157,12 +157,14 @@ impl Session {
     /// Handles a complete event, except responses to our queries.
     fn handle_event(&mut self, event: Event) {
         match self.question.handle(event) {
-            Handled::Event(event) => self.console.input(event),
-            Handled::Events(events) => events
+            HandledInput::Event(event) => self.console.input(event),
+            HandledInput::Events(events) => events
                 .into_iter()
                 .for_each(|event| self.console.input(event)),
-            Handled::Background(background) => self.console.handle(Msg::Background(background)),
-            Handled::Nothing => {}
+            HandledInput::Background(background) => {
+                self.console.handle(Msg::Background(background))
+            }
+            HandledInput::Nothing => {}
         }
     }
 
@@ -170,7 +172,7 @@ impl Session {
         Guard::begin_frame()?;
         self.console.draw()?;
         Guard::end_frame()?;
-        if self.console.needs_background() && self.question.can_ask() {
+        if self.console.needs_background() && self.question.can_send_query() {
             self.question.ask(&mut io::stdout())?;
         }
         Ok(())

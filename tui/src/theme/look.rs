@@ -8,12 +8,12 @@ use super::{
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct Appearance {
     theme: Theme,
     depth: Depth,
 }
 
-impl Look {
+impl Appearance {
     /// Resolves a theme. `Auto` becomes `Dark` with 24-bit colour, or `Light` if the background is
     /// light; otherwise the terminal's own colours, which are readable on any background. With
     /// sixteen colours, only themes made for them are used.

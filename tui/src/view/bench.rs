@@ -71,7 +71,7 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
 }
 
 fn draw_head(form: &Form, pane: Pane, is_active: bool, pen: &mut Pen<'_>, area: Rect) {
-    let right = head_right(form, pane);
+    let right = pane_title_details(form, pane);
     let reserved: usize = right.iter().map(|(_, it)| text::width(it) + 1).sum();
     let space = usize::from(area.width).saturating_sub(reserved + 5);
     let name = match pane {
@@ -88,7 +88,7 @@ fn draw_head(form: &Form, pane: Pane, is_active: bool, pen: &mut Pen<'_>, area: 
                 .tests()
                 .0
                 .filter(|_| form.bench.waiting.is_none());
-            let token = match test.map(FormTest::is_good) {
+            let token = match test.map(FormTest::was_delivered) {
                 Some(true) => Token::Good,
                 Some(false) => Token::Bad,
                 None => Token::Info,
@@ -117,7 +117,7 @@ fn draw_head(form: &Form, pane: Pane, is_active: bool, pen: &mut Pen<'_>, area: 
 
 /// Returns the words at the right of a pane's title: the number of the test, or the parts of the
 /// request.
-fn head_right(form: &Form, pane: Pane) -> Vec<(Token, String)> {
+fn pane_title_details(form: &Form, pane: Pane) -> Vec<(Token, String)> {
     let bench = &form.bench;
     match pane {
         Pane::Response if bench.count() < 2 => Vec::new(),

@@ -8,7 +8,7 @@ use crate::{
     model::{
         Model,
         bulk::{Bulk, Stage},
-        overlay::{Clash, ClashChoice, Confirm, Menu, Pick, PickPurpose, Prompt},
+        overlay::{Clash, ClashChoice, Confirm, Menu, Picker, PickerPurpose, Prompt},
         silencing::{LENGTHS, SilenceChoice, SilencePart},
     },
     text,
@@ -30,7 +30,7 @@ fn rows(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-fn more_lines(count: usize) -> String {
+fn more_lines_hint(count: usize) -> String {
     let lines = if count == 1 { "line" } else { "lines" };
     format!("↓ {count} more {lines} (j)")
 }
@@ -56,7 +56,7 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
         pen.put(inside.x, y, usize::from(inside.width), *token, line);
     }
     if lines.len() > body + top {
-        let words = more_lines(lines.len() - body - top);
+        let words = more_lines_hint(lines.len() - body - top);
         pen.put(
             inside.x,
             foot.saturating_sub(1),
@@ -107,7 +107,7 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
         pen.put(inside.x, y, space, *token, line);
     }
     if lines.len() > body + top {
-        let words = more_lines(lines.len() - body - top);
+        let words = more_lines_hint(lines.len() - body - top);
         pen.put(inside.x, foot.saturating_sub(1), space, Token::Dim, &words);
     }
     let mut x = inside.x;
@@ -176,7 +176,7 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn pick(pick: &Picker, pen: &mut Pen<'_>, area: Rect) {
     let items = pick.matching_items();
     let width = if pick.values.is_some() { 76 } else { 60 };
     let width = area.width.saturating_sub(4).min(width);
@@ -199,7 +199,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     if items.is_empty() {
         let words = if pick.items.is_empty() {
             "nothing is stored yet"
-        } else if pick.purpose == PickPurpose::Event {
+        } else if pick.purpose == PickerPurpose::Event {
             "not listed; Enter uses it as an id"
         } else if pick.values.is_some() {
             "not listed; Enter uses what is typed"

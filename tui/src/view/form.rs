@@ -26,7 +26,7 @@ const REMARK_LINES: usize = 3;
 
 pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let most = if area.height > 24 { 3 } else { 2 };
-    let lines = foot(model, form, usize::from(area.width).saturating_sub(2), most);
+    let lines = footer_lines(model, form, usize::from(area.width).saturating_sub(2), most);
     let foot_rows = if area.height > 10 {
         most.min(lines.len().max(2))
     } else {
@@ -67,7 +67,7 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         .iter()
         .position(|index| *index == form.focus)
         .unwrap_or(0);
-    let first = first_shown(&heights, focus, space);
+    let first = first_visible_field(&heights, focus, space);
     for (index, height) in shown.iter().zip(&heights).skip(first) {
         let left = body.bottom().saturating_sub(y);
         if left == 0 {
@@ -85,7 +85,7 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// Returns the first visible field, chosen so that the focused one is fully visible.
-fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
+fn first_visible_field(heights: &[usize], focus: usize, space: usize) -> usize {
     let mut used = 0;
     for index in (0..=focus).rev() {
         used += heights[index];
@@ -97,7 +97,7 @@ fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
 }
 
 fn height(form: &Form, index: usize, cells: usize) -> usize {
-    let remark = remark(form, index, cells).len();
+    let field_message_lines = field_message_lines(form, index, cells).len();
     let rows = match &form.inputs[index] {
         Input::Text(field) if field.lines => {
             let lines = text::rows(field.text(), cells).len();
@@ -112,7 +112,7 @@ fn height(form: &Form, index: usize, cells: usize) -> usize {
         }
         _ => 1,
     };
-    rows + remark
+    rows + field_message_lines
 }
 
 fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
@@ -133,8 +133,8 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     pen.put(area.x + 2, area.y, usize::from(LABEL), token, &label);
     let x = area.x + 2 + LABEL;
     let width = area.right().saturating_sub(x + 1);
-    let remark = remark(form, index, usize::from(width).max(1));
-    let below = u16::try_from(remark.len()).unwrap_or(0);
+    let field_message_lines = field_message_lines(form, index, usize::from(width).max(1));
+    let below = u16::try_from(field_message_lines.len()).unwrap_or(0);
     let inside = Rect {
         x,
         y: area.y,
@@ -142,13 +142,16 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
         height: area.height.saturating_sub(below).max(1),
     };
     input(form, index, focused && !locked, pen, inside);
-    for ((token, line), y) in remark.iter().zip(inside.bottom()..area.bottom()) {
+    for ((token, line), y) in field_message_lines
+        .iter()
+        .zip(inside.bottom()..area.bottom())
+    {
         pen.put(x, y, usize::from(width), *token, line);
     }
 }
 
 /// Returns the lines of the error or warning below a field.
-fn remark(form: &Form, index: usize, cells: usize) -> Vec<(Token, String)> {
+fn field_message_lines(form: &Form, index: usize, cells: usize) -> Vec<(Token, String)> {
     let error = form.error(index).map(|it| (Token::Bad, format!("✗ {it}")));
     let warning = || Some((Token::Warning, format!("! {}", form.warning(index)?)));
     let Some((token, message)) = error.or_else(warning) else {
@@ -325,7 +328,7 @@ fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect)
 
 /// Returns the lines below a form: the help for the focused field, then the state of the form. The
 /// help is cut if both need more than `most` lines.
-fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, String)> {
+fn footer_lines(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, String)> {
     let completions = completions(model);
     let help = if completions.is_empty() {
         model.expand_keys(form.spec().help)

@@ -49,31 +49,31 @@ pub(super) fn draw_frame(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     }
 }
 
-pub(crate) fn crumbs(model: &Model) -> Vec<String> {
+pub(crate) fn breadcrumbs(model: &Model) -> Vec<String> {
     let page = &model.page;
-    let mut crumbs = vec![page.route.screen().to_owned()];
+    let mut breadcrumbs = vec![page.route.screen().to_owned()];
     match &page.content {
         Content::Form(form) => {
-            crumbs = vec![form.title()];
+            breadcrumbs = vec![form.title()];
             if form.is_changed() {
-                crumbs.push("unsaved".to_owned());
+                breadcrumbs.push("unsaved".to_owned());
             }
         }
-        Content::Report(report) => crumbs = vec![report.title.clone()],
+        Content::Report(report) => breadcrumbs = vec![report.title.clone()],
         _ if matches!(page.route, Route::EventGroups { .. }) => {
-            crumbs.push(format!("by {}", page.route.object()));
+            breadcrumbs.push(format!("by {}", page.route.object()));
         }
         Content::Event { detail, .. } => {
             let name = detail.value.as_ref().map(|event| event.name.clone());
-            crumbs.push(name.unwrap_or_else(|| page.route.object().to_owned()));
+            breadcrumbs.push(name.unwrap_or_else(|| page.route.object().to_owned()));
         }
-        _ if !page.route.object().is_empty() => crumbs.push(page.route.object().to_owned()),
+        _ if !page.route.object().is_empty() => breadcrumbs.push(page.route.object().to_owned()),
         _ => {}
     }
     if matches!(page.content, Content::Form(_) | Content::Report(_)) {
-        crumbs.insert(0, page.home().screen().to_owned());
+        breadcrumbs.insert(0, page.home().screen().to_owned());
     }
-    crumbs
+    breadcrumbs
 }
 
 fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
@@ -111,9 +111,9 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         format!("{sign}{time} "),
     ];
     let head = model.head_parts();
-    let crumbs = format!("{CRUMB_GAP}{}", crumbs(model).join(" › "));
+    let breadcrumbs = format!("{CRUMB_GAP}{}", breadcrumbs(model).join(" › "));
     let left: usize = head.iter().map(|(_, words)| text::width(words)).sum();
-    let space = width.saturating_sub(left + text::width(&crumbs) + 1);
+    let space = width.saturating_sub(left + text::width(&breadcrumbs) + 1);
     let fitting = right
         .iter()
         .find(|it| text::width(it) <= space.min(width / 2));
@@ -129,7 +129,7 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     for (token, words) in head {
         put(&mut x, token, &words);
     }
-    put(&mut x, Token::Bar, &crumbs);
+    put(&mut x, Token::Bar, &breadcrumbs);
     let x = area.right() - u16::try_from(right_width).unwrap_or(area.width);
     let token = if is_stale { Token::Dim } else { Token::Bar };
     pen.put(x, area.y, right_width, token, &right);
@@ -203,7 +203,7 @@ fn fixed_hints(pairs: &[(&str, &str)]) -> Vec<Hint> {
         .collect()
 }
 
-fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
+fn overlay_hints(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     match overlay {
         // These dialogs show their keys.
         Overlay::Confirm(_)
@@ -216,7 +216,7 @@ fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
             fixed_hints(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),
             fixed_hints(&[("Esc", "leave")]),
         ),
-        Overlay::Prompt(_) | Overlay::Pick(_) => (
+        Overlay::Prompt(_) | Overlay::Picker(_) => (
             fixed_hints(&[("Enter", "continue")]),
             fixed_hints(&[("Esc", "leave")]),
         ),
@@ -225,7 +225,7 @@ fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
 
 /// Returns the hints in order, and those that are always shown.
 fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
-    if let Some(words) = model.overlay.as_ref().map(overlay_words) {
+    if let Some(words) = model.overlay.as_ref().map(overlay_hints) {
         return words;
     }
     if model.page.list.typing.is_some() {

@@ -152,7 +152,7 @@ pub(super) fn draw(
 
 /// Returns the columns to show: the chosen ones, else those with content.
 fn shown_columns(model: &Model, columns: &[&Head], rows: &[(usize, Vec<Cell>)]) -> Vec<bool> {
-    let wanted = model.wanted_columns();
+    let wanted = model.configured_columns();
     let is_wanted = |head: &Head| {
         let same = |title: &str| title.eq_ignore_ascii_case(head.title);
         let old = |title: &str| title == "Since" && head.title == "Age";
@@ -211,13 +211,13 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     }
     let mut words = Vec::new();
     if rows.len() > 0 {
-        let at = text::group_digits(wide_count(list.index + 1));
+        let at = text::group_digits(saturating_i64(list.index + 1));
         let age = model.figures_age_ms().map(document::duration);
         let age = age.map_or_else(String::new, |age| format!(" ({age} old)"));
         words.push(format!("{at}/{}{age}", count(model, rows)));
     }
     if !list.marks.is_empty() {
-        let marked = text::group_digits(wide_count(list.marks.len()));
+        let marked = text::group_digits(saturating_i64(list.marks.len()));
         words.push(format!("{marked} marked"));
     }
     if !list.filter.is_empty() {
@@ -226,10 +226,10 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     // In other orders, new rows do not appear at the top.
     let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
     if list.came > 0 && is_newest_first {
-        let came = text::group_digits(wide_count(list.came));
+        let came = text::group_digits(saturating_i64(list.came));
         words.push(model.expand_keys(&format!("▲ {came} new, ‹top› shows them")));
     } else if list.top > 0 && is_newest_first {
-        let newer = text::group_digits(wide_count(list.top));
+        let newer = text::group_digits(saturating_i64(list.top));
         words.push(model.expand_keys(&format!("▲ {newer} new, ‹top› shows them")));
     }
     let mut token = Token::Dim;
@@ -301,7 +301,7 @@ fn describe_live(model: &Model, words: &mut Vec<String>) -> Token {
         None if events.paused => {
             words.push(format!(
                 "▮▮ {} new",
-                text::group_digits(wide_count(events.queued_updates()))
+                text::group_digits(saturating_i64(events.queued_updates()))
             ));
             return Token::Held;
         }
@@ -323,7 +323,7 @@ fn describe_groups(model: &Model, filter: &str, words: &mut Vec<String>) -> Toke
         return Token::Dim;
     };
     let [events, groups] = [grouped.occurrence_count, grouped.group_count].map(text::group_digits);
-    let held = wide_count(grouped.rows.len());
+    let held = saturating_i64(grouped.rows.len());
     let shown = if held < grouped.group_count {
         format!(
             "the largest {} of {groups} groups",
@@ -347,9 +347,9 @@ fn count(model: &Model, rows: &dyn Rows) -> String {
             text::group_digits(total.into())
         }
         (true, _) if model.page.route == Route::Deliveries => delivery_total(model)
-            .unwrap_or_else(|| format!("{}+", text::group_digits(wide_count(held)))),
-        (true, _) => format!("{}+", text::group_digits(wide_count(held))),
-        (false, _) => text::group_digits(wide_count(held)),
+            .unwrap_or_else(|| format!("{}+", text::group_digits(saturating_i64(held)))),
+        (true, _) => format!("{}+", text::group_digits(saturating_i64(held))),
+        (false, _) => text::group_digits(saturating_i64(held)),
     }
 }
 
@@ -365,7 +365,7 @@ fn delivery_total(model: &Model) -> Option<String> {
     })
 }
 
-fn wide_count(count: usize) -> i64 {
+fn saturating_i64(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

@@ -14,19 +14,19 @@ use ratatui::{
 use crate::{
     model::field::TextField,
     text,
-    theme::{Look, Token},
+    theme::{Appearance, Token},
 };
 
 pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
-    look: Look,
+    look: Appearance,
     cursor: Option<Position>,
     /// The selected row; the terminal's cursor is there if it is not in a text field.
     selected: Option<Position>,
 }
 
 impl<'a> Pen<'a> {
-    pub(super) fn new(buffer: &'a mut Buffer, look: Look) -> Self {
+    pub(super) fn new(buffer: &'a mut Buffer, look: Appearance) -> Self {
         buffer.set_style(*buffer.area(), look.base());
         Self {
             buffer,

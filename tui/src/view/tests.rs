@@ -65,7 +65,7 @@ const CLAIMS: [&str; 13] = [
 ];
 
 #[test]
-fn loading_screen_says_so_and_makes_no_claims() {
+fn loading_screen_shows_that_data_is_not_loaded_yet() {
     let screens = [
         "1",
         "2",

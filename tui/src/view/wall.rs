@@ -103,7 +103,7 @@ impl Wall<'_> {
         self.deliveries(pen, deliveries);
         self.rate(pen, rate);
         self.destinations(pen, table);
-        self.draw_missed(pen, missed);
+        self.draw_undelivered_or_late(pen, missed);
         self.draw_noisiest(pen, loudest);
     }
 
@@ -121,7 +121,7 @@ impl Wall<'_> {
         self.deliveries(pen, deliveries);
         self.rate(pen, rate);
         self.destinations(pen, table);
-        self.draw_missed(pen, missed);
+        self.draw_undelivered_or_late(pen, missed);
         self.draw_noisiest(pen, loudest);
     }
 
@@ -148,7 +148,7 @@ impl Wall<'_> {
         if area.height >= 32 {
             let missed = self.missed_rows().clamp(3, (right.height / 2).max(3));
             let [missed, loudest] = stacked(right, Constraint::Length(missed), Constraint::Fill(1));
-            self.draw_missed(pen, missed);
+            self.draw_undelivered_or_late(pen, missed);
             self.draw_noisiest(pen, loudest);
         } else {
             self.draw_noisiest(pen, right);

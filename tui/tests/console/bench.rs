@@ -81,7 +81,7 @@ async fn request_scrolls_with_keys_and_with_the_wheel() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_of_the_request_are_body_headers_and_curl() {
+async fn request_pane_cycles_through_body_headers_and_curl() {
     let service = Service::start().await;
     let mut console = form(&service, (140, 40), "/audit").await;
     until(&mut console, "POST http").await;
@@ -96,7 +96,7 @@ async fn parts_of_the_request_are_body_headers_and_curl() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_pane_beside_the_form_is_swapped_by_a_key() {
+async fn key_switches_the_single_pane_beside_the_form() {
     let service = Service::start().await;
     let mut console = form(&service, (100, 30), "/audit").await;
     until(&mut console, "Request  POST").await;

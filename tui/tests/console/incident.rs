@@ -218,7 +218,7 @@ async fn every_key_in_the_footer_has_an_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silence_is_typed_and_digits_keep_filter_and_cursor() {
+async fn typing_a_silence_keeps_filter_and_cursor() {
     let real = Real::start().await;
     for host in ["db-1", "db-2", "web-1"] {
         real.send(Severity::Error, std::iter::once(host.to_owned()))

@@ -313,7 +313,7 @@ async fn schedule_and_policy_forms_have_previews_and_choosers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g_lists_its_keys_and_goes_to_a_screen() {
+async fn g_lists_its_key_sequences_and_opens_a_screen() {
     let real = paging().await;
     let mut console = real.console().await;
     let screen = press(&mut console, "g").await;

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn lasting_drift_is_followed_without_a_step() {
+    fn continuous_drift_is_followed_without_a_clock_step() {
         let below = Arc::new(ManualClock::at(HOUR_MS));
         let clock = SteadyClock::new(Arc::clone(&below) as _);
         for _ in 0..10 {

@@ -49,15 +49,15 @@ pub(super) struct Claims {
 #[derive(Debug, Default)]
 struct State {
     writer: Option<NodeId>,
-    is_to_own: bool,
+    wants_ownership: bool,
     /// Whether the node is to lead as soon as there is no leader.
     is_candidate: bool,
     rest: Option<RestPeriod>,
     /// Time at which the node last renewed its claim to be working.
-    worked: Option<Duration>,
+    working_at: Option<Duration>,
     /// Time at which the node last renewed its claim to be alive.
-    lived: Option<Duration>,
-    leaving: BTreeMap<u8, Leaving>,
+    alive_at: Option<Duration>,
+    leaving: BTreeMap<u8, SlotRelease>,
     number: u64,
 }
 
@@ -71,13 +71,13 @@ struct RestPeriod {
 }
 
 impl State {
-    fn is_resting(&self, now: Duration) -> bool {
+    fn is_backing_off(&self, now: Duration) -> bool {
         self.rest.is_some_and(|rest| now < rest.until)
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Leaving {
+struct SlotRelease {
     number: u64,
     is_vacant: bool,
 }
@@ -98,7 +98,7 @@ pub(super) struct HeldSlot {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Division {
+struct SlotAssignment {
     /// Slots that this node owns, with their epochs.
     mine: BTreeMap<i16, i64>,
     /// Slots without a live owner that this node is to own, with their epochs.
@@ -118,7 +118,7 @@ fn owner_of(slot: i16, living: &[LiveNode]) -> Option<NodeId> {
     best.map(|it| it.id)
 }
 
-impl Division {
+impl SlotAssignment {
     fn compute(me: NodeId, is_candidate: bool, living: &[LiveNode], held: &[HeldSlot]) -> Self {
         let mut division = Self::default();
         for held in held {
@@ -173,19 +173,19 @@ impl Claims {
 
     /// Records that the node works, visible to other nodes at `at` or later.
     pub(super) fn record_progress(&self, at: Duration) {
-        self.state().worked = Some(at);
+        self.state().working_at = Some(at);
     }
 
     /// Records that the node is alive, visible to other nodes at `at` or later.
     pub(super) fn record_alive(&self, at: Duration) {
-        self.state().lived = Some(at);
+        self.state().alive_at = Some(at);
     }
 
     /// Whether no other node considers it dead.
-    pub(super) fn is_sure(&self) -> bool {
+    pub(super) fn is_ownership_certain(&self) -> bool {
         let (state, now) = (self.state(), self.clock.elapsed());
         let is_recent = |at: Option<Duration>| at.is_some_and(|at| now < at + STORE_NODE_TIME_MAX);
-        is_recent(state.worked) && is_recent(state.lived)
+        is_recent(state.working_at) && is_recent(state.alive_at)
     }
 
     /// Returns the node's writer, as stored in its row; `None` while the node is not to own slots.
@@ -193,7 +193,7 @@ impl Claims {
         let (state, now) = (self.state(), self.clock.elapsed());
         state
             .writer
-            .filter(|_| state.is_to_own && !state.is_resting(now))
+            .filter(|_| state.wants_ownership && !state.is_backing_off(now))
     }
 
     pub(super) fn watch_ownership(&self) -> watch::Receiver<OwnedSlots> {
@@ -213,7 +213,7 @@ impl Claims {
     }
 
     pub(super) fn set_owns_slots(&self, does: bool) {
-        self.state().is_to_own = does;
+        self.state().wants_ownership = does;
     }
 
     pub(super) fn become_candidate(&self) {
@@ -235,7 +235,7 @@ impl Claims {
     pub(super) fn pause_ownership(&self, is_forced: bool) -> bool {
         let mut state = self.state();
         let now = self.clock.elapsed();
-        let (before, is_new) = (state.rest, !state.is_resting(now));
+        let (before, is_new) = (state.rest, !state.is_backing_off(now));
         let lasts = match before {
             Some(rest) if !is_new => rest.lasts,
             Some(rest) if now < rest.until + STORE_REST_TIME_MAX => rest.lasts * 2,
@@ -274,11 +274,11 @@ impl Claims {
             let state = self.state();
             (
                 state.is_candidate,
-                state.is_resting(self.clock.elapsed()),
+                state.is_backing_off(self.clock.elapsed()),
                 state.writer,
             )
         };
-        let mut division = Division::compute(self.id, is_candidate && !rests, &living, &held);
+        let mut division = SlotAssignment::compute(self.id, is_candidate && !rests, &living, &held);
         if !is_steady {
             division.leaves.clear();
         }
@@ -318,7 +318,7 @@ impl Claims {
     /// Ends a rest if no other node could work instead. Returns whether it did.
     fn resume_ownership_if_needed(&self, living: &[LiveNode]) -> bool {
         let (mut state, now) = (self.state(), self.clock.elapsed());
-        if !state.is_to_own || !state.is_resting(now) || living.iter().any(|it| it.owns) {
+        if !state.wants_ownership || !state.is_backing_off(now) || living.iter().any(|it| it.owns) {
             return false;
         }
         if let Some(rest) = &mut state.rest {
@@ -328,7 +328,7 @@ impl Claims {
     }
 
     /// Requests that slots be left, and returns those that can be handed over.
-    fn request_leave(&self, division: &Division) -> Vec<(u8, NodeId)> {
+    fn request_leave(&self, division: &SlotAssignment) -> Vec<(u8, NodeId)> {
         let (mut state, now) = (self.state(), self.clock.elapsed());
         let State {
             leaving,
@@ -346,7 +346,7 @@ impl Claims {
             }
             leaving.entry(*slot).or_insert_with(|| {
                 *number += 1;
-                Leaving {
+                SlotRelease {
                     number: *number,
                     is_vacant: false,
                 }
@@ -398,7 +398,7 @@ impl Claims {
         claimed.collect()
     }
 
-    fn publish(&self, division: &Division) {
+    fn publish(&self, division: &SlotAssignment) {
         let mut state = self.state();
         let mut slots = Box::new([None; SLOTS]);
         for (at, owned) in slots.iter_mut().enumerate() {
@@ -414,7 +414,7 @@ impl Claims {
                 leaving: state.leaving.get(&slot).map(|it| it.number),
             });
         }
-        let rests = state.is_resting(self.clock.elapsed());
+        let rests = state.is_backing_off(self.clock.elapsed());
         drop(state);
         let owned = OwnedSlots::Slots(slots);
         self.owned.send_if_modified(|before| {

@@ -37,9 +37,9 @@ impl Cluster for PostgresEngine {
         }
     }
 
-    fn is_sure(&self) -> bool {
+    fn is_ownership_certain(&self) -> bool {
         let node = self.node.as_ref();
-        node.is_none_or(|node| node.claims().is_sure())
+        node.is_none_or(|node| node.claims().is_ownership_certain())
     }
 
     fn set_owns_slots(&self, does: bool) {

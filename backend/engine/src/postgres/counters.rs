@@ -121,7 +121,7 @@ impl StoreCounters {
         self.0.retries.get_or_create(&[("why", why)]).inc();
     }
 
-    pub(super) fn record_doubt(&self, outcome: &'static str) {
+    pub(super) fn record_in_doubt_commit(&self, outcome: &'static str) {
         self.0.in_doubt.get_or_create(&[("outcome", outcome)]).inc();
     }
 

@@ -118,7 +118,7 @@ impl CurrentState {
     /// Returns the reason why a set cannot be applied, or `None` if there is no obstacle.
     pub(super) fn conflict_with(&self, set: &EncodedSet) -> Option<EngineError> {
         if !set.claims.iter().all(|claim| self.claims.contains(claim)) {
-            return Some(not_owned_error());
+            return Some(not_owner_error());
         }
         if set
             .rests_on
@@ -169,7 +169,7 @@ impl CurrentState {
     }
 }
 
-pub(super) fn not_owned_error() -> EngineError {
+pub(super) fn not_owner_error() -> EngineError {
     EngineError::Unavailable("another node owns the record to be changed".into())
 }
 

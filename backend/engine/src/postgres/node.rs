@@ -29,8 +29,8 @@ use crate::{
     error::EngineError,
     kind::Kind,
     limits::{
-        STORE_AWAY_AFTER, STORE_LEADER_STALL_MAX, STORE_NODE_FORGOTTEN_AFTER,
-        STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX, STORE_OPEN_TIME_MAX,
+        STORE_LEADER_STALL_MAX, STORE_NODE_FORGOTTEN_AFTER, STORE_NODE_RENEWED_EVERY,
+        STORE_NODE_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_UNREACHABLE_AFTER,
     },
     position::LogPosition,
 };
@@ -64,7 +64,7 @@ pub struct Node {
     /// Last progress with each of [`Duty::STEADY`], while it has that duty.
     advanced: std::sync::Mutex<[Option<Instant>; 3]>,
     /// Triggers an immediate renewal.
-    hurry: Notify,
+    renew_now: Notify,
     /// Time at which this process was last found to have been suspended.
     suspended: std::sync::Mutex<Option<Instant>>,
 }
@@ -87,14 +87,14 @@ impl Node {
             is_gone: watch::Sender::new(false),
             about: watch::Sender::default(),
             advanced: std::sync::Mutex::default(),
-            hurry: Notify::new(),
+            renew_now: Notify::new(),
             suspended: std::sync::Mutex::default(),
         })
     }
 
     pub(super) fn publish_report(&self, about: String) {
         self.about.send_replace(about);
-        self.hurry.notify_one();
+        self.renew_now.notify_one();
     }
 
     pub(super) fn id(&self) -> [u8; 16] {
@@ -158,7 +158,7 @@ impl Node {
             };
             tokio::select! {
                 () = sleep(pace) => {}
-                () = self.hurry.notified() => {}
+                () = self.renew_now.notified() => {}
                 () = is_news => {}
             }
             seen = known.last_changed(&AWAITED);
@@ -168,7 +168,7 @@ impl Node {
             let is_steady = steady.is_none_or(|since| since.elapsed() >= STORE_NODE_TIME_MAX);
             let renewing = self.renew(known.newest(), is_steady);
             let renewed = self
-                .noting_silence(renewing, answered + STORE_AWAY_AFTER)
+                .with_response_deadline(renewing, answered + STORE_UNREACHABLE_AFTER)
                 .await;
             match renewed {
                 Ok(next) => {
@@ -181,7 +181,7 @@ impl Node {
                 }
                 Err(error) => {
                     tracing::debug!(%error, "failed to renew the lease of this node");
-                    if answered.elapsed() >= STORE_AWAY_AFTER && !self.was_suspended() {
+                    if answered.elapsed() >= STORE_UNREACHABLE_AFTER && !self.was_suspended() {
                         self.address.reach.set(false);
                     }
                     sleep(STORE_NODE_RENEWED_EVERY).await;
@@ -192,7 +192,7 @@ impl Node {
 
     /// Waits for a response of the database, which counts as unreachable if there is none by
     /// `late`.
-    async fn noting_silence<T>(&self, work: impl Future<Output = T>, late: Instant) -> T {
+    async fn with_response_deadline<T>(&self, work: impl Future<Output = T>, late: Instant) -> T {
         let mut work = std::pin::pin!(work);
         if let Ok(answer) = timeout_at(late, work.as_mut()).await {
             return answer;
@@ -296,7 +296,7 @@ impl Node {
     }
 
     pub(super) fn trigger_check(&self) {
-        self.hurry.notify_one();
+        self.renew_now.notify_one();
     }
 
     /// Leaves slots and leadership to other nodes for a while because this node makes no progress;

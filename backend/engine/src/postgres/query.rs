@@ -394,15 +394,15 @@ fn array_parameters(from: usize, count: usize) -> String {
     })
 }
 
-fn each_column(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
-    each_of(layout::columns(kind), write)
+fn format_columns(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
+    format_indexed_columns(layout::columns(kind), write)
 }
 
-fn each_side_column(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
-    each_of(layout::side_columns(kind), write)
+fn format_side_columns(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
+    format_indexed_columns(layout::side_columns(kind), write)
 }
 
-fn each_of(
+fn format_indexed_columns(
     columns: impl Iterator<Item = (Index, &'static str)>,
     write: impl Fn(usize, &str) -> String,
 ) -> String {
@@ -413,9 +413,9 @@ fn each_of(
 }
 
 fn insert(kind: Kind, table: &str, version: &str) -> String {
-    let names = each_column(kind, |_, name| format!(", {name}"));
-    let values = each_column(kind, |number, _| format!(", x.n{number}"));
-    let of = each_column(kind, |number, _| format!(", n{number}"));
+    let names = format_columns(kind, |_, name| format!(", {name}"));
+    let values = format_columns(kind, |number, _| format!(", x.n{number}"));
+    let of = format_columns(kind, |number, _| format!(", n{number}"));
     let arrays = array_parameters(3, layout::columns(kind).count());
     format!(
         "INSERT INTO {table} (key, version, value{names}) SELECT x.k, {version}, x.v{values} \
@@ -424,8 +424,8 @@ fn insert(kind: Kind, table: &str, version: &str) -> String {
 }
 
 fn delete(kind: Kind, table: &str) -> String {
-    let of = each_column(kind, |number, _| format!(", o{number}"));
-    let are = each_column(kind, |number, name| {
+    let of = format_columns(kind, |number, _| format!(", o{number}"));
+    let are = format_columns(kind, |number, name| {
         format!(" AND (x.o{number} IS NULL OR t.{name} = x.o{number})")
     });
     let arrays = array_parameters(3, layout::columns(kind).count());
@@ -437,8 +437,8 @@ fn delete(kind: Kind, table: &str) -> String {
 }
 
 fn insert_side_sql(kind: Kind, schema: &str) -> String {
-    let names = each_side_column(kind, |_, name| format!(", {name}"));
-    let of = each_side_column(kind, |number, _| format!(", n{number}"));
+    let names = format_side_columns(kind, |_, name| format!(", {name}"));
+    let of = format_side_columns(kind, |number, _| format!(", n{number}"));
     let arrays = array_parameters(2, layout::side_columns(kind).count());
     format!(
         "INSERT INTO {} (key{names}) SELECT * FROM unnest($1::bytea[]{arrays}) AS x(k{of})",
@@ -448,7 +448,7 @@ fn insert_side_sql(kind: Kind, schema: &str) -> String {
 
 /// Returns the condition for the row in the side table: it has all the known entries.
 fn side_row_condition(index: Index) -> String {
-    let are = each_side_column(index.kind(), |number, name| {
+    let are = format_side_columns(index.kind(), |number, name| {
         if matches!(layout::index_location(index), IndexLocation::SideTable(other) if other == name)
         {
             format!(" AND t.{name} = x.o{number}")
@@ -461,7 +461,7 @@ fn side_row_condition(index: Index) -> String {
 
 fn delete_side_sql(index: Index, schema: &str) -> String {
     let kind = index.kind();
-    let of = each_side_column(kind, |number, _| format!(", o{number}"));
+    let of = format_side_columns(kind, |number, _| format!(", o{number}"));
     let arrays = array_parameters(2, layout::side_columns(kind).count());
     format!(
         "WITH met AS (DELETE FROM {} AS t USING unnest($1::bytea[]{arrays}) AS x(k{of}) \
@@ -477,9 +477,9 @@ fn delete_side_sql(index: Index, schema: &str) -> String {
 /// The window function forces this order.
 fn update_side_sql(index: Index, schema: &str) -> String {
     let kind = index.kind();
-    let of = each_side_column(kind, |number, _| format!(", o{number}, n{number}"));
-    let names = each_side_column(kind, |_, name| format!(", {name}"));
-    let become_new = each_side_column(kind, |number, name| {
+    let of = format_side_columns(kind, |number, _| format!(", o{number}, n{number}"));
+    let names = format_side_columns(kind, |_, name| format!(", {name}"));
+    let become_new = format_side_columns(kind, |number, name| {
         format!(", coalesce(x.n{number}, t.{name}) AS {name}")
     });
     let arrays = array_parameters(2, 2 * layout::side_columns(kind).count());
@@ -497,14 +497,14 @@ fn update_side_sql(index: Index, schema: &str) -> String {
 /// Returns the part of a statement that replaces column entries. For each column entry, the
 /// parameters contain the old and the new value; if both are NULL, the entry stays unchanged.
 fn move_entries(kind: Kind, table: &str, version: &str) -> String {
-    let of = each_column(kind, |number, _| format!(", o{number}, n{number}"));
-    let become_new = each_column(kind, |number, name| {
+    let of = format_columns(kind, |number, _| format!(", o{number}, n{number}"));
+    let become_new = format_columns(kind, |number, name| {
         format!(
             ", {name} = CASE WHEN x.o{number} IS NULL AND x.n{number} IS NULL \
              THEN t.{name} ELSE x.n{number} END"
         )
     });
-    let are = each_column(kind, |number, name| {
+    let are = format_columns(kind, |number, name| {
         format!(
             " AND (x.o{number} IS NULL AND x.n{number} IS NULL \
              OR t.{name} IS NOT DISTINCT FROM x.o{number})"

@@ -43,7 +43,7 @@ impl EncodedSet {
             if !is_new || !change.add.iter().all(|entry| added.insert(entry)) {
                 return Err(EngineError::conflict());
             }
-            is_unfit |= crowds(change) || !fits_columns(change);
+            is_unfit |= has_duplicate_index(change) || !fits_columns(change);
             check(change)?;
         }
         let bytes = changes.iter().map(bytes_of).sum();
@@ -63,7 +63,7 @@ impl EncodedSet {
 }
 
 /// Whether a change gives a record two entries in a column.
-fn crowds(change: &Change) -> bool {
+fn has_duplicate_index(change: &Change) -> bool {
     let count = |index: Index| change.add.iter().filter(|it| it.index == index).count();
     let mut columns = layout::columns(change.kind).chain(layout::side_columns(change.kind));
     columns.any(|(index, _)| count(index) > 1)

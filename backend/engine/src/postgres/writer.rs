@@ -133,7 +133,7 @@ pub(super) struct Writer {
     /// A position before which the outcome of all commits of this writer is known.
     settled: LogPosition,
     /// Whether another client has deleted the writer's row, without which it cannot write.
-    is_ousted: bool,
+    is_removed: bool,
     /// Whether the writer cannot get a connection.
     is_stuck: watch::Sender<bool>,
     /// The lease to renew, if it writes for the node's slots.
@@ -175,7 +175,7 @@ impl Writer {
             session: Some((session, epoch)),
             batch: 0,
             settled,
-            is_ousted: false,
+            is_removed: false,
             is_stuck: watch::Sender::new(false),
             lease: None,
             renewed: None,
@@ -229,7 +229,7 @@ impl Writer {
 
     /// Keeps the connection alive, and renews the lease over it.
     async fn keep_alive(&mut self) {
-        if self.is_ousted {
+        if self.is_removed {
             return;
         }
         let is_open = |it: &(Session, i64)| !it.0.client.is_closed();
@@ -310,16 +310,18 @@ impl Writer {
                 }
                 Outcome::Doubt(why) => {
                     let resolved = self.resolve().await;
-                    self.address.counters.record_doubt(match resolved {
-                        Some(Some(_)) => "written",
-                        Some(None) => "not written",
-                        None => "unknown",
-                    });
+                    self.address
+                        .counters
+                        .record_in_doubt_commit(match resolved {
+                            Some(Some(_)) => "written",
+                            Some(None) => "not written",
+                            None => "unknown",
+                        });
                     match resolved {
                         Some(Some(applied)) => {
                             left = self.publish_commit(group, applied, left).await;
                         }
-                        Some(None) => put_back(&mut left, group),
+                        Some(None) => requeue(&mut left, group),
                         None => {
                             tracing::warn!(why, "the outcome of a commit is unknown");
                             reject_all(group, &EngineError::Indeterminate(why.clone().into()));
@@ -328,7 +330,7 @@ impl Writer {
                     trouble = Some(EngineError::Unavailable(why));
                 }
                 Outcome::RolledBack(CommitErrorKind::Unexpected) => {
-                    put_back(&mut left, group);
+                    requeue(&mut left, group);
                     left = self.isolate(left, round).await;
                     round += 1;
                 }
@@ -339,7 +341,7 @@ impl Writer {
                         CommitErrorKind::Passing => "busy",
                         _ => "connection lost",
                     });
-                    put_back(&mut left, group);
+                    requeue(&mut left, group);
                     trouble = Some(Outcome::rejection_error(meaning));
                     let jitter = rand::random_range(0.5..1.0);
                     sleep(pause.mul_f64(jitter)).await;
@@ -357,8 +359,8 @@ impl Writer {
     /// Reconnects if the session is closed. All statements in flight have ended then.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
-        if self.is_ousted {
-            return Err(ousted_error());
+        if self.is_removed {
+            return Err(removed_node_error());
         }
         if self.known.is_lost() {
             return Err(lost_error());
@@ -371,7 +373,7 @@ impl Writer {
             self.session = None;
             match self.begin_epoch().await {
                 Ok(()) => break,
-                Err(error) if self.is_ousted || Instant::now() + pause > deadline => {
+                Err(error) if self.is_removed || Instant::now() + pause > deadline => {
                     self.is_stuck.send_replace(true);
                     return Err(error);
                 }
@@ -394,10 +396,10 @@ impl Writer {
             row.map(|row| row.try_get(0)).transpose()
         };
         let epoch: Option<i64> = raised.await.map_err(|error| error::read_error(&error))?;
-        self.is_ousted = epoch.is_none();
+        self.is_removed = epoch.is_none();
         self.session = Some((session, epoch.unwrap_or(NO_EPOCH)));
-        if self.is_ousted {
-            return Err(ousted_error());
+        if self.is_removed {
+            return Err(removed_node_error());
         }
         Ok(())
     }
@@ -426,7 +428,7 @@ impl Writer {
         let mut pause = PAUSE;
         loop {
             // An ousted writer cannot commit any more either, but may have done so before.
-            let is_over = self.begin_epoch().await.is_ok() || self.is_ousted;
+            let is_over = self.begin_epoch().await.is_ok() || self.is_removed;
             if is_over && let Ok(written) = self.read_written().await {
                 tracing::info!(is_written = written.is_some(), "resolved a commit in doubt");
                 return Some(written);
@@ -537,7 +539,7 @@ fn lost_error() -> EngineError {
     EngineError::Unavailable("the database has lost commits; the service restarts".into())
 }
 
-fn ousted_error() -> EngineError {
+fn removed_node_error() -> EngineError {
     EngineError::Unavailable("the other nodes have removed this node".into())
 }
 
@@ -561,7 +563,7 @@ fn select_group(left: VecDeque<QueuedSet>, round: u32) -> (Vec<QueuedSet>, VecDe
     (group, rest)
 }
 
-fn put_back(left: &mut VecDeque<QueuedSet>, group: Vec<QueuedSet>) {
+fn requeue(left: &mut VecDeque<QueuedSet>, group: Vec<QueuedSet>) {
     for waiting in group.into_iter().rev() {
         left.push_front(waiting);
     }

@@ -23,7 +23,7 @@ pub(super) fn compare(
     definitions: u64,
 ) -> Result<Vec<ComputedRow>, Failure> {
     let mut following = Vec::new();
-    if set.is_twofold
+    if set.has_duplicate_changes
         || set
             .rests_on
             .is_some_and(|position| position.to_number() < definitions)
@@ -57,7 +57,7 @@ pub(super) fn compare(
         }
     }
     check_absent(set, view, true, &mut contested)?;
-    ensure_uncontested(&mut contested)?;
+    ensure_no_conflicts(&mut contested)?;
     let mut last: Option<&[u8]> = None;
     for removed in &set.removed {
         let found = view.get(&removed.key, |cell| {
@@ -69,11 +69,11 @@ pub(super) fn compare(
         last = Some(&removed.key);
     }
     check_absent(set, view, false, &mut contested)?;
-    ensure_uncontested(&mut contested)?;
+    ensure_no_conflicts(&mut contested)?;
     Ok(following)
 }
 
-fn ensure_uncontested(contested: &mut Vec<RecordName>) -> Result<(), Failure> {
+fn ensure_no_conflicts(contested: &mut Vec<RecordName>) -> Result<(), Failure> {
     if contested.is_empty() {
         return Ok(());
     }

@@ -55,7 +55,7 @@ impl Filter {
     }
 
     /// Whether an event may be present; false is definite.
-    pub(super) fn may_have(&self, event: u128) -> bool {
+    pub(super) fn may_contain(&self, event: u128) -> bool {
         let mut bits = self.bits(event);
         bits.all(|(word, bit)| self.words[word] & bit != 0)
     }
@@ -111,8 +111,8 @@ mod tests {
             filter.add(event << 3);
         }
         let filter = Filter::from_bytes(&filter.to_bytes()).unwrap();
-        assert!((0..10_000_u128).all(|event| filter.may_have(event << 3)));
-        let wrong = (0..10_000_u128).filter(|event| filter.may_have((event << 3) + 1));
+        assert!((0..10_000_u128).all(|event| filter.may_contain(event << 3)));
+        let wrong = (0..10_000_u128).filter(|event| filter.may_contain((event << 3) + 1));
         let wrong = wrong.count();
         assert!(wrong < 300, "{wrong} of 10,000 absent keys may be present");
         assert_eq!(Filter::from_bytes(b"short"), None);

@@ -21,9 +21,9 @@ const ROWS_EACH: u64 = 4;
 pub(super) struct LegacyEntries(OnceLock<Filter>);
 
 impl LegacyEntries {
-    pub(super) fn may_have(&self, event: u128) -> bool {
+    pub(super) fn may_contain(&self, event: u128) -> bool {
         let filter = self.0.get();
-        filter.is_none_or(|filter| filter.may_have(event))
+        filter.is_none_or(|filter| filter.may_contain(event))
     }
 
     pub(super) fn is_filtered(&self) -> bool {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     arena::Arena,
     batch::{self, BatchRow},
-    ordered::{self, Keys, NewState, Ordered},
+    ordered::{self, Keys, NewState, PersistentMap},
 };
 use crate::read::Direction;
 
@@ -44,7 +44,7 @@ fn row(arena: &Arena, position: ArenaSpan) -> Option<BatchRow<'_>> {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memtable {
-    positions: Ordered<ArenaSpan>,
+    positions: PersistentMap<ArenaSpan>,
     arena: Arc<Arena>,
     bytes: usize,
     rows: usize,

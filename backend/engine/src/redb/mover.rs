@@ -58,7 +58,7 @@ impl Mover {
         }
     }
 
-    /// Starts a generation of the store; none if `life` is [`NO_LIFE`](super::file::NO_LIFE). Moves
+    /// Starts a generation of the store; none if `life` is [`NO_GENERATION`](super::file::NO_LIFE). Moves
     /// the rows in the log of the previous generation, and removes its unfinished work. From then
     /// on, only frames of the new generation are valid.
     pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Failure> {
@@ -76,7 +76,7 @@ impl Mover {
         let transaction = self.transaction()?;
         self.next_run = runs::delete_unlisted(&transaction)?;
         self.write_rows(&transaction, &before, memory)?;
-        file::set_life(&transaction, life)?;
+        file::set_generation(&transaction, life)?;
         transaction.commit()?;
         self.read(Some(&before))
     }
@@ -131,7 +131,7 @@ impl Mover {
             return Err(EngineError::Unavailable(why.into()).into());
         }
         let transaction = self.transaction()?;
-        file::set_life(&transaction, file::NO_LIFE)?;
+        file::set_generation(&transaction, file::NO_GENERATION)?;
         Ok(transaction.commit()?)
     }
 

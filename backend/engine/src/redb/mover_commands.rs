@@ -11,7 +11,7 @@ use crate::error::EngineError;
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Pause of background work after a failure.
-const SPARE_REST: Duration = Duration::from_secs(30);
+const BACKGROUND_PAUSE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MoverCommand {
@@ -33,14 +33,14 @@ struct CommandState {
     reopen: bool,
     reopenings: u64,
     is_moving: bool,
-    stuck: Option<Stuck>,
-    spare_rests_until: Option<Instant>,
-    ending: Ending,
+    stuck: Option<StallReason>,
+    background_paused_until: Option<Instant>,
+    ending: ShutdownState,
 }
 
 /// Whether commands are still executed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum ShutdownState {
     #[default]
     Open,
     /// Remaining work is completed, then the file is closed.
@@ -49,7 +49,7 @@ enum Ending {
 }
 
 #[derive(Debug)]
-struct Stuck {
+struct StallReason {
     why: String,
     is_full: bool,
     /// Time of the next attempt, and its delay after the previous attempt.
@@ -91,14 +91,14 @@ impl MoverCommands {
         loop {
             let now = Instant::now();
             let retry_at = state.stuck.as_ref().map(|stuck| stuck.retry_at);
-            let rests_until = state.spare_rests_until.filter(|until| *until > now);
+            let rests_until = state.background_paused_until.filter(|until| *until > now);
             if std::mem::take(&mut state.reopen) {
                 return MoverCommand::Reopen;
             }
             if state.is_moving && retry_at.is_none_or(|at| at <= now) {
                 return MoverCommand::Move;
             }
-            if state.ending == Ending::Closing {
+            if state.ending == ShutdownState::Closing {
                 return MoverCommand::Close;
             }
             if has_work && rests_until.is_none() {
@@ -130,7 +130,7 @@ impl MoverCommands {
         self.update(|state| {
             let before = state.stuck.take();
             let after = before.map_or(RETRY_FIRST, |before| RETRY_MAX.min(before.after * 2));
-            state.stuck = Some(Stuck {
+            state.stuck = Some(StallReason {
                 why,
                 is_full,
                 retry_at: Instant::now() + after,
@@ -140,8 +140,8 @@ impl MoverCommands {
     }
 
     pub(super) fn report_background_failure(&self) {
-        let until = Instant::now() + SPARE_REST;
-        self.update(|state| state.spare_rests_until = Some(until));
+        let until = Instant::now() + BACKGROUND_PAUSE;
+        self.update(|state| state.background_paused_until = Some(until));
     }
 
     /// Waits until no move is pending.
@@ -152,7 +152,7 @@ impl MoverCommands {
     pub(super) fn wait_until_moved(&self) -> Result<(), EngineError> {
         let mut state = self.state();
         while state.is_moving {
-            if state.ending == Ending::Ended {
+            if state.ending == ShutdownState::Ended {
                 return Err(EngineError::Unavailable("it is closed".into()));
             }
             match &state.stuck {
@@ -173,7 +173,7 @@ impl MoverCommands {
         let before = state.reopenings;
         state.reopen = true;
         self.changed.notify_all();
-        while state.reopenings == before && state.ending != Ending::Ended {
+        while state.reopenings == before && state.ending != ShutdownState::Ended {
             state = self.wait(state, None);
         }
     }
@@ -185,13 +185,13 @@ impl MoverCommands {
     /// Requests that the file be closed after moving as many rows as possible.
     pub(super) fn close(&self) {
         self.update(|state| {
-            if state.ending == Ending::Open {
-                state.ending = Ending::Closing;
+            if state.ending == ShutdownState::Open {
+                state.ending = ShutdownState::Closing;
             }
         });
     }
 
     pub(super) fn report_ended(&self) {
-        self.update(|state| state.ending = Ending::Ended);
+        self.update(|state| state.ending = ShutdownState::Ended);
     }
 }

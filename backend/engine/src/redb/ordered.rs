@@ -63,7 +63,7 @@ pub(super) enum NewState<T> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Ordered<T> {
+pub(super) struct PersistentMap<T> {
     root: Arc<Node<T>>,
 }
 
@@ -80,7 +80,7 @@ struct Child<T> {
     node: Arc<Node<T>>,
 }
 
-impl<T> Default for Ordered<T> {
+impl<T> Default for PersistentMap<T> {
     fn default() -> Self {
         let root = Arc::new(Node::Leaf(Vec::new()));
         Self { root }
@@ -112,7 +112,7 @@ impl<T: Copy> Node<T> {
     }
 }
 
-impl<T: Copy> Ordered<T> {
+impl<T: Copy> PersistentMap<T> {
     /// Applies the result of `choose`, which is called with the existing item.
     pub(super) fn put(
         &mut self,
@@ -304,7 +304,7 @@ mod tests {
 
     use rand::{Rng, SeedableRng, rngs::StdRng};
 
-    use super::{Keys, NewState, Ordered, head};
+    use super::{Keys, NewState, PersistentMap, head};
     use crate::read::Direction;
 
     /// Items are indexes. The keys differ before or after their heads.
@@ -322,12 +322,17 @@ mod tests {
         }
     }
 
-    fn walked(map: &Ordered<usize>, words: &Words, from: &[u8], way: Direction) -> Vec<usize> {
+    fn walked(
+        map: &PersistentMap<usize>,
+        words: &Words,
+        from: &[u8],
+        way: Direction,
+    ) -> Vec<usize> {
         map.walk(words, from, way).collect()
     }
 
     fn agree(
-        map: &Ordered<usize>,
+        map: &PersistentMap<usize>,
         model: &BTreeMap<[u8; 20], usize>,
         words: &Words,
         from: [u8; 20],
@@ -350,7 +355,7 @@ mod tests {
                 word
             };
             let words = Words((0..20_000).map(word).collect());
-            let (mut map, mut model) = (Ordered::default(), BTreeMap::new());
+            let (mut map, mut model) = (PersistentMap::default(), BTreeMap::new());
             let (mut copy, mut model_then) = (map.clone(), model.clone());
             let span = [50, 1_000, 20_000][usize::try_from(seed).unwrap() % 3];
             for step in 0..15_000 {

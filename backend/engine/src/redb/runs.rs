@@ -185,7 +185,7 @@ pub(super) fn write<'a>(
             filter.add(filter::event_of(key));
             tombstones += u64::from(slot.is_none());
             let put = cursor.insert_before(key, slot.unwrap_or_default());
-            put.map_err(out_of_order)?;
+            put.map_err(cursor_failure)?;
         }
         cursor.close()?;
     }
@@ -200,7 +200,7 @@ pub(super) fn write<'a>(
     run.add_to_list(transaction)
 }
 
-pub(super) fn out_of_order(error: CursorError) -> Failure {
+pub(super) fn cursor_failure(error: CursorError) -> Failure {
     match error {
         CursorError::Storage(error) => error.into(),
         other => {

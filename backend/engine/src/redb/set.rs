@@ -21,7 +21,7 @@ pub(super) struct EncodedSet {
     /// Rows that must not exist, by key.
     pub(super) fresh: Vec<NewRow>,
     /// Whether the set changes a record twice, or adds an entry twice.
-    pub(super) is_twofold: bool,
+    pub(super) has_duplicate_changes: bool,
     rows: Batch,
     /// Locations of the records, which are sealed with their version.
     records: Vec<Span>,
@@ -81,7 +81,7 @@ impl EncodedSet {
             expected: Vec::new(),
             removed: Vec::new(),
             fresh: Vec::new(),
-            is_twofold: false,
+            has_duplicate_changes: false,
             rows: Batch::with_capacity(bytes),
             records: Vec::new(),
             names: Names::default(),
@@ -175,7 +175,7 @@ impl EncodedSet {
                 .binary_search_by(|fresh| rows.key(fresh.row).cmp(&expected.key));
             found.is_ok()
         };
-        self.is_twofold = self.fresh.windows(2).any(twins)
+        self.has_duplicate_changes = self.fresh.windows(2).any(twins)
             || self
                 .expected
                 .windows(2)

@@ -79,7 +79,7 @@ impl Tree {
     /// Whether there may be entries of an event, or of any event, among the other rows.
     pub(super) fn may_have_legacy_entries(&self, event: Option<u128>) -> bool {
         let Some(old) = &self.old else { return false };
-        event.is_none_or(|event| old.may_have(event))
+        event.is_none_or(|event| old.may_contain(event))
     }
 
     /// Returns the old entries if their filter is not built yet.

@@ -9,7 +9,7 @@ use super::{
     error::Failure,
     filter::{self, Filter},
     merge::Merge,
-    runs::{self, Run, out_of_order, run_name, table},
+    runs::{self, Run, cursor_failure, run_name, table},
     tree::Tree,
 };
 
@@ -93,12 +93,12 @@ impl Union {
                 let event = filter::event_of(key);
                 let is_tombstone = found.cell().is_none();
                 // A tombstone is only needed if an older run may have its entry.
-                if !is_tombstone || older.iter().any(|run| run.filter.may_have(event)) {
+                if !is_tombstone || older.iter().any(|run| run.filter.may_contain(event)) {
                     self.filter.add(event);
                     self.count += 1;
                     self.tombstones += u64::from(is_tombstone);
                     let put = cursor.insert_before(key, found.cell().unwrap_or_default());
-                    put.map_err(out_of_order)?;
+                    put.map_err(cursor_failure)?;
                 }
                 if processed == SLICE {
                     last = Some(key.to_vec());

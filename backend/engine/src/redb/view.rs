@@ -143,7 +143,7 @@ impl Rows for View<'_> {
         if is_in_runs(key) {
             let event = filter::event_of(key);
             let runs = tree.runs.iter();
-            for (_, entries) in runs.filter(|(run, _)| run.filter.may_have(event)) {
+            for (_, entries) in runs.filter(|(run, _)| run.filter.may_contain(event)) {
                 if let Some(cell) = entries.get(key)? {
                     let cell = Some(cell.value()).filter(|cell| !cell.is_empty());
                     return cell.map(take).transpose();
@@ -178,7 +178,7 @@ impl Rows for View<'_> {
         if is_in_runs(start) {
             let event = filter::single_event(start, end);
             for (run, entries) in &tree.runs {
-                if event.is_none_or(|event| run.filter.may_have(event)) {
+                if event.is_none_or(|event| run.filter.may_contain(event)) {
                     merge.add_table(entries, range)?;
                 }
             }

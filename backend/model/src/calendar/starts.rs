@@ -8,7 +8,7 @@ use jiff::{
 
 use super::is_excluded;
 use crate::{
-    domain::calendar::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule, Window},
+    domain::calendar::{Frequency, OrdinalPeriod, Recurrence, Until, WeekdayRule, Window},
     limits::CALENDAR_COUNTED_MAX,
 };
 
@@ -20,7 +20,7 @@ impl StepBudget {
         Self(most)
     }
 
-    fn use_step(&mut self) -> bool {
+    fn consume_step(&mut self) -> bool {
         let left = self.0.checked_sub(1);
         self.0 = left.unwrap_or(0);
         left.is_some()
@@ -189,8 +189,8 @@ fn collect_days(
     days: &mut Vec<Date>,
 ) -> bool {
     let mut see = |day: Date| {
-        let has_step = steps.use_step();
-        if has_step && is_produced(rule, first, day) {
+        let has_step = steps.consume_step();
+        if has_step && matches_recurrence(rule, first, day) {
             days.push(day);
         }
         has_step
@@ -250,7 +250,7 @@ fn is_in_months(rule: &Recurrence, first: Date, day: Date) -> bool {
     rule.months.is_empty() || rule.months.contains(&day.month())
 }
 
-fn is_produced(rule: &Recurrence, first: Date, day: Date) -> bool {
+fn matches_recurrence(rule: &Recurrence, first: Date, day: Date) -> bool {
     if !is_in_months(rule, first, day) {
         return false;
     }
@@ -275,8 +275,8 @@ fn is_weekday(rule: &Recurrence, wanted: WeekdayRule, day: Date) -> bool {
         return true;
     };
     let (at, length) = match rule.ordinals_in() {
-        Some(OrdinalsOf::Month) => (i16::from(day.day()), i16::from(day.days_in_month())),
-        Some(OrdinalsOf::Year) => (day.day_of_year(), day.days_in_year()),
+        Some(OrdinalPeriod::Month) => (i16::from(day.day()), i16::from(day.days_in_month())),
+        Some(OrdinalPeriod::Year) => (day.day_of_year(), day.days_in_year()),
         None => return false,
     };
     let ordinal = i16::from(ordinal);

@@ -99,7 +99,7 @@ impl Causes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn may_have_any(&self) -> bool {
+    pub(super) fn may_contain_any(&self) -> bool {
         let mut inner = self.lock();
         if !inner.decided_of.is_empty() {
             return true;
@@ -108,7 +108,7 @@ impl Causes {
         inner.has_any.unwrap_or(false)
     }
 
-    pub(super) fn may_have(&self, inhibition: RecordId) -> bool {
+    pub(super) fn may_contain(&self, inhibition: RecordId) -> bool {
         let mut inner = self.lock();
         if inner.decided_of.contains(&inhibition) {
             return true;

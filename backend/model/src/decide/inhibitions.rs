@@ -210,7 +210,7 @@ impl Inhibitions {
     ) -> Vec<HeldBy> {
         let mut held = self.existing_holds(target, is_marked);
         let direct = self.causes_of(target, causes, now_ms).found;
-        if direct.is_empty() || !self.has_free_cause(target, causes, now_ms) {
+        if direct.is_empty() || !self.has_uninhibited_cause(target, causes, now_ms) {
             return held;
         }
         for (loaded, cause) in direct {
@@ -257,12 +257,12 @@ impl Inhibitions {
 
     fn causes_of(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> DirectCauses<'_> {
         let mut direct = DirectCauses::default();
-        if self.all.is_empty() || !causes.may_have_any() {
+        if self.all.is_empty() || !causes.may_contain_any() {
             return direct;
         }
         for loaded in self.find(self.by_target.as_ref(), target) {
             let id = loaded.inhibition.id;
-            if !causes.may_have(id) {
+            if !causes.may_contain(id) {
                 continue;
             }
             let Some(values) = loaded.target_values(target) else {
@@ -307,7 +307,7 @@ impl Inhibitions {
 
     /// Whether the causes above an occurrence lead to another occurrence that is not held. If there
     /// are too many causes to follow, whether one of the direct causes opened earlier.
-    fn has_free_cause(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
+    fn has_uninhibited_cause(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
         let mut above: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
         let mut opened: BTreeMap<RecordId, (i64, RecordId)> = BTreeMap::new();
         let mut next = VecDeque::from([(Arc::new(target.clone()), 0)]);

@@ -136,7 +136,7 @@ struct Writer<'a> {
 struct PendingChange {
     clear: bool,
     /// Whether the change is a due closing message, which is not held.
-    is_owed: bool,
+    is_due_closing: bool,
     /// Whether the occurrence was reopened.
     is_opening: bool,
 }
@@ -157,7 +157,7 @@ impl Writer<'_> {
             } else {
                 self.update_hold(entry, self.occurrence.status == Status::Closed)
             };
-            let held_by = if pending.is_owed {
+            let held_by = if pending.is_due_closing {
                 self.flapping_hold(rule).or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
@@ -195,7 +195,7 @@ impl Writer<'_> {
                 self.notices.member = Some(MemberNotice { change });
                 continue;
             }
-            if !(is_opening || pending.is_owed || sends_updates(rule)) {
+            if !(is_opening || pending.is_due_closing || sends_updates(rule)) {
                 continue;
             }
             if is_opening {
@@ -204,7 +204,7 @@ impl Writer<'_> {
                 entry.shadow = rule.is_some_and(|it| it.shadow);
             }
             // Due closing messages are sent regardless of changes to the rule.
-            let is_real = pending.is_owed || !rule.is_some_and(|it| it.shadow);
+            let is_real = pending.is_due_closing || !rule.is_some_and(|it| it.shadow);
             let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
             let content = update_content(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
@@ -250,20 +250,20 @@ impl Writer<'_> {
             Status::Closed => {
                 // A closing message only waits for flapping to settle or for the next group
                 // message.
-                let waited = self.waiting.previously_held(entry.rule);
+                let waited = self.waiting.previous_hold(entry.rule);
                 let waits = waited.is_some_and(|it| {
                     !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
                 });
                 let owed = (transition.closed || waits) && !entry.cleared;
                 (owed && self.sends_closing(entry)).then_some(PendingChange {
                     clear: true,
-                    is_owed: true,
+                    is_due_closing: true,
                     is_opening: false,
                 })
             }
             Status::Open if entry.cleared => Some(PendingChange {
                 clear: false,
-                is_owed: false,
+                is_due_closing: false,
                 is_opening: true,
             }),
             Status::Open => {
@@ -272,7 +272,7 @@ impl Writer<'_> {
                 let is_notified = (is_other || has_settled) && sends_updates(rule);
                 (is_notified || self.escalates_group(entry)).then_some(PendingChange {
                     clear: true,
-                    is_owed: false,
+                    is_due_closing: false,
                     is_opening: false,
                 })
             }
@@ -355,7 +355,7 @@ impl Writer<'_> {
             return Vec::new();
         }
         let named = (rule_name, self.snapshot.rule(rule));
-        let what = (kind, self.waiting.previously_held(rule));
+        let what = (kind, self.waiting.previous_hold(rule));
         let now_ms = self.step.now_ms;
         let sending = OutgoingNotification {
             covering: self.silences,
@@ -376,7 +376,7 @@ impl Writer<'_> {
             return;
         }
         for found in self.step.matches {
-            let waited = self.waiting.previously_held(found.rule.id);
+            let waited = self.waiting.previous_hold(found.rule.id);
             if !self.step.kind.is_review() || waited.is_some() {
                 self.notify_opening(found, notified, updated);
             }
@@ -392,7 +392,7 @@ impl Writer<'_> {
         let now_ms = self.step.now_ms;
         let clear = self.occurrence.status == Status::Closed;
         let rule = found.rule;
-        let waited = self.waiting.previously_held(rule.id);
+        let waited = self.waiting.previous_hold(rule.id);
         let known = notified.iter().position(|entry| entry.rule == rule.id);
         let with_group = known.and_then(|at| self.with_group_notification(&notified[at]));
         let case = Case {

@@ -161,7 +161,7 @@ impl Response {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Advance {
+pub struct AdvanceOutcome {
     pub pages: Vec<Page>,
     /// The steps without receivers, each with its round.
     pub empty: Vec<(u32, u32)>,
@@ -169,8 +169,8 @@ pub struct Advance {
 
 /// Runs the due steps of an active response. Only one of the steps that became due while it was
 /// held is run.
-pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance {
-    let mut done = Advance::default();
+pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> AdvanceOutcome {
+    let mut done = AdvanceOutcome::default();
     let pages = &mut done.pages;
     let policy = context.responders.policies.get(&response.policy);
     response.check_last_step(context);
@@ -238,7 +238,7 @@ impl Response {
         }
         let is_all = failed.len() == self.last_step_receivers().count();
         let (round, step) = (self.round, self.step);
-        let waits = self.queued.iter().any(|it| it.is_of(round, step));
+        let waits = self.queued.iter().any(|it| it.is_from_step(round, step));
         if is_all && !waits && self.next_ms.is_some() {
             self.next_ms = Some(context.now_ms);
         }
@@ -314,7 +314,7 @@ impl Response {
         self.checks = 0;
         self.step_ms = context.now_ms;
         let mut queued = self.queued.iter();
-        let has_someone = pages.len() > before || queued.any(|it| it.is_of(round, number));
+        let has_someone = pages.len() > before || queued.any(|it| it.is_from_step(round, number));
         let wait_ms = if has_someone { step.wait_ms } else { 0 };
         self.next_ms = Some(context.now_ms.saturating_add(wait_ms));
         has_someone

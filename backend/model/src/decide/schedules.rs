@@ -191,9 +191,9 @@ impl LoadedSchedule {
         found.shifts.into_iter().find(|it| it.contacts.is_empty())
     }
 
-    fn change_times(&self, start_ms: i64, end_ms: i64) -> Moments {
+    fn change_times(&self, start_ms: i64, end_ms: i64) -> HandOffTimes {
         let overrides = self.schedule.overrides.iter();
-        let mut moments = Moments {
+        let mut moments = HandOffTimes {
             all: overrides.flat_map(|it| [it.start_ms, it.end_ms]).collect(),
             stopped_ms: None,
         };
@@ -218,7 +218,7 @@ impl LoadedSchedule {
     }
 }
 
-struct Moments {
+struct HandOffTimes {
     all: Vec<i64>,
     /// The end of the known times, if incomplete.
     stopped_ms: Option<i64>,

@@ -176,7 +176,7 @@ impl Snapshot {
     }
 
     #[must_use]
-    pub fn read_through(self, position: u64) -> Self {
+    pub fn with_position(self, position: u64) -> Self {
         Self { position, ..self }
     }
 
@@ -241,7 +241,7 @@ impl Snapshot {
     ) -> Self {
         let newest_ms = Some(self.newest_edit_ms);
         let same = Self::new(triggers, rules, self.destinations.clone(), newest_ms);
-        let same = same.read_through(self.position);
+        let same = same.with_position(self.position);
         let same = same.with_calendars(Arc::clone(&self.calendars));
         let same = same.with_inhibitions(Arc::clone(&self.inhibitions));
         let same = same.with_responders(Arc::clone(&self.responders));

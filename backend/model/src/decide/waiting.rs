@@ -29,7 +29,7 @@ impl HeldNotifications {
         }
     }
 
-    pub(super) fn previously_held(&self, rule: RecordId) -> Option<&Pending> {
+    pub(super) fn previous_hold(&self, rule: RecordId) -> Option<&Pending> {
         self.before.iter().find(|it| it.rule == rule)
     }
 
@@ -44,7 +44,7 @@ impl HeldNotifications {
             known.repeat_due |= repeat_due;
             return;
         }
-        let before = self.previously_held(rule).cloned();
+        let before = self.previous_hold(rule).cloned();
         let held_before = before.as_ref().map_or(&[][..], |it| &it.held_by);
         let same = |it: &HeldBy, other: &HeldBy| it.kind == other.kind && it.id == other.id;
         for hold in &mut held_by {
@@ -84,7 +84,7 @@ impl HeldNotifications {
 
     /// Records a notification of a rule that is held but already obsolete.
     pub(super) fn hold_obsolete(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
-        if self.previously_held(rule).is_none() {
+        if self.previous_hold(rule).is_none() {
             self.record_change(rule, HoldOutcome::Closed, held_by);
         }
     }

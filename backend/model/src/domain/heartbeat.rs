@@ -170,7 +170,7 @@ pub struct OpenAlarm {
 
 /// The state of an expectation, stored as the first byte of its key in the index of beats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ExpectationState {
     /// The event is to be opened or closed.
     Unreported = 1,
     /// The expectation is late or has failed, and its event is open.
@@ -186,12 +186,12 @@ impl Expectation {
     }
 
     /// Returns the state, without the parts that depend on the current time.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> ExpectationState {
         match self.open {
-            None if self.has_failed => Standing::Unreported,
-            None => Standing::Awaited,
-            Some(open) if open.is_reported && !self.is_resolved(open) => Standing::Late,
-            Some(_) => Standing::Unreported,
+            None if self.has_failed => ExpectationState::Unreported,
+            None => ExpectationState::Awaited,
+            Some(open) if open.is_reported && !self.is_resolved(open) => ExpectationState::Late,
+            Some(_) => ExpectationState::Unreported,
         }
     }
 
@@ -240,6 +240,7 @@ impl Expectation {
     /// Returns the run in progress, whose start may make the expectation late. `None` if it is
     /// already late or failed.
     pub fn run_in_progress(&self) -> Option<HeartbeatRun> {
-        self.run.filter(|_| self.standing() == Standing::Awaited)
+        self.run
+            .filter(|_| self.standing() == ExpectationState::Awaited)
     }
 }

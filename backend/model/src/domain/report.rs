@@ -42,7 +42,7 @@ impl Report {
 
     /// Returns the report with its reporter qualified by the client.
     #[must_use]
-    pub fn sent_by(self, client: RecordId) -> Self {
+    pub fn with_qualified_reporter(self, client: RecordId) -> Self {
         let name = self.reporter.unwrap_or_default().to_be_bytes();
         let both = [&client.to_bytes()[..], &name].concat();
         Self {

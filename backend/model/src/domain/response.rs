@@ -101,7 +101,7 @@ pub struct QueuedMethod {
 
 impl QueuedMethod {
     /// Whether this step of a round notified the contact last.
-    pub fn is_of(&self, round: u32, step: u32) -> bool {
+    pub fn is_from_step(&self, round: u32, step: u32) -> bool {
         (self.round, self.step) == (round, step)
     }
 }

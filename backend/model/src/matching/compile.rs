@@ -38,7 +38,7 @@ const VIOLATIONS_MAX: usize = 100;
 #[derive(Debug, Clone)]
 pub struct CompiledQuery {
     pub(super) root: Node,
-    speaks_of_status: bool,
+    constrains_status: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl CompiledQuery {
     }
 
     pub fn uses_status(&self) -> bool {
-        self.speaks_of_status
+        self.constrains_status
     }
 }
 
@@ -152,7 +152,7 @@ pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
     let root = compiler.compile_clause(&query.clause, "clause", 1);
     match root {
         Some(root) if compiler.violations.is_empty() => Ok(CompiledQuery {
-            speaks_of_status: root.uses_field(&Field::Status),
+            constrains_status: root.uses_field(&Field::Status),
             root,
         }),
         _ => Err(compiler.violations),

@@ -62,12 +62,12 @@ fn explain_clause(
     match (clause, node) {
         (Clause::And(clauses), Node::And(nodes)) => {
             let clauses = inner(clauses, nodes);
-            let verdict = any_or_opposite(false, &clauses);
+            let verdict = combine_verdicts(false, &clauses);
             combine("and", verdict, clauses)
         }
         (Clause::Or(clauses), Node::Or(nodes)) => {
             let clauses = inner(clauses, nodes);
-            let verdict = any_or_opposite(true, &clauses);
+            let verdict = combine_verdicts(true, &clauses);
             combine("or", verdict, clauses)
         }
         (Clause::Not(clause), Node::Not(node)) => {
@@ -89,7 +89,7 @@ fn explain_clause(
 
 /// Returns `decides` if any clause has that result. Otherwise returns the opposite if all results
 /// are known.
-fn any_or_opposite(decides: bool, clauses: &[ClauseEvaluation]) -> Option<bool> {
+fn combine_verdicts(decides: bool, clauses: &[ClauseEvaluation]) -> Option<bool> {
     if clauses.iter().any(|it| it.verdict() == Some(decides)) {
         return Some(decides);
     }

@@ -37,7 +37,7 @@ pub(super) struct BudgetSpending {
 
 impl BudgetSpending {
     /// Starts a new window if the last one has ended.
-    fn roll(&mut self, per: Duration, now_ms: i64) {
+    fn roll_window(&mut self, per: Duration, now_ms: i64) {
         let until_ms = self.window.until_ms;
         let begun_ms = until_ms.saturating_sub(millis(per));
         if (begun_ms..until_ms).contains(&now_ms) {
@@ -97,7 +97,7 @@ impl Ledger {
         let Some(Some(spending)) = plan.budgets.get_mut(&destination.id) else {
             return true;
         };
-        spending.roll(budget.per, now_ms);
+        spending.roll_window(budget.per, now_ms);
         let is_within = if let Some(digest) = behind {
             is_begun || spending.window.digest != Some(digest)
         } else {

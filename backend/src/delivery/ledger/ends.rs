@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::try_join;
 use rand::Rng;
 
-use super::{LeaseEnd, Ledger, Plan, Unrecorded, interrupted_count};
+use super::{LeaseEnd, Ledger, Plan, UnrecordedAttempt, interrupted_count};
 use crate::{
     delivery::{
-        decide::{self, Circumstances},
+        decide::{self, RetryContext},
         health,
         queues::Queues,
     },
@@ -23,13 +23,13 @@ use crate::{
 pub(super) struct Ends {
     /// The ended deliveries, with the numbers of their earlier attempts that were interrupted.
     ended: Vec<(RecordId, u32)>,
-    healths: Healths,
+    healths: HealthUpdates,
     /// Destinations without health.
     untried: BTreeMap<RecordId, Stored<Destination>>,
 }
 
 /// The health of destinations: the stored value, and a copy to be updated.
-type Healths = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
+type HealthUpdates = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
 
 impl Ledger {
     pub(super) async fn read_ends(&self, queues: &Queues) -> Result<Ends, EngineError> {
@@ -39,7 +39,7 @@ impl Ledger {
         let destinations = ended.iter().map(|(_, it, _)| it.destination);
         let before = ended.iter().map(|(id, it, end)| match end {
             LeaseEnd::Attempted(report)
-                if decide::uses_attempt(&report.verdict, it.early_for_ms) =>
+                if decide::counts_against_limit(&report.verdict, it.early_for_ms) =>
             {
                 (*id, it.number.saturating_sub(1))
             }
@@ -62,7 +62,7 @@ impl Ledger {
         &self,
         destinations: BTreeSet<RecordId>,
         queues: &Queues,
-    ) -> Result<(Healths, BTreeMap<RecordId, Stored<Destination>>), EngineError> {
+    ) -> Result<(HealthUpdates, BTreeMap<RecordId, Stored<Destination>>), EngineError> {
         let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
         let (stored, unreadable) = self.store.get_readable::<Health>(keys).await?;
         let is_readable =
@@ -72,7 +72,7 @@ impl Ledger {
             let current = old.as_ref().map(|old| old.value.clone());
             (id, (old, current))
         });
-        let healths: Healths = all.collect();
+        let healths: HealthUpdates = all.collect();
         let untried = healths.iter().filter(|(_, (old, _))| old.is_none());
         let names = untried.filter_map(|(id, _)| Some(queues.get(*id)?.name.as_bytes().into()));
         let found = self.store.get_many::<Destination>(names.collect()).await?;
@@ -95,7 +95,7 @@ impl Ledger {
             };
             let destination = unrecorded.destination;
             let settings = queues.destination(destination).map(|found| found.delivery);
-            let around = Circumstances {
+            let around = RetryContext {
                 backoff: match &unrecorded.delivery {
                     Some(stored) => self.backoff(&stored.value),
                     None => &self.backoff,
@@ -139,7 +139,7 @@ impl Ledger {
         }
     }
 
-    fn unrecorded_end(&self, delivery: RecordId) -> Option<(&Unrecorded, &LeaseEnd)> {
+    fn unrecorded_end(&self, delivery: RecordId) -> Option<(&UnrecordedAttempt, &LeaseEnd)> {
         let unrecorded = self.unrecorded.get(&delivery)?;
         Some((unrecorded, unrecorded.end.as_ref()?))
     }
@@ -179,9 +179,9 @@ fn plan_health(
 /// Records the outcome of a lease. Returns the next due time of the delivery.
 fn plan_end(
     plan: &mut Plan,
-    unrecorded: &Unrecorded,
+    unrecorded: &UnrecordedAttempt,
     end: &LeaseEnd,
-    around: &Circumstances<'_>,
+    around: &RetryContext<'_>,
 ) -> Option<i64> {
     let delivery = unrecorded.delivery.as_ref()?;
     let (attempt, number) = (&unrecorded.attempt, unrecorded.number);

@@ -9,7 +9,7 @@ use super::{Ledger, Plan, interrupted_count};
 use crate::{
     delivery::{
         backoff::AttemptCounts,
-        decide::{self, Circumstances},
+        decide::{self, RetryContext},
         notice,
         notices::Notices,
         queues::{Queues, Ready},
@@ -25,7 +25,7 @@ use crate::{
             attempt::{self, attempt_key},
             sequencing::{self, Predecessors},
         },
-        page_cancel::{cancelled_delivery, is_unneeded},
+        page_cancel::{cancelled_delivery, is_obsolete_page},
     },
     store::{
         Direction, EngineError, Index, Store, Stored,
@@ -151,7 +151,7 @@ struct DueDelivery {
 #[derive(Debug, Default)]
 struct LeaseFacts {
     /// Whether it is a page of a response that was acknowledged or has ended.
-    is_unneeded: bool,
+    is_obsolete_page: bool,
     /// Number of its interrupted attempts, if that matters.
     cut_off: u32,
     before: Predecessors,
@@ -277,15 +277,15 @@ impl Ledger {
         let most = AttemptCounts::of(delivery, attempts, 0);
         let backoff = self.backoff(delivery);
         let is_last = backoff.is_exhausted(most, destination.delivery) || most.made >= CUT_OFFS_MAX;
-        let (is_unneeded, cut_off, before) = try_join3(
-            async { Ok(attempts > 0 && is_unneeded(store, delivery).await?) },
+        let (is_obsolete_page, cut_off, before) = try_join3(
+            async { Ok(attempts > 0 && is_obsolete_page(store, delivery).await?) },
             interrupted_count(store, delivery.id, if is_last { attempts } else { 0 }),
             sequencing::predecessors(store, delivery),
         )
         .await?;
         facts.thread = thread::read(store, before.opening, &destination.kind).await;
         Ok(LeaseFacts {
-            is_unneeded,
+            is_obsolete_page,
             cut_off,
             before,
             ..facts
@@ -316,7 +316,7 @@ impl Ledger {
             return;
         }
         let settings = due.destination.delivery;
-        if facts.is_unneeded {
+        if facts.is_obsolete_page {
             let cancelled = cancelled_delivery(&delivery.value, now_ms);
             plan.changes.update(delivery, &cancelled);
             return;
@@ -380,7 +380,7 @@ impl Ledger {
         let begun = facts.lost.as_ref().map(|attempt| attempt.value.clone());
         let begun = begun.unwrap_or_else(|| attempt::new_attempt(delivery.value.id, number, 0));
         let lost = decide::lost_attempt(&begun);
-        let around = Circumstances {
+        let around = RetryContext {
             random: self.random.random(),
             backoff: self.backoff(&delivery.value),
             now_ms: self.clock.now_ms(),

@@ -509,7 +509,7 @@ mod tests {
         }
     }
     #[test]
-    fn enhanced_code_and_text_decide_over_the_code() {
+    fn enhanced_code_and_text_take_precedence_over_the_code() {
         let reply = |line: &str| Reply {
             code: line[..3].parse().unwrap(),
             text: line[4..].into(),

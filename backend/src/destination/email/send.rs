@@ -324,7 +324,7 @@ async fn connect<'a>(
     let stream = dialer.connect(host, config.port).await?;
     // Best effort: without it, commands are only slightly delayed.
     let _set = stream.set_nodelay(true);
-    let name = hello_name(&config.hello, &stream);
+    let name = ehlo_name(&config.hello, &stream);
     let stream = Box::new(stream);
     let conversation = match config.security {
         SmtpSecurity::None => Conversation::begin(stream, &name, phase, timeouts).await?,
@@ -344,7 +344,7 @@ async fn connect<'a>(
 
 /// Returns the name for EHLO: the configured one, or the machine's name if it is fully qualified,
 /// or its address.
-fn hello_name(set: &str, stream: &TcpStream) -> String {
+fn ehlo_name(set: &str, stream: &TcpStream) -> String {
     if !set.is_empty() {
         return set.to_owned();
     }

@@ -41,7 +41,7 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
     }
     let chain = chain.iter().copied().chain(rule).collect();
     let id = event.id();
-    let verdict = match trace::run_within(attempt.trace, sink.put(event, chain)).await {
+    let verdict = match trace::run_in_context(attempt.trace, sink.put(event, chain)).await {
         Ok(()) => {
             transcript.response = Some(Response {
                 status: 200,

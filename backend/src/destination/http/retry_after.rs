@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn provider_headers_are_read_in_their_unit() {
+    fn provider_retry_headers_are_parsed_in_their_unit() {
         let cases: [(&[(&'static str, &str)], _); 9] = [
             (&[("retry-after-ms", "250")], Some(250)),
             (
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn body_fields_are_read_in_their_unit() {
+    fn retry_fields_in_the_body_are_parsed_in_their_unit() {
         let cases = [
             (
                 r#"{"ok":false,"error_code":429,"parameters":{"retry_after":35}}"#,

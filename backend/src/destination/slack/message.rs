@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn start_of_a_text_has_no_broken_link_or_entity() {
+    fn truncated_text_ends_without_a_broken_link_or_entity() {
         let filler = "x".repeat(UPDATE_CHARACTERS_MAX - 10);
         for end in [
             "&amp;&amp;&amp;&amp;",

@@ -33,7 +33,7 @@ pub(super) async fn send(
     let mut headers = attempt.headers(&body.content_type);
     let target = match target(webhook, attempt).await {
         Ok(target) => target,
-        Err(error) => return unsendable_ending(error.to_string()),
+        Err(error) => return unsendable_outcome(error.to_string()),
     };
     let is_json = body.is_json();
     let body = Bytes::from(body.text);
@@ -54,7 +54,7 @@ pub(super) async fn send(
             HeaderName::try_from(stored.name.as_str()),
             HeaderValue::from_bytes(value.as_bytes()),
         ) else {
-            return unsendable_ending(format!(
+            return unsendable_outcome(format!(
                 "the header `{}` is not a valid HTTP header",
                 stored.name
             ));
@@ -69,9 +69,9 @@ pub(super) async fn send(
             // A valid signature would let readers send the message.
             Ok(Ok(_)) => headers.insert(signature::HEADER, signature::SET_WHEN_SENT),
             Ok(Err(_)) => {
-                return unsendable_ending("the signature is not a valid header value".into());
+                return unsendable_outcome("the signature is not a valid header value".into());
             }
-            Err(error) => return unsendable_ending(error.to_string()),
+            Err(error) => return unsendable_outcome(error.to_string()),
         };
     }
     let request = HttpRequest {
@@ -201,12 +201,12 @@ async fn with_auth(
             request.headers.insert(header::AUTHORIZATION, value);
             Ok(attempt.exchange(request).await)
         }
-        Err(_control) => Err(Box::new(unsendable_ending(
+        Err(_control) => Err(Box::new(unsendable_outcome(
             "`auth` is not a valid header value".into(),
         ))),
     }
 }
 
-fn unsendable_ending(explanation: String) -> AttemptOutcome {
+fn unsendable_outcome(explanation: String) -> AttemptOutcome {
     (Verdict::unreachable(explanation), Transcript::default())
 }

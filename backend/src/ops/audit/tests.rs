@@ -10,7 +10,7 @@ use crate::{
     store::{
         Direction, Lane, Range, Store,
         audit::{Actor, run_as},
-        record::chained,
+        record::chain_entry,
         verify,
     },
     testing::samples,
@@ -170,7 +170,7 @@ async fn modified_or_missing_entries_are_detected() {
         ..entry.value.clone()
     };
     let mut changes = store.changes();
-    changes.update(&entry, &chained(changed, 2, entry.value.previous));
+    changes.update(&entry, &chain_entry(changed, 2, entry.value.previous));
     store.apply(Lane::Admin, changes).await.unwrap();
     let errors = audit_errors(&store).await.join("; ");
     assert!(errors.contains("does not follow"), "{errors}");

@@ -37,7 +37,7 @@ pub struct Limit {
     pub per_second: i64,
     pub left: i64,
     /// Seconds until the bucket is full again.
-    pub full_seconds: u64,
+    pub seconds_until_full: u64,
 }
 
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl Meter {
                 unit,
                 per_second: bucket.per_second,
                 left: bucket.left.max(0) / THOUSANDTHS,
-                full_seconds: full_ms.max(0).unsigned_abs().div_ceil(1_000),
+                seconds_until_full: full_ms.max(0).unsigned_abs().div_ceil(1_000),
             })
         };
         let buckets = [(requests, Unit::Requests), (events, Unit::Events)];
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_holds_over_time_and_large_lists_eventually_pass() {
+    fn rate_is_enforced_and_large_lists_are_eventually_accepted() {
         let meter = meter(None, Some(100));
         assert_eq!(meter.try_events(60, 0), Ok(()));
         assert_eq!(meter.try_events(60, 0), Err(Duration::from_millis(200)));
@@ -214,11 +214,11 @@ mod tests {
         let client = Name::parse("sender").unwrap();
         meter.take_call(&client, 0).unwrap();
         meter.take_events(&client, 250, 0).unwrap();
-        let limit = |unit, per_second, left, full_seconds| Limit {
+        let limit = |unit, per_second, left, seconds_until_full| Limit {
             unit,
             per_second,
             left,
-            full_seconds,
+            seconds_until_full,
         };
         let expected = [
             limit(Unit::Requests, 5, 4, 1),

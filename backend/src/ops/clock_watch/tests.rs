@@ -220,7 +220,7 @@ async fn oversized_clock_step_leaves_waits_unshifted() {
 }
 
 #[tokio::test]
-async fn kill_never_applies_a_step_twice_or_partially() {
+async fn killed_service_never_applies_a_clock_step_twice_or_partially() {
     for by_ms in [-HOUR_MS, HOUR_MS] {
         for polls in 0.. {
             let world = World::on(Arc::new(FaultyEngine::slow(MemoryEngine::shared(), 7)));
@@ -273,7 +273,7 @@ async fn step_during_downtime_is_detected_unless_the_machine_reboots() {
 }
 
 #[tokio::test]
-async fn nodes_that_detect_a_step_at_different_times_agree() {
+async fn nodes_that_detect_a_clock_step_at_different_times_agree() {
     for by_ms in [-HOUR_MS, HOUR_MS] {
         let world = World::new();
         let (leader, other) = (world.start().await, world.start().await);
@@ -336,7 +336,7 @@ async fn step_on_one_node_does_not_shift_stored_times() {
 }
 
 #[tokio::test]
-async fn decisions_spanning_a_step_conflict() {
+async fn decisions_that_span_a_clock_step_conflict() {
     let world = World::new();
     let process = world.start().await;
     process.apply().await;
@@ -384,7 +384,7 @@ async fn clock_drift_is_not_treated_as_a_step() {
 }
 
 #[tokio::test]
-async fn step_waits_for_decisions_in_progress() {
+async fn clock_step_waits_for_decisions_in_progress() {
     let world = World::new();
     let process = world.start().await;
     process.apply().await;

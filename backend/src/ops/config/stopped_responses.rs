@@ -30,10 +30,10 @@ pub(super) async fn count_stopped_responses(
         let key: Vec<u8> = change.name.as_str().into();
         let old = before.get::<Rule>(key.clone()).await?;
         let new = after.get::<Rule>(key).await?.map(|it| it.value);
-        let Some(old) = old.map(|it| it.value).filter(escalates) else {
+        let Some(old) = old.map(|it| it.value).filter(can_escalate) else {
             continue;
         };
-        if !new.is_some_and(|it| it.id == old.id && escalates(&it)) {
+        if !new.is_some_and(|it| it.id == old.id && can_escalate(&it)) {
             stopped.insert(old.id, at);
         }
     }
@@ -62,6 +62,6 @@ pub(super) async fn count_stopped_responses(
     Ok(())
 }
 
-fn escalates(rule: &Rule) -> bool {
+fn can_escalate(rule: &Rule) -> bool {
     rule.enabled && !rule.shadow && rule.escalation_policy.is_some()
 }

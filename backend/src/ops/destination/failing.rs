@@ -189,7 +189,7 @@ fn failing_destination_event(
     now_ms: i64,
 ) -> IncomingEvent {
     let name = &destination.name;
-    let (severity, paged) = if is_paged_through(snapshot, name) {
+    let (severity, paged) = if is_used_for_paging(snapshot, name) {
         (Severity::Critical, "It is used for paging. ")
     } else {
         (Severity::Error, "")
@@ -222,7 +222,7 @@ fn event_base(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
-fn is_paged_through(snapshot: &Snapshot, destination: &Name) -> bool {
+fn is_used_for_paging(snapshot: &Snapshot, destination: &Name) -> bool {
     let responders = snapshot.responders();
     let of_contact = |it: &Name| {
         let contact = responders.contacts.get(it);

@@ -36,7 +36,7 @@ const TEST_DIMENSION: &str = "test";
 
 #[derive(Debug)]
 pub struct Tester {
-    works: TestRunner,
+    runner: TestRunner,
     /// Recently tested drafts; a result is used when its draft is stored.
     drafts: TestedDrafts,
     /// Tests in flight. They complete and are recorded even if the caller has disconnected.
@@ -125,7 +125,7 @@ impl Tester {
         config: DeliveryConfig,
     ) -> Self {
         Self {
-            works: TestRunner {
+            runner: TestRunner {
                 store,
                 clock,
                 sender,
@@ -139,10 +139,10 @@ impl Tester {
     /// Applies the result of a recent test of the same draft to a destination that was just stored
     /// and to which nothing has been sent yet. Returns whether it did.
     pub async fn adopt(&self, name: &str) -> Result<bool, Error> {
-        let store = &self.works.store;
+        let store = &self.runner.store;
         let decide = || async {
             let mut changes = store.changes();
-            let now_ms = self.works.clock.now_ms();
+            let now_ms = self.runner.clock.now_ms();
             let Some(stored) = store.get::<Destination>(name.into()).await? else {
                 return Ok((changes, false));
             };
@@ -164,11 +164,11 @@ impl Tester {
     }
 
     pub fn now_ms(&self) -> i64 {
-        self.works.clock.now_ms()
+        self.runner.clock.now_ms()
     }
 
     pub async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
-        self.works.render(test).await
+        self.runner.render(test).await
     }
 
     /// Sends a message, then a closing message if the first one opened something at the receiver.
@@ -192,16 +192,16 @@ impl Tester {
                     retry_after: Some(TESTS_RETRY_AFTER),
                 });
             }
-            let (works, drafts) = (self.works.clone(), self.drafts.clone());
-            running.spawn(audit::carry_actor(async move {
+            let (runner, drafts) = (self.runner.clone(), self.drafts.clone());
+            running.spawn(audit::with_current_actor(async move {
                 let draft = match &test.target {
                     TestTarget::Draft { kind, .. } => Some((**kind).clone()),
                     TestTarget::Stored(_) => None,
                 };
-                let tested = works.test(test).await;
+                let tested = runner.test(test).await;
                 if let (Some(kind), Ok(tested)) = (draft, &tested) {
                     let attempt = tested.opening.attempt.clone();
-                    drafts.store(kind, attempt, works.clock.now_ms());
+                    drafts.store(kind, attempt, runner.clock.now_ms());
                 }
                 // The caller may have disconnected.
                 drop(answer.send(tested));

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     limits::ESCALATION_NOTICES_MAX,
     ops::{
-        resource::{Drafted as _, Origin},
+        resource::{AuthoredResource as _, Origin},
         ruleset::Ruleset,
         wire::time,
     },

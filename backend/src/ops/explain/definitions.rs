@@ -162,7 +162,11 @@ impl Definitions {
         Some((Arc::clone(&found.value), found.definition))
     }
 
-    pub(super) fn rule_now(&self, name: &Name, id: RecordId) -> Option<(Arc<Rule>, Definition)> {
+    pub(super) fn current_rule(
+        &self,
+        name: &Name,
+        id: RecordId,
+    ) -> Option<(Arc<Rule>, Definition)> {
         let last = self.rules.get(&(name.clone(), id))?.last()?;
         let is_now = last.definition.until_ms.is_none();
         is_now.then(|| (Arc::clone(&last.value), last.definition))

@@ -78,7 +78,7 @@ fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
             }
             (Field::Assignee, "") => ("assigned", "unassigned".to_owned()),
             (Field::Assignee, to) => ("assigned", format!("assigned to {to}")),
-            (field, to) if entry.from.is_empty() => continue_with(field, to),
+            (field, to) if entry.from.is_empty() => opening_entry(field, to),
             (field, to) => {
                 let (field, from) = (field.as_str(), &entry.from);
                 ("changed", format!("{field} {from} became {to}"))
@@ -100,7 +100,7 @@ fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
 }
 
 /// Returns the entry for a field that is set at the opening.
-fn continue_with(field: Field, to: &str) -> (&'static str, String) {
+fn opening_entry(field: Field, to: &str) -> (&'static str, String) {
     ("opened", format!("{} is {to}", field.as_str()))
 }
 

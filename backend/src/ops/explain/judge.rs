@@ -117,16 +117,16 @@ impl Judge<'_> {
             return *verdict;
         }
         let state = &self.states[at].1;
-        let is_for_open_only = is_for_open_only(&mut self.definitions, &loaded, state);
+        let matches_only_open = matches_only_open(&mut self.definitions, &loaded, state);
         let explained = query(&mut self.definitions, &loaded, state);
-        let explained = explained.filter(|_| !is_for_open_only);
+        let explained = explained.filter(|_| !matches_only_open);
         let verdict = explained.map_or(Some(false), |it| it.verdict());
         self.verdicts.insert(key, verdict);
         verdict
     }
 
     pub(super) fn evaluate_now(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
-        let (rule, definition) = self.definitions.rule_now(subject.name, subject.id)?;
+        let (rule, definition) = self.definitions.current_rule(subject.name, subject.id)?;
         let (point, state) = self.now.clone();
         Some(self.evaluate(subject, (&rule, definition), (point, &state), Basis::Now))
     }
@@ -183,14 +183,14 @@ impl Judge<'_> {
         };
         let passes = matched && held.is_none();
         let does = has_sent || passes && (now || rule.shadow);
-        let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
+        let matches_only_open = triggers.iter().any(|it| it.matches_only_open);
         let reason = match held {
             _ if does => {
                 let detail = if now { "" } else { "an update or a repeat" };
                 Reason::notified(rule.shadow, detail).to(rule)
             }
             // If all changes are already reported, no notification is missing.
-            Some(held) if matched || is_for_open_only && !is_repeat => held,
+            Some(held) if matched || matches_only_open && !is_repeat => held,
             _ if !matched => no_match_reason(&triggers, now),
             _ => Reason::new(
                 ReasonCode::Edited,
@@ -274,7 +274,7 @@ impl Judge<'_> {
             trigger_name: loaded.trigger.name.clone(),
             is_stored: true,
             definition,
-            is_for_open_only: is_for_open_only(&mut self.definitions, loaded, state),
+            matches_only_open: matches_only_open(&mut self.definitions, loaded, state),
             query: query(&mut self.definitions, loaded, state),
         }
     }
@@ -286,11 +286,11 @@ fn query(
     state: &PastState,
 ) -> Option<ClauseEvaluation> {
     let query = definitions.query(loaded)?;
-    let known = |field: &_| state.knows(field);
+    let known = |field: &_| state.retains_value(field);
     Some(query.explain(&loaded.trigger.query, &state.occurrence, &known))
 }
 
-fn is_for_open_only(
+fn matches_only_open(
     definitions: &mut Definitions,
     loaded: &LoadedTrigger,
     state: &PastState,
@@ -302,7 +302,7 @@ fn is_for_open_only(
 
 fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> Reason {
     let (has, is) = if now { ("has", "is") } else { ("had", "was") };
-    if let Some(trigger) = triggers.iter().find(|it| it.is_for_open_only) {
+    if let Some(trigger) = triggers.iter().find(|it| it.matches_only_open) {
         let detail = format!(
             "The occurrence {is} closed, and the query of trigger `{}` does not use `status`, so \
              it matches open occurrences only",

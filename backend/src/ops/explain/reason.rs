@@ -202,7 +202,7 @@ mod tests {
     use ReasonCode as Code;
 
     #[test]
-    fn text_states_the_code_end_and_receivers_of_the_record() {
+    fn reason_text_contains_outcome_end_and_receivers() {
         const DELAY: &str = "delay (the event must match for 1 h)";
         const DISABLED: &str = "the rule was disabled";
         const MATCHED: &str = "trigger `disk` matched";
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn passed_end_is_not_shown() {
+    fn end_in_the_past_is_not_shown() {
         let reason = |code, end_ms, now_ms| {
             let mut reason = Reason::new(code, "delay").until(end_ms);
             reason.expire(now_ms);

@@ -38,7 +38,7 @@ impl PastState {
     }
 
     /// Returns whether the occurrence still has the value that the field had at the decision.
-    pub(super) fn knows(&self, field: &field::Field) -> bool {
+    pub(super) fn retains_value(&self, field: &field::Field) -> bool {
         use field::Field as F;
         match field {
             F::Id

@@ -76,27 +76,30 @@ pub struct Outcome {
 /// # Errors Returns an error if the store fails; some messages were possibly not created then.
 pub async fn notify_group(
     (deciding, intake): (&DecisionContext, &Intake),
-    dues: &[DueGroup],
+    due_groups: &[DueGroup],
 ) -> Result<Outcome, Error> {
     let store = &deciding.store;
     let mut all = Outcome::default();
     let now_ms = deciding.clock.now_ms();
-    let dues = dues.iter().map(|it| (*it, new_id(now_ms)));
-    let dues: Vec<_> = dues.collect();
-    let mut dues = &dues[..];
-    while !dues.is_empty() {
+    let due_groups = due_groups.iter().map(|it| (*it, new_id(now_ms)));
+    let due_groups: Vec<_> = due_groups.collect();
+    let mut due_groups = &due_groups[..];
+    while !due_groups.is_empty() {
         let decide = async || {
             let causes = Causes::default();
-            for (_, new) in dues {
+            for (_, new) in due_groups {
                 causes.set_group(GroupRef::Id(*new), None);
             }
-            decide_with_causes(store, &causes, || decide_groups(deciding, dues, &causes)).await
+            decide_with_causes(store, &causes, || {
+                decide_groups(deciding, due_groups, &causes)
+            })
+            .await
         };
         let ((outcome, decided), _) = commit(store, Lane::Bulk, decide).await?;
         intake.report_all(outcome.reports);
         all.rest.extend(outcome.rest);
         all.settled.extend(outcome.settled);
-        dues = &dues[decided..];
+        due_groups = &due_groups[decided..];
     }
     Ok(all)
 }
@@ -105,7 +108,7 @@ pub async fn notify_group(
 /// groups. Each group has the id to use for a new group if there is none to join.
 async fn decide_groups(
     deciding: &DecisionContext,
-    dues: &[(DueGroup, RecordId)],
+    due_groups: &[(DueGroup, RecordId)],
     causes: &Causes,
 ) -> Result<(Changes, (Outcome, usize)), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
@@ -114,13 +117,13 @@ async fn decide_groups(
     let (mut outcome, mut reports) = (Outcome::default(), Reports::default());
     let store = &deciding.store;
     let read = |store: Store, group| async move { CurrentGroup::read(&store, group).await };
-    let groups = dues.iter().map(|((_, group), _)| *group);
+    let groups = due_groups.iter().map(|((_, group), _)| *group);
     let found = store.read_each(groups, read).await?;
     // As many groups as have about that many members in total, and at least one.
     let sizes = found.iter().map(|it| it.joining.len() + it.news.len());
     let sums = sizes.scan(0, |sum, size| Some(std::mem::replace(sum, *sum + size)));
     let decided = sums.take_while(|before| *before < NOTIFY_MEMBERS).count();
-    let all = dues.iter().zip(found).take(decided);
+    let all = due_groups.iter().zip(found).take(decided);
     let all = all.map(|(((rule, _), new), found)| (*rule, *new, found));
     let (now_ms, in_force) = (deciding.clock.now_ms(), &*snapshot);
     let read = |store: Store, (rule, new, found)| async move {
@@ -130,9 +133,9 @@ async fn decide_groups(
     for (rule, new, found, members) in store.read_each(all, read).await? {
         let to = (&mut changes, &mut outcome, &mut reports);
         match members {
-            GroupReading::Settled => {}
-            GroupReading::TooEarly(waiting) => outcome.rest.extend(waiting),
-            GroupReading::Members(members) => {
+            GroupReadOutcome::Settled => {}
+            GroupReadOutcome::TooEarly(waiting) => outcome.rest.extend(waiting),
+            GroupReadOutcome::Members(members) => {
                 decide(now_ms, (rule, new, found, *members), (in_force, causes), to);
             }
         }
@@ -243,7 +246,7 @@ impl CurrentGroup {
     }
 }
 
-enum GroupReading {
+enum GroupReadOutcome {
     /// No occurrence waits for a message.
     Settled,
     /// The next message has to wait; so do these occurrences.
@@ -266,7 +269,7 @@ async fn read_members(
     (rule, found): (RecordId, &CurrentGroup),
     snapshot: &Snapshot,
     now_ms: i64,
-) -> Result<GroupReading, Error> {
+) -> Result<GroupReadOutcome, Error> {
     let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
     // The closing message does not wait for the interval.
     let is_last = found.open.is_empty() && found.joining.is_empty();
@@ -274,7 +277,7 @@ async fn read_members(
     if let Some(group) = found.stored.as_ref().filter(|_| waits) {
         let next_ms = group.value.last_ms.saturating_add(group.value.interval_ms);
         if next_ms > now_ms {
-            return Ok(GroupReading::TooEarly(waiting));
+            return Ok(GroupReadOutcome::TooEarly(waiting));
         }
     }
     let group = found.stored.as_ref().map(|it| &it.value);
@@ -291,11 +294,11 @@ async fn read_members(
     .await?;
     let read: Vec<_> = read.into_iter().flatten().collect();
     if !read.iter().any(|it| is_due(&it.value, rule, now_ms)) {
-        return Ok(GroupReading::Settled);
+        return Ok(GroupReadOutcome::Settled);
     }
     let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
     let all = read.iter().map(|it| &it.value).chain(&others);
-    let past = revision::read_past(store, snapshot, all).await?;
+    let past = revision::read_past_definitions(store, snapshot, all).await?;
     // Members whose hold was released are due in their current state, and are reported by the next
     // message.
     let mut rest = Vec::new();
@@ -304,7 +307,7 @@ async fn read_members(
         rest = found.waiting_keys(store).await?;
         rest.retain(|it| !waiting.contains(it));
     }
-    Ok(GroupReading::Members(Box::new(ReadMembers {
+    Ok(GroupReadOutcome::Members(Box::new(ReadMembers {
         waiting: read,
         others,
         responder: responder.into_iter().flatten().next(),

@@ -107,7 +107,7 @@ async fn move_response(
         (Candidate::Member(stored, mut member, mut notices), Some(group)) => {
             if unanswered.is_some() {
                 // The report names this member from now on.
-                notices.unanswered = unanswered_of_member(&mut member, id);
+                notices.unanswered = member_unanswered_notices(&mut member, id);
             }
             for delivery in &notices.deliveries {
                 changes.insert(delivery);
@@ -161,7 +161,7 @@ fn unanswered_notices(unanswered: Vec<UnansweredNotice>) -> Notices {
     }
 }
 
-fn unanswered_of_member(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
+fn member_unanswered_notices(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
     let shown = member.clone();
     let said = group_entry(member, group).and_then(|it| {
         Some(UnansweredNotice::from_change(
@@ -217,7 +217,9 @@ async fn find_candidate(
     for keys in members.chunks(RESPONSE_MOVES_AT_ONCE) {
         let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
         let found: Vec<_> = found.into_iter().flatten().collect();
-        let past = revision::read_past(store, snapshot, found.iter().map(|it| &it.value)).await?;
+        let past =
+            revision::read_past_definitions(store, snapshot, found.iter().map(|it| &it.value))
+                .await?;
         let past = past.with_causes(causes);
         for stored in found {
             let mut member = stored.value.clone();

@@ -15,7 +15,7 @@ use crate::{
     ops::{
         decision_context::DecisionContext,
         recent_messages::Deadline,
-        resource::{Drafted as _, Origin},
+        resource::{AuthoredResource as _, Origin},
         search::{Filter, NEWEST_FIRST, Walk},
     },
     scan,

@@ -19,7 +19,7 @@ use crate::{
     clock::millis,
     decide::{AlarmFacts, Heartbeats, LoadedHeartbeat},
     domain::{
-        Expectation, OpenAlarm, RecordId, Standing,
+        Expectation, ExpectationState, OpenAlarm, RecordId,
         heartbeat::{Outage, SERVICE},
     },
     error::{Error, log_failure},
@@ -287,7 +287,7 @@ impl Checks {
                 return self.check_window(loaded, time).await;
             }
             let waiting = Waiting {
-                place: beat_prefix(heartbeat.id, Standing::Awaited).build(),
+                place: beat_prefix(heartbeat.id, ExpectationState::Awaited).build(),
                 length_ms: heartbeat.silence_ms(),
                 since: |it| Some(it.beat_service_ms),
             };
@@ -306,7 +306,7 @@ impl Checks {
         };
         let (next_ms, run_ms) = try_join(silent, running).await?;
         let unreported =
-            Range::with_prefix(&beat_prefix(heartbeat.id, Standing::Unreported).build());
+            Range::with_prefix(&beat_prefix(heartbeat.id, ExpectationState::Unreported).build());
         let unreported = self.read_range(unreported).await?.into_iter();
         let reports = unreported.map(|stored| self.try_report(loaded, stored, time));
         try_join_all(reports).await?;
@@ -348,8 +348,8 @@ impl Checks {
         let of = |standing| beat_prefix(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
         let forgotten = Range {
-            end: Some(of(Standing::Late).time_ms(before_ms).build()),
-            ..Range::with_prefix(&of(Standing::Late).build())
+            end: Some(of(ExpectationState::Late).time_ms(before_ms).build()),
+            ..Range::with_prefix(&of(ExpectationState::Late).build())
         };
         let mut forgotten = self.read_range(forgotten).await?;
         if heartbeat.has_windows() {

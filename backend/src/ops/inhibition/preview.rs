@@ -16,7 +16,7 @@ use crate::{
         cause_lookup::load_missing,
         decision_context::DecisionContext,
         recent_messages::{Deadline, HeldMessages, held_messages, since_ms},
-        resource::{Drafted as _, Origin},
+        resource::{AuthoredResource as _, Origin},
         search::{Filter, NEWEST_FIRST, Walk},
     },
     scan,

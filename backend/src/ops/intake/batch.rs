@@ -56,7 +56,12 @@ impl Line {
     }
 
     /// Applies an event; `key` is used if it opens a new occurrence.
-    fn receive(&mut self, arrival: &Arrival<'_>, key: RecordId, snapshot: &Snapshot) -> Reception {
+    fn receive(
+        &mut self,
+        arrival: &Arrival<'_>,
+        key: RecordId,
+        snapshot: &Snapshot,
+    ) -> IngestedEvent {
         let is_reopened = self.is_reopened();
         let received = receive(
             self.occurrence(is_reopened),
@@ -76,7 +81,7 @@ impl Line {
         if is_reopened && let Some(newest) = self.occurrences.last_mut() {
             newest.prior_count = newest.prior_count.saturating_add(1);
         }
-        Reception {
+        IngestedEvent {
             transition,
             is_opened,
             is_reopened,
@@ -102,7 +107,7 @@ impl Line {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Reception {
+struct IngestedEvent {
     /// The resulting transition. `None` if the event arrived too late and was only counted.
     transition: Option<Transition>,
     is_opened: bool,
@@ -165,7 +170,7 @@ async fn decide(
     let snapshot = deciding.ruleset.refresh().await?;
     let mut lines = read(deciding, jobs).await?;
     let updated = updated_occurrences(&lines, jobs, deciding.clock.now_ms());
-    let past = revision::read_past(&deciding.store, &snapshot, updated).await?;
+    let past = revision::read_past_definitions(&deciding.store, &snapshot, updated).await?;
     let past = past.with_causes(causes);
     let now_ms = deciding.clock.now_ms();
     if !snapshot.heartbeats().is_empty() {
@@ -534,7 +539,7 @@ impl Decision<'_> {
         job: &Job,
         (ids, keys): (&[EventId], &[RecordId]),
         lines: &mut HashMap<EventId, Line>,
-    ) -> Vec<Option<Reception>> {
+    ) -> Vec<Option<IngestedEvent>> {
         let mut counts: HashMap<EventId, usize> = HashMap::with_capacity(job.events.len());
         for id in ids {
             *counts.entry(*id).or_default() += 1;
@@ -581,7 +586,7 @@ impl Decision<'_> {
     }
 
     /// Decides the notifications for an accepted event; returns the number of its occurrence.
-    fn notify(&mut self, line: &mut Line, reception: Reception) -> u32 {
+    fn notify(&mut self, line: &mut Line, reception: IngestedEvent) -> u32 {
         let now_ms = self.now_ms;
         let occurrence = line.occurrence(reception.is_reopened);
         let occurrence = occurrence.expect("an event belongs to an occurrence");

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_is_limited_and_the_rest_follows() {
+    fn batch_is_limited_and_the_rest_is_taken_next() {
         let queue = Queue::default();
         for request in [&["a"; 3][..], &["a"], &["b"], &["a", "b", "c"]] {
             push(&queue, request);

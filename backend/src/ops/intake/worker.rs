@@ -68,7 +68,7 @@ impl IntakeWorkers {
                 recent: RecentInhibitions::default(),
             };
             // In a replay, the worker ends with the call that started the replay.
-            tasks.spawn(scan::carry_scan(worker.run(shutdown.clone())));
+            tasks.spawn(scan::with_current_scan(worker.run(shutdown.clone())));
         }
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended {

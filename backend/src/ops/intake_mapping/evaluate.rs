@@ -464,10 +464,10 @@ impl<'a> PreparedMapping<'a> {
             }
         }
         let event = Event {
-            name: one_line(&fill("event.name", &self.name)?),
-            r#type: one_line(&fill("event.type", &self.kind)?),
+            name: join_lines(&fill("event.name", &self.name)?),
+            r#type: join_lines(&fill("event.type", &self.kind)?),
             dimensions,
-            summary: truncate(&one_line(&fill("event.summary", &self.summary)?)),
+            summary: truncate(&join_lines(&fill("event.summary", &self.summary)?)),
             body: fill("event.body", &self.body)?,
             severity: self.severity(data).map_or(0, |it| it as i32),
             status: match closed {
@@ -561,7 +561,7 @@ fn to_wire_value(value: &Value, depth: usize) -> WireValue {
 }
 
 /// Joins a text into one line, as required for names and summaries.
-fn one_line(text: &str) -> String {
+fn join_lines(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").replace(char::is_control, "")
 }

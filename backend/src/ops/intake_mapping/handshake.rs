@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_of_sns_are_fetched() {
+    fn only_sns_confirmation_addresses_are_fetched() {
         for host in [
             "sns.us-east-1.amazonaws.com",
             "sns.cn-north-1.amazonaws.com.cn",
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_validation_of_event_grid_is_refused() {
+    fn invalid_event_grid_validation_request_is_rejected() {
         for data in [
             json!({}),
             json!({"validationCode": "x".repeat(2_000)}),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_senders_is_bounded() {
+    fn rejected_documents_are_stored_for_a_bounded_number_of_senders() {
         let documents = RejectedDocuments::default();
         let name = Name::parse("a").unwrap();
         for at in 0..=REJECTED_SENDERS_MAX {

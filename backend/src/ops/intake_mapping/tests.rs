@@ -184,7 +184,7 @@ fn bodies_are_read_by_content_type() {
 }
 
 #[test]
-fn entries_of_a_list_are_documents_and_items() {
+fn list_entries_are_mapped_as_document_and_item() {
     let document = json!([{"id": 1, "level": "error"}, {"id": 2, "levels": ["critical"]}, 7]);
     let mapped = mapped(&plain_mapping(), &document).unwrap();
     let events: Vec<_> = mapped

@@ -737,7 +737,7 @@ async fn response_resumes_when_rule_and_policy_are_restored() {
 }
 
 #[tokio::test]
-async fn stopped_response_stays_over_if_acknowledged_or_closed() {
+async fn stopped_response_does_not_resume_if_acknowledged_or_closed() {
     for is_closed in [false, true] {
         let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
         world.event("db-1", |_| {}).await;

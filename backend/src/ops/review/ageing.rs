@@ -179,7 +179,9 @@ impl Ageing {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let found = store.get_many::<Occurrence>(records.to_vec()).await?;
         let found: Vec<_> = found.into_iter().flatten().collect();
-        let past = revision::read_past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past =
+            revision::read_past_definitions(store, &snapshot, found.iter().map(|it| &it.value))
+                .await?;
         let past = past.with_causes(causes);
         let mut changes = store.changes();
         changes.depend_on(&snapshot);

@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     limits::{OVERRIDE_LENGTH_MAX, OVERRIDES_MAX, SHIFTS_MAX, SHIFTS_TIME_MAX},
     ops::{
-        resource::{self, Drafted as _, Origin},
+        resource::{self, AuthoredResource as _, Origin},
         validate::Violations,
         wire::time::timestamp,
     },

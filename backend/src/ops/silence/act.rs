@@ -23,7 +23,7 @@ use crate::{
         find,
         intake::Intake,
         page::{Page, PageRequest},
-        resource::{self, Drafted as _, Filter, Saved},
+        resource::{self, AuthoredResource as _, Filter, SavedResource},
         revision,
         silence::lifecycle,
         validate::Violations,
@@ -118,8 +118,8 @@ impl Silencing {
         self.saved_view(self.all.update(&draft, false).await?).await
     }
 
-    async fn saved_view(&self, saved: Saved<Silence>) -> Result<SilenceView, Error> {
-        let Saved { view, warnings, .. } = saved;
+    async fn saved_view(&self, saved: SavedResource<Silence>) -> Result<SilenceView, Error> {
+        let SavedResource { view, warnings, .. } = saved;
         self.with_current_counts(SilenceView { warnings, ..view })
             .await
     }

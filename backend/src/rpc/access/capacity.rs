@@ -38,12 +38,12 @@ const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Holder {
+pub(super) enum CapacityHolder {
     Client(RecordId),
     Address(Option<IpAddr>),
 }
 
-impl Holder {
+impl CapacityHolder {
     pub(super) fn for_call(caller: Option<&Caller>, peer: Option<IpAddr>) -> Self {
         match caller {
             Some(caller) => Self::Client(caller.id),
@@ -65,17 +65,17 @@ pub(super) struct Capacities(Arc<Classes>);
 
 #[derive(Debug)]
 struct Classes {
-    intake: Arc<Pool<Holder>>,
-    pages: Arc<Pool<Holder>>,
-    reads: Arc<Pool<Holder>>,
-    changes: Arc<Pool<Holder>>,
-    watches: Arc<Pool<Holder>>,
-    streams: Arc<Pool<Holder>>,
-    health_watches: Arc<Pool<Holder>>,
+    intake: Arc<Pool<CapacityHolder>>,
+    pages: Arc<Pool<CapacityHolder>>,
+    reads: Arc<Pool<CapacityHolder>>,
+    changes: Arc<Pool<CapacityHolder>>,
+    watches: Arc<Pool<CapacityHolder>>,
+    streams: Arc<Pool<CapacityHolder>>,
+    health_watches: Arc<Pool<CapacityHolder>>,
     /// Unary calls whose message is incomplete.
-    arriving: Arc<Pool<Holder>>,
+    arriving: Arc<Pool<CapacityHolder>>,
     /// In KiB.
-    memory: Arc<Pool<Holder>>,
+    memory: Arc<Pool<CapacityHolder>>,
 }
 
 impl Capacities {
@@ -103,7 +103,11 @@ impl Capacities {
     ///
     /// # Errors
     /// Returns an error with a retry time if the class is at its limit.
-    pub(super) fn share(&self, class: Class, holder: Holder) -> Result<Option<Share>, Status> {
+    pub(super) fn share(
+        &self,
+        class: Class,
+        holder: CapacityHolder,
+    ) -> Result<Option<Share>, Status> {
         let classes = &*self.0;
         let calls = match class {
             Class::Probe => return Ok(None),
@@ -139,7 +143,7 @@ impl Capacities {
     }
 }
 
-fn acquire_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
+fn acquire_call(permit: &mut Permit<CapacityHolder>) -> Result<(), Status> {
     permit.take(1).map_err(|full| {
         busy_status(match full {
             PermitError::All => {
@@ -162,10 +166,10 @@ pub(super) struct Share {
 
 #[derive(Debug)]
 struct ReservedResources {
-    permit: Permit<Holder>,
+    permit: Permit<CapacityHolder>,
     /// Held until the message is complete.
-    arriving: Option<Permit<Holder>>,
-    memory: Permit<Holder>,
+    arriving: Option<Permit<CapacityHolder>>,
+    memory: Permit<CapacityHolder>,
     /// Memory that is reserved but unused.
     free_bytes: usize,
 }

@@ -18,7 +18,7 @@ use tower::{Layer, Service};
 use super::{
     CallAddress, Refusals, SignedInUsers,
     body::{BodyDirection, CallEnds, EndingBody, SmallBody},
-    capacity::{Capacities, Holder, Share},
+    capacity::{Capacities, CapacityHolder, Share},
     deadline::{deadline_exceeded, requested_timeout},
     inflate::{self, Inflated},
     line::AccessLogLine,
@@ -159,7 +159,7 @@ impl Guard {
         let checked = checked.map_err(Status::from);
         let found = checked.and_then(|()| {
             let method = method.ok_or_else(|| Status::from(unknown_method()))?;
-            let holder = Holder::for_call(caller.as_ref(), origin.connected);
+            let holder = CapacityHolder::for_call(caller.as_ref(), origin.connected);
             let scan = method.scans.then(|| {
                 let scanner = Scanner {
                     client: holder.share(),

@@ -98,9 +98,11 @@ impl Inflate {
                     let before = decoder.get_ref().len();
                     decoder
                         .write_all(piece)
-                        .map_err(|_broken| broken_status())?;
+                        .map_err(|_broken| invalid_compression_status())?;
                     if *left == 0 {
-                        decoder.try_finish().map_err(|_broken| broken_status())?;
+                        decoder
+                            .try_finish()
+                            .map_err(|_broken| invalid_compression_status())?;
                     }
                     let message = decoder.get_ref();
                     if message.len() > self.bytes_max {
@@ -127,7 +129,7 @@ impl Inflate {
             return Err(too_large(self.bytes_max));
         }
         self.state = match packed {
-            1 if length == 0 => return Err(broken_status()),
+            1 if length == 0 => return Err(invalid_compression_status()),
             1 => State::Packed(length, Box::new(GzDecoder::new(Vec::new()))),
             _ => {
                 // Other flags are left for the service to reject.
@@ -148,7 +150,7 @@ fn split_front<'a>(bytes: &mut &'a [u8], most: usize) -> &'a [u8] {
     piece
 }
 
-fn broken_status() -> Status {
+fn invalid_compression_status() -> Status {
     Status::invalid_argument("the message is not gzip, although it is marked as compressed")
 }
 

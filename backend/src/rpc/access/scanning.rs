@@ -91,7 +91,7 @@ where
             Err(status) => status.into_http(),
         })
     };
-    let response = match scans.run(&scanner, audit::carry_actor(whole)).await {
+    let response = match scans.run(&scanner, audit::with_current_actor(whole)).await {
         Ok(response) => response?,
         Err(error) => return Ok(Status::from(error).into_http()),
     };

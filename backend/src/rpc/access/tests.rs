@@ -192,7 +192,7 @@ async fn revoked_key_is_rejected_after_catching_up() {
 }
 
 #[tokio::test]
-async fn revoking_a_key_ends_open_streams_both_ways() {
+async fn revoking_a_key_ends_open_streams_in_both_directions() {
     let world = World::new().await;
     world.key("keeper", Role::Admin).await;
     let key = world.key("ada", Role::Viewer).await;

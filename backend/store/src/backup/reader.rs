@@ -210,7 +210,7 @@ impl Reader {
         } = delta;
         let records = changed
             .into_iter()
-            .filter(|found| self.was_passed(found.kind, &found.key))
+            .filter(|found| self.is_before_position(found.kind, &found.key))
             .map(|found| BackupRecord {
                 kind: found.kind,
                 key: found.key,
@@ -250,7 +250,7 @@ impl Reader {
 
     /// Whether a record is before the current position, so that its changes are not seen by the
     /// page reader.
-    fn was_passed(&self, kind: Kind, key: &[u8]) -> bool {
+    fn is_before_position(&self, kind: Kind, key: &[u8]) -> bool {
         let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
         match walked_kinds().position(|other| other == kind) {
             Some(at) if at == walked => {

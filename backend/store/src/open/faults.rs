@@ -13,8 +13,8 @@ static PLANS: Mutex<Vec<Plan>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 struct Plan {
     folder: PathBuf,
-    good_left: u64,
-    bad_left: u64,
+    successes_left: u64,
+    failures_left: u64,
     error: i32,
     was_hit: bool,
 }
@@ -27,8 +27,8 @@ impl Faults {
     pub(crate) fn fail_after(folder: &Path, calls: u64, failures: u64, error: i32) -> Self {
         plans().push(Plan {
             folder: folder.into(),
-            good_left: calls,
-            bad_left: failures,
+            successes_left: calls,
+            failures_left: failures,
             error,
             was_hit: false,
         });
@@ -55,14 +55,14 @@ pub(super) fn call(path: &Path) -> io::Result<()> {
     let Some(plan) = plans.iter_mut().find(|it| path.starts_with(&it.folder)) else {
         return Ok(());
     };
-    if plan.good_left > 0 {
-        plan.good_left -= 1;
+    if plan.successes_left > 0 {
+        plan.successes_left -= 1;
         return Ok(());
     }
-    if plan.bad_left == 0 {
+    if plan.failures_left == 0 {
         return Ok(());
     }
-    plan.bad_left -= 1;
+    plan.failures_left -= 1;
     plan.was_hit = true;
     Err(io::Error::from_raw_os_error(plan.error))
 }

@@ -44,7 +44,7 @@ impl<'a> KeyFile<'a> {
         }
     }
 
-    pub(super) fn read_or_make(&self) -> Result<Sealer, OpenError> {
+    pub(super) fn read_or_create(&self) -> Result<Sealer, OpenError> {
         if let Some(sealer) = self.try_read()? {
             return Ok(sealer);
         }

@@ -103,7 +103,7 @@ impl LayeredFile {
         Ok(Self { file, layers })
     }
 
-    fn read_below(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+    fn read_base_file(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
         let file = self.file.as_ref();
         file.map_or(Ok(()), |file| file.read_exact_at(out, offset))
     }
@@ -120,7 +120,7 @@ impl LayeredFile {
         let start = number * BLOCK_BYTES as u64;
         let seen = layers.below.saturating_sub(start).min(BLOCK_BYTES as u64);
         let seen = usize::try_from(seen).map_err(io::Error::other)?;
-        self.read_below(&mut block[..seen], start)?;
+        self.read_base_file(&mut block[..seen], start)?;
         Ok(block)
     }
 }
@@ -150,7 +150,7 @@ impl StorageBackend for LayeredFile {
         }
         if layers.written.is_empty() && end <= layers.below {
             drop(layers);
-            return self.read_below(out, offset);
+            return self.read_base_file(out, offset);
         }
         let mut rest = out;
         for (number, place, bytes) in split_blocks(offset, rest.len()) {

@@ -58,7 +58,7 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
 pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
     match std::fs::metadata(path) {
         Ok(found) if geteuid().is_root() && found.uid() != ROOT => {
-            Err(owned_by_another(path, found.uid()))
+            Err(wrong_owner_error(path, found.uid()))
         }
         _ => Ok(()),
     }
@@ -77,7 +77,7 @@ pub(super) fn copy_owner(file: &File, replaced: &Path) -> Result<(), OpenError> 
     if (new.uid(), new.gid()) != (user, group) {
         match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(owned_by_another(replaced, user));
+                return Err(wrong_owner_error(replaced, user));
             }
             changed => changed.map_err(failed)?,
         }
@@ -86,7 +86,7 @@ pub(super) fn copy_owner(file: &File, replaced: &Path) -> Result<(), OpenError> 
     file.set_permissions(mode).map_err(failed)
 }
 
-fn owned_by_another(path: &Path, user: u32) -> OpenError {
+fn wrong_owner_error(path: &Path, user: u32) -> OpenError {
     OpenError::Owner {
         path: path.into(),
         user: user_name(user),

@@ -2,7 +2,7 @@
 
 use tokio::sync::Mutex;
 
-use super::{Changes, Store, v1::audit::chained};
+use super::{Changes, Store, v1::audit::chain_entry};
 use crate::{
     audit::Audited,
     domain::AuditEntry,
@@ -65,7 +65,7 @@ impl Store {
             _ => self.chain_end().await?,
         };
         for entry in entries {
-            let entry = chained(entry, link.number + 1, link.hash);
+            let entry = chain_entry(entry, link.number + 1, link.hash);
             link = Link {
                 number: entry.number,
                 hash: entry.hash,

@@ -7,7 +7,7 @@ mod damaged;
 
 use std::{fmt::Write, sync::LazyLock};
 
-use super::{ProofLevel, Record, chained, upgrade_proof};
+use super::{ProofLevel, Record, chain_entry, upgrade_proof};
 use crate::{
     domain::{AuditEntry, DeliveryState, RevisedResource, Revision, Silence},
     engine::{Index, Kind},
@@ -123,7 +123,7 @@ fn assert_lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool
         after: Some(state),
         ..audit_entry()
     };
-    let written = chained(entry, 1, [0; 32]).encode(&SEALER);
+    let written = chain_entry(entry, 1, [0; 32]).encode(&SEALER);
     let read = AuditEntry::decode(&written, &SEALER);
     let read = read.unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(

@@ -37,7 +37,7 @@ pub(super) trait Table: Sized {
     fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable>;
 }
 
-pub(super) const fn ascends(numbers: &[u32]) -> bool {
+pub(super) const fn is_ascending(numbers: &[u32]) -> bool {
     let mut at = 1;
     while at < numbers.len() {
         if numbers[at - 1] >= numbers[at] {
@@ -66,7 +66,7 @@ macro_rules! record {
         { $($tag:literal $name:ident $(as $form:ident)? $(= $of:expr)?),+ $(,)? },
         $build:block
     ) => {
-        const _: () = assert!($crate::record::table::ascends(&[$($tag),+]));
+        const _: () = assert!($crate::record::table::is_ascending(&[$($tag),+]));
 
         impl $crate::record::table::Table for $type {
             fn write(&self, to: &mut $crate::record::table::Writer<'_>) {

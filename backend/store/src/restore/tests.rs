@@ -12,7 +12,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::{Restore, RestoreError, Restored, restore};
+use super::{Restore, RestoreError, RestoreReport, restore};
 use crate::{
     backup::{BackupError, BackupFolder, Keys, Reader, Step},
     domain::{Client, Delivery, DeliveryState, Occurrence, Settings},
@@ -60,7 +60,7 @@ impl Setup {
         Location::folder(self.folder.path().join("restored"))
     }
 
-    async fn restore(&self, hold_due_by_ms: Option<i64>) -> Result<Restored, RestoreError> {
+    async fn restore(&self, hold_due_by_ms: Option<i64>) -> Result<RestoreReport, RestoreError> {
         let from = self.backup();
         let how = Restore {
             from: &from,

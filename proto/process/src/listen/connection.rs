@@ -25,7 +25,7 @@ use super::{
 };
 
 /// Grace period of an idle connection at shutdown, long enough to send an HTTP/2 client GOAWAY.
-const FAREWELL: Duration = Duration::from_millis(250);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
 /// Serves requests on a connection until either side closes it, it is idle for too long, it is
 /// evicted, or `shutdown` is cancelled, which lets requests in flight finish.
@@ -69,7 +69,7 @@ pub(super) async fn serve<Io, S>(
         let unauthenticated = activity.idle_limit();
         let most = match (in_flight, leaving) {
             (true, _) => unauthenticated.into_iter().chain(limits.silence).min(),
-            (_, true) => Some(FAREWELL),
+            (_, true) => Some(SHUTDOWN_GRACE),
             // Also covers a client that sends only part of the HTTP/2 preface.
             _ if !seen => Some(limits.first_request),
             _ => Some(unauthenticated.map_or(limits.idle, |most| most.min(limits.idle))),
@@ -86,7 +86,11 @@ pub(super) async fn serve<Io, S>(
             }
         };
         // A draining connection may become idle without waking this loop.
-        let wait = if leaving { left.min(FAREWELL) } else { left };
+        let wait = if leaving {
+            left.min(SHUTDOWN_GRACE)
+        } else {
+            left
+        };
         tokio::select! {
             // Eviction is checked after each poll of the connection.
             biased;

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn client_share_is_limited_and_unauthenticated_connections_yield() {
+    fn client_share_is_limited_and_unauthenticated_connections_are_evicted_first() {
         let quota = quota(8);
         let known = |client: &str| {
             let visit = quota.register(address(1)).unwrap();

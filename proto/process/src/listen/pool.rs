@@ -12,12 +12,12 @@ const SHARE: usize = 4;
 #[derive(Debug)]
 pub struct Pool<H> {
     most: usize,
-    most_of_one: usize,
-    in_use: Mutex<InUse<H>>,
+    max_per_holder: usize,
+    in_use: Mutex<PermitUsage<H>>,
 }
 
 #[derive(Debug)]
-struct InUse<H> {
+struct PermitUsage<H> {
     all: usize,
     by: HashMap<H, usize>,
 }
@@ -32,8 +32,8 @@ impl<H: Eq + Hash + Clone> Pool<H> {
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
-            most_of_one: (most / SHARE).max(1),
-            in_use: Mutex::new(InUse {
+            max_per_holder: (most / SHARE).max(1),
+            in_use: Mutex::new(PermitUsage {
                 all: 0,
                 by: HashMap::new(),
             }),
@@ -53,7 +53,7 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         self.state().all
     }
 
-    fn state(&self) -> MutexGuard<'_, InUse<H>> {
+    fn state(&self) -> MutexGuard<'_, PermitUsage<H>> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,7 +80,7 @@ impl<H: Eq + Hash + Clone> Permit<H> {
         if let Some(holder) = &self.holder {
             let held = in_use.by.get(holder).copied().unwrap_or(0);
             let held = held.saturating_add(count);
-            if held > self.pool.most_of_one {
+            if held > self.pool.max_per_holder {
                 return Err(PermitError::Share);
             }
             in_use.by.insert(holder.clone(), held);

@@ -456,7 +456,7 @@ fn violations_beyond_the_limit_are_only_counted() {
 }
 
 #[test]
-fn fields_in_any_order_and_fragments_are_merged() {
+fn fields_in_any_order_and_split_messages_are_merged() {
     let subject = Subject::kinds();
     let first = subject
         .read(r#"{"strings":["a"],"child":{"aBool":true},"anInt32":1}"#)

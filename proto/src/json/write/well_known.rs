@@ -86,7 +86,7 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// Writes a message as its only field, a list or a map.
-    pub(super) fn only_field(
+    pub(super) fn write_only_field(
         &mut self,
         id: MessageId,
         bytes: &'a [u8],

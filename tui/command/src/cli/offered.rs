@@ -58,7 +58,7 @@ fn applies(id: &str, offered: &[&[&str]]) -> bool {
 }
 
 /// Hides the flags that do not apply, on each command of `bellwether`.
-pub(super) fn hide_others(command: Command) -> Command {
+pub(super) fn hide_inapplicable_flags(command: Command) -> Command {
     command.mut_subcommands(|command| {
         let offered = groups(command.get_name());
         hide(command, offered)
@@ -75,7 +75,7 @@ fn hide(command: Command, offered: &[&[&str]]) -> Command {
 
 /// Replaces the global flags by those that apply to each command. Generators of completions do not
 /// omit hidden flags.
-pub(super) fn remove_others(command: Command) -> Command {
+pub(super) fn remove_inapplicable_flags(command: Command) -> Command {
     let all = command.get_arguments();
     let global: Vec<_> = all.filter(|it| it.is_global_set()).cloned().collect();
     let global: Vec<_> = global.into_iter().map(|it| it.global(false)).collect();

@@ -442,7 +442,7 @@ pub(crate) struct TableArguments {
 pub(crate) struct NoiseArguments {
     /// Set the grouping of the rows.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) by: ByChoice,
+    pub(crate) by: NoiseGroupingArgument,
     /// Set the length of the period, up to 399d: a number and m, h or d.
     #[arg(long, default_value = "7d", value_parser = parse_span)]
     pub(crate) since: i64,
@@ -454,7 +454,7 @@ pub(crate) struct NoiseArguments {
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum ByChoice {
+pub(crate) enum NoiseGroupingArgument {
     /// Rules.
     #[default]
     Rule,
@@ -468,7 +468,7 @@ pub(crate) enum ByChoice {
     Contact,
 }
 
-impl ByChoice {
+impl NoiseGroupingArgument {
     /// Returns the name on the wire.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -591,7 +591,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_about_documents_lists_every_kind() {
+    fn documentation_of_documents_lists_every_kind() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let page = folder.join("../../docs/operate/documents.md");
         let page = std::fs::read_to_string(page).unwrap();

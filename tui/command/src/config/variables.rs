@@ -49,7 +49,7 @@ fn read(name: &str, path: &str) -> Result<String, ConfigError> {
 ///
 /// # Errors
 /// Returns an error that names the first of them and the nearest known variable.
-pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
+pub(super) fn reject_unknown_variables(variables: &Variables) -> Result<(), ConfigError> {
     const OTHERS: [&str; 2] = ["BELLWETHER_CONFIG", "BELLWETHER_KEY"];
     const SECRET_PREFIX: &str = "BELLWETHER_SECRET_";
 

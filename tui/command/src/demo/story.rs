@@ -41,7 +41,7 @@ pub(super) async fn run(mut api: Api) -> Result<(), CallError> {
 ///
 /// # Errors
 /// Returns an error if the service rejects it.
-pub(super) async fn silence_staging(api: &mut Api) -> Result<(), CallError> {
+pub(super) async fn create_staging_silence(api: &mut Api) -> Result<(), CallError> {
     let end = Timestamp::now() + SignedDuration::from_mins(30);
     let silence = json!({
         "name": "staging-upgrade",

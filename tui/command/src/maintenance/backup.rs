@@ -106,7 +106,7 @@ async fn open_source(
                 return Ok(Source::Folder(Box::new(reader)));
             }
             Err(OpenError::InUse(_) | OpenError::NoStore(_)) => {}
-            Err(error) => return Err(Failure::of_error(&error)),
+            Err(error) => return Err(Failure::from_error(&error)),
         }
     }
     let address = ready::grpc_address(settings);
@@ -252,5 +252,5 @@ fn interruption_failure(status: &Status) -> Failure {
 }
 
 fn failure(error: &BackupError) -> Failure {
-    Failure::of_error(error)
+    Failure::from_error(error)
 }

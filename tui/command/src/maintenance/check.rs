@@ -8,7 +8,7 @@ use bellwether_backend::{
         self,
         backup::{Source, Trust},
         open::{OpenError, ReadOnlyStore},
-        restore::{Restore, RestoreError, Restored, rehearse},
+        restore::{Restore, RestoreError, RestoreReport, rehearse},
         verify::Findings,
     },
 };
@@ -58,19 +58,19 @@ async fn check_backup(
     as_json: bool,
     mut out: impl Write,
 ) -> Result<(), Failure> {
-    let mut source = Source::open(folder).map_err(|error| Failure::of_error(&error))?;
+    let mut source = Source::open(folder).map_err(|error| Failure::from_error(&error))?;
     let keys = source
         .keys(key_file)
-        .map_err(|error| Failure::of_error(&error))?;
+        .map_err(|error| Failure::from_error(&error))?;
     let is_proven = keys.is_some() && source.manifest().is_proven();
     let restored = if keys.is_some() {
         let restored = rehearse_restore(folder, key_file).await;
-        Some(restored.map_err(|error| Failure::of_error(&error))?)
+        Some(restored.map_err(|error| Failure::from_error(&error))?)
     } else {
         let bytes = source.manifest().bytes();
         let bar = Progress::new("checking");
         let verified = source.verify(Trust::Checksums, &|read| bar.show(read, bytes));
-        verified.map_err(|error| Failure::of_error(&error))?;
+        verified.map_err(|error| Failure::from_error(&error))?;
         None
     };
     let records = restored.map(|it| it.findings.records.values().sum::<u64>());
@@ -116,7 +116,7 @@ async fn check_backup(
 async fn rehearse_restore(
     folder: &Path,
     key_file: Option<&Path>,
-) -> Result<Restored, RestoreError> {
+) -> Result<RestoreReport, RestoreError> {
     let how = Restore {
         from: folder,
         key_file,
@@ -145,7 +145,7 @@ async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>,
             return Ok(Some(FromDomain::from_domain(findings)));
         }
         Err(OpenError::InUse(_)) => return Ok(None),
-        Err(error) => return Err(Failure::of_error(&error)),
+        Err(error) => return Err(Failure::from_error(&error)),
     };
     let bar = Progress::new("checking");
     let show = |progress: store::verify::Progress| bar.show(progress.done, progress.total);

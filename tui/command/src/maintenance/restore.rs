@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::Path};
 
-use bellwether_backend::store::restore::{Restore, Restored, Stage, restore};
+use bellwether_backend::store::restore::{Restore, RestoreReport, Stage, restore};
 use jiff::Timestamp;
 
 use super::progress::Progress;
@@ -34,7 +34,7 @@ pub(crate) async fn run(
     };
     let restored = restore(&config.location(), &how, &show).await;
     drop(bars);
-    let restored = restored.map_err(|error| Failure::of_error(&error))?;
+    let restored = restored.map_err(|error| Failure::from_error(&error))?;
     let into = match &config.database {
         Some(database) => format!("the schema {} of the database", database.schema),
         None => config.data_dir.display().to_string(),
@@ -47,7 +47,7 @@ pub(crate) async fn run(
 fn print_summary(
     into: &str,
     key_file: Option<&Path>,
-    restored: &Restored,
+    restored: &RestoreReport,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
     let records: u64 = restored.findings.records.values().sum();
@@ -56,7 +56,7 @@ fn print_summary(
         "{into} contains the store as of {}: {records} records, all of them verified",
         restored.end_time
     )?;
-    let Restored {
+    let RestoreReport {
         waiting,
         held,
         is_quiet,

@@ -45,7 +45,7 @@ pub(crate) async fn run(
             print_sql: true, ..
         } => {
             let script = database_script(database).await;
-            script.map_err(|error| Failure::of_error(&error))?
+            script.map_err(|error| Failure::from_error(&error))?
         }
         StoreCommand::Migrate {
             if_stopped, force, ..
@@ -56,12 +56,12 @@ pub(crate) async fn run(
                 (false, true) => ToleratedNodes::All,
             };
             let raised = migrate_database(database, tolerated).await;
-            let before = raised.map_err(|error| Failure::of_error(&error))?;
+            let before = raised.map_err(|error| Failure::from_error(&error))?;
             format_upgrade(before)
         }
         StoreCommand::Status => {
             let status = database_status(database).await;
-            let status = status.map_err(|error| Failure::of_error(&error))?;
+            let status = status.map_err(|error| Failure::from_error(&error))?;
             let (text, is_fine) = format_status(&status);
             write(&mut out, &text)?;
             return if is_fine {
@@ -92,7 +92,7 @@ async fn init(
     }
     let made = init_store(database, admin_key_file).await;
     let key = database.secret_key_file.display();
-    match made.map_err(|error| Failure::of_error(&error))? {
+    match made.map_err(|error| Failure::from_error(&error))? {
         CreatedStore::Store => Ok(format!(
             "the store was created; the key of the client `admin` is in {}\n\
              {key} encrypts its secrets: keep a copy elsewhere, without it they are lost\n",

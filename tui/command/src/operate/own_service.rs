@@ -36,7 +36,7 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     let service = Box::pin(bind(settings)).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
     serve_during(settings, service, async |address| {
-        super::open_own(settings, address).await
+        super::open_own_console(settings, address).await
     })
     .await
 }

@@ -101,7 +101,7 @@ impl ApplyRequest {
 
 pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Result<(), Failure> {
     let mut request = ApplyRequest::of(&arguments.source)?;
-    let mut api = connect(settings).await?.patient(impact::PATIENCE);
+    let mut api = connect(settings).await?.with_call_timeout(impact::PATIENCE);
     let changes = request.call(&mut api, true).await?;
     let impact = request.estimate_impact(&mut api, &arguments.impact).await?;
     if let Some(file) = &arguments.save {
@@ -127,7 +127,7 @@ pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Res
         Some(plan) => ApplyRequest::new(plan.documents()?, plan.owner())?,
         None => ApplyRequest::of(&arguments.source)?,
     };
-    let mut api = connect(settings).await?.patient(impact::PATIENCE);
+    let mut api = connect(settings).await?.with_call_timeout(impact::PATIENCE);
     if let Some(plan) = &plan {
         plan.set_expected_etags(&mut request.request);
         plan.check(&request.call(&mut api, true).await?)?;

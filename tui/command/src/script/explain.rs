@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_lines_state_holds_deliveries_and_the_escalation() {
+    fn rule_lines_show_holds_deliveries_and_escalation() {
         let answer = json!({
             "time": "4000",
             "rules": [{

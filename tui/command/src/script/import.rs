@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use bellwether_import::{Imported, alertmanager, opsgenie, pagerduty};
+use bellwether_import::{ImportOutput, alertmanager, opsgenie, pagerduty};
 use bellwether_process::plain_file;
 use bellwether_proto::text;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     write(&imported, output)
 }
 
-fn write(imported: &Imported, output: Output) -> Result<(), Failure> {
+fn write(imported: &ImportOutput, output: Output) -> Result<(), Failure> {
     document::write(imported.documents().to_vec(), output)?;
     let report = text::visible(&(imported.report().join("\n") + "\n"), true);
     // If standard error is closed too, there is no way left to report.

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_the_fields_that_differ_between_users() {
+    fn preset_parameters_are_the_fields_that_differ_between_users() {
         assert_eq!(parameters_of("discord"), ["name", "url"]);
         let telegram = parameters_of("telegram");
         assert_eq!(telegram, ["name", "url", "chat_id"]);

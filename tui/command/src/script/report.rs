@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(arguments: ReportArguments, api: Api) -> Result<(), Failure> {
     let ReportCommand::Noise(arguments) = arguments.report;
-    noise(arguments, &mut api.patient(PATIENCE)).await
+    noise(arguments, &mut api.with_call_timeout(PATIENCE)).await
 }
 
 async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> {

@@ -45,7 +45,7 @@ pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(
             continue;
         }
         for stored in api.list(kind).await? {
-            let mut body = kind.authored(stored);
+            let mut body = kind.to_authored_form(stored);
             let name = body["name"].as_str().unwrap_or_default().to_owned();
             name_secrets(&mut body, &[kind.singular(), &name]);
             documents.push((kind.singular(), body));

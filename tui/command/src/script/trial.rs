@@ -13,7 +13,7 @@ use crate::{
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failure> {
-    let mut api = api.patient(PATIENCE);
+    let mut api = api.with_call_timeout(PATIENCE);
     let request = json!({
         "name": arguments.name,
         "eventId": arguments.event.unwrap_or_default(),
@@ -41,10 +41,10 @@ fn outcome(answer: &Value) -> String {
 }
 
 pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(), Failure> {
-    let mut api = api.patient(PATIENCE);
+    let mut api = api.with_call_timeout(PATIENCE);
     let kind = ConfigKind::find("trigger").expect("triggers are configuration");
     let trigger = match (arguments.name, arguments.file) {
-        (Some(name), _) => kind.authored(api.get(kind, &name).await?),
+        (Some(name), _) => kind.to_authored_form(api.get(kind, &name).await?),
         (None, Some(file)) => {
             let documents = document::read(&[file])?;
             match &documents[..] {
@@ -89,7 +89,7 @@ fn warnings(answer: &Value) -> impl Iterator<Item = String> {
 pub(super) async fn preview(arguments: PreviewArguments, mut api: Api) -> Result<(), Failure> {
     let kind = ConfigKind::find("rule").expect("rules are configuration");
     let rule = api.get(kind, &arguments.name).await?;
-    let mut request = kind.authored(rule);
+    let mut request = kind.to_authored_form(rule);
     request["eventId"] = arguments.event.unwrap_or_default().into();
     let answer = api.call("RuleService", "PreviewRule", &request).await;
     let answer = answer?;

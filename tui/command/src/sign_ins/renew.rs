@@ -23,7 +23,7 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
     let token_file = TokenFile::of(settings)?;
     match token_file.get(address)? {
         None => return Ok(None),
-        Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
+        Some(sign_in) if !expires_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
         Some(_) => {}
     }
     // Another command may have renewed the sign-in in the meantime; a refresh token can be used
@@ -32,18 +32,18 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
     let Some(mut sign_in) = token_file.get(address)? else {
         return Ok(None);
     };
-    if !ends_within(&sign_in, SOON) {
+    if !expires_within(&sign_in, SOON) {
         return Ok(Some(sign_in.token));
     }
     match renew(&mut sign_in, settings, address).await {
         Ok(()) => token_file.put(&lock, address, sign_in.clone())?,
-        Err(_failure) if !ends_within(&sign_in, SignedDuration::ZERO) => {}
+        Err(_failure) if !expires_within(&sign_in, SignedDuration::ZERO) => {}
         Err(failure) => return Err(failure),
     }
     Ok(Some(sign_in.token))
 }
 
-fn ends_within(sign_in: &SignIn, span: SignedDuration) -> bool {
+fn expires_within(sign_in: &SignIn, span: SignedDuration) -> bool {
     sign_in.ends.duration_since(Timestamp::now()) <= span
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn of_listeners(tls: &TlsSettings) -> Option<Self> {
+    pub(super) fn for_listeners(tls: &TlsSettings) -> Option<Self> {
         Some(Self {
             certificate: ("tls_cert", tls.cert.clone()?),
             key: ("tls_key", tls.key.clone()?),
@@ -50,7 +50,7 @@ impl Pair {
                 |_| true,
             )
         };
-        own.or_else(|| Self::of_listeners(tls).filter(is_readable))
+        own.or_else(|| Self::for_listeners(tls).filter(is_readable))
     }
 
     pub(super) fn load(&self) -> Result<CertifiedKey, ConfigError> {

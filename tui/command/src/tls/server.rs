@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use bellwether_process::listen::{Secured, Tls};
+use bellwether_process::listen::{LoadedTlsConfig, Tls};
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},
@@ -33,7 +33,7 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 #[derive(Debug)]
 pub(crate) struct ServerTls {
-    shown: watch::Sender<Secured>,
+    shown: watch::Sender<LoadedTlsConfig>,
     files: Files,
     loaded: FileState,
 }
@@ -53,7 +53,7 @@ impl ServerTls {
     /// Loads the configured files; `None` if there are none.
     pub(crate) fn load(settings: &Settings) -> Result<Option<Self>, ConfigError> {
         let tls = &settings.tls;
-        let Some(shown) = Pair::of_listeners(tls) else {
+        let Some(shown) = Pair::for_listeners(tls) else {
             return Ok(None);
         };
         if let Some(message) = shown.permission_warning() {
@@ -108,7 +108,7 @@ impl ServerTls {
 }
 
 impl Files {
-    fn load(&self) -> Result<Secured, ConfigError> {
+    fn load(&self) -> Result<LoadedTlsConfig, ConfigError> {
         let provider = Arc::new(ring::default_provider());
         let certified = self.shown.load()?;
         let end_ms = expiry_ms(&certified.cert[0])?;
@@ -123,7 +123,7 @@ impl Files {
         };
         let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
-        Ok(Secured {
+        Ok(LoadedTlsConfig {
             config: Arc::new(config),
             end_ms,
         })

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    super::{fields::Fields, imported::Imported},
+    super::{fields::Fields, imported::ImportOutput},
     condition::{Condition, FilterOrQuery, exists},
     matcher::{self, ALERT},
 };
@@ -11,7 +11,7 @@ use crate::error::ImportError;
 
 const EQUAL_MAX: usize = 8;
 
-pub(crate) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), ImportError> {
+pub(crate) fn read(fields: &mut Fields, imported: &mut ImportOutput) -> Result<(), ImportError> {
     for mut rule in fields.objects("inhibit_rules")? {
         let names = ["source_matchers", "source_match", "source_match_re"];
         let source = matcher::read(&mut rule, names, imported)?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{
     fields::{Fields, invalid},
-    imported::Imported,
+    imported::ImportOutput,
 };
 use crate::error::ImportError;
 
@@ -61,7 +61,10 @@ pub(crate) struct Times<'a> {
     pub(crate) muted: &'a [String],
 }
 
-pub(crate) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Intervals, ImportError> {
+pub(crate) fn read(
+    fields: &mut Fields,
+    imported: &mut ImportOutput,
+) -> Result<Intervals, ImportError> {
     let mut named = BTreeMap::new();
     for list in ["time_intervals", "mute_time_intervals"] {
         for mut interval in fields.objects(list)? {
@@ -102,7 +105,7 @@ pub(crate) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Inter
 }
 
 impl Calendar {
-    fn add(&self, description: &str, except: &[String], imported: &mut Imported) {
+    fn add(&self, description: &str, except: &[String], imported: &mut ImportOutput) {
         let mut body = json!({
             "name": self.name, "description": description, "timeZone": self.zone,
             "windows": self.windows,
@@ -136,7 +139,7 @@ impl Intervals {
     pub(crate) fn calendar(
         &mut self,
         times: &Times<'_>,
-        imported: &mut Imported,
+        imported: &mut ImportOutput,
     ) -> Result<Option<String>, ImportError> {
         let active = self.find(times.active, times, "active_time_intervals")?;
         let muted = self.find(times.muted, times, "mute_time_intervals")?;
@@ -170,7 +173,7 @@ fn combine(
     times: &Times<'_>,
     active: &[Calendar],
     muted: &[Calendar],
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Option<String> {
     let zone = active.first().or(muted.first()).map(|it| it.zone.clone())?;
     let windows = if active.is_empty() {
@@ -216,7 +219,7 @@ struct Days {
     weekdays: BTreeSet<usize>,
 }
 
-fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, ImportError> {
+fn windows(one: &mut Fields, imported: &mut ImportOutput) -> Result<Vec<Value>, ImportError> {
     let spans = spans(one, imported)?;
     let Some(days) = days(one, imported)? else {
         return Ok(Vec::new());
@@ -240,7 +243,7 @@ fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, Impo
 }
 
 /// Returns the spans of a day, in minutes; the whole day if none are given.
-fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, ImportError> {
+fn spans(one: &mut Fields, imported: &mut ImportOutput) -> Result<Vec<(u16, u16)>, ImportError> {
     let mut spans = Vec::new();
     for mut times in one.objects("times")? {
         let path = times.path.clone();
@@ -263,7 +266,7 @@ fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, I
 }
 
 /// Returns the days. If a calendar cannot represent the days, reports that and returns `None`.
-fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, ImportError> {
+fn days(one: &mut Fields, imported: &mut ImportOutput) -> Result<Option<Days>, ImportError> {
     let mut days = Days::default();
     let weekday = |word: &str| WEEKDAYS.iter().position(|(name, ..)| *name == word);
     let why = "expected days such as monday:friday";
@@ -382,7 +385,7 @@ mod tests {
     use super::*;
 
     fn read_one(one: Value) -> (Vec<Value>, Vec<String>) {
-        let mut imported = Imported::new("test", false);
+        let mut imported = ImportOutput::new("test", false);
         let mut fields = Fields::of("x", one).unwrap();
         let found = windows(&mut fields, &mut imported).unwrap();
         (found, imported.differences())
@@ -434,7 +437,7 @@ mod tests {
             json!({"years": ["x"]}),
         ] {
             let mut fields = Fields::of("x", invalid.clone()).unwrap();
-            let mut imported = Imported::new("test", false);
+            let mut imported = ImportOutput::new("test", false);
             assert!(windows(&mut fields, &mut imported).is_err(), "{invalid}");
         }
         let (none, report) = read_one(json!({"months": [2], "days_of_month": [30]}));

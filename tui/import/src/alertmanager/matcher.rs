@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use super::{
     super::{
         fields::{Fields, invalid},
-        imported::Imported,
+        imported::ImportOutput,
     },
     condition::{Condition, equals, exists, matches, one_of},
 };
@@ -85,9 +85,9 @@ impl Matcher {
         match self.text.name.as_str() {
             label if REPLICAS.contains(&label) => self.constant(""),
             SEVERITY => self.severity(),
-            NAME => self.of_field("name"),
-            "name" => self.of_field("dimensions.label_name"),
-            label => self.of_field(&format!("dimensions.{label}")),
+            NAME => self.condition_for_field("name"),
+            "name" => self.condition_for_field("dimensions.label_name"),
+            label => self.condition_for_field(&format!("dimensions.{label}")),
         }
     }
 
@@ -99,7 +99,7 @@ impl Matcher {
         }
     }
 
-    fn of_field(&self, field: &str) -> Condition {
+    fn condition_for_field(&self, field: &str) -> Condition {
         let value = &self.text.value;
         let found = if !self.text.is_regex {
             if value.is_empty() {
@@ -163,7 +163,7 @@ impl Matcher {
         }
     }
 
-    fn check(&self, path: &str, imported: &mut Imported) {
+    fn check(&self, path: &str, imported: &mut ImportOutput) {
         if REPLICAS.contains(&self.text.name.as_str()) {
             let label = &self.text.name;
             imported.note(
@@ -186,7 +186,7 @@ impl Matcher {
 pub(crate) fn read(
     fields: &mut Fields,
     [list, texts, patterns]: [&str; 3],
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Vec<Matcher>, ImportError> {
     let mut matchers = Vec::new();
     let path = fields.at(list);
@@ -272,7 +272,10 @@ pub(crate) fn field(label: &str) -> Option<String> {
 }
 
 /// Reports values of a label that differ only in case, which conditions ignore.
-pub(crate) fn check_case<'a>(matchers: impl Iterator<Item = &'a Matcher>, imported: &mut Imported) {
+pub(crate) fn check_case<'a>(
+    matchers: impl Iterator<Item = &'a Matcher>,
+    imported: &mut ImportOutput,
+) {
     let mut seen: BTreeMap<(String, String), &str> = BTreeMap::new();
     let mut reported = Vec::new();
     for matcher in matchers {

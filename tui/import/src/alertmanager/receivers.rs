@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         fields::{Fields, invalid},
-        imported::Imported,
+        imported::ImportOutput,
     },
     duration,
 };
@@ -49,7 +49,7 @@ pub(crate) struct Destination {
 pub(crate) fn read(
     fields: &mut Fields,
     global: &mut Fields,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<BTreeMap<String, Receiver>, ImportError> {
     let global = Global::read(global)?;
     let mut receivers = BTreeMap::new();
@@ -143,7 +143,7 @@ struct Writer<'a> {
     receiver: &'a str,
     kind: &'a str,
     global: &'a Global,
-    imported: &'a mut Imported,
+    imported: &'a mut ImportOutput,
 }
 
 /// Whether closings are sent by default, and the fields of the destination.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{
     super::{
         fields::{Fields, invalid},
-        imported::Imported,
+        imported::ImportOutput,
     },
     condition::{Condition, FilterOrQuery, exists},
     duration,
@@ -70,7 +70,7 @@ pub(crate) fn read(
     fields: &mut Fields,
     receivers: &BTreeMap<String, Receiver>,
     intervals: &mut Intervals,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let defaults = Options {
         receiver: String::new(),
@@ -109,7 +109,7 @@ fn read_route(
     mut fields: Fields,
     around: &Options,
     depth: usize,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Route, ImportError> {
     if depth == DEPTH_MAX {
         let why = format!("expected at most {DEPTH_MAX} levels of nested routes");
@@ -166,7 +166,7 @@ fn collect_matchers<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec
 struct Writer<'a> {
     receivers: &'a BTreeMap<String, Receiver>,
     intervals: &'a mut Intervals,
-    imported: &'a mut Imported,
+    imported: &'a mut ImportOutput,
 }
 
 impl Writer<'_> {

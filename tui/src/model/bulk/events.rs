@@ -91,7 +91,7 @@ impl EventBulk {
                 self.left = true;
                 break;
             }
-            self.named.push(EventCell::of_row(&row, host_field));
+            self.named.push(EventCell::from_row(&row, host_field));
             self.named.sort_by_key(|cell| Reverse(cell.severity));
             self.named.truncate(NAMED);
             tally.count += 1;

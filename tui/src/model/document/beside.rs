@@ -35,9 +35,9 @@ pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
         if row.event_name.is_empty() {
             line.push(span(Token::Dim, "test message"));
         } else {
-            let mut cell = EventCell::of_delivery(row, &model.host_field);
+            let mut cell = EventCell::from_delivery(row, &model.host_field);
             if spare >= OTHER_END {
-                cell.summary = other_end(kind, row);
+                cell.summary = describe_counterpart(kind, row);
             }
             line.extend(cell.spans(spare));
         }
@@ -46,7 +46,7 @@ pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
 }
 
 /// Returns the destination of a rule's delivery, or the rule of a destination's.
-fn other_end(kind: Kind, row: &Delivery) -> String {
+fn describe_counterpart(kind: Kind, row: &Delivery) -> String {
     match kind {
         Kind::Rule => format!("to {}", row.destination_name),
         _ => format!("by {}", row.rule_name),

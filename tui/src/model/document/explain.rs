@@ -184,7 +184,7 @@ fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
     digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
 }
 
-fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
+fn format_next_attempt(model: &Model, delivery: &ExplainedDelivery) -> String {
     let next = match next_attempt(delivery) {
         Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.format_time(ms))),
         Some(_) => Some("next attempt as soon as possible".to_owned()),
@@ -206,7 +206,7 @@ fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
         error if error.is_empty() || delivery.wait_reason.contains(error) => String::new(),
         error => format!(": {error}"),
     };
-    let next = next_try(model, delivery);
+    let next = format_next_attempt(model, delivery);
     let digest = delivery.digest.as_ref();
     let with = digest.map_or_else(String::new, |it| {
         format!(", in a digest of {} messages", it.message_count)
@@ -277,7 +277,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
                 delivery.state.to_lowercase(),
                 at(delivery.end_time)
             ),
-            Fate::Waiting => format!("  waiting, {}", next_try(model, delivery)),
+            Fate::Waiting => format!("  waiting, {}", format_next_attempt(model, delivery)),
         };
         line.push(span(token, &words));
         into.linked_line(line, Link::Go(Route::Delivery(delivery.id.clone())));
@@ -541,7 +541,7 @@ fn notification(
 fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
     let (token, mark) = mark(delivery.outcome());
     let waits = delivery.outcome() == Fate::Waiting;
-    let next = waits.then(|| format!(", {}", next_try(model, delivery)));
+    let next = waits.then(|| format!(", {}", format_next_attempt(model, delivery)));
     into.linked_line(
         vec![
             span(token, &format!("    {mark} ")),

@@ -100,7 +100,7 @@ fn write_open(into: &mut Document, model: &Model, open: Option<&SearchEventsResp
     for (row, occurrence) in rows.iter().take(ROWS) {
         let owner = owner(model, row, occurrence);
         let cells = into.columns.saturating_sub(OWNER + 3);
-        let mut line = EventCell::of_row(row, &model.host_field).spans(cells);
+        let mut line = EventCell::from_row(row, &model.host_field).spans(cells);
         let (token, words) = match owner {
             Some(name) => (Token::Info, name),
             None => (Token::Warning, "no one".to_owned()),
@@ -162,7 +162,7 @@ fn write_failing(into: &mut Document, model: &Model) {
     let Some(overview) = &model.store.overview.value else {
         return into.text(Token::Dim, 0, "not read yet");
     };
-    let failing = wall::troubled_destinations(model, overview);
+    let failing = wall::unhealthy_destinations(model, overview);
     if failing.is_empty() {
         into.text(Token::Dim, 0, "none");
     }

@@ -28,7 +28,7 @@ pub(super) fn by(by: NoiseBy) -> &'static str {
     }
 }
 
-pub(super) fn about_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
+pub(super) fn write_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
     let answer = format!(
         "Notifications by {}; ‹noise_by› changes the grouping. Soon: closed by the sender within \
          5 min. Unacted: closed without any action.",

@@ -50,7 +50,7 @@ fn brief(into: &mut Document, model: &Model, overview: &Overview) {
         vec![span(token, &words)],
         Link::Go(Route::List(Kind::Destination)),
     );
-    for one in wall::troubled_destinations(model, overview) {
+    for one in wall::unhealthy_destinations(model, overview) {
         let words = format!("{}, {}", one.words, one.details);
         into.line(vec![span(one.token, &words)]);
     }

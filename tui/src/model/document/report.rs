@@ -69,7 +69,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         }
         Some(Outcome::Methods(found)) => methods(into, found),
         Some(Outcome::Matches(test)) => matches(into, model, test, &report.inquiry),
-        Some(Outcome::Mapped(found)) => write_mapped(into, found),
+        Some(Outcome::Mapped(found)) => write_mapping_result(into, found),
         Some(Outcome::Obligations(read)) => obligation::write(into, model, read),
         Some(Outcome::Audit(read)) => audit::write(into, model, read),
         Some(Outcome::Noise(found)) => insight::noise(into, model, found),
@@ -136,7 +136,7 @@ fn describe_request(into: &mut Document, model: &Model, report: &Report) {
             None
         }
         Inquiry::Noise(by) => {
-            insight::about_noise(into, model, *by);
+            insight::write_noise(into, model, *by);
             None
         }
         Inquiry::Handover { hours } => {
@@ -159,7 +159,7 @@ fn describe_request(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-fn write_mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
+fn write_mapping_result(into: &mut Document, found: &TestIntakeMappingResponse) {
     let many = |count: usize| if count == 1 { "event" } else { "events" };
     let count = found.events.len();
     let token = if count == 0 {

@@ -16,7 +16,7 @@ const NAME: usize = 14;
 const ROWS: usize = 12;
 
 /// A continuous span with the same contacts on call.
-struct Stretch<'a> {
+struct OnCallSpan<'a> {
     start_ms: i64,
     end_ms: i64,
     names: &'a [String],
@@ -28,7 +28,7 @@ pub(super) fn write(into: &mut Document, model: &Model, shifts: &Loaded<ListShif
     let Some(found) = &shifts.value else {
         return into.missing(shifts.waiting.is_some(), shifts.failure.as_ref());
     };
-    let stretches: Vec<Stretch<'_>> = found.shifts.iter().filter_map(stretch).collect();
+    let stretches: Vec<OnCallSpan<'_>> = found.shifts.iter().filter_map(on_call_span).collect();
     draw(into, model, &stretches);
     into.blank();
     let words = "‹override› on a shift puts others on call for it";
@@ -48,7 +48,7 @@ pub(super) fn preview(into: &mut Document, model: &Model, found: &PreviewSchedul
     for warning in &found.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
-    let stretches: Vec<Stretch<'_>> = found.shifts.iter().filter_map(stretch).collect();
+    let stretches: Vec<OnCallSpan<'_>> = found.shifts.iter().filter_map(on_call_span).collect();
     draw(into, model, &stretches);
     into.blank();
     for one in &stretches {
@@ -56,8 +56,8 @@ pub(super) fn preview(into: &mut Document, model: &Model, found: &PreviewSchedul
     }
 }
 
-fn stretch(shift: &Shift) -> Option<Stretch<'_>> {
-    Some(Stretch {
+fn on_call_span(shift: &Shift) -> Option<OnCallSpan<'_>> {
+    Some(OnCallSpan {
         start_ms: millis(shift.start_time.as_ref())?,
         end_ms: millis(shift.end_time.as_ref())?,
         names: &shift.contact_names,
@@ -65,7 +65,7 @@ fn stretch(shift: &Shift) -> Option<Stretch<'_>> {
     })
 }
 
-fn appearance(one: &Stretch<'_>) -> (Token, String) {
+fn appearance(one: &OnCallSpan<'_>) -> (Token, String) {
     match (one.names, one.source) {
         ([], _) => (Token::Bad, "no one".to_owned()),
         (names, "override") => (Token::Warning, names.join(", ")),
@@ -73,7 +73,7 @@ fn appearance(one: &Stretch<'_>) -> (Token, String) {
     }
 }
 
-fn shift(into: &mut Document, model: &Model, one: &Stretch<'_>) {
+fn shift(into: &mut Document, model: &Model, one: &OnCallSpan<'_>) {
     let (token, names) = appearance(one);
     let length = duration(one.end_ms - one.start_ms);
     let at = model.zoned(one.start_ms);
@@ -91,7 +91,7 @@ fn shift(into: &mut Document, model: &Model, one: &Stretch<'_>) {
 }
 
 /// Draws a row per contact by local days: `█` for on call, `▒` for part of the cell.
-fn draw(into: &mut Document, model: &Model, stretches: &[Stretch<'_>]) {
+fn draw(into: &mut Document, model: &Model, stretches: &[OnCallSpan<'_>]) {
     let space = into.columns.saturating_sub(NAME + 2);
     let per_day = (space / DAYS).clamp(1, 3);
     let Some(cells) = cells(model, per_day) else {
@@ -105,7 +105,7 @@ fn draw(into: &mut Document, model: &Model, stretches: &[Stretch<'_>]) {
         }
     }
     for name in names.iter().take(ROWS) {
-        let has = |one: &Stretch<'_>| one.names.iter().any(|it| it == name);
+        let has = |one: &OnCallSpan<'_>| one.names.iter().any(|it| it == name);
         row(into, name, Token::Text, &cells, stretches, &has);
     }
     if names.len() > ROWS {
@@ -155,8 +155,8 @@ fn row(
     name: &str,
     token: Token,
     cells: &[Zoned],
-    stretches: &[Stretch<'_>],
-    has: &dyn Fn(&Stretch<'_>) -> bool,
+    stretches: &[OnCallSpan<'_>],
+    has: &dyn Fn(&OnCallSpan<'_>) -> bool,
 ) {
     let shown = text::clean(name);
     let shown = text::fit(&shown, NAME);

@@ -20,7 +20,10 @@ pub(crate) struct Completion<'a> {
 }
 
 /// Returns completions from the common fields and the rows held.
-pub(crate) fn of_events<'a>(text: &'a str, rows: &[&EventRow]) -> Option<Completion<'a>> {
+pub(crate) fn complete_event_filter<'a>(
+    text: &'a str,
+    rows: &[&EventRow],
+) -> Option<Completion<'a>> {
     // No completion within quotes.
     if text.matches('"').count() % 2 == 1 {
         return None;
@@ -118,7 +121,7 @@ mod tests {
             ("nothing=", &[]),
         ];
         for (typed, words) in cases {
-            let found = of_events(typed, &rows).map_or_else(Vec::new, |it| it.words);
+            let found = complete_event_filter(typed, &rows).map_or_else(Vec::new, |it| it.words);
             assert_eq!(found, words, "{typed}");
         }
     }

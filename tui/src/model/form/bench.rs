@@ -102,14 +102,14 @@ pub(crate) struct LikelyCause {
 }
 
 impl FormTest {
-    pub(crate) fn is_good(&self) -> bool {
+    pub(crate) fn was_delivered(&self) -> bool {
         let test = self.result.as_ref();
         test.is_ok_and(|test| test.outcome() == Outcome::Delivered)
     }
 
     /// Formats the outcome, such as `✓ 200 in 12 ms`.
     pub(crate) fn verdict(&self) -> String {
-        let mark = if self.is_good() { "✓" } else { "✗" };
+        let mark = if self.was_delivered() { "✓" } else { "✗" };
         let took = self.result.as_ref().ok();
         let took = took.and_then(|test| test.duration.as_ref()).map(span_ms);
         let took = took.map_or_else(String::new, |ms| format!(" in {}", duration(ms)));

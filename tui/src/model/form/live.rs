@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Live {
+pub(crate) struct LivePreviewState {
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
     /// The last response, shown until the next one.
@@ -45,7 +45,7 @@ const WARNED: [(&str, &str); 12] = [
     ("the rule's message", "message"),
 ];
 
-impl Live {
+impl LivePreviewState {
     pub(super) fn warning(&self, path: &str) -> Option<String> {
         let warnings = self.made.as_ref()?.as_ref().ok()?.warnings();
         let is_about = |warning: &String| {
@@ -104,7 +104,7 @@ impl LivePreview {
 
 impl Form {
     /// Records the response of the live call, and returns whether it was expected.
-    pub(crate) fn record_live(&mut self, ticket: Ticket, answer: CallResult) -> bool {
+    pub(crate) fn record_live_response(&mut self, ticket: Ticket, answer: CallResult) -> bool {
         let found = match self.kind {
             Kind::Rule => message(answer).map(LivePreview::Messages),
             Kind::Destination => message(answer).map(|it| LivePreview::Request(Box::new(it))),

@@ -148,10 +148,10 @@ fn handle_receivers(
         }
         Err(failure) => Err(failure.message),
     });
-    ask_confirmation(model, bulk);
+    prompt_confirmation(model, bulk);
 }
 
-fn ask_confirmation(model: &mut Model, mut bulk: Box<Bulk>) {
+fn prompt_confirmation(model: &mut Model, mut bulk: Box<Bulk>) {
     bulk.is_counted = true;
     bulk.stage = Stage::Asking { yes: false };
     model.overlay = Some(Overlay::Bulk(bulk));
@@ -344,7 +344,7 @@ fn handle_result(
                 model.overlay = Some(Overlay::Bulk(bulk));
                 return;
             }
-            return ask_confirmation(model, bulk);
+            return prompt_confirmation(model, bulk);
         }
     }
     model.overlay = Some(Overlay::Bulk(bulk));

@@ -66,7 +66,7 @@ pub(super) fn handle_statistics(
     }
 }
 
-pub(super) fn handle_noisiest(
+pub(super) fn handle_noise_response(
     model: &mut Model,
     ticket: Ticket,
     mut counted: Box<ChartData>,

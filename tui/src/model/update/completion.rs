@@ -5,7 +5,7 @@ use bellwether_proto::reference;
 use crate::{
     data::Kind,
     kind::{FieldKind, line_format::LineFormat},
-    model::{Model, field::TextField, filter::completion::of_events, form::Input},
+    model::{Model, field::TextField, filter::completion::complete_event_filter, form::Input},
 };
 
 const MOST: usize = 8;
@@ -42,7 +42,7 @@ fn completion(model: &Model) -> Option<Completion> {
     let text = completable_field(model)?.text();
     if let Input::Clause(_) = model.page.form()?.input() {
         let rows: Vec<_> = model.seen_events().collect();
-        let found = of_events(text, &rows)?;
+        let found = complete_event_filter(text, &rows)?;
         return Some(Completion {
             typed: found.typed.len(),
             words: found.words,

@@ -27,7 +27,7 @@ pub(super) fn show_question(model: &mut Model, confirm: Confirm) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-pub(super) fn write_of(call: Call, done: impl Into<String>) -> Consequence {
+pub(super) fn write_consequence(call: Call, done: impl Into<String>) -> Consequence {
     Consequence::Write(Box::new(call), Box::new(Write::new(done)))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn delete(model: &mut Model) {
     let word = kind.singular();
     let force = !users.is_empty();
     let call = resources::delete(kind, &name, object.etag(), force);
-    let then = write_of(call, format!("{word} {name} deleted"));
+    let then = write_consequence(call, format!("{word} {name} deleted"));
     let mut confirm = Confirm::new(format!("Delete {word} {name}?"), "Delete", then);
     if users.is_empty() {
         let words = match kind {
@@ -144,7 +144,7 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
         ("Disable", "disabled")
     };
     let call = resources::update(&draft, rule.etag());
-    let then = write_of(call, format!("rule {name} {done}"));
+    let then = write_consequence(call, format!("rule {name} {done}"));
     let back = UndoAction::Enable {
         rule: name.clone(),
         on: !on,
@@ -193,7 +193,11 @@ pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
         "sending the {} waiting for {name}",
         text::group_digits(count)
     );
-    execute(model, write_of(pause_call(&name, false), done), effects);
+    execute(
+        model,
+        write_consequence(pause_call(&name, false), done),
+        effects,
+    );
 }
 
 pub(super) fn release(model: &mut Model) {
@@ -205,7 +209,7 @@ pub(super) fn release(model: &mut Model) {
     let words = format!("{} is notified now.", names.join(", "));
     if let Some(id) = Some(found.text("deliveryId")).filter(|id| !id.is_empty()) {
         let call = deliveries::change(Transition::SendAgain, id.to_owned());
-        let then = write_of(call, "on the way");
+        let then = write_consequence(call, "on the way");
         let confirm = Confirm::new("Send the messages above the budget?", "Send", then);
         return show_question(model, confirm.line(Token::Text, words));
     }
@@ -216,7 +220,7 @@ pub(super) fn release(model: &mut Model) {
         occurrence_id: found.text("occurrenceId").to_owned(),
     };
     let call = Call::from_request("PendingService", &request).into_write(parse_empty);
-    let then = write_of(call, format!("{rule} notifies now"));
+    let then = write_consequence(call, format!("{rule} notifies now"));
     let title = format!("Send the held notifications of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
     show_question(model, confirm.line(Token::Dim, "Its holds end."));
@@ -238,7 +242,7 @@ pub(super) fn group(model: &mut Model, change: &StatusChange) {
     let title = format!("{verb} the {open} open events of this group of rule {rule}?");
     let call = events::set_group_status(found.name(), change);
     let done = format!("{done} the {open} open events of a group of rule {rule}");
-    let then = write_of(call, done);
+    let then = write_consequence(call, done);
     let words = "Including members that joined meanwhile; 1,000 per commit.";
     show_question(
         model,
@@ -254,7 +258,7 @@ pub(super) fn silence(
     effects: &mut Vec<Effect>,
 ) {
     let what = &scope.what;
-    let then = write_of(call, format!("silenced {what} {until}"));
+    let then = write_consequence(call, format!("silenced {what} {until}"));
     if !scope.is_broad() && !model.is_plain {
         return execute(model, then, effects);
     }
@@ -285,7 +289,7 @@ pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: CallResult)
 
 /// Adds the scope of a silence to the confirmation; for a broad one, Yes also allows that.
 fn add_coverage(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
-    let scope = SilenceScope::of_form(found);
+    let scope = SilenceScope::from_form(found);
     let mut lines = scope.lines();
     if scope.is_broad() {
         let words = "It is broad; Yes silences all of these events.".to_owned();
@@ -304,7 +308,7 @@ pub(super) fn revoke(model: &mut Model) {
         .as_ref()
         .is_some_and(|caller| caller.name == name);
     let call = resources::delete(Kind::Client, &name, "", false);
-    let then = write_of(call, format!("revoked the key of {name}"));
+    let then = write_consequence(call, format!("revoked the key of {name}"));
     let mut confirm = Confirm::new(format!("Revoke the key of {name}?"), "Revoke", then).line(
         Token::Text,
         "It stops working immediately, also on open connections.",
@@ -393,10 +397,10 @@ fn change(
         StatusChange::Status(Status::Closed) => false,
         StatusChange::Status(_) => model.all_open(&ids),
     };
-    let then = write_of(events::set_status(&ids, change), done);
+    let then = write_consequence(events::set_status(&ids, change), done);
     let question = |model: &Model, then| {
         let mut confirm = Confirm::new(title, verb, then);
-        for line in model.describe_some(&ids) {
+        for line in model.describe_worst_events(&ids) {
             confirm = confirm.line(Token::Text, line);
         }
         if !words.is_empty() {
@@ -440,7 +444,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
             "It will not be attempted again.",
         ),
     };
-    let then = write_of(deliveries::change(transition, id), format!("{done}{to}"));
+    let then = write_consequence(deliveries::change(transition, id), format!("{done}{to}"));
     let mut confirm = Confirm::new(title, verb, then);
     if let Some(line) = line {
         confirm = confirm.line(Token::Text, line);
@@ -455,7 +459,7 @@ pub(super) fn confirm_note(
     effects: &mut Vec<Effect>,
 ) {
     let done = format!("note added to {}", model.name_events(ids));
-    let then = write_of(events::write_notes(ids, text), done);
+    let then = write_consequence(events::write_notes(ids, text), done);
     // The response contains the ids for the undo.
     let back = UndoAction::Notes(Vec::new());
     let question = |model: &Model, then| {
@@ -464,7 +468,7 @@ pub(super) fn confirm_note(
             count => format!("Add this note to {count} occurrences?"),
         };
         let mut confirm = Confirm::new(title, "Write", then);
-        for line in model.describe_some(ids) {
+        for line in model.describe_worst_events(ids) {
             confirm = confirm.line(Token::Dim, line);
         }
         confirm.line(Token::Text, text)

@@ -68,7 +68,7 @@ fn copy_text(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn choose(model: &mut Model) {
-    let items = model.copyable();
+    let items = model.copy_menu_items();
     if items.is_empty() {
         return model.show_notice(Token::Info, "there is nothing here to copy");
     }
@@ -125,7 +125,7 @@ impl Model {
         }
     }
 
-    fn copyable(&self) -> Vec<MenuItem> {
+    fn copy_menu_items(&self) -> Vec<MenuItem> {
         let id = self.current_id();
         let mut items = Vec::new();
         let mut add = |key, label: &str, what: Option<MenuAction>| {

@@ -16,7 +16,7 @@ use crate::{
         form::{Form, Input, Pane, curl},
         inquiry::Inquiry,
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay, Pick, PickPurpose},
+        overlay::{Confirm, Consequence, Overlay, Picker, PickerPurpose},
         page::{Content, Page},
         reply_purpose::{PendingSave, ReplyPurpose},
         write::TextEdit,
@@ -376,7 +376,7 @@ fn draft(model: &mut Model) -> Option<Object> {
 
 pub(super) fn as_text(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(form) = model.page.form() {
-        effects.push(Effect::Edit(TextEdit::of_form(form)));
+        effects.push(Effect::Edit(TextEdit::from_form(form)));
     }
 }
 
@@ -495,7 +495,7 @@ pub(super) fn quit(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-pub(super) fn leave_for(model: &mut Model, context: String) {
+pub(super) fn quit_to_context(model: &mut Model, context: String) {
     quit(model);
     model.next_context = Some(context);
 }
@@ -517,15 +517,15 @@ fn pick(model: &mut Model, needle: &str) -> bool {
             // Names that are no longer stored can still be removed.
             let missing = chosen.iter().filter(|name| !items.contains(name));
             items.extend(missing.cloned().collect::<Vec<_>>());
-            (PickPurpose::Names, items, chosen.clone())
+            (PickerPurpose::Names, items, chosen.clone())
         }
         (kind, Input::Choice(_)) => {
             let items = kind.choices().into_iter().map(str::to_owned);
-            (PickPurpose::Choice, items.collect(), Vec::new())
+            (PickerPurpose::Choice, items.collect(), Vec::new())
         }
         _ => return false,
     };
-    model.overlay = Some(Overlay::Pick(Pick {
+    model.overlay = Some(Overlay::Picker(Picker {
         title: spec.label.to_owned(),
         items,
         chosen,
@@ -538,10 +538,10 @@ fn pick(model: &mut Model, needle: &str) -> bool {
 }
 
 /// Applies the choice under the cursor; without a match, the picker stays open.
-pub(super) fn apply_choice(model: &mut Model, pick: Pick) {
+pub(super) fn apply_choice(model: &mut Model, pick: Picker) {
     let item = pick.matching_items().get(pick.cursor).copied();
     let Some(at) = item.and_then(|item| pick.items.iter().position(|it| it == item)) else {
-        model.overlay = Some(Overlay::Pick(pick));
+        model.overlay = Some(Overlay::Picker(pick));
         return;
     };
     let now_ms = model.now_ms;

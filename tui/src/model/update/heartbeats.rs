@@ -55,7 +55,7 @@ pub(super) fn rotate(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm.line(Token::Text, words)));
 }
 
-pub(super) fn ask_forget(model: &mut Model) {
+pub(super) fn prompt_forget(model: &mut Model) {
     let Some(heartbeat) = current_heartbeat(model) else {
         return;
     };

@@ -9,7 +9,7 @@ use crate::{
         Model,
         field::TextField,
         form::Input,
-        overlay::{Overlay, Pick, PickPurpose},
+        overlay::{Overlay, Picker, PickerPurpose},
     },
     theme::Token,
 };
@@ -60,7 +60,7 @@ pub(super) fn open(model: &mut Model) -> bool {
             named(Kind::Destination).collect(),
         ),
     };
-    show(model, title, items, None, PickPurpose::Line(format));
+    show(model, title, items, None, PickerPurpose::Line(format));
     true
 }
 
@@ -69,9 +69,9 @@ fn show(
     title: &str,
     items: Vec<String>,
     values: Option<Vec<String>>,
-    purpose: PickPurpose,
+    purpose: PickerPurpose,
 ) {
-    model.overlay = Some(Overlay::Pick(Pick {
+    model.overlay = Some(Overlay::Picker(Picker {
         title: title.to_owned(),
         items,
         chosen: Vec::new(),
@@ -94,14 +94,14 @@ pub(super) fn chosen(model: &mut Model, format: LineFormat, names: &[String]) {
             let waits = WAITS.map(str::to_owned).to_vec();
             let title = "How long until the next step?";
             let items = waits.clone();
-            show(model, title, items, Some(waits), PickPurpose::Wait(words));
+            show(model, title, items, Some(waits), PickerPurpose::Wait(words));
         }
         LineFormat::Layers => {
             let start = first_hand_off(model);
             let items = HAND_OFFS.map(|(item, _)| item.to_owned()).to_vec();
             let rules = HAND_OFFS.map(|(_, rule)| format!("{start}{rule}"));
             let title = "When do they hand over?";
-            let purpose = PickPurpose::HandOff(words);
+            let purpose = PickerPurpose::HandOff(words);
             show(model, title, items, Some(rules.to_vec()), purpose);
         }
     }

@@ -14,7 +14,7 @@ const WHEEL_ROWS: isize = 3;
 pub(super) fn handle(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
     model.page.list.to_end = false;
     let over = model.overlay.is_some() || model.page.form().is_some();
-    if let Some(lines) = wheel_lines(event.kind)
+    if let Some(lines) = scroll_lines(event.kind)
         && model.overlay.is_none()
         && let Some(pane) = model.bench_pane_at(event.column, event.row)
     {
@@ -40,7 +40,7 @@ pub(super) fn handle(model: &mut Model, event: MouseEvent, effects: &mut Vec<Eff
     }
 }
 
-fn wheel_lines(event: MouseEventKind) -> Option<isize> {
+fn scroll_lines(event: MouseEventKind) -> Option<isize> {
     match event {
         MouseEventKind::ScrollDown => Some(WHEEL_ROWS),
         MouseEventKind::ScrollUp => Some(-WHEEL_ROWS),

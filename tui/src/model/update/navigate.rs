@@ -30,7 +30,7 @@ pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
 }
 
 /// Opens a screen as it was left, with its filter, order and cursor.
-pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+pub(super) fn open_screen(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     if model.page.route == route {
         return;
     }
@@ -54,7 +54,7 @@ pub(super) fn switch_tab(model: &mut Model, route: Route, effects: &mut Vec<Effe
     read::refresh(model, effects);
 }
 
-pub(super) fn go_filtered(
+pub(super) fn open_filtered(
     model: &mut Model,
     route: Route,
     filter: String,
@@ -70,7 +70,7 @@ pub(super) fn go_filtered(
 pub(super) fn dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(name) = model.resource_name() {
         let filter = format!("{} {}", filter::DEAD, part("destination", &name));
-        go_filtered(model, Route::Deliveries, filter, effects);
+        open_filtered(model, Route::Deliveries, filter, effects);
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     match link {
         Link::Go(route) => go(model, route, effects),
-        Link::List(route, filter) => go_filtered(model, route, filter, effects),
+        Link::List(route, filter) => open_filtered(model, route, filter, effects),
         Link::Line(route, line) => {
             go(model, route, effects);
             model.page.reading = DocumentCursor {
@@ -176,7 +176,7 @@ pub(super) fn next_link(model: &mut Model) {
     let lines = document::current(model).lines;
     let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
     let mut cursor = model.page.reading.cursor;
-    if model.is_on_links() {
+    if model.is_link_page() {
         // On these pages the cursor stops only at links.
         cursor = (cursor..lines.len()).find(linked).unwrap_or(cursor);
     }
@@ -229,7 +229,7 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
 pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     if matches!(model.page.route, Route::EventGroups { .. }) {
         if let Some(filter) = grouped::group_filter(model) {
-            go_filtered(model, Route::Events, filter, effects);
+            open_filtered(model, Route::Events, filter, effects);
         }
         return;
     }
@@ -268,7 +268,7 @@ pub(super) fn go_to_end(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
-    if model.is_on_links() {
+    if model.is_link_page() {
         return move_by_links(model, by);
     }
     let height = model.body_rows();
@@ -309,10 +309,10 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
 }
 
 pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
-    check_on(model, &model.page.route, text)
+    validate_filter_text(model, &model.page.route, text)
 }
 
-pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), String> {
+pub(super) fn validate_filter_text(model: &Model, route: &Route, text: &str) -> Result<(), String> {
     match route {
         Route::Events => filter::events(text, &model.reader()).map(drop),
         Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
@@ -361,7 +361,7 @@ impl Model {
     }
 }
 
-pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
+pub(super) fn open_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
     let field = field.trim().to_owned();
     if field.is_empty() {
         return model.show_notice(Token::Info, "expected a field, such as `group host`");

@@ -4,7 +4,7 @@ use bellwether_proto::v1;
 use serde_json::json;
 
 use super::{
-    confirm::{show_question, write_of},
+    confirm::{show_question, write_consequence},
     execute::execute,
     navigate,
 };
@@ -48,10 +48,10 @@ pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
         "" => events::set_status(&[found.text("occurrenceId").to_owned()], &change),
         group => events::set_group_status(group, &change),
     };
-    execute(model, write_of(call, done), effects);
+    execute(model, write_consequence(call, done), effects);
 }
 
-pub(super) fn ask_acknowledge_for(model: &mut Model) {
+pub(super) fn prompt_acknowledge_for(model: &mut Model) {
     let Some(found) = selected_response(model) else {
         return;
     };
@@ -77,14 +77,14 @@ pub(super) fn escalate(model: &mut Model) {
         seen_step: seen("step"),
     };
     let call = Call::from_request("ResponseService", &request).into_write(parse_empty);
-    let then = write_of(call, format!("{event} was escalated"));
+    let then = write_consequence(call, format!("{event} was escalated"));
     let title = format!("Run the next step for {event}?");
     let words = "The receivers of the next step are notified now.";
     let confirm = Confirm::new(title, "Escalate", then);
     show_question(model, confirm.line(Token::Text, words));
 }
 
-pub(super) fn ask_override(model: &mut Model) {
+pub(super) fn prompt_override(model: &mut Model) {
     let Some(name) = model.target_name(Kind::Schedule) else {
         return;
     };
@@ -175,7 +175,7 @@ fn acknowledge_for(model: &Model, name: &str, typed: &str) -> Result<Consequence
     let (occurrence, group) = (found.text("occurrenceId"), found.text("groupId"));
     let call = events::acknowledge_for(occurrence, group, length / 1_000);
     let done = format!("acknowledged {} for {typed}", found.text("eventName"));
-    Ok(write_of(call, done))
+    Ok(write_consequence(call, done))
 }
 
 /// Parses an override: names, then optionally `from` a time, then `until` a time or `for` a
@@ -227,5 +227,5 @@ fn override_shift(model: &Model, schedule: &str, typed: &str) -> Result<Conseque
     });
     let until = model.format_time(end.as_millisecond());
     let done = format!("{who} on call for {schedule}{start} until {until}");
-    Ok(write_of(call, done))
+    Ok(write_consequence(call, done))
 }

@@ -14,7 +14,7 @@ use crate::{
         message::Effect,
         overlay::{
             Clash, ClashChoice, Confirm, Consequence, Menu, MenuAction, Overlay, Palette,
-            PaletteTarget, Pick, PickPurpose, Prompt, PromptPurpose,
+            PaletteTarget, Picker, PickerPurpose, Prompt, PromptPurpose,
         },
     },
     theme::Token,
@@ -26,7 +26,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         Some(Overlay::Clash(clash)) => handle_clash_key(model, clash, key, effects),
         Some(Overlay::Bulk(bulk)) => bulk::press(model, bulk, key, effects),
         Some(Overlay::Prompt(prompt)) => handle_prompt_key(model, prompt, key, effects),
-        Some(Overlay::Pick(pick)) => handle_pick_key(model, pick, key, effects),
+        Some(Overlay::Picker(pick)) => handle_pick_key(model, pick, key, effects),
         Some(Overlay::Palette(palette)) => handle_palette_key(model, palette, key, effects),
         Some(Overlay::Menu(menu)) => handle_menu_key(model, menu, key, effects),
         Some(Overlay::Silence(choice)) => silencing::press(model, choice, key, effects),
@@ -47,7 +47,7 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     match &mut model.overlay {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
         Some(Overlay::Palette(palette)) => palette.field.insert(text),
-        Some(Overlay::Pick(pick)) => pick.needle.insert(text),
+        Some(Overlay::Picker(pick)) => pick.needle.insert(text),
         Some(Overlay::Silence(choice)) => {
             if let Some((_, field)) = &mut choice.typing {
                 field.insert(text);
@@ -186,19 +186,19 @@ fn submit_prompt(
     }
 }
 
-fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_pick_key(model: &mut Model, mut pick: Picker, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Esc => return,
         KeyCode::Enter => {
             let value = pick.value().unwrap_or_default();
             return match &pick.purpose {
-                PickPurpose::Event => report::with_event(model, &value, effects),
-                PickPurpose::Columns => screen::set_columns(model, pick.chosen),
-                PickPurpose::Names => forms::apply_pick(model, pick.chosen),
-                PickPurpose::Choice => forms::apply_choice(model, pick),
-                PickPurpose::Line(format) => line_picks::chosen(model, *format, &pick.chosen),
-                PickPurpose::Wait(targets) => line_picks::write_step(model, targets, &value),
-                PickPurpose::HandOff(names) => line_picks::write_layer(model, names, &value),
+                PickerPurpose::Event => report::with_event(model, &value, effects),
+                PickerPurpose::Columns => screen::set_columns(model, pick.chosen),
+                PickerPurpose::Names => forms::apply_pick(model, pick.chosen),
+                PickerPurpose::Choice => forms::apply_choice(model, pick),
+                PickerPurpose::Line(format) => line_picks::chosen(model, *format, &pick.chosen),
+                PickerPurpose::Wait(targets) => line_picks::write_step(model, targets, &value),
+                PickerPurpose::HandOff(names) => line_picks::write_layer(model, names, &value),
             };
         }
         KeyCode::Char(' ') | KeyCode::Tab if pick.has_marks() => pick.toggle(),
@@ -211,7 +211,7 @@ fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &m
     pick.cursor = pick
         .cursor
         .min(pick.matching_items().len().saturating_sub(1));
-    model.overlay = Some(Overlay::Pick(pick));
+    model.overlay = Some(Overlay::Picker(pick));
 }
 
 fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
@@ -224,7 +224,7 @@ fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &m
     };
     if let Some(at) = at.filter(|at| *at <= last) {
         return match menu.items.swap_remove(at).what {
-            MenuAction::Field(field) => navigate::go_grouped(model, &field, effects),
+            MenuAction::Field(field) => navigate::open_grouped(model, &field, effects),
             MenuAction::View(name) => views::show(model, &name, effects),
             what => copy::run_menu_action(model, what, effects),
         };
@@ -265,19 +265,21 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             }
             Err(message) => model.show_notice(Token::Bad, message),
         },
-        PaletteTarget::List(route, filter) => match navigate::check_on(model, &route, &filter) {
-            Ok(()) => {
-                model.remember_filter(&route, &filter);
-                navigate::go_filtered(model, route, filter, effects);
+        PaletteTarget::List(route, filter) => {
+            match navigate::validate_filter_text(model, &route, &filter) {
+                Ok(()) => {
+                    model.remember_filter(&route, &filter);
+                    navigate::open_filtered(model, route, filter, effects);
+                }
+                Err(message) => model.show_notice(Token::Bad, message),
             }
-            Err(message) => model.show_notice(Token::Bad, message),
-        },
+        }
         PaletteTarget::Silence(filter, end) => {
             silencing::silence_typed(model, &filter, &end, effects);
         }
-        PaletteTarget::Context(name) => forms::leave_for(model, name),
+        PaletteTarget::Context(name) => forms::quit_to_context(model, name),
         PaletteTarget::View(name) => views::show(model, &name, effects),
-        PaletteTarget::Group(field) => navigate::go_grouped(model, &field, effects),
+        PaletteTarget::Group(field) => navigate::open_grouped(model, &field, effects),
         PaletteTarget::Type(_) => {}
     }
 }

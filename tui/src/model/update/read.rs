@@ -12,7 +12,7 @@ use crate::{
     kind, limits,
     model::{
         Model,
-        beside::BesidePart,
+        beside::RowDetailsPart,
         filter,
         inquiry::{Inquiry, preview},
         loaded::Loaded,
@@ -255,8 +255,11 @@ fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
 }
 
 /// Reads the details of the selected row, once the cursor has rested on it.
-pub(super) fn beside_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.beside_at_ms().is_none_or(|at| at > model.now_ms) {
+pub(super) fn read_row_details_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model
+        .row_details_due_ms()
+        .is_none_or(|at| at > model.now_ms)
+    {
         return;
     }
     model.beside.due_ms = None;
@@ -265,26 +268,26 @@ pub(super) fn beside_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let parts = match &route {
         Route::Events => vec![
-            (BesidePart::Event, events::get(&id)),
-            (BesidePart::Explanation, events::explain(&id)),
+            (RowDetailsPart::Event, events::get(&id)),
+            (RowDetailsPart::Explanation, events::explain(&id)),
         ],
         Route::List(kind @ (Kind::Rule | Kind::Destination)) => {
             let object = model.store.object(*kind, &id);
             let message = object.and_then(|it| sample_message(*kind, it));
-            let message = message.map(|it| (BesidePart::Message, it));
-            let decided = (BesidePart::Decided, deliveries::last(*kind, id));
+            let message = message.map(|it| (RowDetailsPart::Message, it));
+            let decided = (RowDetailsPart::Decided, deliveries::last(*kind, id));
             message.into_iter().chain([decided]).collect()
         }
         _ => Vec::new(),
     };
     for (part, wanted) in parts {
-        let ticket = Some(call(model, wanted, ReplyPurpose::Beside(part), effects));
+        let ticket = Some(call(model, wanted, ReplyPurpose::RowDetails(part), effects));
         let beside = &mut model.beside;
         match part {
-            BesidePart::Event => beside.event.waiting = ticket,
-            BesidePart::Explanation => beside.explanation.waiting = ticket,
-            BesidePart::Decided => beside.decided.waiting = ticket,
-            BesidePart::Message => beside.message.waiting = ticket,
+            RowDetailsPart::Event => beside.event.waiting = ticket,
+            RowDetailsPart::Explanation => beside.explanation.waiting = ticket,
+            RowDetailsPart::Decided => beside.decided.waiting = ticket,
+            RowDetailsPart::Message => beside.message.waiting = ticket,
         }
     }
 }

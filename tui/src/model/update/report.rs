@@ -14,7 +14,7 @@ use crate::{
         inquiry::{Inquiry, LastingEffect, Outcome},
         loaded::Loaded,
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay, Pick, PickPurpose, Prompt, PromptPurpose},
+        overlay::{Confirm, Consequence, Overlay, Picker, PickerPurpose, Prompt, PromptPurpose},
         page::{Content, Page, Report},
         reply_purpose::{PendingInquiry, ReplyPurpose, TestQuestion},
     },
@@ -51,7 +51,7 @@ pub(super) fn rerun(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     let inquiry = report.inquiry.clone();
-    if !confirms_first(model, None, &inquiry, effects) {
+    if !confirm_lasting_effect(model, None, &inquiry, effects) {
         repeat(model, effects);
     }
 }
@@ -87,18 +87,18 @@ pub(super) fn pick_event(model: &mut Model) {
     };
     let sample = ("the sample event".to_owned(), String::new());
     let (items, events) = std::iter::once(sample).chain(rows.map(event)).unzip();
-    model.overlay = Some(Overlay::Pick(Pick {
+    model.overlay = Some(Overlay::Picker(Picker {
         title: "Test with which event?".to_owned(),
         items,
         chosen: Vec::new(),
         values: Some(events),
-        purpose: PickPurpose::Event,
+        purpose: PickerPurpose::Event,
         needle: TextField::default(),
         cursor: usize::from(model.store.events.len() > 0),
     }));
 }
 
-pub(super) fn use_longer_span(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_report_span(model: &mut Model, effects: &mut Vec<Effect>) {
     match &mut model.page.content {
         Content::Report(report) => match &mut report.inquiry {
             Inquiry::Trigger { span, .. } => *span = span.next(),
@@ -171,13 +171,13 @@ pub(super) fn draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>
 
 fn begin(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
     match inquiry {
-        Inquiry::Mapping { fields, document } => ask_document(model, title, fields, document),
+        Inquiry::Mapping { fields, document } => prompt_document(model, title, fields, document),
         inquiry => report(model, title, inquiry, effects),
     }
 }
 
 /// Prompts for the document to test a mapping with; `document` is the previous one.
-fn ask_document(model: &mut Model, title: String, fields: Value, document: String) {
+fn prompt_document(model: &mut Model, title: String, fields: Value, document: String) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.clone(),
         help: "paste what the service sends, such as x-github-event: push; {\"ref\": \"main\"}",
@@ -212,7 +212,7 @@ pub(super) fn other_document(model: &mut Model) {
     if let Inquiry::Mapping { fields, document } = &shown.inquiry {
         let (title, fields) = (shown.title.clone(), fields.clone());
         let document = document.clone();
-        ask_document(model, title, fields, document);
+        prompt_document(model, title, fields, document);
     }
 }
 
@@ -309,7 +309,7 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-    if !confirms_first(model, Some(&title), &inquiry, effects) {
+    if !confirm_lasting_effect(model, Some(&title), &inquiry, effects) {
         open(model, title, inquiry, effects);
     }
 }
@@ -318,7 +318,7 @@ const RULES: usize = 6;
 
 /// Asks before a test with a lasting effect, once for each form. If it creates an event, first
 /// requests who would be notified. Returns `false` for any other report.
-fn confirms_first(
+fn confirm_lasting_effect(
     model: &mut Model,
     title: Option<&str>,
     inquiry: &Inquiry,
@@ -399,7 +399,7 @@ impl Model {
                 "Silenced by {silences}; otherwise these rules would notify:"
             )]
         };
-        lines.extend(self.some_rules(route.rule_names.iter().map(String::as_str)));
+        lines.extend(self.format_rule_names(route.rule_names.iter().map(String::as_str)));
         lines
     }
 
@@ -413,11 +413,11 @@ impl Model {
             return vec!["No rule is enabled: no one is notified.".to_owned()];
         }
         let words = "Enabled rules notify if it matches, and notify again on closing:";
-        let rules = self.some_rules(enabled.into_iter());
+        let rules = self.format_rule_names(enabled.into_iter());
         std::iter::once(words.to_owned()).chain(rules).collect()
     }
 
-    fn some_rules<'a>(&self, names: impl ExactSizeIterator<Item = &'a str>) -> Vec<String> {
+    fn format_rule_names<'a>(&self, names: impl ExactSizeIterator<Item = &'a str>) -> Vec<String> {
         let more = names.len().saturating_sub(RULES);
         let lines = names.take(RULES).map(|rule| self.receivers_of(rule));
         let rest = (more > 0).then(|| format!("  and {more} more rules"));
@@ -447,7 +447,7 @@ impl Model {
 }
 
 pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
-    if !confirms_first(model, None, inquiry, effects) {
+    if !confirm_lasting_effect(model, None, inquiry, effects) {
         run_in_form(model, inquiry, effects);
     }
 }

@@ -13,7 +13,7 @@ use crate::{
         filter,
         matching::Matching,
         message::Effect,
-        overlay::{Overlay, Palette, Pick, PickPurpose, Prompt, PromptPurpose},
+        overlay::{Overlay, Palette, Picker, PickerPurpose, Prompt, PromptPurpose},
         page::{Content, DocumentCursor, Tab},
         sort::Sort,
     },
@@ -29,7 +29,7 @@ pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     navigate::set_filter(model, text, effects);
 }
 
-pub(super) fn longer_charts(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_chart_period(model: &mut Model, effects: &mut Vec<Effect>) {
     model.chart_period = model.chart_period.next();
     charts::read(model, effects);
 }
@@ -141,24 +141,24 @@ pub(super) fn columns(model: &mut Model) {
         return;
     };
     let heads = table.heads();
-    let wanted = model.wanted_columns();
+    let wanted = model.configured_columns();
     let is_wanted = |title: &str| wanted.iter().any(|it| it.eq_ignore_ascii_case(title));
     let is_shown = |head: &&&Head| {
         let is_usual = wanted.is_empty() && head.presence != Presence::DeliverySelection;
         is_usual || is_wanted(head.title)
     };
     let titles = |heads: Vec<&&Head>| heads.iter().map(|head| head.title.to_owned()).collect();
-    let pick = Pick {
+    let pick = Picker {
         title: format!("Columns of {}", model.page.route.screen()),
         items: titles(heads.iter().collect()),
         chosen: titles(heads.iter().filter(is_shown).collect()),
         values: None,
-        purpose: PickPurpose::Columns,
+        purpose: PickerPurpose::Columns,
         needle: TextField::default(),
         cursor: 0,
     };
     drop(table);
-    model.overlay = Some(Overlay::Pick(pick));
+    model.overlay = Some(Overlay::Picker(pick));
 }
 
 pub(super) fn set_columns(model: &mut Model, chosen: Vec<String>) {

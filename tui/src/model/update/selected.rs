@@ -57,7 +57,7 @@ impl Model {
     }
 
     /// Describes the worst of these events, first.
-    pub(crate) fn describe_some(&self, ids: &[String]) -> Vec<String> {
+    pub(crate) fn describe_worst_events(&self, ids: &[String]) -> Vec<String> {
         let mut cells: Vec<_> = ids.iter().filter_map(|id| self.event_cell(id)).collect();
         cells.sort_by_key(|cell| Reverse(cell.severity));
         let first = cells.iter().take(NAMED).map(EventCell::line);
@@ -67,7 +67,7 @@ impl Model {
     }
 
     fn event_cell(&self, id: &str) -> Option<EventCell> {
-        let cell = |row: &EventRow| EventCell::of_row(row, &self.host_field);
+        let cell = |row: &EventRow| EventCell::from_row(row, &self.host_field);
         if let Some(row) = self.store.events.find(id) {
             return Some(cell(row));
         }

@@ -14,7 +14,7 @@ use crate::{
     editor,
     model::{
         Connection, Model,
-        beside::Beside,
+        beside::RowDetails,
         inquiry::Outcome,
         loaded::Loaded,
         message::Effect,
@@ -76,7 +76,7 @@ fn apply(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effec
                 model.store.events.clear();
                 model.show_notice(Token::Warning, "some changes were missed; reloaded");
             }
-            let is_of_page = concerns_page(model, &rows, &left);
+            let is_of_page = affects_page(model, &rows, &left);
             if !(rows.is_empty() && left.is_empty()) {
                 read::refresh_soon(model);
             }
@@ -105,7 +105,7 @@ fn apply(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effec
     }
 }
 
-fn concerns_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
+fn affects_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
     let Route::Event(page) = &model.page.route else {
         return false;
     };
@@ -165,7 +165,7 @@ fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effe
 
 fn clear_waiting(model: &mut Model) {
     model.store.reconnect();
-    *model.beside = Beside::default();
+    *model.beside = RowDetails::default();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
         form.bench.waiting = None;
@@ -198,7 +198,7 @@ fn handle_response(
             charts::handle_statistics(model, ticket, back, answer, effects)
         }
         ReplyPurpose::Noisiest(counted, by) => {
-            charts::handle_noisiest(model, ticket, counted, by, answer, effects)
+            charts::handle_noise_response(model, ticket, counted, by, answer, effects)
         }
         ReplyPurpose::List(kind, before) => handle_list(model, kind, before, answer, effects),
         ReplyPurpose::One(kind) => store.replace(kind, resources::parse_object(kind, answer), now),
@@ -239,7 +239,7 @@ fn handle_response(
             })
         }
         ReplyPurpose::Coverage => model.store.coverage.record(ticket, message(answer)),
-        ReplyPurpose::Beside(part) => model.beside.record(ticket, part, answer, now),
+        ReplyPurpose::RowDetails(part) => model.beside.record(ticket, part, answer, now),
         ReplyPurpose::Delivery => {
             let found: Result<v1::GetDeliveryResponse, _> = message(answer);
             let found = found.map(|it| it.delivery.unwrap_or_default());
@@ -265,7 +265,7 @@ fn handle_response(
         ReplyPurpose::Check => record_check(model, ticket, answer),
         ReplyPurpose::Save(saving) => handle_validation(model, ticket, *saving, answer, effects),
         ReplyPurpose::Live => match model.page.form_mut() {
-            Some(form) => form.record_live(ticket, answer),
+            Some(form) => form.record_live_response(ticket, answer),
             None => false,
         },
         ReplyPurpose::Bulk(step) => bulk::handle_response(model, ticket, step, answer, effects),

@@ -31,7 +31,7 @@ pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Opens the dialog for the events that match a filter, with an end, both as typed.
 pub(super) fn silence_typed(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
-    let scope = SilenceScope::of_filter('f', filter.to_owned(), filter);
+    let scope = SilenceScope::from_filter('f', filter.to_owned(), filter);
     if let Some(mut choice) = SilenceChoice::new(vec![scope]) {
         choice.typing = Some((SilencePart::End, TextField::new(end)));
         model.overlay = Some(Overlay::Silence(Box::new(choice)));
@@ -50,7 +50,7 @@ fn count(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = choice_mut(model) else {
         return;
     };
-    let Some(at) = choice.next_uncounted() else {
+    let Some(at) = choice.next_scope_to_count() else {
         return;
     };
     let mut fields = choice.scopes[at].fields.clone();

@@ -236,7 +236,7 @@ fn first_enter_on_the_overview_opens_its_first_link() {
 }
 
 #[test]
-fn explanation_is_read_again_when_an_end_has_passed() {
+fn explanation_is_reloaded_when_a_shown_end_has_passed() {
     let mut model = model(Role::Admin);
     press(&mut model, "2x");
     let reason = v1::DecisionReason {
@@ -262,7 +262,7 @@ fn explanation_is_read_again_when_an_end_has_passed() {
         let is_it = |effect: &Effect| matches!(effect, Effect::Send(Command::Call(_, call)) if call.method == "ExplainEvent");
         effects.iter().any(is_it)
     };
-    assert_eq!(model.outlived_at_ms(), Some(now_ms + 5_000));
+    assert_eq!(model.next_shown_end_ms(), Some(now_ms + 5_000));
     model.now_ms += 4_999;
     assert!(!explains(&mut model));
     model.now_ms += 1;
@@ -308,7 +308,7 @@ fn change_of_a_row_that_was_just_selected_is_refused() {
 }
 
 #[test]
-fn breadcrumbs_do_not_depend_on_the_way() {
+fn breadcrumbs_do_not_depend_on_the_navigation_path() {
     let ways = [
         ("5p", "3<Enter>5<Enter>p", "Rules"),
         ("4t", "5<Enter>4<Enter>t", "Destinations"),
@@ -320,7 +320,7 @@ fn breadcrumbs_do_not_depend_on_the_way() {
         for keys in [one, other] {
             let mut model = model(Role::Admin);
             press(&mut model, keys);
-            let crumbs = view::crumbs(&model);
+            let crumbs = view::breadcrumbs(&model);
             assert_eq!(
                 crumbs.first().map(String::as_str),
                 Some(screen),

@@ -11,7 +11,7 @@ use super::{Wall, draw_columns, fill, numbers};
 use crate::{
     data::{Kind, Sign, span_ms},
     document::{Link, duration},
-    model::wall::{harm_key, health, health_word},
+    model::wall::{health, health_word, problem_sort_key},
     route::Route,
     text,
     theme::Token,
@@ -30,7 +30,7 @@ impl Wall<'_> {
     pub(super) fn destinations(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Destinations, last 24 h");
         let mut all: Vec<&DestinationOverview> = self.overview.destinations.iter().collect();
-        all.sort_by_key(|one| harm_key(one, self.model.now_ms));
+        all.sort_by_key(|one| problem_sort_key(one, self.model.now_ms));
         if all.is_empty() {
             let words = "nothing was sent in the last 24 h";
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);

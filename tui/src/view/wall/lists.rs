@@ -7,14 +7,14 @@ use crate::{model::wall, text, theme::Token, view::pen::Pen};
 
 impl Wall<'_> {
     pub(super) fn missed_rows(&self) -> u16 {
-        let rows = 2 * wall::troubled_destinations(self.model, self.overview).len() + 4;
+        let rows = 2 * wall::unhealthy_destinations(self.model, self.overview).len() + 4;
         u16::try_from(rows).unwrap_or(u16::MAX)
     }
 
-    pub(super) fn draw_missed(&self, pen: &mut Pen<'_>, area: Rect) {
+    pub(super) fn draw_undelivered_or_late(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
-        let missed = wall::troubled_destinations(self.model, self.overview);
+        let missed = wall::unhealthy_destinations(self.model, self.overview);
         // Details take a separate line.
         let space = usize::from(inside.height).saturating_sub(2) / 2;
         let shown = if missed.len() * 2 <= usize::from(inside.height) {

@@ -45,7 +45,7 @@ impl Writer<'_> {
         }
         let waited = self
             .waiting
-            .previously_held(rule.id)
+            .previous_hold(rule.id)
             .filter(|it| it.is_opening);
         let waited = waited.and_then(|it| it.group_hold());
         let since_ms = waited.map_or(self.step.now_ms, |it| it.since_ms);
@@ -94,7 +94,7 @@ impl Writer<'_> {
             .group
             .filter(|_| self.current_group(entry.rule).is_none())?;
         let group = self.group_of(entry)?;
-        let waited = self.waiting.previously_held(entry.rule);
+        let waited = self.waiting.previous_hold(entry.rule);
         let has_settled = waited.is_some_and(Pending::is_flapping);
         let is_news = !self.step.kind.is_review() || has_settled;
         let is_last = is_close && (is_news || !group.is_open);

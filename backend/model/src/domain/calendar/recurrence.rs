@@ -75,7 +75,7 @@ const TEXT_BYTES_MAX: usize = 1_000;
 
 /// The period in which days of the week are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrdinalsOf {
+pub enum OrdinalPeriod {
     Month,
     Year,
 }
@@ -83,11 +83,11 @@ pub enum OrdinalsOf {
 impl Recurrence {
     /// Returns the period in which days of the week are numbered; `None` if they cannot be
     /// numbered.
-    pub fn ordinals_in(&self) -> Option<OrdinalsOf> {
+    pub fn ordinals_in(&self) -> Option<OrdinalPeriod> {
         match self.frequency {
             Frequency::Daily | Frequency::Weekly => None,
-            Frequency::Yearly if self.months.is_empty() => Some(OrdinalsOf::Year),
-            Frequency::Monthly | Frequency::Yearly => Some(OrdinalsOf::Month),
+            Frequency::Yearly if self.months.is_empty() => Some(OrdinalPeriod::Year),
+            Frequency::Monthly | Frequency::Yearly => Some(OrdinalPeriod::Month),
         }
     }
 
@@ -99,7 +99,7 @@ impl Recurrence {
             );
         }
         let month_ordinals = self.weekdays.iter().filter_map(|it| it.ordinal);
-        let is_month = self.ordinals_in() == Some(OrdinalsOf::Month);
+        let is_month = self.ordinals_in() == Some(OrdinalPeriod::Month);
         if is_month && { month_ordinals }.any(|it| it.abs() > 5) {
             return Err("selects a sixth weekday of a month; there are at most five".into());
         }

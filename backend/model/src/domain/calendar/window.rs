@@ -14,7 +14,7 @@ pub struct Window {
     pub length: Length,
     /// The recurrence; `None` if the window starts once.
     pub recurrence: Option<Recurrence>,
-    pub without: Vec<Excluded>,
+    pub without: Vec<ExcludedStarts>,
     pub with: Vec<DateTime>,
 }
 
@@ -27,7 +27,7 @@ pub enum Length {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excluded {
+pub enum ExcludedStarts {
     /// All starts on a day.
     Day(Date),
     Start(DateTime),
@@ -89,9 +89,9 @@ impl Window {
             Length::Until(time) => (String::new(), time.strftime("%H:%M:%S").to_string()),
         };
         let recurrence = self.recurrence.as_ref().map(ToString::to_string);
-        let excluded = |it: &Excluded| match it {
-            Excluded::Day(day) => day.to_string(),
-            Excluded::Start(start) => start.to_string(),
+        let excluded = |it: &ExcludedStarts| match it {
+            ExcludedStarts::Day(day) => day.to_string(),
+            ExcludedStarts::Start(start) => start.to_string(),
         };
         WindowText {
             dtstart: self.start.to_string(),
@@ -141,13 +141,13 @@ pub fn parse_date_time(text: &str) -> Result<DateTime, String> {
     read.ok_or_else(|| format!("is not a time; expected {MOMENT_FORM}"))
 }
 
-fn parse_excluded(text: &str) -> Result<Excluded, String> {
+fn parse_excluded(text: &str) -> Result<ExcludedStarts, String> {
     if text.contains('T') {
-        return parse_date_time(text).map(Excluded::Start);
+        return parse_date_time(text).map(ExcludedStarts::Start);
     }
     let day = text.parse().ok().filter(|_| is_plain(text));
     let invalid = || format!("is not a date; expected a date such as 2027-03-28, or {MOMENT_FORM}");
-    day.map(Excluded::Day).ok_or_else(invalid)
+    day.map(ExcludedStarts::Day).ok_or_else(invalid)
 }
 
 fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {

@@ -181,7 +181,7 @@ fn all_moved() -> Times {
 }
 
 #[test]
-fn every_time_field_is_registered_or_exempt() {
+fn every_time_field_is_shifted_or_listed_as_exempt() {
     let mut times = Times::new();
     declared(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/domain"),

@@ -538,7 +538,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 if matches!(&method.expr, Expr::Var(name) if name.id == "loop")
                     && self.cycle().is_some()
                 {
-                    return self.loop_method(method.name, placed);
+                    return self.call_loop_method(method.name, placed);
                 }
                 let value = self.value(&method.expr)?;
                 self.meter.weigh(self.state, &value)?;
@@ -550,7 +550,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         }
     }
 
-    fn loop_method(&mut self, name: &str, arguments: Vec<Value>) -> Result<Value, Error> {
+    fn call_loop_method(&mut self, name: &str, arguments: Vec<Value>) -> Result<Value, Error> {
         for argument in &arguments {
             self.meter.weigh(self.state, argument)?;
         }

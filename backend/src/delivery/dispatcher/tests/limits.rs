@@ -95,7 +95,7 @@ fn required_ms(windows: &[Window], messages: usize) -> i64 {
 }
 
 #[tokio::test]
-async fn thirty_pages_reach_a_one_a_second_receiver_within_forty_seconds() {
+async fn thirty_pages_reach_a_receiver_limited_to_one_per_second() {
     const A_SECOND: &[Window] = &[window(1, 1_000)];
     for stated in [Stated::Header, Stated::Nothing] {
         let mut world = World::new();
@@ -271,7 +271,7 @@ async fn message_that_may_have_arrived_is_probed_ten_times_at_most() {
 }
 
 #[tokio::test]
-async fn refused_form_is_followed_by_the_reduced_one() {
+async fn message_rejected_in_full_is_sent_in_reduced_form() {
     let mut world = World::new();
     let receiver = Receiver::start(|request| {
         Reply::status(if request.body.len() > 3_000 { 413 } else { 200 })

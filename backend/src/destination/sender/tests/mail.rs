@@ -629,7 +629,7 @@ async fn mail_above_the_size_of_the_server_is_reduced() {
 }
 
 #[tokio::test]
-async fn thread_has_one_subject_that_names_its_host() {
+async fn mails_of_a_thread_share_a_subject_with_the_host() {
     let receiver = SmtpReceiver::start(&[]).await;
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));

@@ -153,7 +153,7 @@ async fn destination_recovering_within_two_minutes_is_not_reported() {
 }
 
 #[tokio::test]
-async fn event_of_an_earlier_leader_is_closed_on_recovery() {
+async fn failing_event_of_a_previous_leader_is_closed_on_recovery() {
     let mut world = World::new().await;
     world.pass(0).await;
     world.health(HealthState::Failing, 5).await;

@@ -380,7 +380,7 @@ async fn rejected_test_closes_nothing() {
 }
 
 #[tokio::test]
-async fn rendering_declares_the_lasting_effect() {
+async fn render_reports_the_lasting_effect_of_a_test() {
     let world = World::new();
     for (kind, is_lasting) in [
         (pagerduty(), true),

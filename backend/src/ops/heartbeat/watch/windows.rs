@@ -12,7 +12,7 @@ use crate::{
     clock::{DAY_MS, millis},
     decide::LoadedHeartbeat,
     domain::{
-        Expectation, RecordId, Standing,
+        Expectation, ExpectationState, RecordId,
         heartbeat::{ExpectedWindow, SERVICE},
     },
     error::Error,
@@ -126,10 +126,12 @@ impl Checks {
         window: &ExpectedWindow,
         time: &WatchTime,
     ) -> Result<bool, Error> {
-        let place = beat_prefix(loaded.heartbeat.id, Standing::Awaited);
+        let place = beat_prefix(loaded.heartbeat.id, ExpectationState::Awaited);
         let missed = Range {
             end: Some(place.time_ms(window.first_service_ms()).build()),
-            ..Range::with_prefix(&beat_prefix(loaded.heartbeat.id, Standing::Awaited).build())
+            ..Range::with_prefix(
+                &beat_prefix(loaded.heartbeat.id, ExpectationState::Awaited).build(),
+            )
         };
         let missed = self.read_range(missed).await?;
         let are_all = missed.is_empty();

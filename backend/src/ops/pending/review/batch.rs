@@ -254,7 +254,7 @@ impl<'a> Batch<'a> {
     /// Sends the messages of groups of one rule, within a time limit. Returns the occurrences that
     /// no longer wait, and the first error.
     async fn send_with_timeout(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
-        match tokio::time::timeout(NOTIFY_TIME_MAX, self.send_together(due)).await {
+        match tokio::time::timeout(NOTIFY_TIME_MAX, self.send_messages_together(due)).await {
             Ok(done) => done,
             Err(_elapsed) => {
                 let why =
@@ -266,7 +266,7 @@ impl<'a> Batch<'a> {
 
     /// Sends the messages of groups of one rule together, or one by one if that fails. Returns the
     /// occurrences that no longer wait, and the first error.
-    async fn send_together(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
+    async fn send_messages_together(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match self.send_due_groups(due).await {
             Ok(settled) => return (settled, Ok(())),
             Err(error) => {
@@ -368,7 +368,9 @@ impl<'a> Batch<'a> {
     ) -> Result<(Changes, RecordedReports), Error> {
         let store = &self.deciding.store;
         let snapshot = self.deciding.ruleset.refresh().await?;
-        let past = revision::read_past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past =
+            revision::read_past_definitions(store, &snapshot, found.iter().map(|it| &it.value))
+                .await?;
         let failed = failed_deliveries(store, found.iter().map(|it| &it.value)).await?;
         let past = past
             .with_causes(causes)
@@ -387,7 +389,7 @@ impl<'a> Batch<'a> {
             // Its silence ended during this pass. The next pass counts the notifications that this
             // releases.
             let mut held_by = stored.value.pending.iter().flat_map(|it| &it.held_by);
-            if !together.frees_silenced && held_by.any(is_ended) {
+            if !together.releases_silenced && held_by.any(is_ended) {
                 continue;
             }
             let mut next = stored.value.clone();

@@ -96,8 +96,8 @@ async fn acknowledged_page_is_not_retried() {
         state: DeliveryState::Retry { due_ms: 0 },
         ..page.clone()
     };
-    let is_unneeded = crate::ops::page_cancel::is_unneeded(&world.store, &leased).await;
-    assert!(is_unneeded.unwrap());
+    let is_obsolete_page = crate::ops::page_cancel::is_obsolete_page(&world.store, &leased).await;
+    assert!(is_obsolete_page.unwrap());
     world.minutes(10).await;
     assert!(!world.notified().await.contains(&"ben".to_owned()));
 }

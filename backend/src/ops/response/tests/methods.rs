@@ -147,7 +147,7 @@ async fn contact_whose_only_method_waits_counts_as_notified() {
 }
 
 #[tokio::test]
-async fn waiting_method_survives_a_stop_of_its_rule() {
+async fn waiting_method_survives_disabling_and_enabling_its_rule() {
     let world = world(&[&[contact("ana")]], |it| {
         it.steps[0].wait = Some(length(0));
     })
@@ -250,7 +250,7 @@ async fn methods_to_one_destination_are_separate_receivers() {
 }
 
 #[tokio::test]
-async fn identities_survive_edits_and_are_checked() {
+async fn contact_method_ids_survive_edits_and_are_validated() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     world
         .methods("ana", &[method("push", 0), method("call", 60)])

@@ -211,7 +211,7 @@ async fn calendar_silence_holds_and_reports_each_window() {
 }
 
 #[tokio::test]
-async fn usually_transient_events_are_delayed() {
+async fn notification_is_delayed_for_events_that_usually_close_soon() {
     let waiting = Rule {
         auto_pause_ms: 3 * MINUTE_MS,
         ..with_updates()

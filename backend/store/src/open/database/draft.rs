@@ -25,7 +25,7 @@ const MARKER: &[u8] = b"restoring";
 pub(crate) struct DatabaseDraft {
     location: DatabaseLocation,
     store: Store,
-    made_key_file: bool,
+    created_key_file: bool,
 }
 
 impl DatabaseDraft {
@@ -52,16 +52,16 @@ impl DatabaseDraft {
             let made = migrate(&location.address).await;
             made.map_err(|source| location.store_error(source))?;
         }
-        let made_key_file = put_keys(&location, key)?;
+        let created_key_file = put_keys(&location, key)?;
         let begun = Self::create(&location, &database.node_name, first_position).await;
         match begun {
             Ok(store) => Ok(Self {
                 location,
                 store,
-                made_key_file,
+                created_key_file,
             }),
             Err(error) => {
-                clear(&location, made_key_file).await;
+                clear(&location, created_key_file).await;
                 Err(error)
             }
         }
@@ -115,7 +115,7 @@ impl DatabaseDraft {
         } = self;
         drop(store.engine().close().await);
         drop(store);
-        clear(&location, self.made_key_file).await;
+        clear(&location, self.created_key_file).await;
     }
 }
 
@@ -178,10 +178,10 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
     is_same.then_some(false).ok_or_else(other)
 }
 
-async fn clear(location: &DatabaseLocation, made_key_file: bool) {
+async fn clear(location: &DatabaseLocation, created_key_file: bool) {
     // If the removal fails, the remains are incomplete, and the next restore removes them.
     drop(clear_tables(&location.address, LogPosition::START).await);
-    if made_key_file {
+    if created_key_file {
         drop(fs::remove_file(&location.key_file));
     }
 }

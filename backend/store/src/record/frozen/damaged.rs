@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     domain::{AuditAction, AuditEntry},
     engine::{EngineError, Kind},
-    record::{Record, chained, upgrade_proof},
+    record::{Record, chain_entry, upgrade_proof},
     seal::{PROOF_BYTES, Sealer},
 };
 
@@ -95,7 +95,7 @@ fn audited(state: crate::domain::AnyResource) -> AuditEntry {
         hash: [0; 32],
         is_proven: true,
     };
-    chained(entry, 1, [3; 32])
+    chain_entry(entry, 1, [3; 32])
 }
 
 fn mutate(parts: &mut Vec<Part>, chance: &mut Chance) {

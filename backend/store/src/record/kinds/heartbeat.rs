@@ -3,7 +3,7 @@
 use super::{decode, encode, entry, name_only_snapshot};
 use crate::{
     audit::AuditSnapshot,
-    domain::{Expectation, RecordId, Standing},
+    domain::{Expectation, ExpectationState, RecordId},
     engine::{EngineError, Entry, Index, Kind},
     record::{Record, bytes::Key},
     seal::Sealer,
@@ -48,6 +48,6 @@ pub fn start_prefix(heartbeat: RecordId) -> Key {
 }
 
 /// Returns the key prefix of a heartbeat's expectations with a standing, ordered by beat.
-pub fn beat_prefix(heartbeat: RecordId, standing: Standing) -> Key {
+pub fn beat_prefix(heartbeat: RecordId, standing: ExpectationState) -> Key {
     Key::new().id(heartbeat).byte(standing as u8)
 }

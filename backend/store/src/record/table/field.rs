@@ -330,7 +330,7 @@ macro_rules! message {
             }
 
             fn absent() -> Option<Self> {
-                $crate::record::table::field::of_nothing()
+                $crate::record::table::field::read_empty()
             }
         }
     };
@@ -338,7 +338,7 @@ macro_rules! message {
 
 pub(crate) use {message, number};
 
-pub(crate) fn of_nothing<T: Table>() -> Option<T> {
+pub(crate) fn read_empty<T: Table>() -> Option<T> {
     let nothing = Reader::new(&[], super::Secrets::LeftOut);
     T::read(nothing).ok().flatten()
 }
@@ -402,7 +402,7 @@ impl<T: Table> Take<Filled> for T {
     }
 
     fn finish(slot: Message<'_, T>) -> Option<Self> {
-        slot.finish_or(of_nothing)
+        slot.finish_or(read_empty)
     }
 }
 

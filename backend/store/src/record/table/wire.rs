@@ -41,12 +41,12 @@ impl Secrets<'_> {
 
     /// Seals a secret for a field; `None` if it is empty or omitted.
     pub(crate) fn seal(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
-        let sealed = || self.seal_any(field, secret);
+        let sealed = || self.seal_even_if_empty(field, secret);
         (!secret.is_empty()).then(sealed).flatten()
     }
 
     /// Seals a secret for a field even if it is empty; `None` if omitted.
-    pub(crate) fn seal_any(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
+    pub(crate) fn seal_even_if_empty(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
         let Self::Of(record, sealer) = self else {
             return None;
         };

@@ -112,7 +112,7 @@ fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
 
 /// Returns the entry with its number in the chain and its hash, given the hash of the previous
 /// entry.
-pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
+pub fn chain_entry(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
     let entry = AuditEntry {
         number,
         previous,

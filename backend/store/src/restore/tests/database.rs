@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::{
-    NOW_MS, Restore, RestoreError, Restored, Setup, all, back_up, restore, store as filled,
+    NOW_MS, Restore, RestoreError, RestoreReport, Setup, all, back_up, restore, store as filled,
 };
 use crate::{
     backup::Keys,
@@ -35,7 +35,7 @@ pub(super) fn database(folder: &Path) -> Option<Location> {
     })
 }
 
-async fn into(config: &Location, setup: &Setup) -> Result<Restored, RestoreError> {
+async fn into(config: &Location, setup: &Setup) -> Result<RestoreReport, RestoreError> {
     let from = setup.backup();
     let how = Restore {
         from: &from,

@@ -63,5 +63,5 @@ fn differences(change: &Value) -> Result<Vec<String>, Failure> {
 fn authored_resource(change: &Value, side: &str) -> Option<Value> {
     let word = change["kind"].as_str()?;
     let resource = change[side].get(word)?;
-    Some(ConfigKind::find(word)?.authored(resource.clone()))
+    Some(ConfigKind::find(word)?.to_authored_form(resource.clone()))
 }

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_secrets_take_the_places_of_the_preset() {
+    fn receiver_addresses_and_secrets_replace_the_placeholders_of_the_preset() {
         let basic = json!({"basic_auth": {"username": "ana", "password": "p"}});
         let bearer = json!({"authorization": {"credentials": "t"}});
         for (kind, config, pointer, expected) in [

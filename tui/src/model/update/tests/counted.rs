@@ -135,7 +135,7 @@ fn counts(effects: &[Effect]) -> usize {
 }
 
 #[test]
-fn number_beside_live_is_counted_again_after_a_change() {
+fn total_beside_live_is_recounted_after_a_change() {
     let mut model = partly_held();
     model.now_ms += limits::LIVE_MS;
     // Nothing changed: the number is right, however old it is.

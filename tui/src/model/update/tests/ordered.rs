@@ -74,7 +74,7 @@ fn events_are_grouped_by_field_and_a_group_opens_its_events() {
 }
 
 #[test]
-fn pending_notifications_are_sorted_by_the_column_that_says_so() {
+fn pending_notifications_are_sorted_by_the_marked_column() {
     let mut model = model(Role::Admin);
     press(&mut model, "gp");
     let due = |name: &str, time: Option<&str>| {
