@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::{
-    delivery::breaker::is_severe,
+    delivery::breaker::is_severe_delivery,
     domain::{RecordId, Severity},
 };
 
@@ -54,7 +54,7 @@ impl DeadLetters {
         severity: Severity,
         now_ms: i64,
     ) -> Option<DeadLetterSum> {
-        let tally = self.tally(destination, name);
+        let tally = self.tally_mut(destination, name);
         tally.newest_ms.push_back(now_ms);
         if tally.newest_ms.len() > OPENING as usize {
             tally.newest_ms.pop_front();
@@ -76,7 +76,7 @@ impl DeadLetters {
             let is_full = tally.newest_ms.len() == OPENING as usize;
             is_full && now_ms.saturating_sub(first_ms) < WINDOW_MS
         };
-        let is_urgent = is_worse && is_severe(severity);
+        let is_urgent = is_worse && is_severe_delivery(severity);
         if !is_due && !is_urgent {
             return None;
         }
@@ -86,7 +86,7 @@ impl DeadLetters {
 
     /// Continues with an unresolved report from before a restart.
     pub(crate) fn resume(&mut self, destination: RecordId, name: &str, now_ms: i64) {
-        let tally = self.tally(destination, name);
+        let tally = self.tally_mut(destination, name);
         if tally.next.is_none() {
             tally.newest_ms.push_back(now_ms);
             tally.next = Some(OPENING);
@@ -107,13 +107,13 @@ impl DeadLetters {
         over
     }
 
-    pub(crate) fn forget(&mut self, destination: RecordId) {
+    pub(crate) fn forget_destination(&mut self, destination: RecordId) {
         self.0.remove(&destination);
     }
 
     /// Returns the time at which the next report ends, in milliseconds since 1970, or `i64::MAX` if
     /// there is none.
-    pub(crate) fn next_ms(&self) -> i64 {
+    pub(crate) fn next_due_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.next.is_some());
         reported
             .map(DeadLetterTally::end_ms)
@@ -121,7 +121,7 @@ impl DeadLetters {
             .unwrap_or(i64::MAX)
     }
 
-    fn tally(&mut self, destination: RecordId, name: &str) -> &mut DeadLetterTally {
+    fn tally_mut(&mut self, destination: RecordId, name: &str) -> &mut DeadLetterTally {
         self.0
             .entry(destination)
             .or_insert_with(|| DeadLetterTally {
@@ -140,7 +140,7 @@ mod tests {
     const MINUTE_MS: i64 = 60_000;
     const MILD: Severity = Severity::Warning;
 
-    fn id() -> RecordId {
+    fn destination_id() -> RecordId {
         RecordId::from_parts(1, 1)
     }
 
@@ -148,17 +148,17 @@ mod tests {
     fn dead_letter_growth_is_reported_when_doubled_and_then_closed() {
         let mut letters = DeadLetters::default();
         let reported: Vec<_> = (0..30)
-            .filter_map(|minute| letters.record(id(), "hook", MILD, minute * MINUTE_MS))
+            .filter_map(|minute| letters.record(destination_id(), "hook", MILD, minute * MINUTE_MS))
             .map(|sum| sum.count)
             .collect();
         assert_eq!(reported, [3, 6, 12, 24]);
         let over_ms = 89 * MINUTE_MS;
-        assert_eq!(letters.next_ms(), over_ms);
+        assert_eq!(letters.next_due_ms(), over_ms);
         assert_eq!(letters.remove_stopped(over_ms - 1), [""; 0]);
         assert_eq!(letters.remove_stopped(over_ms), ["hook"]);
-        assert_eq!(letters.next_ms(), i64::MAX);
+        assert_eq!(letters.next_due_ms(), i64::MAX);
         assert_eq!(
-            letters.record(id(), "hook", MILD, over_ms),
+            letters.record(destination_id(), "hook", MILD, over_ms),
             None,
             "it starts again"
         );
@@ -168,25 +168,28 @@ mod tests {
     fn infrequent_dead_letters_are_not_reported() {
         let mut letters = DeadLetters::default();
         for hours in 0..50 {
-            let died = letters.record(id(), "hook", MILD, hours * 31 * MINUTE_MS);
+            let died = letters.record(destination_id(), "hook", MILD, hours * 31 * MINUTE_MS);
             assert_eq!(died, None);
         }
-        assert_eq!(letters.next_ms(), i64::MAX);
+        assert_eq!(letters.next_due_ms(), i64::MAX);
         assert_eq!(letters.remove_stopped(i64::MAX), [""; 0]);
     }
 
     #[test]
     fn report_of_a_previous_run_is_closed() {
         let mut letters = DeadLetters::default();
-        letters.resume(id(), "hook", 0);
-        assert_eq!(letters.record(id(), "hook", MILD, MINUTE_MS), None);
+        letters.resume(destination_id(), "hook", 0);
+        assert_eq!(
+            letters.record(destination_id(), "hook", MILD, MINUTE_MS),
+            None
+        );
         assert_eq!(letters.remove_stopped(61 * MINUTE_MS), ["hook"]);
     }
     #[test]
     fn severe_dead_letter_is_reported_immediately_with_the_total() {
         let mut letters = DeadLetters::default();
         let mut record = |severity, minute| {
-            let sum = letters.record(id(), "hook", severity, minute * MINUTE_MS);
+            let sum = letters.record(destination_id(), "hook", severity, minute * MINUTE_MS);
             sum.map(|sum| (sum.count, sum.most_severe, sum.first_ms, sum.last_ms))
         };
         assert_eq!(record(Severity::Info, 1), None);

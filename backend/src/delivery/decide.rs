@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     delivery::backoff::{AttemptCounts, Backoff, RetryStep},
     destination::{Advice, Verdict, verdict::FailureCause},
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
@@ -26,10 +26,10 @@ pub(crate) struct RetryContext<'a> {
 }
 
 /// Whether a leased attempt may still begin: it must be able to end before the lease expires.
-pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bool {
+pub(crate) fn may_begin_attempt(leased: &Delivery, longest: Duration, now_ms: i64) -> bool {
     match leased.state {
         DeliveryState::Leased { until_ms } => {
-            now_ms.saturating_add(millis(longest + LEASE_MARGIN / 2)) <= until_ms
+            now_ms.saturating_add(to_millis(longest + LEASE_MARGIN / 2)) <= until_ms
         }
         _ => false,
     }
@@ -91,7 +91,7 @@ pub(crate) fn rendering_attempt(attempt: &Attempt, is_done: bool) -> Attempt {
 
 /// Whether the last attempt of a delivery was interrupted, so that its message may have crashed the
 /// service.
-pub(crate) fn is_suspect(delivery: &Delivery) -> bool {
+pub(crate) fn may_be_poison(delivery: &Delivery) -> bool {
     [CUT_OFF, CUT_OFF_RENDERING].contains(&delivery.last_error.as_str())
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn is_interrupted(attempt: &Attempt) -> bool {
 
 /// Returns a delivery whose attempt was interrupted. The delivery is due immediately, because the
 /// interruption was not the receiver's fault.
-pub(crate) fn after_interruption(
+pub(crate) fn delivery_after_interruption(
     delivery: &Delivery,
     attempt: Option<&Attempt>,
     now_ms: i64,
@@ -168,7 +168,7 @@ pub(crate) fn counts_against_limit(verdict: &Verdict, early_for_ms: Option<i64>)
 }
 
 /// Returns a delivery after an attempt, or `None` if another client has changed it since.
-pub(crate) fn after_attempt(
+pub(crate) fn delivery_after_attempt(
     delivery: &Delivery,
     number: u32,
     ended: &Attempt,
@@ -202,7 +202,7 @@ pub(crate) fn after_attempt(
         (Some(_), _) if is_first_refusal => (DeliveryState::Retry { due_ms: now_ms }, None),
         (Some(settings), None) => {
             let cut_off = around.cut_off + u32::from(is_interrupted(ended));
-            let tried = AttemptCounts::of(delivery, number, cut_off);
+            let tried = AttemptCounts::from_delivery(delivery, number, cut_off);
             match around.backoff.next(tried, advice, settings, now_ms, random) {
                 RetryStep::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
                 RetryStep::Dead => (DeliveryState::Dead, Some(now_ms)),

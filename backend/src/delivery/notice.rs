@@ -31,7 +31,7 @@ pub(crate) fn resumed_event(destination: &str, now_ms: i64) -> IncomingEvent {
 }
 
 /// Creates the event about a growing number of dead letters of a destination.
-pub(crate) fn dead_letters(
+pub(crate) fn dead_letters_event(
     destination: &str,
     sum: DeadLetterSum,
     last_error: &str,
@@ -55,8 +55,8 @@ pub(crate) fn dead_letters(
     }
 }
 
-/// Creates the event that closes [`dead_letters`].
-pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
+/// Creates the event that closes [`dead_letters_event`].
+pub(crate) fn no_dead_letters_event(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("no message to {destination} became a dead letter in the last hour"),
         status: Some(Status::Closed),
@@ -151,7 +151,7 @@ pub(crate) fn poison_event(delivery: RecordId, destination: &str, now_ms: i64) -
 }
 
 /// Creates the events that close every open event about a deleted destination.
-pub(crate) fn closings_on_delete(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
+pub(crate) fn closing_events_on_delete(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     [
         pause_notice(destination, now_ms),
         failure_notice(destination, now_ms),
@@ -191,5 +191,5 @@ fn dead_letters_notice(destination: &str, now_ms: i64) -> IncomingEvent {
 }
 
 fn notice_event(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::own_event(name, kind, [("destination", destination)], now_ms)
+    IncomingEvent::new_own_event(name, kind, [("destination", destination)], now_ms)
 }

@@ -245,7 +245,7 @@ impl Intake {
             claim: None,
             reply,
             queued: Instant::now(),
-            trace: trace::current(),
+            trace: trace::current_context(),
             space: from.space,
             stored: from.stored,
         };

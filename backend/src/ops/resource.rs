@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     clock::Clock,
-    destination::Guard,
+    destination::EgressGuard,
     domain::{Name, RecordId},
     error::Error,
     ops::{
@@ -115,7 +115,7 @@ async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error
 
 fn check_etag<T: Resource>(given: &str, stored: &T) -> Result<(), Error> {
     let what = format!("{} `{}`", T::WORD, stored.name());
-    etag::check(given, stored.id(), stored.revision(), &what)
+    etag::check_etag(given, stored.id(), stored.revision(), &what)
 }
 
 /// Identity, revision and timestamps of a resource, which are not part of an edit.
@@ -184,7 +184,7 @@ pub trait AuthoredResource: Resource + PartialEq {
         _resource: &Self,
         _force: bool,
     ) -> impl Future<Output = Result<Changes, Error>> + Send {
-        async move { Ok(all.store.changes()) }
+        async move { Ok(all.store.new_changes()) }
     }
 
     /// Returns the view for readers, and the number of bytes that it adds to the resource itself.
@@ -234,7 +234,7 @@ pub struct Resources<T> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recent: RecentNotifications,
     pub(super) fields: FieldCache,
-    pub(super) guard: Arc<Guard>,
+    pub(super) guard: Arc<EgressGuard>,
     /// Locked during creation, so that no two similar-looking names are created concurrently.
     names: Arc<Mutex<NameIndex>>,
     kind: PhantomData<fn() -> T>,
@@ -255,7 +255,7 @@ impl<T: AuthoredResource> Resources<T> {
 
     /// Restricts destinations to addresses that the guard allows.
     #[must_use]
-    pub fn with_guard(mut self, guard: Arc<Guard>) -> Self {
+    pub fn with_guard(mut self, guard: Arc<EgressGuard>) -> Self {
         self.guard = guard;
         self
     }
@@ -329,7 +329,7 @@ impl<T: AuthoredResource> Resources<T> {
     /// of the caller's tags.
     pub async fn find_in_scope(&self, name: &str) -> Result<T, Error> {
         let found = self.find(name).await?;
-        if let Some(scope) = TagScope::of_caller() {
+        if let Some(scope) = TagScope::from_caller() {
             scope.check("name", &found)?;
         }
         Ok(found)
@@ -341,7 +341,7 @@ impl<T: AuthoredResource> Resources<T> {
 
     pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
-        list::list(&self.store, filter, page, &|_| true, view).await
+        list::list_page(&self.store, filter, page, &|_| true, view).await
     }
 
     /// Like [`Self::list`], with an additional predicate. The values that it depends on must be in
@@ -353,7 +353,7 @@ impl<T: AuthoredResource> Resources<T> {
         passes: &(dyn Fn(&T) -> bool + Send + Sync),
     ) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
-        list::list(&self.store, filter, page, passes, view).await
+        list::list_page(&self.store, filter, page, passes, view).await
     }
 
     /// Replaces the resource with the draft's name and stores the previous revision. With
@@ -395,7 +395,11 @@ impl<T: AuthoredResource> Resources<T> {
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and [`Error::Aborted`] if the draft's etag
     /// or `must_be_new` does not match the stored state.
-    pub async fn put(&self, draft: &T::Draft, must_be_new: bool) -> Result<PutOutcome<T>, Error> {
+    pub async fn create_or_update(
+        &self,
+        draft: &T::Draft,
+        must_be_new: bool,
+    ) -> Result<PutOutcome<T>, Error> {
         let (text, etag) = (draft.name(), draft.etag());
         let stored = match Name::parse(text) {
             Ok(name) => self.store.get::<T>(name.as_str().into()).await?,
@@ -439,7 +443,7 @@ impl<T: AuthoredResource> Resources<T> {
             let stored = find::<T>(&self.store, name).await?;
             // The scope is checked before the references to the resource, so that a caller without
             // permission does not learn its users.
-            if let Some(scope) = TagScope::of_caller() {
+            if let Some(scope) = TagScope::from_caller() {
                 scope.check("name", &stored.value)?;
             }
             check_etag(etag, &stored.value)?;
@@ -471,5 +475,5 @@ fn changes_to_commit(
         return Ok(changes);
     }
     changes.check_scope()?;
-    Ok(store.changes())
+    Ok(store.new_changes())
 }

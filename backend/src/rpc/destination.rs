@@ -53,7 +53,7 @@ impl TestedDestinations {
         validate_only: bool,
     ) -> Result<SavedResource<Destination>, Error> {
         let name = saved.view.name.as_str();
-        if validate_only || !self.tester.adopt(name).await? {
+        if validate_only || !self.tester.apply_draft_result(name).await? {
             return Ok(saved);
         }
         let view = self.all.get(name).await?;
@@ -129,7 +129,7 @@ impl DestinationApi {
             ..v1::Destination::default()
         };
         let name = draft.name.clone();
-        let (kind, language, settings) = self.destinations.try_draft(draft).await?;
+        let (kind, language, settings) = self.destinations.prepare_draft_test(draft).await?;
         Ok(TestTarget::Draft {
             name,
             kind: Box::new(kind),
@@ -180,7 +180,7 @@ impl DestinationService for DestinationApi {
         request: Request<v1::TestDestinationRequest>,
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
         let test = self.requested_test(request.into_inner()).await?;
-        let tested = self.tester.test(test).await?;
+        let tested = self.tester.run_test(test).await?;
         Ok(Response::new(convert::test_response(tested)))
     }
 
@@ -199,11 +199,11 @@ impl DestinationService for DestinationApi {
             ..v1::TestDestinationRequest::default()
         };
         let test = self.requested_test(test_request).await?;
-        let rendered = self.tester.render(test).await?;
+        let rendered = self.tester.render_test(test).await?;
         let route = match &rendered.event {
             Some(event) => {
                 let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
-                let route = route::route(&snapshot, event, self.tester.now_ms());
+                let route = route::route_event(&snapshot, event, self.tester.now_ms());
                 // There is no occurrence yet.
                 Some(v1::EventRoute {
                     occurrence_id: String::new(),

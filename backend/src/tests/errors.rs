@@ -44,7 +44,7 @@ async fn start(receiver: &Receiver) -> Service {
     let mut config = Config::new("unused");
     config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
     config.shared = SharedSettings::without_expiry();
-    let clock = Arc::new(ManualClock::at(START_MS));
+    let clock = Arc::new(ManualClock::starting_at(START_MS));
     let service = Service::start(Ground::disk(), config, clock).await;
     let webhook = v1::Webhook {
         url: receiver.url("/"),

@@ -25,7 +25,7 @@ pub fn audit_entry() -> AuditEntry {
         after: Some(AnyResource::Trigger(after)),
         changed_secrets: vec!["webhook.signingSecret".into()],
         reason: "because".into(),
-        ..by.entry(AuditAction::Updated)
+        ..by.audit_entry(AuditAction::Updated)
     };
     chain_entry(entry, 1, [0; 32])
 }

@@ -26,7 +26,7 @@ const RESPONSE_HEADERS_FORWARDED: [&str; 5] = [
 /// ignores the header.
 const CLIENT_CERTIFICATE: HeaderName = HeaderName::from_static("x-client-certificate");
 
-pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> MetadataMap {
+pub(super) fn request_metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> MetadataMap {
     let mut passed = HeaderMap::with_capacity(REQUEST_HEADERS_FORWARDED.len() + 2);
     if let Ok(peer) = HeaderValue::try_from(exchange.peer.to_string()) {
         passed.insert(FORWARDED_FOR, peer);

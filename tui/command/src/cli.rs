@@ -14,7 +14,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 #[command(
     name = "bellwether",
     version,
-    long_version = version::long(),
+    long_version = version::long_version(),
     about = "Events in, messages out: a notification service with a console in the terminal.",
     long_about = "Events in, messages out: a notification service with a console in the terminal.\n\n\
         Without a command it opens the console. If no service is running, it also starts one \

@@ -71,15 +71,15 @@ impl Demo {
         let receivers = Receivers::start().await.map_err(unbound)?;
         let settings = &self.settings;
         let service = Service::bind(settings, Parts::Both).await?;
-        log::to_file(settings, &self.folder.path().join(LOG_FILE))?;
+        log::log_to_file(settings, &self.folder.path().join(LOG_FILE))?;
         let rest = service.addresses().rest.unwrap_or_default();
         own_service::serve_during(settings, service, async |address| {
             let mut stories = JoinSet::new();
-            stories.spawn(story::run(self.set_up(address, &receivers).await?));
+            stories.spawn(story::run_story(self.set_up(address, &receivers).await?));
             if arguments.serve {
                 let key_file = settings.data_dir.join("admin.key");
                 let key_file = key_file.display();
-                output::write(&format!(
+                output::write_output(&format!(
                     "gRPC {address}\nREST {rest}\nkey file {key_file}\n"
                 ))?;
                 return serve::wait_for_stop_signal().await;

@@ -88,7 +88,7 @@ fn disconnect_reason(status: &tonic::Status) -> Option<(&'static str, String)> {
         return Some(("REST_ADDRESS", why.to_owned()));
     }
     if let Some(source) = status.source() {
-        return Some(reason(source));
+        return Some(broken_connection_reason(source));
     }
     is_not_http2(status.message()).then(|| (TLS, SECURED.to_owned()))
 }
@@ -106,7 +106,7 @@ fn is_not_http2(words: &str) -> bool {
 }
 
 pub(crate) fn unreachable(error: &tonic::transport::Error) -> Failure {
-    let (code, message) = reason(error);
+    let (code, message) = broken_connection_reason(error);
     Failure {
         code: code.to_owned(),
         ..Failure::new(FailureKind::Unreachable, message)
@@ -114,15 +114,15 @@ pub(crate) fn unreachable(error: &tonic::transport::Error) -> Failure {
 }
 
 /// Returns the code and the reason of a broken connection, with a remedy where one is known.
-fn reason(error: &(dyn Error + 'static)) -> (&'static str, String) {
+fn broken_connection_reason(error: &(dyn Error + 'static)) -> (&'static str, String) {
     let text = cause::innermost(error).to_string();
-    let tls = cause::find::<rustls::Error>(error).cloned();
-    if let Some(error) = tls.or_else(|| cause::alert(&text)) {
+    let tls = cause::find_cause::<rustls::Error>(error).cloned();
+    if let Some(error) = tls.or_else(|| cause::find_alert(&text)) {
         let code = match error {
             rustls::Error::InvalidMessage(_) => TLS,
             _ => "CERTIFICATE_NOT_ACCEPTED",
         };
-        return (code, cause::explain(&error, "tls_ca"));
+        return (code, cause::explain_error(&error, "tls_ca"));
     }
     if is_not_http2(&text) {
         return (TLS, SECURED.to_owned());
@@ -143,11 +143,11 @@ fn is_eof(error: &(dyn Error + 'static)) -> bool {
     CUT_OFF.iter().any(|it| text.starts_with(it))
 }
 
-pub(crate) fn malformed(error: &json::Error) -> Failure {
+pub(crate) fn malformed_response(error: &json::Error) -> Failure {
     let message = error.to_string();
     let fields = match &error {
-        json::Error::Rejected(json::read::Rejected::Violations(found)) => {
-            let fields = found.list().iter().map(|violation| FieldError {
+        json::Error::Rejected(json::read::RejectReason::Violations(found)) => {
+            let fields = found.as_slice().iter().map(|violation| FieldError {
                 path: violation.field.clone(),
                 message: violation.description.clone(),
             });

@@ -7,7 +7,7 @@ use bellwether_proto::{
     v1::{self, HoldKind},
 };
 
-use super::{Named, Sign};
+use super::{Label, Sign};
 
 /// A sort key of occurrences for which the service has an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl HoldReason {
     pub(crate) const ALL: [Self; 4] = [Self::Silence, Self::Inhibition, Self::Calendar, Self::Wait];
 }
 
-impl Named for HoldReason {
+impl Label for HoldReason {
     fn label(self) -> &'static str {
         match self {
             Self::Silence => "silenced",
@@ -115,7 +115,7 @@ impl Named for HoldReason {
 }
 
 impl Sign for HoldReason {
-    fn sign(self) -> &'static str {
+    fn symbol(self) -> &'static str {
         match self {
             Self::Silence => "z",
             Self::Inhibition => "↳",

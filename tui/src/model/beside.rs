@@ -32,7 +32,7 @@ pub(crate) enum RowDetailsPart {
 }
 
 impl RowDetails {
-    pub(crate) fn is_about(&self, route: &Route, id: &str) -> bool {
+    pub(crate) fn is_about_row(&self, route: &Route, id: &str) -> bool {
         let row = self.row.as_ref();
         row.is_some_and(|(list, row)| list == route && row == id)
     }
@@ -54,7 +54,7 @@ impl RowDetails {
         waiting.iter().any(Option::is_some)
     }
 
-    pub(crate) fn row(&self) -> Option<(Route, String)> {
+    pub(crate) fn current_row(&self) -> Option<(Route, String)> {
         self.row.clone()
     }
 
@@ -66,20 +66,20 @@ impl RowDetails {
         now_ms: i64,
     ) -> bool {
         match part {
-            RowDetailsPart::Event => record(&mut self.event, ticket, now_ms, || {
+            RowDetailsPart::Event => record_result(&mut self.event, ticket, now_ms, || {
                 let found: v1::GetEventResponse = message(answer)?;
                 Ok(found.result.unwrap_or_default())
             }),
             RowDetailsPart::Explanation => {
-                record(&mut self.explanation, ticket, now_ms, || message(answer))
+                record_result(&mut self.explanation, ticket, now_ms, || message(answer))
             }
-            RowDetailsPart::Decided => record(&mut self.decided, ticket, now_ms, || {
+            RowDetailsPart::Decided => record_result(&mut self.decided, ticket, now_ms, || {
                 let found: v1::ListDeliveriesResponse = message(answer)?;
                 Ok(found.deliveries)
             }),
             RowDetailsPart::Message => {
                 let kind = self.row.as_ref().and_then(|(route, _)| route.kind());
-                record(&mut self.message, ticket, now_ms, || match kind {
+                record_result(&mut self.message, ticket, now_ms, || match kind {
                     Some(Kind::Rule) => message(answer).map(LivePreview::Messages),
                     _ => message(answer).map(|it| LivePreview::Request(Box::new(it))),
                 })
@@ -89,13 +89,13 @@ impl RowDetails {
 }
 
 /// Records a response, unless another row was selected in the meantime.
-fn record<T: PartialEq>(
+fn record_result<T: PartialEq>(
     slot: &mut Loaded<T>,
     ticket: Ticket,
     now_ms: i64,
     read: impl FnOnce() -> Result<T, Failure>,
 ) -> bool {
-    slot.waiting == Some(ticket) && slot.set(read(), now_ms)
+    slot.waiting == Some(ticket) && slot.record(read(), now_ms)
 }
 
 impl Model {
@@ -107,9 +107,9 @@ impl Model {
 
     /// Drops the details of another row, and schedules reading those of the selected one.
     pub(super) fn sync_row_details(&mut self) {
-        let selected = self.selected().filter(|_| self.shows_split());
+        let selected = self.selected_id().filter(|_| self.shows_split());
         let is_same = match (&selected, &self.beside.row) {
-            (Some(id), Some(_)) => self.beside.is_about(&self.page.route, id),
+            (Some(id), Some(_)) => self.beside.is_about_row(&self.page.route, id),
             (selected, row) => selected.is_none() && row.is_none(),
         };
         if !is_same {

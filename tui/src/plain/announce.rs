@@ -12,7 +12,7 @@ pub(super) struct PrintedRows {
 }
 
 impl PrintedRows {
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
@@ -71,6 +71,6 @@ fn rows_as_text(model: &Model, numbered: &[String]) -> HashMap<String, String> {
     let first = (0..count).map(|index| rows.id(index));
     let held = |id: &&str| rows.position(id).is_some();
     let others = numbered.iter().map(String::as_str).filter(held);
-    let in_words = |id: &str| (id.to_owned(), say::row(model, id));
+    let in_words = |id: &str| (id.to_owned(), say::say_row(model, id));
     first.chain(others).map(in_words).collect()
 }

@@ -9,7 +9,7 @@ use crate::{limits, theme::Background};
 /// A query sent once, after the first frame. Nothing waits for the response, which may arrive
 /// between keys at any time, or never. No part of it is treated as a key.
 #[derive(Debug, Default)]
-pub(super) struct Question {
+pub(super) struct BackgroundQuery {
     state: QueryState,
     held: Vec<Event>,
     text: String,
@@ -35,12 +35,12 @@ pub(super) enum HandledInput {
 /// Start of a response, after `ESC ]`.
 const START: &str = "11;rgb";
 
-impl Question {
+impl BackgroundQuery {
     pub(super) fn can_send_query(&self) -> bool {
         self.state == QueryState::NotSent
     }
 
-    pub(super) fn ask(&mut self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.state = QueryState::Sent;
         out.write_all(b"\x1b]11;?\x1b\\")?;
         out.flush()
@@ -133,7 +133,7 @@ mod tests {
     use crate::keymap::parse;
 
     /// Returns the number of remaining keys, and the background found.
-    fn handle_all(question: &mut Question, keys: &str) -> (usize, Option<Background>) {
+    fn handle_all(question: &mut BackgroundQuery, keys: &str) -> (usize, Option<Background>) {
         let mut left = 0;
         let mut background = None;
         for key in parse(keys).unwrap() {
@@ -147,9 +147,9 @@ mod tests {
         (left, background)
     }
 
-    fn sent_query() -> Question {
-        let mut question = Question::default();
-        question.ask(&mut Vec::new()).unwrap();
+    fn sent_query() -> BackgroundQuery {
+        let mut question = BackgroundQuery::default();
+        question.send(&mut Vec::new()).unwrap();
         question
     }
 
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn unrequested_response_is_passed_on_as_keys() {
         let keys = "<A-]>11;rgb:00/00/00<C-g>";
-        assert_eq!(handle_all(&mut Question::default(), keys).0, 17);
+        assert_eq!(handle_all(&mut BackgroundQuery::default(), keys).0, 17);
         let mut question = sent_query();
         handle_all(&mut question, keys);
         assert_eq!(handle_all(&mut question, keys).0, 17);

@@ -32,7 +32,7 @@ pub(super) enum Verify {
 
 impl Tls {
     /// Creates a connector without trust anchors, for connections that never use TLS.
-    pub(super) fn none() -> Result<Self, String> {
+    pub(super) fn disabled() -> Result<Self, String> {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder
             .with_safe_default_protocol_versions()

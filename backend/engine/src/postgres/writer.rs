@@ -20,7 +20,7 @@ use super::{
     address::Address,
     burst::{self, Outcome},
     error::{self, CommitErrorKind},
-    isolate::{CurrentState, conflict_with_applied, state_after},
+    isolate::{CurrentState, conflict_with_applied, states_after_set},
     log_cache::{self, LogCache, Origin},
     node::Lease,
     plan::{self, Token, position_to_db},
@@ -30,7 +30,7 @@ use super::{
     set::EncodedSet,
 };
 use crate::{
-    change::Applied,
+    change::ApplyResult,
     error::EngineError,
     limits::{
         STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_DOUBT_TIME_MAX,
@@ -53,7 +53,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// An epoch that no writer's row has.
 const NO_EPOCH: i64 = -1;
 
-type Verdict = Result<Applied, EngineError>;
+type Verdict = Result<ApplyResult, EngineError>;
 
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -73,7 +73,7 @@ struct QueuedSet {
 
 impl QueuedSet {
     /// Marks the set as sent. Returns `None` if its caller has given up.
-    fn begin(mut self) -> Option<Self> {
+    fn mark_sent(mut self) -> Option<Self> {
         let is_given_up = !self.is_sent && self.begun.swap(true, Ordering::AcqRel);
         self.is_sent = true;
         (!is_given_up).then_some(self)
@@ -82,7 +82,7 @@ impl QueuedSet {
 
 impl Queue {
     pub(super) async fn apply(&self, set: EncodedSet) -> Verdict {
-        if !self.reach.is_within() {
+        if !self.reach.is_reachable() {
             return Err(reach::unreachable_error());
         }
         let full = || EngineError::Unavailable("too many writes are queued".into());
@@ -110,7 +110,7 @@ impl Queue {
             });
         }
         let gone = |error| Err(EngineError::Indeterminate(Box::new(error)));
-        match self.reach.or_unreachable(answered).await {
+        match self.reach.run_or_unreachable(answered).await {
             Some(verdict) => verdict.unwrap_or_else(gone),
             // The set was not sent yet, and the writer now skips it.
             None if !begun.swap(true, Ordering::AcqRel) => Err(reach::unreachable_error()),
@@ -156,7 +156,7 @@ impl Writer {
         let id: [u8; 16] = rand::random();
         let session = Session::open(&address, Role::Writer).await?;
         let registered = async {
-            let statement = session.statement(Query::Register).await?;
+            let statement = session.prepare(Query::Register).await?;
             let node = node.as_ref().map(|it| &it[..]);
             let parameters: [&(dyn ToSql + Sync); 2] = [&&id[..], &node];
             let row = session.client.query_one(&statement, &parameters).await?;
@@ -167,7 +167,7 @@ impl Writer {
             .map_err(|error| error::read_error(&error))?;
         let (sender, queue) = mpsc::channel(STORE_QUEUE_SETS_MAX);
         let bytes = Arc::new(AtomicUsize::new(0));
-        let settled = known.newest();
+        let settled = known.newest_position();
         let writer = Self {
             address,
             known,
@@ -197,7 +197,7 @@ impl Writer {
     }
 
     /// Makes this the writer for the node's slots, which renews their lease.
-    pub(super) fn renewing(mut self, lease: Lease) -> Self {
+    pub(super) fn with_lease(mut self, lease: Lease) -> Self {
         self.lease = Some(lease);
         self
     }
@@ -239,7 +239,7 @@ impl Writer {
                 timeout(STORE_OPEN_TIME_MAX, self.begin_epoch()).await,
                 Ok(Ok(()))
             ) {
-                let is_within = self.address.reach.is_within();
+                let is_within = self.address.reach.is_reachable();
                 let since = self.missing.unwrap_or_else(Instant::now);
                 self.missing = is_within.then_some(since);
                 if is_within && since.elapsed() >= STORE_DOUBT_TIME_MAX {
@@ -289,7 +289,7 @@ impl Writer {
             self.renew().await;
             let (group, rest) = select_group(left, round);
             left = rest;
-            let group: Vec<_> = group.into_iter().filter_map(QueuedSet::begin).collect();
+            let group: Vec<_> = group.into_iter().filter_map(QueuedSet::mark_sent).collect();
             if group.is_empty() {
                 continue;
             }
@@ -363,7 +363,7 @@ impl Writer {
             return Err(removed_node_error());
         }
         if self.known.is_lost() {
-            return Err(lost_error());
+            return Err(connection_lost_error());
         }
         while self
             .session
@@ -390,7 +390,7 @@ impl Writer {
     async fn begin_epoch(&mut self) -> Result<(), EngineError> {
         let session = Session::open(&self.address, Role::Writer).await?;
         let raised = async {
-            let statement = session.statement(Query::Raise).await?;
+            let statement = session.prepare(Query::Raise).await?;
             let id = &self.id[..];
             let row = session.client.query_opt(&statement, &[&id]).await?;
             row.map(|row| row.try_get(0)).transpose()
@@ -418,12 +418,12 @@ impl Writer {
         if sets.iter().any(|set| set.is_unfit) {
             return Outcome::RolledBack(CommitErrorKind::Unexpected);
         }
-        burst::send(session, &plan::plan(&sets, token)).await
+        burst::send_statements(session, &plan::plan(&sets, token)).await
     }
 
     /// Returns the outcome of the newest attempt: its result, or `Some(None)` if it can no longer
     /// be added to the log. Returns `None` if the outcome cannot be determined before the timeout.
-    async fn resolve(&mut self) -> Option<Option<Applied>> {
+    async fn resolve(&mut self) -> Option<Option<ApplyResult>> {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
         let mut pause = PAUSE;
         loop {
@@ -443,11 +443,11 @@ impl Writer {
         }
     }
 
-    async fn read_written(&self) -> Result<Option<Applied>, tokio_postgres::Error> {
+    async fn read_written(&self) -> Result<Option<ApplyResult>, tokio_postgres::Error> {
         let Some((session, _)) = &self.session else {
             return Ok(None);
         };
-        let statement = session.statement(Query::Written).await?;
+        let statement = session.prepare(Query::Written).await?;
         let (settled, id) = (position_to_db(self.settled), &self.id[..]);
         let parameters: [&(dyn ToSql + Sync); 3] = [&settled, &id, &self.batch];
         let row = session.client.query_opt(&statement, &parameters).await?;
@@ -455,7 +455,7 @@ impl Writer {
             return Ok(None);
         };
         let (position, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-        Ok(Some(Applied {
+        Ok(Some(ApplyResult {
             position: plan::position_from_db(position),
             version: version.unsigned_abs(),
         }))
@@ -466,7 +466,7 @@ impl Writer {
     async fn publish_commit(
         &mut self,
         group: Vec<QueuedSet>,
-        applied: Applied,
+        applied: ApplyResult,
         left: VecDeque<QueuedSet>,
     ) -> VecDeque<QueuedSet> {
         self.settled = applied.position;
@@ -483,12 +483,12 @@ impl Writer {
         };
         self.known.add_own_step(step, kinds, origin);
         self.known
-            .wait_for(applied.position, STORE_STEPS_TIME_MAX)
+            .wait_until_known(applied.position, STORE_STEPS_TIME_MAX)
             .await;
         let mut now: HashMap<_, _> = HashMap::new();
         if !left.is_empty() {
             let sets = group.iter().map(|waiting| &waiting.set);
-            now.extend(sets.flat_map(|set| state_after(set, applied.version)));
+            now.extend(sets.flat_map(|set| states_after_set(set, applied.version)));
         }
         for waiting in group {
             // Fails if the caller dropped the call.
@@ -506,7 +506,7 @@ impl Writer {
         let lying = match CurrentState::read(session, &self.id, sets).await {
             Ok(lying) => lying,
             Err(error) => {
-                if error::is_lost(&error) {
+                if error::is_connection_lost(&error) {
                     self.session = None;
                     return left;
                 }
@@ -520,7 +520,7 @@ impl Writer {
         }
         let counters = self.address.counters.clone();
         let mut left = reject_conflicting(left, |set| {
-            let against = lying.conflict_with(set);
+            let against = lying.find_conflict(set);
             if let Some(EngineError::Conflict(records)) = &against {
                 counters.record_conflict(records.first().map_or("definitions", |it| it.0.as_str()));
             }
@@ -535,7 +535,7 @@ impl Writer {
     }
 }
 
-fn lost_error() -> EngineError {
+fn connection_lost_error() -> EngineError {
     EngineError::Unavailable("the database has lost commits; the service restarts".into())
 }
 

@@ -7,7 +7,7 @@ use super::{
     view::{Rows, View},
 };
 use crate::{
-    change::{Expect, sum},
+    change::{Expect, add_numbers},
     error::{EngineError, RecordName},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 /// # Errors
 ///
 /// Returns [`Failure::Request`] if an expectation is not met.
-pub(super) fn compare(
+pub(super) fn compare_set(
     set: &EncodedSet,
     view: &View<'_>,
     definitions: u64,
@@ -33,7 +33,7 @@ pub(super) fn compare(
     let mut contested = Vec::new();
     for expected in &set.expected {
         let found = view.get(&expected.key, |cell| {
-            let (version, value) = cell::open_record(&expected.key, cell)?;
+            let (version, value) = cell::open_record_cell(&expected.key, cell)?;
             let is_known = matches!(expected.becomes, ValueEffect::Overwrite);
             Ok((version, (!is_known).then(|| value.to_vec())))
         })?;
@@ -51,7 +51,7 @@ pub(super) fn compare(
             ValueEffect::Overwrite => {}
             ValueEffect::Same => following.extend(value.map(|it| (expected.key.clone(), Some(it)))),
             ValueEffect::Sum(numbers) => {
-                let sum = sum(value.as_deref(), numbers)?;
+                let sum = add_numbers(value.as_deref(), numbers)?;
                 following.push((expected.key.clone(), sum));
             }
         }
@@ -61,7 +61,7 @@ pub(super) fn compare(
     let mut last: Option<&[u8]> = None;
     for removed in &set.removed {
         let found = view.get(&removed.key, |cell| {
-            Ok(cell::open(&removed.key, cell)? == removed.target)
+            Ok(cell::open_cell(&removed.key, cell)? == removed.target)
         })?;
         if found != Some(true) || last == Some(&removed.key) {
             return Err(EngineError::missing_entry(removed.index).into());
@@ -91,11 +91,11 @@ fn check_absent(
     for fresh in fresh.filter(|fresh| !fresh.is_own) {
         let key = set.key(*fresh);
         let is_there = view.get(key, |cell| {
-            cell::open(key, cell)?;
+            cell::open_cell(key, cell)?;
             Ok(())
         })?;
         let is_there = is_there.is_some();
-        if is_there && !set.removes(key) {
+        if is_there && !set.is_removal(key) {
             contested.extend(set.record(*fresh));
         }
     }

@@ -15,12 +15,12 @@ use redb::{Builder, Database, ReadableDatabase, TableDefinition, TableError, Wri
 
 use super::{
     Settings,
-    blocks::{Blocks, ChecksumSource, Handle},
+    blocks::{BlockFile, Blocks, ChecksumSource},
     cell::ROWS,
     error::Failure,
     log::{self, Head, Names},
     medium::Medium,
-    view::Plain,
+    view::TableRows,
 };
 use crate::error::EngineError;
 
@@ -101,7 +101,7 @@ impl File {
             let is_verified = Rc::clone(&is_verified);
             move |_session| is_verified.set(true)
         });
-        let mut database = builder.create_with_backend(Handle(Arc::clone(&blocks)))?;
+        let mut database = builder.create_with_backend(BlockFile(Arc::clone(&blocks)))?;
         if !is_verified.get() && !database.check_integrity()? {
             tracing::warn!("the store was repaired");
         }
@@ -122,7 +122,7 @@ impl File {
 
 fn read_head(database: &Database) -> Result<Option<Head>, Failure> {
     match database.begin_read()?.open_table(ROWS) {
-        Ok(rows) => log::log_head(&Plain(&rows)).map(Some),
+        Ok(rows) => log::log_head(&TableRows(&rows)).map(Some),
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -39,7 +39,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) fn begin(rows: &Table) -> Result<Self, Failure> {
+    pub(super) fn start(rows: &Table) -> Result<Self, Failure> {
         let (next, end) = filter::SPACE.bounds();
         Ok(Self {
             filter: Filter::for_events(rows.len()? / ROWS_EACH),
@@ -64,7 +64,7 @@ impl Scan {
                 self.next = next;
                 return Ok(true);
             }
-            self.filter.add(filter::event_of(key));
+            self.filter.add(filter::event_prefix(key));
         }
         let filter = std::mem::replace(&mut self.filter, Filter::for_events(0));
         // A concurrent scan of the same entries has the same result.

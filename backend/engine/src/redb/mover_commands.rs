@@ -58,16 +58,16 @@ struct StallReason {
 }
 
 impl MoverCommands {
-    fn state(&self) -> MutexGuard<'_, CommandState> {
+    fn lock_state(&self) -> MutexGuard<'_, CommandState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn update(&self, change: impl FnOnce(&mut CommandState)) {
-        change(&mut self.state());
+        change(&mut self.lock_state());
         self.changed.notify_all();
     }
 
-    fn wait<'a>(
+    fn wait_for_change<'a>(
         &self,
         state: MutexGuard<'a, CommandState>,
         until: Option<Instant>,
@@ -87,7 +87,7 @@ impl MoverCommands {
 
     /// Waits for the next task. Background work is only returned if `has_work`.
     pub(super) fn next_command(&self, has_work: bool) -> MoverCommand {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         loop {
             let now = Instant::now();
             let retry_at = state.stuck.as_ref().map(|stuck| stuck.retry_at);
@@ -106,7 +106,7 @@ impl MoverCommands {
             }
             let until = [retry_at, rests_until.filter(|_| has_work)];
             let until = until.into_iter().flatten().min();
-            state = self.wait(state, until);
+            state = self.wait_for_change(state, until);
         }
     }
 
@@ -150,7 +150,7 @@ impl MoverCommands {
     ///
     /// Returns an error if moving currently fails.
     pub(super) fn wait_until_moved(&self) -> Result<(), EngineError> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         while state.is_moving {
             if state.ending == ShutdownState::Ended {
                 return Err(EngineError::Unavailable("it is closed".into()));
@@ -158,7 +158,7 @@ impl MoverCommands {
             match &state.stuck {
                 Some(stuck) if stuck.is_full => return Err(EngineError::Full(stuck.why.clone())),
                 Some(stuck) => return Err(EngineError::Unavailable(stuck.why.clone())),
-                None => state = self.wait(state, None),
+                None => state = self.wait_for_change(state, None),
             }
         }
         Ok(())
@@ -169,12 +169,12 @@ impl MoverCommands {
     }
 
     pub(super) fn reopen(&self) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let before = state.reopenings;
         state.reopen = true;
         self.changed.notify_all();
         while state.reopenings == before && state.ending != ShutdownState::Ended {
-            state = self.wait(state, None);
+            state = self.wait_for_change(state, None);
         }
     }
 

@@ -14,7 +14,7 @@ const RUN_MIN: usize = 4;
 const SINGLES: usize = 64;
 
 /// Inserts rows, and deletes those without a cell.
-pub(super) fn put<'a>(
+pub(super) fn put_rows<'a>(
     rows: &mut RowsMut<'_>,
     put: impl Iterator<Item = (&'a [u8], Slot<'a>)>,
 ) -> Result<(), Failure> {

@@ -44,7 +44,7 @@ impl Tree {
     ) -> Result<Self, Failure> {
         let transaction = database.begin_read()?;
         let rows = transaction.open_table(ROWS)?;
-        let runs = runs::read(&transaction, known)?;
+        let runs = runs::read_runs(&transaction, known)?;
         let mut last_keys = vec![Vec::new()];
         for kind in Kind::ALL {
             let (start, end) = Space::Records(kind).bounds();
@@ -69,7 +69,7 @@ impl Tree {
     }
 
     /// Whether a key is definitely absent, because it is after the last record of its kind.
-    pub(super) fn is_absent(&self, key: &[u8]) -> bool {
+    pub(super) fn is_certainly_absent(&self, key: &[u8]) -> bool {
         let last = key
             .first()
             .and_then(|kind| self.last_keys.get(usize::from(*kind)));

@@ -193,8 +193,8 @@ impl Snapshot {
 
     /// Returns the enabled rules that match an occurrence, by name. Closed occurrences match only
     /// triggers that use the status.
-    pub fn matches(&self, occurrence: &Occurrence) -> Vec<Match<'_>> {
-        let mut triggers = self.used.matching(occurrence);
+    pub fn matching_triggers(&self, occurrence: &Occurrence) -> Vec<Match<'_>> {
+        let mut triggers = self.used.find_matching(occurrence);
         if occurrence.status == Status::Closed {
             triggers.retain(|name| {
                 self.loaded_trigger(name)

@@ -33,7 +33,7 @@ impl HeldNotifications {
         self.before.iter().find(|it| it.rule == rule)
     }
 
-    pub(super) fn hold(
+    pub(super) fn add_hold(
         &mut self,
         (rule, rule_name): (RecordId, &Name),
         is_opening: bool,
@@ -115,7 +115,8 @@ impl HeldNotifications {
                     StepKind::Release(_) => HoldOutcome::ReleasedByHand,
                     _ => HoldOutcome::Released,
                 }
-            } else if occurrence.status == Status::Suppressed || !is_decided_by(&pending, step) {
+            } else if occurrence.status == Status::Suppressed || !is_decided_in_step(&pending, step)
+            {
                 self.after.push(pending);
                 continue;
             } else {
@@ -139,7 +140,7 @@ impl HeldNotifications {
     }
 }
 
-fn is_decided_by(pending: &Pending, step: &Step<'_>) -> bool {
+fn is_decided_in_step(pending: &Pending, step: &Step<'_>) -> bool {
     let mut matches = step.matches.iter();
     step.kind != StepKind::Open || matches.any(|it| it.rule.id == pending.rule)
 }

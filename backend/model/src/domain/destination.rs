@@ -118,7 +118,7 @@ pub struct AttemptSummary {
 }
 
 impl Health {
-    pub fn untried(destination: RecordId, now_ms: i64) -> Self {
+    pub fn new_unattempted(destination: RecordId, now_ms: i64) -> Self {
         Self {
             destination,
             state: HealthState::Healthy,
@@ -167,7 +167,7 @@ impl Health {
     }
 
     #[must_use]
-    pub fn paused_by(self, author: &Name, now_ms: i64) -> Self {
+    pub fn into_paused(self, author: &Name, now_ms: i64) -> Self {
         Self {
             state: HealthState::Paused,
             since_ms: now_ms,

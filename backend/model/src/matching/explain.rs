@@ -149,7 +149,7 @@ fn explain_comparison(
         field: name.clone(),
         expected: Some(expected),
         actual: actual_value(field, occurrence),
-        result: field.any(occurrence, &mut |found| comparison.holds(found, subject)),
+        result: field.any_value(occurrence, &mut |found| comparison.is_true(found, subject)),
         unknown: false,
         clauses: Vec::new(),
     }
@@ -161,7 +161,7 @@ fn explain_exists(name: &str, field: &Field, occurrence: &Occurrence) -> ClauseE
         field: name.to_owned(),
         expected: None,
         actual: actual_value(field, occurrence),
-        result: field.any(occurrence, &mut |_found| true),
+        result: field.any_value(occurrence, &mut |_found| true),
         unknown: false,
         clauses: Vec::new(),
     }
@@ -176,7 +176,7 @@ fn actual_value(field: &Field, occurrence: &Occurrence) -> Option<Value> {
         _ => {}
     }
     let mut values = Vec::new();
-    field.any(occurrence, &mut |found| {
+    field.any_value(occurrence, &mut |found| {
         values.push(match found {
             FieldValue::Text(text) => Value::Text(text.to_owned()),
             FieldValue::Number(number) => Value::Number(number),

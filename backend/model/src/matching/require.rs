@@ -50,7 +50,7 @@ pub(super) fn required_keys(node: &Node) -> Option<Vec<Key<'_>>> {
 fn comparison_keys<'a>(field: &'a Field, comparison: &'a Comparison) -> Option<Vec<Key<'a>>> {
     let wants = match comparison {
         Comparison::Equals(operand) => equal_values(operand),
-        Comparison::In(operands) => operands.all().iter().flat_map(equal_values).collect(),
+        Comparison::In(operands) => operands.as_slice().iter().flat_map(equal_values).collect(),
         Comparison::Contains(part) => vec![RequiredValue::Part(part.text())],
         Comparison::StartsWith(part) | Comparison::EndsWith(part) => {
             vec![RequiredValue::Part(part)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::try_join;
 use rand::Rng;
 
-use super::{LeaseEnd, Ledger, Plan, UnrecordedAttempt, interrupted_count};
+use super::{CommitPlan, LeaseEnd, Ledger, UnrecordedAttempt, interrupted_count};
 use crate::{
     delivery::{
         decide::{self, RetryContext},
@@ -20,7 +20,7 @@ use crate::{
 
 /// The data on which the record of outcomes depends.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct AttemptEnds {
     /// The ended deliveries, with the numbers of their earlier attempts that were interrupted.
     ended: Vec<(RecordId, u32)>,
     healths: HealthUpdates,
@@ -32,7 +32,7 @@ pub(super) struct Ends {
 type HealthUpdates = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
 
 impl Ledger {
-    pub(super) async fn read_ends(&self, queues: &Queues) -> Result<Ends, EngineError> {
+    pub(super) async fn read_ends(&self, queues: &Queues) -> Result<AttemptEnds, EngineError> {
         let ended = self.unrecorded.iter();
         let ended = ended.filter_map(|(id, it)| Some((*id, it, it.end.as_ref()?)));
         let ended: Vec<_> = ended.collect();
@@ -51,7 +51,7 @@ impl Ledger {
         let healths = self.read_healths(destinations.collect(), queues);
         let (counts, (healths, untried)) = try_join(counts, healths).await?;
         let ended = ended.into_iter().zip(counts);
-        Ok(Ends {
+        Ok(AttemptEnds {
             ended: ended.map(|((id, ..), count)| (id, count)).collect(),
             healths,
             untried,
@@ -81,8 +81,8 @@ impl Ledger {
         Ok((healths, untried))
     }
 
-    pub(super) fn plan_ends(&mut self, plan: &mut Plan, queues: &Queues, ends: Ends) {
-        let Ends {
+    pub(super) fn plan_ends(&mut self, plan: &mut CommitPlan, queues: &Queues, ends: AttemptEnds) {
+        let AttemptEnds {
             ended,
             mut healths,
             untried,
@@ -147,7 +147,7 @@ impl Ledger {
 
 /// Records the health of a destination, which is given if it has no health yet.
 fn plan_health(
-    plan: &mut Plan,
+    plan: &mut CommitPlan,
     old: Option<&Stored<Health>>,
     current: Health,
     untried: Option<&Stored<Destination>>,
@@ -157,7 +157,7 @@ fn plan_health(
         (Some(old), _) => plan.changes.update(old, &current),
         (None, Some(destination)) => {
             // A destination that is being deleted must not leave its health behind.
-            plan.changes.touch(destination);
+            plan.changes.touch_record(destination);
             plan.changes.insert(&current);
         }
         (None, None) => return,
@@ -178,7 +178,7 @@ fn plan_health(
 
 /// Records the outcome of a lease. Returns the next due time of the delivery.
 fn plan_end(
-    plan: &mut Plan,
+    plan: &mut CommitPlan,
     unrecorded: &UnrecordedAttempt,
     end: &LeaseEnd,
     around: &RetryContext<'_>,
@@ -200,7 +200,8 @@ fn plan_end(
                 plan.count_failure(&delivery.value, around.now_ms);
             }
             let advice = report.verdict.advice;
-            let next = decide::after_attempt(&delivery.value, number, &ended, advice, around);
+            let next =
+                decide::delivery_after_attempt(&delivery.value, number, &ended, advice, around);
             let next = next.map(|next| Delivery {
                 recipients: report.verdict.settled_recipients(&next.recipients),
                 ..next
@@ -215,12 +216,12 @@ fn plan_end(
             }
             if next.is_none() {
                 // Attempts are not logged; the change of their delivery represents them.
-                plan.changes.touch(delivery);
+                plan.changes.touch_record(delivery);
             }
             next
         }
     }?;
     plan.changes.update(delivery, &next);
-    plan.note_end(&next);
+    plan.record_end(&next);
     next.state.due_ms()
 }

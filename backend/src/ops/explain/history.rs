@@ -24,7 +24,7 @@ pub struct HistoryItem {
 }
 
 /// Returns the history of an occurrence, oldest first; only the newest [`TIMELINE_MAX`] entries.
-pub fn timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<HistoryItem> {
+pub fn build_timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<HistoryItem> {
     let mut items = occurrence_items(occurrence);
     for rule in rules {
         items.extend(hold_items(rule));
@@ -119,7 +119,7 @@ fn hold_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryItem> {
     })
 }
 
-fn receiver(delivery: &Delivery) -> String {
+fn receiver_name(delivery: &Delivery) -> String {
     let destination = &delivery.destination_name;
     match &delivery.content.contact {
         Some(contact) => format!("{} by {destination}", contact.name),
@@ -131,7 +131,7 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
-        let names: Vec<_> = sent.iter().map(|it| receiver(&it.delivery)).collect();
+        let names: Vec<_> = sent.iter().map(|it| receiver_name(&it.delivery)).collect();
         let receivers = match names.as_slice() {
             [] => "them".to_owned(),
             names => names.join(", "),
@@ -167,7 +167,7 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
 
 fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem> {
     let digest = sent.digest.as_ref()?;
-    let name = receiver(&sent.delivery);
+    let name = receiver_name(&sent.delivery);
     let became = match digest.state {
         DeliveryState::Delivered => ", which arrived",
         DeliveryState::Dead => ", which failed for good",
@@ -185,7 +185,7 @@ fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryIte
 
 fn ended_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem> {
     let delivery = &sent.delivery;
-    let name = receiver(delivery);
+    let name = receiver_name(delivery);
     let (kind, text) = match delivery.state {
         DeliveryState::Delivered => ("delivered", format!("the message to {name} was delivered")),
         DeliveryState::Dead => {

@@ -10,7 +10,8 @@ use futures_util::future::{try_join, try_join3};
 
 use crate::{
     decide::{
-        Causes, GroupDecision, GroupMembers, GroupMessage, PastDefinitions, Snapshot, shown_max,
+        Causes, GroupDecision, GroupMembers, GroupMessage, PastDefinitions, Snapshot,
+        shown_members_max,
     },
     domain::{Group, GroupRef, Occurrence, Pending, RecordId, Status},
     error::Error,
@@ -26,7 +27,7 @@ use crate::{
     },
     store::{
         Changes, Direction, EngineError, Index, Lane, Membership, Store, Stored,
-        record::bytes::id_at,
+        record::bytes::read_id,
     },
 };
 
@@ -34,7 +35,7 @@ pub type DueGroup = (RecordId, GroupRef);
 
 /// Normalizes group references, so that occurrences joining a group and those waiting for its
 /// update end up in the same message.
-pub async fn normalize(
+pub async fn find_due_groups(
     store: &Store,
     due: BTreeSet<DueGroup>,
 ) -> Result<BTreeSet<DueGroup>, EngineError> {
@@ -112,7 +113,7 @@ async fn decide_groups(
     causes: &Causes,
 ) -> Result<(Changes, (Outcome, usize)), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
-    let mut changes = deciding.store.changes();
+    let mut changes = deciding.store.new_changes();
     changes.depend_on(&snapshot);
     let (mut outcome, mut reports) = (Outcome::default(), Reports::default());
     let store = &deciding.store;
@@ -136,7 +137,7 @@ async fn decide_groups(
             GroupReadOutcome::Settled => {}
             GroupReadOutcome::TooEarly(waiting) => outcome.rest.extend(waiting),
             GroupReadOutcome::Members(members) => {
-                decide(now_ms, (rule, new, found, *members), (in_force, causes), to);
+                decide_group(now_ms, (rule, new, found, *members), (in_force, causes), to);
             }
         }
     }
@@ -160,7 +161,7 @@ struct CurrentGroup {
 /// Member keys read at a time; keys are small.
 const KEYS_AT_ONCE: usize = 5_000;
 
-pub(super) async fn keys(
+pub(super) async fn member_keys(
     store: &Store,
     how: Membership,
     id: RecordId,
@@ -207,21 +208,23 @@ impl CurrentGroup {
         let id = found.stored.as_ref().map(|it| it.value.id);
         if let Some(id) = id {
             let (open, others) = try_join(
-                keys(store, Membership::Open, id, all),
-                keys(store, Membership::Unacknowledged, id, all),
+                member_keys(store, Membership::Open, id, all),
+                member_keys(store, Membership::Unacknowledged, id, all),
             )
             .await?;
             found.open = open;
-            found.unacknowledged = others.iter().filter_map(|key| id_at(key, 0)).collect();
+            found.unacknowledged = others.iter().filter_map(|key| read_id(key, 0)).collect();
         }
         if let Some(key) = key {
-            found.joining = keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
+            found.joining =
+                member_keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
         }
         // A group is closed with a single message, regardless of its size.
         let is_last = found.open.is_empty() && found.joining.is_empty();
         let most = if is_last { all } else { GROUP_JOINING_MAX };
         if let Some(id) = id {
-            found.news = keys(store, Membership::Updated, id, most.saturating_add(1)).await?;
+            found.news =
+                member_keys(store, Membership::Updated, id, most.saturating_add(1)).await?;
         }
         for (waiting, most) in [
             (&mut found.joining, GROUP_JOINING_MAX),
@@ -234,13 +237,13 @@ impl CurrentGroup {
     }
 
     /// Returns whether the group ended silently: no member is open and there is no one to notify.
-    fn is_dead(&self) -> bool {
+    fn ended_silently(&self) -> bool {
         self.open.is_empty() && self.news.is_empty()
     }
 
     /// Returns whether occurrences join that a rule without grouping released together. They do not
     /// wait for an interval.
-    fn is_freed(&self, rule: RecordId, snapshot: &Snapshot) -> bool {
+    fn has_ungrouped_release(&self, rule: RecordId, snapshot: &Snapshot) -> bool {
         let groups = snapshot.rule(rule).is_none_or(|it| it.group.is_some());
         !groups && !self.joining.is_empty()
     }
@@ -273,7 +276,7 @@ async fn read_members(
     let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
     // The closing message does not wait for the interval.
     let is_last = found.open.is_empty() && found.joining.is_empty();
-    let waits = !found.is_dead() && !is_last && !found.is_freed(rule, snapshot);
+    let waits = !found.ended_silently() && !is_last && !found.has_ungrouped_release(rule, snapshot);
     if let Some(group) = found.stored.as_ref().filter(|_| waits) {
         let next_ms = group.value.last_ms.saturating_add(group.value.interval_ms);
         if next_ms > now_ms {
@@ -281,7 +284,10 @@ async fn read_members(
         }
     }
     let group = found.stored.as_ref().map(|it| &it.value);
-    let shown = found.open.iter().take(shown_max(rule, group, snapshot));
+    let shown = found
+        .open
+        .iter()
+        .take(shown_members_max(rule, group, snapshot));
     let shown = shown.filter(|key| !waiting.contains(key)).cloned();
     let responder = group.and_then(|it| it.responder);
     let responder = responder.map(|key| key.to_bytes().into());
@@ -302,7 +308,7 @@ async fn read_members(
     // Members whose hold was released are due in their current state, and are reported by the next
     // message.
     let mut rest = Vec::new();
-    if found.is_more && !found.is_freed(rule, snapshot) {
+    if found.is_more && !found.has_ungrouped_release(rule, snapshot) {
         let waiting: BTreeSet<_> = waiting.into_iter().collect();
         rest = found.waiting_keys(store).await?;
         rest.retain(|it| !waiting.contains(it));
@@ -316,17 +322,21 @@ async fn read_members(
     })))
 }
 
-fn decide(
+fn decide_group(
     now_ms: i64,
     (rule, new, found, read): (RecordId, RecordId, CurrentGroup, ReadMembers),
     (snapshot, causes): (&Snapshot, &Causes),
     (changes, outcome, reports): (&mut Changes, &mut Outcome, &mut Reports),
 ) {
     let past = read.past.with_causes(causes);
-    let is_dead = found.is_dead();
+    let is_dead = found.ended_silently();
     let stored = found.stored.as_ref();
     let alive = stored.filter(|_| !is_dead);
-    let open: Vec<_> = found.open.iter().filter_map(|key| id_at(key, 0)).collect();
+    let open: Vec<_> = found
+        .open
+        .iter()
+        .filter_map(|key| read_id(key, 0))
+        .collect();
     let message = GroupMessage {
         rule,
         key: found.key.or(stored.map(|it| it.value.key)).unwrap_or(new),
@@ -349,14 +359,14 @@ fn decide(
         reports.add_reports(notices, member, now_ms);
     }
     let members = read.waiting.iter().chain(&read.responder);
-    write(&decision, (members, stored, alive), now_ms, changes);
+    write_decision(&decision, (members, stored, alive), now_ms, changes);
     outcome.settled.extend(decision.settled);
     outcome.rest.extend(read.rest);
 }
 
 /// Adds the decision to the commit. `stored` is the existing group; `alive` is the group that the
 /// message is about.
-fn write<'a>(
+fn write_decision<'a>(
     decision: &GroupDecision,
     (members, stored, alive): (
         impl Iterator<Item = &'a Stored<Occurrence>> + Clone,
@@ -396,11 +406,11 @@ impl CurrentGroup {
     async fn waiting_keys(&self, store: &Store) -> Result<Vec<Vec<u8>>, EngineError> {
         let mut rest = Vec::new();
         if let Some(key) = self.key {
-            rest = keys(store, Membership::Joining, key, usize::MAX).await?;
+            rest = member_keys(store, Membership::Joining, key, usize::MAX).await?;
         }
         if let Some(group) = &self.stored {
             let id = group.value.id;
-            rest.extend(keys(store, Membership::Updated, id, usize::MAX).await?);
+            rest.extend(member_keys(store, Membership::Updated, id, usize::MAX).await?);
         }
         Ok(rest)
     }

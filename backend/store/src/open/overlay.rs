@@ -35,7 +35,7 @@ impl Overlay {
         Self { folder, is_draft }
     }
 
-    pub(super) fn draft(folder: Arc<Folder>) -> Self {
+    pub(super) fn for_draft(folder: Arc<Folder>) -> Self {
         let is_draft = true;
         Self { folder, is_draft }
     }
@@ -48,7 +48,7 @@ impl Medium for Overlay {
         } else {
             self.folder.store_path()
         };
-        let file = plain_file::open(&path)?;
+        let file = plain_file::open_file(&path)?;
         Ok(Box::new(LayeredFile::new(Some(file))?))
     }
 
@@ -60,7 +60,7 @@ impl Medium for Overlay {
         if self.is_draft {
             return Ok(Box::new(LayeredFile::new(None)?));
         }
-        let file = match plain_file::open(&self.folder.path().join(LOGS[number])) {
+        let file = match plain_file::open_file(&self.folder.path().join(LOGS[number])) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -69,7 +69,7 @@ impl Medium for Overlay {
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
-        plain_file::read(
+        plain_file::read_file(
             &self.folder.path().join(CHECKSUMS),
             STORE_CHECKSUM_BYTES_MAX,
         )
@@ -112,7 +112,7 @@ impl LayeredFile {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn block(&self, layers: &Layers, number: u64) -> io::Result<Vec<u8>> {
+    fn read_block(&self, layers: &Layers, number: u64) -> io::Result<Vec<u8>> {
         if let Some(written) = layers.written.get(&number) {
             return Ok(written.clone());
         }
@@ -155,7 +155,7 @@ impl StorageBackend for LayeredFile {
         let mut rest = out;
         for (number, place, bytes) in split_blocks(offset, rest.len()) {
             let (part, after) = rest.split_at_mut(bytes);
-            part.copy_from_slice(&self.block(&layers, number)?[place..place + bytes]);
+            part.copy_from_slice(&self.read_block(&layers, number)?[place..place + bytes]);
             rest = after;
         }
         Ok(())
@@ -180,7 +180,7 @@ impl StorageBackend for LayeredFile {
         let mut rest = data;
         for (number, place, bytes) in split_blocks(offset, data.len()) {
             let (part, after) = rest.split_at(bytes);
-            let mut block = self.block(&layers, number)?;
+            let mut block = self.read_block(&layers, number)?;
             block[place..place + bytes].copy_from_slice(part);
             layers.written.insert(number, block);
             rest = after;

@@ -32,7 +32,7 @@ pub(super) fn no_follow_flag() -> i32 {
 pub(super) fn check_folder(path: &Path) -> Result<(), OpenError> {
     let folder = File::open(path).and_then(|folder| folder.metadata());
     let found = folder.map_err(|error| OpenError::io("read the data folder", path, error))?;
-    check(path, &found, "chmod 700")
+    check_metadata(path, &found, "chmod 700")
 }
 
 /// Checks a key file in the same way, and logs a warning if other users can read it. A missing file
@@ -43,7 +43,7 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(OpenError::io("read", path, error)),
     };
-    check(path, &found, "chmod 600")?;
+    check_metadata(path, &found, "chmod 600")?;
     if found.mode() & OTHERS != 0 {
         let (file, mode) = (path.display(), found.mode() & 0o777);
         tracing::warn!(
@@ -103,7 +103,7 @@ fn user_name(user: u32) -> String {
     name.unwrap_or_else(|| format!("#{user}"))
 }
 
-fn check(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), OpenError> {
+fn check_metadata(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), OpenError> {
     let (us, owner) = (geteuid().as_raw(), found.uid());
     let mode = found.mode() & 0o777;
     if mode & GROUP_WRITES != 0 {

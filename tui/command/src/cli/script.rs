@@ -542,7 +542,7 @@ impl TypedValueParser for KindParser {
     ) -> Result<ConfigKind, clap::Error> {
         let parse = |word: String| {
             ConfigKind::find(&word).ok_or_else(|| {
-                let words: Vec<_> = ConfigKind::all().map(ConfigKind::singular).collect();
+                let words: Vec<_> = ConfigKind::iter().map(ConfigKind::singular).collect();
                 format!("expected one of {}", words.join(", "))
             })
         };
@@ -551,7 +551,7 @@ impl TypedValueParser for KindParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words = ConfigKind::all().map(ConfigKind::singular);
+        let words = ConfigKind::iter().map(ConfigKind::singular);
         Some(Box::new(words.map(PossibleValue::new)))
     }
 }
@@ -596,7 +596,7 @@ mod tests {
         let page = folder.join("../../docs/operate/documents.md");
         let page = std::fs::read_to_string(page).unwrap();
         let (first, _) = page.split_once("can be kept in").unwrap();
-        for kind in ConfigKind::all() {
+        for kind in ConfigKind::iter() {
             let plural = kind.plural();
             assert!(first.to_lowercase().contains(plural), "{plural}: {first}");
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::progress::Progress;
 use crate::{cli::RestoreArguments, config::Settings, failure::Failure};
 
-pub(crate) async fn run(
+pub(crate) async fn run_restore(
     arguments: RestoreArguments,
     settings: &Settings,
     mut out: impl Write,
@@ -29,7 +29,7 @@ pub(crate) async fn run(
     ];
     let show = |stage, done, total| {
         for (_, bar) in bars.iter().filter(|(of, _)| *of == stage) {
-            bar.show(done, total);
+            bar.print(done, total);
         }
     };
     let restored = restore(&config.location(), &how, &show).await;

@@ -31,7 +31,7 @@ pub(crate) async fn run(
         }
     };
     let Some(database) = &config.database else {
-        return Err(Failure::usage(
+        return Err(Failure::usage_error(
             "--store: required; name the database, such as --store \
              postgres://bellwether@db.example.net/bellwether",
         ));
@@ -67,7 +67,7 @@ pub(crate) async fn run(
             return if is_fine {
                 Ok(())
             } else {
-                Err(Failure::silent())
+                Err(Failure::without_message())
             };
         }
     };
@@ -85,7 +85,7 @@ async fn init(
     if_absent: bool,
 ) -> Result<String, Failure> {
     if admin_key_file.exists() && !if_absent {
-        return Err(Failure::usage(format!(
+        return Err(Failure::usage_error(format!(
             "--admin-key-file: {} already exists; name a new file",
             admin_key_file.display()
         )));
@@ -120,7 +120,7 @@ fn format_upgrade(before: Layout) -> String {
 }
 
 fn format_settings(about: &str, leader: &NodeReport) -> Vec<String> {
-    let settings = NodeReport::read(about);
+    let settings = NodeReport::parse(about);
     let mut lines = Vec::new();
     let digest = settings.digest();
     if !digest.is_empty() {
@@ -152,7 +152,7 @@ fn format_status(status: &Status) -> (String, bool) {
         }
         let leader = store.nodes.iter().find(|it| it.leads);
         let leader = leader
-            .map(|it| NodeReport::read(&it.about))
+            .map(|it| NodeReport::parse(&it.about))
             .unwrap_or_default();
         for node in &store.nodes {
             let behind = store.head.steps_since(node.follows);

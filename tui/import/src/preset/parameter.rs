@@ -37,7 +37,7 @@ fn is_template(text: &str) -> bool {
 }
 
 /// Returns the constants in a payload, which is JSON or a form.
-fn constants(payload: &str) -> Vec<(&str, ParameterLocation)> {
+fn payload_constants(payload: &str) -> Vec<(&str, ParameterLocation)> {
     let start = |part: &str| part.as_ptr() as usize - payload.as_ptr() as usize;
     let place = |value: &str, syntax| {
         let start = start(value);
@@ -73,7 +73,7 @@ fn find_secret(value: &Value, pointer: &str) -> Option<String> {
 impl Parameter {
     /// Returns the parameters of a document: its scalar fields, the address, the headers, the constants
     /// of the payload, and a signing secret.
-    pub fn all(body: &Value) -> Vec<Self> {
+    pub fn from_document(body: &Value) -> Vec<Self> {
         let mut found = Vec::new();
         let mut add = |name: &str, is_open, place| {
             found.push(Self {
@@ -107,7 +107,7 @@ impl Parameter {
             }
         }
         let payload = body.pointer(PAYLOAD).and_then(Value::as_str);
-        for (name, place) in constants(payload.unwrap_or_default()) {
+        for (name, place) in payload_constants(payload.unwrap_or_default()) {
             add(name, false, place);
         }
         if let Some(pointer) = find_secret(body, "") {
@@ -116,7 +116,7 @@ impl Parameter {
         found
     }
 
-    pub fn set(&self, body: &mut Value, value: &str) {
+    pub fn set_value(&self, body: &mut Value, value: &str) {
         match &self.place {
             ParameterLocation::Field(pointer) => {
                 let field = body.pointer_mut(pointer).expect("it was found there");

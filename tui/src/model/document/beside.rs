@@ -4,7 +4,7 @@ use bellwether_proto::v1::Delivery;
 
 use super::report;
 use crate::{
-    data::{Kind, Named, millis},
+    data::{Kind, Label, to_millis},
     document::{Document, Link, span},
     kind::EventCell,
     model::{Model, form::LivePreview},
@@ -17,7 +17,7 @@ const STATE: usize = 10;
 /// Minimum cells of an event with the other end of its delivery.
 const OTHER_END: usize = 50;
 
-pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
+pub(super) fn write_decided(into: &mut Document, model: &Model, kind: Kind) {
     let decided = &model.beside.decided;
     let Some(rows) = &decided.value else { return };
     into.heading("Last decisions");
@@ -25,7 +25,7 @@ pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
         into.text(Token::Dim, 0, "none yet");
     }
     for row in rows {
-        let at = millis(row.create_time.as_ref()).map(|ms| model.format_time(ms));
+        let at = to_millis(row.create_time.as_ref()).map(|ms| model.format_time(ms));
         let (at, state) = (at.unwrap_or_default(), row.state());
         let mut line = vec![
             span(Token::Dim, &format!("{at:<TIME$}")),
@@ -53,10 +53,10 @@ fn describe_counterpart(kind: Kind, row: &Delivery) -> String {
     }
 }
 
-pub(super) fn message(into: &mut Document, model: &Model) {
+pub(super) fn write_message(into: &mut Document, model: &Model) {
     let message = &model.beside.message;
     match &message.value {
-        Some(LivePreview::Messages(found)) => report::previews(into, found),
+        Some(LivePreview::Messages(found)) => report::write_previews(into, found),
         Some(LivePreview::Request(found)) => {
             into.heading("Message, with a sample event");
             for warning in &found.warnings {

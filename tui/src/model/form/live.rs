@@ -46,7 +46,7 @@ const WARNED: [(&str, &str); 12] = [
 ];
 
 impl LivePreviewState {
-    pub(super) fn warning(&self, path: &str) -> Option<String> {
+    pub(super) fn warning_for(&self, path: &str) -> Option<String> {
         let warnings = self.made.as_ref()?.as_ref().ok()?.warnings();
         let is_about = |warning: &String| {
             let mut all = WARNED.iter();
@@ -55,7 +55,7 @@ impl LivePreviewState {
         warnings.into_iter().find(is_about)
     }
 
-    pub(super) fn schedule(&mut self, now_ms: i64) {
+    pub(super) fn schedule_preview(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
         self.waiting = None;
         // An outdated number is misleading and is removed; messages stay until replaced.
@@ -63,7 +63,7 @@ impl LivePreviewState {
             .take_if(|made| matches!(made, Ok(LivePreview::Matching(_))));
     }
 
-    fn record(&mut self, ticket: Ticket, found: Result<LivePreview, Failure>) -> bool {
+    fn record_preview(&mut self, ticket: Ticket, found: Result<LivePreview, Failure>) -> bool {
         let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
         if is_waited_for {
             self.made = Some(found);
@@ -112,7 +112,7 @@ impl Form {
             Kind::Policy => message(answer).map(LivePreview::Notices),
             _ => parse_estimate(answer).map(LivePreview::Matching),
         };
-        self.live.record(ticket, found)
+        self.live.record_preview(ticket, found)
     }
 
     pub(crate) fn live_call(&self) -> Option<Call> {

@@ -121,7 +121,7 @@ fn collapsed_fields_are_saved_validated_and_expanded_on_error() {
     assert!(form.filled_labels(section).is_empty());
     // Moving between fields stops at headings, and skips collapsed fields.
     form.focus = section;
-    form.step(true);
+    form.move_focus(true);
     assert_eq!(form.focus, at(&form, "#gather"));
     form.fill(interval, "60", 0).unwrap();
     assert!(form.is_shown(interval), "existing values are shown");

@@ -38,7 +38,7 @@ fn selected_response(model: &Model) -> Option<&Object> {
 }
 
 /// Acknowledges the event of a response, or all open events of its group.
-pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(found) = selected_response(model) else {
         return;
     };
@@ -65,7 +65,7 @@ pub(super) fn prompt_acknowledge_for(model: &mut Model) {
     }));
 }
 
-pub(super) fn escalate(model: &mut Model) {
+pub(super) fn confirm_escalate(model: &mut Model) {
     let Some(found) = selected_response(model) else {
         return;
     };
@@ -89,7 +89,7 @@ pub(super) fn prompt_override(model: &mut Model) {
         return;
     };
     let stretch = match model.link_at_cursor() {
-        Some(Link::Shift(start_ms, end_ms)) => stretch(model, start_ms, end_ms),
+        Some(Link::Shift(start_ms, end_ms)) => format_shift_range(model, start_ms, end_ms),
         _ => String::new(),
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
@@ -103,7 +103,7 @@ pub(super) fn prompt_override(model: &mut Model) {
 
 /// Formats ` from … until …` in the operator's time zone; an override of the current shift starts
 /// now.
-fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
+fn format_shift_range(model: &Model, start_ms: i64, end_ms: i64) -> String {
     let typed = |ms| model.format_input_time(ms);
     if start_ms <= model.now_ms {
         return format!(" until {}", typed(end_ms));
@@ -113,7 +113,7 @@ fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
 
 /// Shows the feed address of a schedule or a contact. The service records the request, so the call
 /// is a write with a confirmation.
-pub(super) fn feed(model: &mut Model) {
+pub(super) fn confirm_show_feed(model: &mut Model) {
     let words = "Anyone with the address can read the shifts without a key. The audit log records who requested it.";
     let methods = ["GetScheduleFeed", "GetContactFeed"];
     confirm_feed(model, methods, "Show", words);

@@ -20,16 +20,18 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+pub(super) fn handle_overlay_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     match model.overlay.take() {
         Some(Overlay::Confirm(confirm)) => handle_confirm_key(model, confirm, key, effects),
         Some(Overlay::Clash(clash)) => handle_clash_key(model, clash, key, effects),
-        Some(Overlay::Bulk(bulk)) => bulk::press(model, bulk, key, effects),
+        Some(Overlay::Bulk(bulk)) => bulk::handle_key(model, bulk, key, effects),
         Some(Overlay::Prompt(prompt)) => handle_prompt_key(model, prompt, key, effects),
         Some(Overlay::Picker(pick)) => handle_pick_key(model, pick, key, effects),
         Some(Overlay::Palette(palette)) => handle_palette_key(model, palette, key, effects),
         Some(Overlay::Menu(menu)) => handle_menu_key(model, menu, key, effects),
-        Some(Overlay::Silence(choice)) => silencing::press(model, choice, key, effects),
+        Some(Overlay::Silence(choice)) => {
+            silencing::handle_silence_key(model, choice, key, effects)
+        }
         Some(Overlay::Key { name, key: secret }) => match key.code {
             KeyCode::Char('y') => {
                 effects.push(Effect::Copy(secret.clone()));
@@ -43,7 +45,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
 }
 
-pub(super) fn paste(model: &mut Model, text: &str) {
+pub(super) fn handle_overlay_paste(model: &mut Model, text: &str) {
     match &mut model.overlay {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
         Some(Overlay::Palette(palette)) => palette.field.insert(text),
@@ -100,10 +102,10 @@ fn handle_clash_key(
         .position(|choice| *choice == shown.choice)
         .unwrap_or(0);
     match key.code {
-        KeyCode::Enter => return clash::resolve(model, *shown, effects),
+        KeyCode::Enter => return clash::resolve_clash(model, *shown, effects),
         KeyCode::Esc | KeyCode::Char('q') => {
             shown.choice = ClashChoice::Edit;
-            return clash::resolve(model, *shown, effects);
+            return clash::resolve_clash(model, *shown, effects);
         }
         KeyCode::Tab | KeyCode::Right | KeyCode::Char('l') => {
             shown.choice = all[(at + 1) % all.len()];
@@ -140,12 +142,12 @@ fn handle_prompt_key(
                     if text.is_empty() => {}
                 PromptPurpose::Annotate(ids) => confirm::confirm_note(model, &ids, &text, effects),
                 PromptPurpose::AnnotateAll => {
-                    bulk::events(model, EventTransition::Note(text), effects);
+                    bulk::begin_for_events(model, EventTransition::Note(text), effects);
                 }
                 PromptPurpose::Assign if text == events::NOBODY => {
-                    confirm::assign(model, String::new(), effects);
+                    confirm::confirm_assign(model, String::new(), effects);
                 }
-                PromptPurpose::Assign => confirm::assign(model, text, effects),
+                PromptPurpose::Assign => confirm::confirm_assign(model, text, effects),
                 PromptPurpose::Override(_) | PromptPurpose::AcknowledgeFor(_) => {
                     let then = on_call::parse_answer(model, &prompt.then, &text);
                     submit_prompt(model, prompt, then, effects);
@@ -196,7 +198,9 @@ fn handle_pick_key(model: &mut Model, mut pick: Picker, key: KeyEvent, effects: 
                 PickerPurpose::Columns => screen::set_columns(model, pick.chosen),
                 PickerPurpose::Names => forms::apply_pick(model, pick.chosen),
                 PickerPurpose::Choice => forms::apply_choice(model, pick),
-                PickerPurpose::Line(format) => line_picks::chosen(model, *format, &pick.chosen),
+                PickerPurpose::Line(format) => {
+                    line_picks::handle_choice(model, *format, &pick.chosen)
+                }
                 PickerPurpose::Wait(targets) => line_picks::write_step(model, targets, &value),
                 PickerPurpose::HandOff(names) => line_picks::write_layer(model, names, &value),
             };
@@ -225,7 +229,7 @@ fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &m
     if let Some(at) = at.filter(|at| *at <= last) {
         return match menu.items.swap_remove(at).what {
             MenuAction::Field(field) => navigate::open_grouped(model, &field, effects),
-            MenuAction::View(name) => views::show(model, &name, effects),
+            MenuAction::View(name) => views::show_view(model, &name, effects),
             what => copy::run_menu_action(model, what, effects),
         };
     }
@@ -241,10 +245,10 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
     match target {
         PaletteTarget::Act(action) => model.follow.push_back(action),
         PaletteTarget::ActOn(route, action) => {
-            navigate::go(model, route, effects);
+            navigate::go_to_route(model, route, effects);
             model.follow.push_back(action);
         }
-        PaletteTarget::Go(route) => navigate::go(model, route, effects),
+        PaletteTarget::Go(route) => navigate::go_to_route(model, route, effects),
         PaletteTarget::Theme(theme) => {
             model.theme = theme;
             let words = format!(
@@ -254,10 +258,10 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             model.show_notice(Token::Info, words);
         }
         PaletteTarget::Sort(sort) => {
-            let sorted = model.sort_by(sort);
+            let sorted = model.set_sort(sort);
             screen::apply_sort(model, sorted, effects);
         }
-        PaletteTarget::Filter(filter) => match navigate::check(model, &filter) {
+        PaletteTarget::Filter(filter) => match navigate::check_filter(model, &filter) {
             Ok(()) => {
                 let route = model.page.route.clone();
                 model.remember_filter(&route, &filter);
@@ -278,7 +282,7 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             silencing::silence_typed(model, &filter, &end, effects);
         }
         PaletteTarget::Context(name) => forms::quit_to_context(model, name),
-        PaletteTarget::View(name) => views::show(model, &name, effects),
+        PaletteTarget::View(name) => views::show_view(model, &name, effects),
         PaletteTarget::Group(field) => navigate::open_grouped(model, &field, effects),
         PaletteTarget::Type(_) => {}
     }
@@ -317,7 +321,7 @@ fn handle_palette_key(
         KeyCode::Tab => {
             let items = palette.items(model);
             if let Some(item) = items.get(palette.cursor) {
-                palette.set_text(item.completed());
+                palette.set_text(item.completion_text());
             }
         }
         KeyCode::PageDown => palette.cursor += 10,

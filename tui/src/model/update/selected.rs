@@ -19,14 +19,14 @@ impl Model {
     pub(crate) fn resource_name(&self) -> Option<String> {
         match &self.page.route {
             Route::Object(_, name) => Some(name.clone()),
-            route if route.is_list() => self.selected(),
+            route if route.is_list() => self.selected_id(),
             _ => None,
         }
     }
 
     pub(crate) fn occurrence(&self) -> Option<String> {
         match (&self.page.route, &self.page.content) {
-            (Route::Events, _) => self.selected(),
+            (Route::Events, _) => self.selected_id(),
             (Route::Event(id), _) if id.contains(':') => Some(id.clone()),
             (Route::Event(_), Content::Event { detail, .. }) => {
                 let event = detail.value.as_ref()?;
@@ -44,14 +44,14 @@ impl Model {
     }
 
     /// Returns the marked rows, else the selected or shown occurrence or row.
-    pub(crate) fn targets(&self) -> Vec<String> {
+    pub(crate) fn selected_targets(&self) -> Vec<String> {
         let marks = &self.page.list.marks;
         if !marks.is_empty() {
             return marks.iter().take(limits::BULK_ITEMS).cloned().collect();
         }
         let one = match self.page.route {
             Route::Events | Route::Event(_) => self.occurrence(),
-            _ => self.selected(),
+            _ => self.selected_id(),
         };
         one.into_iter().collect()
     }

@@ -8,7 +8,7 @@ use crate::clock::ManualClock;
 fn shares(living: &[LiveNode]) -> HashMap<NodeId, usize> {
     let mut shares = HashMap::new();
     for slot in 0..LEAD {
-        if let Some(owner) = owner_of(slot, living) {
+        if let Some(owner) = choose_owner(slot, living) {
             *shares.entry(owner).or_default() += 1;
         }
     }
@@ -34,7 +34,7 @@ fn held_by(node: impl Fn(i16) -> u8) -> Vec<HeldSlot> {
 }
 
 fn claims() -> (Claims, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock::at(0));
+    let clock = Arc::new(ManualClock::starting_at(0));
     (Claims::new([2; 16], Arc::clone(&clock) as _), clock)
 }
 
@@ -46,10 +46,10 @@ fn losing_a_node_moves_only_its_slots() {
     assert!(shares.values().all(|count| (55..=115).contains(count)));
     let two = living(&[1, 3]);
     for slot in 0..LEAD {
-        let (before, after) = (owner_of(slot, &three), owner_of(slot, &two));
+        let (before, after) = (choose_owner(slot, &three), choose_owner(slot, &two));
         assert!(before == after || before == Some([2; 16]));
     }
-    assert_eq!(owner_of(7, &[]), None);
+    assert_eq!(choose_owner(7, &[]), None);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn slots_are_handed_over_in_batches_once_vacated() {
 #[test]
 fn failing_node_releases_slots_and_rests_with_backoff() {
     let (claims, clock) = claims();
-    claims.write_with([7; 16]);
+    claims.set_writer([7; 16]);
     claims.set_owns_slots(true);
     let division = SlotAssignment::compute([2; 16], true, &living(&[1, 2]), &held_by(|_| 2));
     claims.publish(&division);
@@ -136,7 +136,7 @@ fn failing_node_releases_slots_and_rests_with_backoff() {
 #[test]
 fn node_pauses_ownership_only_while_another_node_owns_slots() {
     let (claims, clock) = claims();
-    claims.write_with([7; 16]);
+    claims.set_writer([7; 16]);
     claims.set_owns_slots(true);
     assert!(
         !claims.resume_ownership_if_needed(&living(&[1])),

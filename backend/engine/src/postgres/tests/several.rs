@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Cluster, Engine,
-    change::{Action, Applied, Change, ChangeSet, Expect, Lane},
+    change::{Action, ApplyResult, Change, ChangeSet, Expect, Lane},
     error::EngineError,
     kind::Kind,
     limits::{STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX},
@@ -108,7 +108,7 @@ fn owning(key: &[u8], claims: Vec<Claim>) -> ChangeSet {
 fn claims(engine: &PostgresEngine) -> Vec<Claim> {
     let owned = engine.watch_ownership().borrow().clone();
     let all = (0..=u8::MAX).filter_map(|slot| {
-        let epoch = owned.slot(slot)?.epoch;
+        let epoch = owned.find(slot)?.epoch;
         Some(Claim {
             slot: slot.into(),
             epoch,
@@ -160,7 +160,7 @@ async fn until_divided(nodes: &[&PostgresEngine]) {
     timeout(LONG, divided).await.expect("each owns its share");
 }
 
-fn is_refused(applied: &Result<Applied, EngineError>) {
+fn is_refused(applied: &Result<ApplyResult, EngineError>) {
     assert!(
         matches!(applied, Err(EngineError::Unavailable(_))),
         "{applied:?}"

@@ -48,7 +48,7 @@ impl Graph {
             event.status = Status::Open;
             event.start_ms = i64::try_from(*opened).unwrap();
             event.dimensions.insert("site".into(), "One".into());
-            event.causes = inhibitions.marks(&event, false, 0);
+            event.causes = inhibitions.cause_marks(&event, false, 0);
             causes.record_decided(&event);
             events.push(event);
         }
@@ -62,7 +62,7 @@ impl Graph {
     fn free(&self) -> Vec<usize> {
         let is_free = |event: &Occurrence| {
             let is_marked = |it: &Inhibition| it.counted_revision == it.revision;
-            let held_by = self.inhibitions.held_by(event, &self.causes, is_marked, 1);
+            let held_by = self.inhibitions.holds(event, &self.causes, is_marked, 1);
             held_by.is_empty()
         };
         let all = self.events.iter().enumerate();

@@ -35,7 +35,7 @@ impl JointRelease {
         let mut counts: BTreeMap<RecordId, usize> = BTreeMap::new();
         loop {
             let (ascending, most) = (Direction::Ascending, HOLDS_BATCH);
-            let found = store.page_by::<Occurrence>(index, range.clone(), ascending, most);
+            let found = store.page_by_index::<Occurrence>(index, range.clone(), ascending, most);
             let found = found.await?;
             let Some((last, _)) = found.last() else { break };
             range.exclude_through(last);

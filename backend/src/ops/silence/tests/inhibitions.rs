@@ -41,7 +41,7 @@ fn inhibition() -> Inhibition {
 }
 
 async fn save(world: &World, inhibition: &Inhibition) {
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     let key = inhibition.name.as_str().into();
     match world.store.get::<Inhibition>(key).await.unwrap() {
         Some(stored) => changes.update(&stored, inhibition),

@@ -21,7 +21,7 @@ impl Record for Expectation {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let place = beat_prefix(self.heartbeat, self.standing()).time_ms(self.beat_service_ms);
+        let place = beat_prefix(self.heartbeat, self.static_state()).time_ms(self.beat_service_ms);
         let place = entry(Index::ExpectationByBeat, place.id(self.key));
         let running = self.run_in_progress().map(|run| {
             let place = start_prefix(self.heartbeat).time_ms(run.since_service_ms);
