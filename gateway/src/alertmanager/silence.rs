@@ -88,7 +88,7 @@ impl SilenceRequest {
         matchers.collect()
     }
 
-    pub(crate) fn into_new_silence(&self, name: String, now_ms: i64) -> Result<Silence, String> {
+    pub(crate) fn to_new_silence(&self, name: String, now_ms: i64) -> Result<Silence, String> {
         if self.ends_at.as_millisecond() <= now_ms {
             return Err("`endsAt` has passed".to_owned());
         }
@@ -104,7 +104,7 @@ impl SilenceRequest {
 
     /// Applies the request to a stored silence. Conditions without an equivalent matcher are
     /// retained if the matchers are unchanged.
-    pub(crate) fn into_updated_silence(
+    pub(crate) fn to_updated_silence(
         &self,
         mut silence: Silence,
         now_ms: i64,
@@ -220,7 +220,7 @@ impl SilenceView {
         let moment = |time: Option<prost_types::Timestamp>| {
             let time = time?;
             let nanos = i64::from(time.nanos / 1_000_000);
-            Some(self::format_time(
+            Some(format_time(
                 time.seconds.checked_mul(1_000)?.checked_add(nanos)?,
             ))
         };

@@ -34,9 +34,7 @@ pub(super) fn curl_command(plan: &Plan, operation: &Operation, body: Option<&Val
                 BodyRule::Field(_, message) if binding.in_body_field => message,
                 _ => operation.input,
             };
-            let value = plan
-                .field(message, &binding.json_name)
-                .map(self::path_segment);
+            let value = plan.field(message, &binding.json_name).map(path_segment);
             let value = value.unwrap_or_default();
             path.push_str(&percent_encode(&value));
         }

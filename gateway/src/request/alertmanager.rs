@@ -324,7 +324,7 @@ impl Handler {
         let known = known.filter(|it| it.state() != State::Expired);
         let mut warnings;
         let stored = if let Some(known) = known {
-            let silence = posted.into_updated_silence(known, admitted.now_ms);
+            let silence = posted.to_updated_silence(known, admitted.now_ms);
             let request = UpdateSilenceRequest {
                 silence: Some(silence.map_err(Problem::invalid)?),
                 allow_broad,
@@ -336,7 +336,7 @@ impl Handler {
             warnings = answer.warnings;
             answer.silence
         } else {
-            let silence = posted.into_new_silence(silence::generate_name(), admitted.now_ms);
+            let silence = posted.to_new_silence(silence::generate_name(), admitted.now_ms);
             let request = CreateSilenceRequest {
                 silence: Some(silence.map_err(Problem::invalid)?),
                 allow_broad,

@@ -67,14 +67,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "IANA time zone of the local times, such as Europe/Berlin.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "windows.0.dtstart",
             "First start",
             FieldKind::Text,
             "Local start date and time without a zone, such as 2027-01-04T08:00:00.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "windows.0.endTimeOfDay",
             "Ends at",

@@ -45,7 +45,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::LineFormat(LineFormat::Methods),
             "One per line, such as `push`, or `call after 2m from error in office hours: phone=+49301234`.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "timeZone",
             "Time zone",

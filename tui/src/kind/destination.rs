@@ -148,7 +148,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.email.to",
             "To",
             FieldKind::Text,
-            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").as_required().only_for("email"),
+            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").with_required().only_for("email"),
         FieldSpec::new(
             "type.email.cc",
             "Copies to",
@@ -168,12 +168,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.slack.channel",
             "Channel",
             FieldKind::Text,
-            "Name or id of a channel.").as_required().only_for("slack"),
+            "Name or id of a channel.").with_required().only_for("slack"),
         FieldSpec::new(
             "type.slack.token",
             "Token",
             FieldKind::Secret,
-            "A bot token.").as_required().only_for("slack"),
+            "A bot token.").with_required().only_for("slack"),
         FieldSpec::new(
             "type.slack.blocks",
             "Blocks",
@@ -193,12 +193,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.msteams.url",
             "URL",
             FieldKind::Secret,
-            "URL of the incoming webhook; a secret.").as_required().only_for("msteams"),
+            "URL of the incoming webhook; a secret.").with_required().only_for("msteams"),
         FieldSpec::new(
             "type.pagerduty.routingKey",
             "Routing key",
             FieldKind::Secret,
-            "Integration key of the service.").as_required().only_for("pagerduty"),
+            "Integration key of the service.").with_required().only_for("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.class",
             "Class",
@@ -233,17 +233,17 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.servicenow.instanceUrl",
             "Instance URL",
             FieldKind::Text,
-            "URL of the instance.").as_required().only_for("servicenow"),
+            "URL of the instance.").with_required().only_for("servicenow"),
         FieldSpec::new(
             "type.servicenow.clientId",
             "Client id",
             FieldKind::Text,
-            "OAuth client.").as_required().only_for("servicenow"),
+            "OAuth client.").with_required().only_for("servicenow"),
         FieldSpec::new(
             "type.servicenow.clientSecret",
             "Client secret",
             FieldKind::Secret,
-            "OAuth client secret.").as_required().only_for("servicenow"),
+            "OAuth client secret.").with_required().only_for("servicenow"),
         FieldSpec::new(
             "type.servicenow.tokenUrl",
             "Token URL",
@@ -258,17 +258,17 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.event.nameTemplate",
             "Event name",
             FieldKind::Text,
-            "A template for the new event's name.").as_required().only_for("event"),
+            "A template for the new event's name.").with_required().only_for("event"),
         FieldSpec::new(
             "type.event.typeTemplate",
             "Event type",
             FieldKind::Text,
-            "A template for the new event's type.").as_required().only_for("event"),
+            "A template for the new event's type.").with_required().only_for("event"),
         FieldSpec::new(
             "type.event.summaryTemplate",
             "Summary",
             FieldKind::Text,
-            "A template for the new event's summary.").as_required().only_for("event"),
+            "A template for the new event's summary.").with_required().only_for("event"),
         FieldSpec::new(
             "type.event.severity",
             "Severity",

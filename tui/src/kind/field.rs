@@ -73,7 +73,7 @@ impl FieldSpec {
         Self::new(path, label, FieldKind::Section, help)
     }
 
-    pub(super) const fn as_required(self) -> Self {
+    pub(super) const fn with_required(self) -> Self {
         Self {
             required: true,
             ..self
@@ -129,7 +129,7 @@ pub(super) const NAME: FieldSpec = FieldSpec::new(
     FieldKind::Text,
     "1 to 100 letters, digits, . _ - and inner spaces. Cannot be changed later.",
 )
-.as_required();
+.with_required();
 pub(super) const DESCRIPTION: FieldSpec = FieldSpec::new(
     "description",
     "Description",

@@ -63,21 +63,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Causes, such as name=host-down.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "targetFilter",
             "Holds",
             FieldKind::Text,
             "Effects, such as type=disk severity<critical.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "equal.0.source",
             "Equal field",
             FieldKind::Text,
             "Field with the same value on both, such as host. A missing field never matches.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "equal.0.target",
             "Of effects",

@@ -69,14 +69,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Template for the name, such as `{{data.monitor.name}}`.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "event.dimensions",
             "Dimensions",
             FieldKind::Pairs,
             "Dimensions, one `host: {{data.host}}` per line. ‹form_test› shows the result.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "event.summary",
             "Summary",

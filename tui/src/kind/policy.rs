@@ -47,7 +47,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::LineFormat(LineFormat::Steps),
             "One step per line: `schedule nights, contact cleo wait 5m`. A bare name is a destination.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "rounds",
             "Rounds",

@@ -348,7 +348,7 @@ mod tests {
                 "roundsLeft": left,
                 "unanswered": is_unanswered,
             }));
-            let (own, rounds) = super::current_round(&object);
+            let (own, rounds) = current_round(&object);
             let found = (step_number(&object).0, own, rounds);
             assert_eq!(found, expected, "round {round}");
         }

@@ -61,14 +61,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "IANA time zone of the local times, such as Europe/Berlin.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "layers",
             "Layers",
             FieldKind::LineFormat(LineFormat::Layers),
             "One per line: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, then `since TIME`, `until TIME`, `in CALENDAR`. `-` is no one.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "keepCurrent",
             "Keep current",

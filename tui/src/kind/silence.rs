@@ -81,7 +81,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Reason, shown in explanations of missing notifications.",
         )
-        .as_required(),
+        .with_required(),
         FieldSpec::new(
             "filter",
             "Events",

@@ -43,7 +43,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Clause,
             "Events that match, such as severity>=error host=db-*. ‹form_test› tests it on stored events.",
         )
-        .as_required(),
+        .with_required(),
         DESCRIPTION,
         TAGS,
     ],

@@ -100,7 +100,7 @@ fn webhook_from_wire(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webh
         .map(Box::new);
     let on_clear = wire.on_clear.map(|it| {
         Box::new(OnClear {
-            method: self::method_from_wire(&it.method, "onClear.method", violations),
+            method: method_from_wire(&it.method, "onClear.method", violations),
             url: it.url,
             payload: it.payload,
         })

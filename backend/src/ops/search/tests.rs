@@ -21,7 +21,7 @@ use crate::{
 };
 
 async fn search(store: &Store, request: &SearchRequest) -> Result<SearchPage, Error> {
-    super::search_occurrences(store, &ManualClock::starting_at(0), request).await
+    search_occurrences(store, &ManualClock::starting_at(0), request).await
 }
 
 fn occurrence(number: u32) -> Occurrence {
@@ -487,7 +487,7 @@ async fn page_is_filled_unless_the_time_limit_is_reached() {
     };
     let found = search(&store, &request).await.unwrap();
     assert_eq!((found.occurrences.len(), found.has_next), (1, false));
-    let hurried = super::search_occurrences(&store, &Hurried::default(), &request)
+    let hurried = search_occurrences(&store, &Hurried::default(), &request)
         .await
         .unwrap();
     assert!(hurried.occurrences.is_empty() && hurried.has_next);
@@ -496,7 +496,7 @@ async fn page_is_filled_unless_the_time_limit_is_reached() {
         ..request
     };
     loop {
-        let page = super::search_occurrences(&store, &Hurried::default(), &next)
+        let page = search_occurrences(&store, &Hurried::default(), &next)
             .await
             .unwrap();
         assert!(

@@ -235,7 +235,7 @@ pub fn query_or_filter(
         violations.push(Violation::new(filter_path, message));
         return clauses;
     }
-    let (parsed, _) = self::parse_filter(text, None, filter_path, violations)?;
+    let (parsed, _) = parse_filter(text, None, filter_path, violations)?;
     let clause = parsed.clause;
     Some(Query { clause })
 }

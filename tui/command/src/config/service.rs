@@ -119,7 +119,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.database.password = Some(Secret::new(password));
         Ok(())
     })
-    .as_secret(),
+    .with_secrecy(),
     Setting::new("store.schema", |settings, value| {
         settings.service.database.schema = Some(database::parse_schema(value)?);
         Ok(())
@@ -282,7 +282,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.smtp.password = Some(Secret::new(password));
         Ok(())
     })
-    .as_secret(),
+    .with_secrecy(),
     Setting::new("smtp.oauth_token_url", |settings, value| {
         let url = unit::text_or_empty(value)?;
         if !url.is_empty() {
@@ -299,12 +299,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.smtp.oauth.client_secret = secret_or_empty(value)?;
         Ok(())
     })
-    .as_secret(),
+    .with_secrecy(),
     Setting::new("smtp.oauth_refresh_token", |settings, value| {
         settings.service.smtp.oauth.refresh_token = secret_or_empty(value)?;
         Ok(())
     })
-    .as_secret(),
+    .with_secrecy(),
     Setting::new("smtp.oauth_scope", |settings, value| {
         settings.service.smtp.oauth.scope = unit::text_or_empty(value)?;
         Ok(())
@@ -402,7 +402,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.metrics.key = Some(Secret::new(key));
         Ok(())
     })
-    .as_secret(),
+    .with_secrecy(),
     Setting::new("heartbeat.url", |settings, value| {
         let text = unit::text_or_empty(value).unwrap_or_default();
         // The value is not repeated in the error: it may contain a key.
@@ -412,7 +412,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.ping.url = Secret::new(text);
         Ok(())
     })
-    .as_secret(),
+    .with_secrecy(),
     Setting::new("heartbeat.every", |settings, value| {
         let every = unit::parse_positive_duration(value)?;
         if !(PING_EVERY_MIN..=PING_EVERY_MAX).contains(&every) {

@@ -258,7 +258,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let last = rule.deliveries.len() - 1;
     for (index, delivery) in rule.deliveries.iter().enumerate() {
         let fate = delivery.outcome();
-        let (token, mark) = self::fate_mark(fate);
+        let (token, mark) = fate_mark(fate);
         let mut line = head
             .take()
             .unwrap_or_else(|| vec![span(Token::Text, &" ".repeat(pad))]);
@@ -407,7 +407,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
             .any(|it| it.delivery_ids.contains(id))
     };
     for delivery in rule.deliveries.iter().filter(|it| !listed(&it.id)) {
-        self::write_delivery(into, model, delivery);
+        write_delivery(into, model, delivery);
     }
     for other in &rule.others {
         write_other_judgement(into, model, &main, other);
@@ -542,7 +542,7 @@ fn write_notification(
     }
     let ours = |it: &&ExplainedDelivery| sent.delivery_ids.contains(&it.id);
     for delivery in rule.deliveries.iter().filter(ours) {
-        self::write_delivery(into, model, delivery);
+        write_delivery(into, model, delivery);
     }
 }
 

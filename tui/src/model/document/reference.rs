@@ -21,7 +21,7 @@ pub(super) fn write_index(into: &mut Document, model: &Model, needle: &str) {
     let mut found = false;
     for topic in TOPICS {
         let mut whole = Document::new(into.columns);
-        self::write_topic(&mut whole, topic);
+        write_topic(&mut whole, topic);
         let lines = whole.lines.iter().map(Line::text).enumerate();
         let remaining: Vec<_> = lines
             .filter(|(_, line)| line.to_lowercase().contains(&needle))

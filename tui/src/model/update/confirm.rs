@@ -328,7 +328,7 @@ pub(super) fn confirm_acknowledge(model: &mut Model, flag: bool, effects: &mut V
         ("Take back", "removed the acknowledgement of")
     };
     let change = StatusChange::Acknowledged(flag);
-    self::confirm_status_change(model, &change, (verb, done, ""), effects);
+    confirm_status_change(model, &change, (verb, done, ""), effects);
 }
 
 pub(super) fn toggle_own_assignment(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -357,7 +357,7 @@ pub(super) fn confirm_assign(model: &mut Model, assignee: String, effects: &mut 
     };
     let words = "This sends no notifications.";
     let change = StatusChange::Assigned(assignee);
-    self::confirm_status_change(model, &change, ("Assign", &done, words), effects);
+    confirm_status_change(model, &change, ("Assign", &done, words), effects);
 }
 
 pub(super) fn confirm_status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
@@ -375,7 +375,7 @@ pub(super) fn confirm_status(model: &mut Model, status: Status, effects: &mut Ve
         Status::Open | Status::Default => ("Open", "reopened", "Rules may notify again."),
     };
     let change = StatusChange::Status(status);
-    self::confirm_status_change(model, &change, (verb, done, words), effects);
+    confirm_status_change(model, &change, (verb, done, words), effects);
 }
 
 /// Changes the marked occurrences, else the selected or shown one.

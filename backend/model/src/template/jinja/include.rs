@@ -45,7 +45,7 @@ pub(super) fn expand_includes<'t>(
             ));
         };
         let text = included.push_snippet(name).map_err(in_template)?;
-        let own = self::expand_includes(text, included).and_then(|own| check(&own).map(|()| own));
+        let own = expand_includes(text, included).and_then(|own| check(&own).map(|()| own));
         included.pop_snippet();
         let own = own.map_err(|error| in_template(IncludeStack::snippet_error(name, error)))?;
         let written = &source[tag.at.clone()];

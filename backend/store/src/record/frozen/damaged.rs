@@ -150,8 +150,8 @@ fn parse_parts(mut bytes: &[u8], depth: usize) -> Option<Vec<Part>> {
             2 => {
                 let length = usize::try_from(parse_number(&mut bytes)?).ok()?;
                 let inner = bytes.split_off(..length)?;
-                let fields = (depth < DEPTH_MAX && !inner.is_empty())
-                    .then(|| self::parse_parts(inner, depth + 1));
+                let fields =
+                    (depth < DEPTH_MAX && !inner.is_empty()).then(|| parse_parts(inner, depth + 1));
                 match fields.flatten() {
                     Some(fields) => Value::Parts(fields),
                     None => Value::Bytes(inner.into()),
