@@ -38,5 +38,5 @@ fuzz_target!(|input: &[u8]| {
     let matches = compiled.matches(&occurrence);
     assert_eq!(compiled.explain(&query, &occurrence, &|_| true).result, matches);
     let set = TriggerSet::build(vec![((), compiled)]);
-    assert_eq!(set.matching(&occurrence).len(), usize::from(matches));
+    assert_eq!(set.find_matching(&occurrence).len(), usize::from(matches));
 });
