@@ -344,7 +344,7 @@ async fn notify_about_all_events(store: &Store) {
     };
     let triggers = Triggers::new(store.clone(), Arc::clone(&clock));
     triggers.create(&trigger, false).await.unwrap();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(&Destination {
         id: RecordId::from_parts(1, 1),
         name: Name::parse("events").unwrap(),
@@ -399,7 +399,7 @@ async fn hold_others(store: &Store) {
         clause: Clause::Equals(field.into(), Literal::Text(text)),
     };
     let admin = Name::parse("admin").unwrap();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for number in 0..1_000 {
         changes.insert(&Silence {
             id: RecordId::from_parts(2, number),

@@ -37,7 +37,7 @@ fn event(number: usize, triggers: usize) -> Occurrence {
     // Spread over the values in the triggers, so that events match equally often with few and many
     // triggers.
     let number = number * 7 % triggers;
-    let mut occurrence = sample::occurrence(1_769_846_400_000);
+    let mut occurrence = sample::sample_occurrence(1_769_846_400_000);
     occurrence.name = format!("service-{number:05}/disk");
     occurrence.summary = format!("Disk nearly full: volume {number:05} has 3 % left of 400 GB");
     occurrence.severity = Severity::ALL[number % 5];
@@ -64,7 +64,7 @@ fn measure(triggers: usize) -> f64 {
         let begun = Instant::now();
         let found = events
             .iter()
-            .map(|event| black_box(set.matching(event)).len());
+            .map(|event| black_box(set.find_matching(event)).len());
         matched = found.sum();
         best = best.min(begun.elapsed().as_secs_f64() * 1e9 / 1_000.0);
     }

@@ -20,7 +20,7 @@ use url::Url;
 pub use authorities::{Authorities, AuthoritiesError};
 pub use bellwether_backend_store::{DatabaseConfig, Location, StoreConfig};
 pub use bellwether_process::listen::{Hosts, Origins, Proxies};
-pub use bellwether_proto::otlp::Settings as LogSettings;
+pub use bellwether_proto::otlp::ConversionSettings as LogSettings;
 pub use lettre::message::Mailbox;
 pub use mailbox::{parse_mailbox, parse_mailboxes};
 pub use no_proxy::NoProxy;

@@ -32,5 +32,5 @@ pub(crate) mod resync;
 
 pub use dispatcher::{Dispatcher, DispatcherStatus};
 pub use egress::EgressWatch;
-pub use ping::Pings;
+pub use ping::PingTask;
 pub use retention::Retention;

@@ -45,16 +45,16 @@ use crate::{
     message::{Context, ExceededLimit, Facts},
 };
 use attempt::{AttemptContext, AttemptOutcome};
-use check::Checks;
+use check::SettingsChecker;
 use outlets::AttemptResources;
 
-pub use egress::Guard;
+pub use egress::EgressGuard;
 pub use ping::PingFailure;
-pub use renderers::{Purpose, Renderers};
+pub use renderers::{RenderPurpose, Renderers};
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
 pub use times::ExchangeTimes;
-pub use verdict::{Advice, RecipientAnswer, Report, Verdict};
+pub use verdict::{Advice, AttemptReport, RecipientAnswer, Verdict};
 pub use webhook::{is_credential, is_plain_header, is_secret_header};
 
 /// A type of destination; implemented by its settings.
@@ -84,7 +84,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     }
 
     /// Whether a message sent with the settings `first` can be replied to with these settings.
-    fn continues(&self, _first: &Self) -> bool {
+    fn can_reply_to(&self, _first: &Self) -> bool {
         false
     }
 
@@ -99,7 +99,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     fn server(&self, outlets: &AttemptResources) -> Option<String>;
 
     /// Validates the settings, with secrets filled in.
-    fn check(&self, checks: &mut Checks<'_>);
+    fn check(&self, checks: &mut SettingsChecker<'_>);
 
     fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         Vec::new()
@@ -167,11 +167,11 @@ pub struct ChatThread {
 pub fn check(
     kind: &DestinationKind,
     language: TemplateLanguage,
-    (guard, snippets): (Option<&Guard>, &Snippets),
+    (guard, snippets): (Option<&EgressGuard>, &Snippets),
 ) -> Vec<Violation> {
-    let mut checks = Checks::new(kind, language, (guard, snippets));
+    let mut checks = SettingsChecker::new(kind, language, (guard, snippets));
     with_type!(kind, settings => {
-        checks.templates(settings);
+        checks.check_templates(settings);
         settings.check(&mut checks);
     });
     checks.found
@@ -182,13 +182,13 @@ pub fn template_violations(
     language: TemplateLanguage,
     snippets: &Snippets,
 ) -> Vec<Violation> {
-    let mut checks = Checks::new(kind, language, (None, snippets));
-    with_type!(kind, settings => checks.templates(settings));
+    let mut checks = SettingsChecker::new(kind, language, (None, snippets));
+    with_type!(kind, settings => checks.check_templates(settings));
     checks.found
 }
 
 /// Whether several messages to a destination may be combined into a digest.
-pub fn accepts_digests(kind: &DestinationKind) -> bool {
+pub fn supports_digests(kind: &DestinationKind) -> bool {
     !keeps_state(kind)
 }
 
@@ -207,8 +207,8 @@ pub fn has_threads(kind: &DestinationKind) -> bool {
     with_type!(kind, settings => of(settings))
 }
 
-pub fn continues(kind: &DestinationKind, first: &DestinationKind) -> bool {
-    with_type!(kind, settings => as_type(first).is_some_and(|first| settings.continues(first)))
+pub fn can_reply_to(kind: &DestinationKind, first: &DestinationKind) -> bool {
+    with_type!(kind, settings => as_type(first).is_some_and(|first| settings.can_reply_to(first)))
 }
 
 pub fn thread(kind: &DestinationKind, response: &str) -> Option<ChatThread> {
@@ -244,7 +244,7 @@ fn normalized_address(text: &str) -> String {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rendered {
+pub struct RenderedView {
     pub shown: Value,
     /// Size in bytes, without the HTTP or SMTP envelope.
     pub size_bytes: usize,
@@ -255,7 +255,7 @@ pub struct Rendered {
     pub exceeded: Option<ExceededLimit>,
 }
 
-pub fn render(content: &Content, around: &Context<'_>) -> Rendered {
+pub fn render(content: &Content, around: &Context<'_>) -> RenderedView {
     with_type!(&content.destination_kind, settings => render_display(settings, content, around))
 }
 
@@ -263,13 +263,13 @@ fn render_display<T: DestinationType>(
     settings: &T,
     content: &Content,
     around: &Context<'_>,
-) -> Rendered {
+) -> RenderedView {
     let RenderedMessage {
         message,
         warnings,
         exceeded,
     } = render_message(settings, content, around, false);
-    Rendered {
+    RenderedView {
         shown: T::to_display(&message),
         size_bytes: T::size_bytes(&message),
         limit_bytes: T::BYTES_MAX,
@@ -343,10 +343,10 @@ async fn run_off_runtime<T: DestinationType, M: Send + 'static>(
     let opening = around.opening.cloned();
     let snippets = Arc::clone(around.snippets);
     let (purpose, client) = match renderers::current_client() {
-        Some(client) => (Purpose::Preview, client),
-        None => (Purpose::Delivery, name.as_str().into()),
+        Some(client) => (RenderPurpose::Preview, client),
+        None => (RenderPurpose::Delivery, name.as_str().into()),
     };
-    let run = renderers.run_for(purpose, &client, move || {
+    let run = renderers.run_for_client(purpose, &client, move || {
         let around = Context {
             delivery_id: id,
             destination_name: &name,

@@ -17,7 +17,7 @@ use crate::{
     domain::{Name, Role},
     error::Error,
 };
-use browser::Browsers;
+use browser::BrowserSignIns;
 use keyring::Keyring;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct SignIns {
     config: OidcConfig,
     clock: Arc<dyn Clock>,
     keyring: Keyring,
-    browsers: Browsers,
+    browsers: BrowserSignIns,
 }
 
 impl SignIns {
@@ -45,7 +45,7 @@ impl SignIns {
     pub fn new(config: OidcConfig, clock: Arc<dyn Clock>) -> Self {
         let provider = Provider::new(&config.issuer, config.authorities.certificates());
         Self {
-            browsers: Browsers::new(provider.clone()),
+            browsers: BrowserSignIns::new(provider.clone()),
             keyring: Keyring::new(provider),
             config,
             clock,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bellwether_proto::{
-    filter::{self, Now},
+    filter::{self, TimeReference},
     reference::{Block, Topic},
 };
 use serde_json::{Value, json};
@@ -64,7 +64,10 @@ fn reference_lists_exactly_the_template_variables() {
     let known = VARIABLES.into_iter().chain(open.iter().map(String::as_str));
     let known = set(known);
     assert_eq!(names(topic("templates"), "Variables"), known);
-    assert_eq!(set(bellwether_proto::reference::variables()), known);
+    assert_eq!(
+        set(bellwether_proto::reference::template_variables()),
+        known
+    );
 }
 
 #[test]
@@ -81,7 +84,10 @@ fn template_syntax_examples_parse_as_documented() {
 
 #[test]
 fn jinja_filters_are_documented_and_examples_render() {
-    assert_eq!(bellwether_proto::reference::filters(), JINJA_FILTERS);
+    assert_eq!(
+        bellwether_proto::reference::template_filters(),
+        JINJA_FILTERS
+    );
     let blocks = topic("templates").blocks().into_iter();
     let examples = blocks.filter_map(|block| match block {
         Block::Code(word, lines) if word == "jinja" => Some(lines.join("\n")),
@@ -142,7 +148,7 @@ fn documented_filters_parse_and_compile() {
     let mut examples = 0;
     for heading in ["Conditions", "Joining"] {
         for example in names(topic("filters"), heading) {
-            let read = filter::parse(&example, Some(&Now::utc(NOW_MS))).unwrap();
+            let read = filter::parse(&example, Some(&TimeReference::in_utc(NOW_MS))).unwrap();
             let query = Query {
                 clause: read.clause,
             };
@@ -174,7 +180,8 @@ fn context() -> Context<'static> {
 fn content(kind: DestinationKind, message: &str) -> Content {
     let name = |text: &str| Name::parse(text).unwrap();
     let severity = Clause::GreaterAndEquals("severity".into(), Literal::Text("error".into()));
-    let mut content = sample::content(sample::occurrence(NOW_MS), kind, message.into());
+    let mut content =
+        sample::sample_content(sample::sample_occurrence(NOW_MS), kind, message.into());
     content.trigger = Some(Trigger {
         id: RecordId::from_parts(1, 1),
         name: name("disk-full"),

@@ -29,7 +29,7 @@ use bellwether_backend_model::effort;
 pub use self::fair_slots::Slot;
 pub(crate) use self::{
     fair_slots::FairSlots,
-    timed::{Caller, run_timed},
+    timed::{CallerConnection, run_timed},
 };
 use crate::{
     background::Background,
@@ -55,7 +55,7 @@ struct Scan {
 }
 
 #[derive(Debug, Clone)]
-pub struct Scans {
+pub struct ScanService {
     threads: Background,
     calls: Arc<FairSlots>,
     steps: Arc<FairSlots>,
@@ -70,18 +70,18 @@ pub struct Scanner {
 
 /// A running scan, cancelled on drop.
 #[derive(Debug)]
-pub struct Running<T> {
+pub struct RunningScan<T> {
     task: AbortOnDropHandle<T>,
     is_over: Arc<AtomicBool>,
 }
 
-impl<T> Drop for Running<T> {
+impl<T> Drop for RunningScan<T> {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
-impl Scans {
+impl ScanService {
     pub fn start() -> io::Result<Self> {
         effort::set_host(&TaskEffort);
         Ok(Self {
@@ -118,11 +118,11 @@ impl Scans {
     }
 
     /// Starts work that acquires a slot for each of its steps with [`wait_for_step`].
-    pub fn begin<T: Send + 'static>(
+    pub fn start_scan<T: Send + 'static>(
         &self,
         scanner: &Scanner,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Running<T> {
+    ) -> RunningScan<T> {
         self.spawn(scanner, Some(Arc::clone(&self.steps)), work)
     }
 
@@ -131,7 +131,7 @@ impl Scans {
         scanner: &Scanner,
         steps: Option<Arc<FairSlots>>,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Running<T> {
+    ) -> RunningScan<T> {
         let is_over = Arc::new(AtomicBool::new(false));
         let scan = Scan {
             client: Arc::clone(&scanner.client),
@@ -141,14 +141,14 @@ impl Scans {
             begun: Cell::new(Instant::now()),
         };
         let task = self.threads.handle().spawn(CURRENT.scope(scan, work));
-        Running {
+        RunningScan {
             task: AbortOnDropHandle::new(task),
             is_over,
         }
     }
 }
 
-impl<T> Running<T> {
+impl<T> RunningScan<T> {
     async fn finish(mut self) -> Result<T, Error> {
         match (&mut self.task).await {
             Ok(done) => Ok(done),
@@ -178,7 +178,7 @@ pub async fn yield_if_needed() {
     }
 }
 
-/// Waits for a slot for one step of work that was started by [`Scans::begin`], or returns `None` if
+/// Waits for a slot for one step of work that was started by [`ScanService::start_scan`], or returns `None` if
 /// no slot is required. The slot is released on drop.
 pub async fn wait_for_step() -> Option<Slot> {
     let wanted = CURRENT.try_with(|scan| Some((scan.steps.clone()?, Arc::clone(&scan.client))));
@@ -187,11 +187,11 @@ pub async fn wait_for_step() -> Option<Slot> {
     slots.acquire(&client).await.ok()
 }
 
-pub(crate) fn client() -> Option<Arc<str>> {
+pub(crate) fn current_client() -> Option<Arc<str>> {
     CURRENT.try_with(|scan| Arc::clone(&scan.client)).ok()
 }
 
-pub fn carry_scan<F: Future>(work: F) -> impl Future<Output = F::Output> {
+pub fn with_current_scan<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scan = CURRENT.try_with(Clone::clone);
     async {
         match scan {
@@ -205,9 +205,9 @@ pub(crate) struct TaskEffort;
 
 impl effort::ComputeHost for TaskEffort {
     /// Also true if [`yield_if_needed`] will not return.
-    fn is_over(&self) -> bool {
+    fn is_caller_gone(&self) -> bool {
         let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
-        over.unwrap_or(false) || timed::is_over()
+        over.unwrap_or(false) || timed::is_caller_gone()
     }
 
     /// Other tasks continue on another thread.

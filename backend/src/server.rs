@@ -18,7 +18,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use bellwether_process::{
     listen::{Cors, Hosts, Listener, Tls},
-    metrics::{Page, Source},
+    metrics::{MetricsPage, MetricsSource},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -84,7 +84,7 @@ pub struct Backend {
     tls: Option<Tls>,
     certificate: CertificateWatch,
     metrics: Arc<Exposition>,
-    metrics_page: Option<Arc<Page>>,
+    metrics_page: Option<Arc<MetricsPage>>,
     engine: Arc<dyn Engine>,
 }
 
@@ -95,11 +95,11 @@ impl Backend {
     /// Returns an error whose message explains the problem to an operator. Nothing was changed,
     /// except that a new data folder may have been created.
     pub fn bind(config: Config) -> BoxFuture<'static, Result<Self, StartError>> {
-        Self::bind_at(config, Arc::new(SystemClock))
+        Self::bind_with_clock(config, Arc::new(SystemClock))
     }
 
     /// Opens and binds like [`Backend::bind`] with the caller's clock.
-    pub fn bind_at(
+    pub fn bind_with_clock(
         config: Config,
         clock: Arc<dyn Clock>,
     ) -> BoxFuture<'static, Result<Self, StartError>> {
@@ -138,13 +138,13 @@ impl Backend {
         self
     }
 
-    pub fn metrics(&self) -> Arc<dyn Source> {
+    pub fn metrics(&self) -> Arc<dyn MetricsSource> {
         Arc::clone(&self.metrics) as _
     }
 
     /// Serves this page at `/metrics` on the gRPC address.
     #[must_use]
-    pub fn with_metrics(mut self, page: Option<Arc<Page>>) -> Self {
+    pub fn with_metrics(mut self, page: Option<Arc<MetricsPage>>) -> Self {
         self.metrics_page = page;
         self
     }
@@ -161,7 +161,7 @@ impl Backend {
 
     /// Returns intake without a socket and HTTP, with the same checks. It works while
     /// [`Backend::serve`] runs.
-    pub fn direct(&self) -> Direct {
+    pub fn direct_calls(&self) -> Direct {
         self.direct.clone()
     }
 
@@ -179,7 +179,7 @@ impl Backend {
                 work.add("certificate watch", |stop| certificate.run(tls, stop));
             }
             let mut work = work.start(&stopping);
-            let service = listener::Calls {
+            let service = listener::CallServer {
                 services: GrpcWebLayer::new().layer(self.front),
                 cors: Arc::new(self.cors),
                 hosts: Arc::new(self.hosts),

@@ -14,7 +14,7 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
 
-pub use self::export::{TraceConfig, TraceConfigError, TraceExport, export};
+pub use self::export::{TraceConfig, TraceConfigError, TraceExport, start_export};
 use crate::domain::TraceContext;
 pub use opentelemetry::trace::SpanKind;
 
@@ -25,11 +25,11 @@ tokio::task_local! {
     static CURRENT: Option<TraceContext>;
 }
 
-pub fn current() -> Option<TraceContext> {
+pub fn current_context() -> Option<TraceContext> {
     CURRENT.try_with(|it| *it).ok().flatten()
 }
 
-pub async fn run_within<F: Future>(context: Option<TraceContext>, work: F) -> F::Output {
+pub async fn run_in_context<F: Future>(context: Option<TraceContext>, work: F) -> F::Output {
     CURRENT.scope(context, work).await
 }
 
@@ -42,7 +42,7 @@ pub struct Span {
 
 impl Span {
     /// Begins a span with a parent, or a new trace.
-    pub fn begin(name: &'static str, kind: SpanKind, parent: Option<TraceContext>) -> Self {
+    pub fn with_parent(name: &'static str, kind: SpanKind, parent: Option<TraceContext>) -> Self {
         let Some(tracer) = TRACER.get() else {
             return Self {
                 made: None,
@@ -71,7 +71,7 @@ impl Span {
     /// Begins a span if there is a parent.
     pub fn start(name: &'static str, kind: SpanKind, parent: Option<TraceContext>) -> Self {
         match parent {
-            Some(_) => Self::begin(name, kind, parent),
+            Some(_) => Self::with_parent(name, kind, parent),
             None => Self {
                 made: None,
                 context: None,

@@ -33,43 +33,43 @@ pub(crate) struct Endpoint {
 }
 
 pub(crate) static ENDPOINTS: [Endpoint; 7] = [
-    endpoint(
+    find_endpoint(
         Operation::GetAlerts,
         Method::GET,
         "/api/v2/alerts",
         "Lists open events as alerts.",
     ),
-    endpoint(
+    find_endpoint(
         Operation::GetAlertGroups,
         Method::GET,
         "/api/v2/alerts/groups",
         "Lists open events as alerts, grouped by receiver and name.",
     ),
-    endpoint(
+    find_endpoint(
         Operation::GetReceivers,
         Method::GET,
         "/api/v2/receivers",
         "Lists destinations as receivers.",
     ),
-    endpoint(
+    find_endpoint(
         Operation::GetSilences,
         Method::GET,
         "/api/v2/silences",
         "Lists silences.",
     ),
-    endpoint(
+    find_endpoint(
         Operation::PostSilences,
         Method::POST,
         "/api/v2/silences",
         "Creates a silence, or changes the one with this `id`.",
     ),
-    endpoint(
+    find_endpoint(
         Operation::GetSilence,
         Method::GET,
         "/api/v2/silence/{silenceID}",
         "Returns a silence.",
     ),
-    endpoint(
+    find_endpoint(
         Operation::DeleteSilence,
         Method::DELETE,
         "/api/v2/silence/{silenceID}",
@@ -77,7 +77,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 7] = [
     ),
 ];
 
-const fn endpoint(
+const fn find_endpoint(
     operation: Operation,
     method: Method,
     path: &'static str,
@@ -110,7 +110,7 @@ impl Paths {
     }
 }
 
-pub(crate) fn names() -> impl Iterator<Item = String> {
+pub(crate) fn operation_names() -> impl Iterator<Item = String> {
     let endpoints = ENDPOINTS.iter();
     endpoints.map(|endpoint| format!("alertmanager/{:?}", endpoint.operation))
 }
@@ -126,7 +126,7 @@ pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(without_zone)
 }
 
-fn time(at_ms: i64) -> String {
+fn format_time(at_ms: i64) -> String {
     let at = Timestamp::from_millisecond(at_ms).unwrap_or_default();
     at.to_string()
 }

@@ -3,8 +3,8 @@
 
 use bellwether_proto::json::{
     plan::{Kind, MessageId, Plan},
-    read::{self, Options, Read, Rejected},
-    violation::{Violations, quoted},
+    read::{self, Options, Read, RejectReason},
+    violation::{Violations, quote_for_message},
     wire::{self, Value},
 };
 use bellwether_proto::repair;
@@ -12,7 +12,7 @@ use http::{HeaderMap, Method, header};
 
 use crate::{
     etag,
-    operation::{BodyRule, Operation, PathBinding},
+    operation::{BodyRule, BoundPath, Operation},
     problem::Problem,
     query, route,
 };
@@ -26,7 +26,7 @@ pub(crate) struct RequestParts<'a> {
     pub(crate) body: &'a [u8],
 }
 
-pub(crate) fn request(
+pub(crate) fn bind_request(
     plan: &Plan,
     operation: &Operation,
     parts: RequestParts<'_>,
@@ -35,11 +35,11 @@ pub(crate) fn request(
     let mut out = query::read(plan, operation, parts.query, &mut violations);
     let mut read = match operation.body_message() {
         None => Read::default(),
-        Some(message) => body(plan, operation, message, parts.body, &mut violations)?,
+        Some(message) => bind_body(plan, operation, message, parts.body, &mut violations)?,
     };
     let mut body = std::mem::take(&mut read.wire);
     if let Some(message) = operation.body_message() {
-        if_match(
+        fill_if_match(
             plan,
             operation,
             message,
@@ -55,7 +55,7 @@ pub(crate) fn request(
             Some(value) if is_field && !binding.in_body_field => {
                 wire::put_bytes_field(&mut out, binding.number, value.as_bytes());
             }
-            Some(value) => fill(&mut body, binding, &value, &mut violations),
+            Some(value) => fill_parameters(&mut body, binding, &value, &mut violations),
             None => violations.add_at(
                 &*binding.json_name,
                 "is not valid percent-encoding in the path",
@@ -73,7 +73,7 @@ pub(crate) fn request(
     Ok(read)
 }
 
-fn body(
+fn bind_body(
     plan: &Plan,
     operation: &Operation,
     message: MessageId,
@@ -86,7 +86,7 @@ fn body(
     if body.is_empty() {
         return Err(Problem::invalid("the body is empty: send a JSON object"));
     }
-    let repaired = operation.lenient.then(|| repair::json(body));
+    let repaired = operation.lenient.then(|| repair::repair_json(body));
     let body = repaired.as_deref().unwrap_or(body);
     let depth = usize::from(matches!(operation.body, BodyRule::Field(..)));
     match read::read(
@@ -96,14 +96,14 @@ fn body(
         Options {
             lenient: operation.lenient,
             depth,
-            list: operation.list(plan),
+            list: operation.list_plan(plan),
         },
     ) {
         Ok(read) => Ok(read),
-        Err(Rejected::Syntax(text)) => {
+        Err(RejectReason::Syntax(text)) => {
             Err(Problem::invalid(format!("the body is not JSON: {text}")))
         }
-        Err(Rejected::Violations(found)) => {
+        Err(RejectReason::Violations(found)) => {
             violations.append(found);
             Ok(Read::default())
         }
@@ -111,11 +111,16 @@ fn body(
 }
 
 /// Sets a text field from the path. The body may omit or repeat it, but not contradict it.
-fn fill(body: &mut Vec<u8>, binding: &PathBinding, value: &str, violations: &mut Violations) {
+fn fill_parameters(
+    body: &mut Vec<u8>,
+    binding: &BoundPath,
+    value: &str,
+    violations: &mut Violations,
+) {
     match wire::find_last(body, binding.number) {
         Some(Value::Bytes(other)) if !other.is_empty() && other != value.as_bytes() => {
-            let other = quoted(&String::from_utf8_lossy(other));
-            let value = quoted(value);
+            let other = quote_for_message(&String::from_utf8_lossy(other));
+            let value = quote_for_message(value);
             let description = format!("is {other} in the body but {value} in the path");
             violations.add_at(&*binding.json_name, description);
         }
@@ -125,7 +130,7 @@ fn fill(body: &mut Vec<u8>, binding: &PathBinding, value: &str, violations: &mut
 }
 
 /// Sets the `etag` from the `If-Match` header: a tag, a list of alternatives, or `*`.
-fn if_match(
+fn fill_if_match(
     plan: &Plan,
     operation: &Operation,
     message: MessageId,
@@ -145,7 +150,7 @@ fn if_match(
         .map(|list| list.to_str().unwrap_or_default())
         .collect();
     let list = lists.join(",");
-    let tags: Vec<_> = etag::parse_list(&list).map(etag::resource).collect();
+    let tags: Vec<_> = etag::parse_list(&list).map(etag::resource_part).collect();
     if tags.is_empty() || tags.iter().any(|tag| tag.contains('"')) {
         let description =
             "must be entity tags separated by commas, or `*`, in the header `if-match`";
@@ -161,7 +166,7 @@ fn if_match(
         }
         Some(Value::Bytes(other))
             if std::str::from_utf8(other)
-                .is_ok_and(|it| tags.contains(&etag::resource(etag::unquote(it)))) => {}
+                .is_ok_and(|it| tags.contains(&etag::resource_part(etag::unquote_tag(it)))) => {}
         Some(_) => {
             let description = "differs between the body and the header `if-match`";
             violations.add_at("etag", description);

@@ -28,8 +28,8 @@ use std::time::Duration;
 use bellwether_proto::{
     bulk,
     cloud::{Event, EventStatusResult},
-    json::violation::quoted,
-    otlp::Settings as LogSettings,
+    json::violation::quote_for_message,
+    otlp::ConversionSettings as LogSettings,
     v1::{Event as StoredEvent, ReceiveWebhookRequest, SearchEventsRequest, SearchEventsResponse},
 };
 use bytes::Bytes;
@@ -87,7 +87,7 @@ impl Default for Settings {
 #[derive(Debug)]
 pub(crate) struct Dialect {
     pub(crate) name: &'static str,
-    pub(crate) bodies: Bodies,
+    pub(crate) bodies: BodyLimit,
     /// Whether a body with these headers is JSON, in which malformed text is repaired.
     pub(crate) is_json: fn(&HeaderMap) -> bool,
     /// Finds the key, for senders that send it in the body.
@@ -97,14 +97,14 @@ pub(crate) struct Dialect {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bodies {
+pub(crate) enum BodyLimit {
     Usual,
     /// At most this many bytes, if less than for other requests.
     Small(usize),
     Batches,
 }
 
-impl Bodies {
+impl BodyLimit {
     /// Returns the limit in bytes, given the general limit. A general limit that was configured
     /// below its default applies to all requests.
     pub(crate) fn limit_bytes(self, usual: usize) -> usize {
@@ -128,11 +128,11 @@ pub(crate) struct Endpoint {
     pub(crate) success: StatusCode,
     /// Whether the path requires neither a key nor the backend.
     pub(crate) open: bool,
-    pub(crate) read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
+    pub(crate) read: fn(&IncomingRequest<'_>) -> Result<Translation, DialectError>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Incoming<'a> {
+pub(crate) struct IncomingRequest<'a> {
     pub(crate) captures: &'a [String],
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
@@ -199,7 +199,7 @@ impl RejectedItems {
                 bulk::EVENTS_MAX
             ));
         }
-        let error = (!each.is_empty()).then(|| DialectError::all(each))?;
+        let error = (!each.is_empty()).then(|| DialectError::from_all(each))?;
         Some(if self.count == 0 {
             DialectError {
                 status: StatusCode::PAYLOAD_TOO_LARGE,
@@ -258,7 +258,7 @@ pub(crate) enum Success {
 }
 
 impl Success {
-    fn whole(answer: impl FnOnce(&Outcome) -> DialectResponse + Send + 'static) -> Self {
+    fn from_outcome(answer: impl FnOnce(&Outcome) -> DialectResponse + Send + 'static) -> Self {
         Self::Whole(Box::new(answer))
     }
 }
@@ -311,15 +311,15 @@ impl DialectError {
         }
     }
 
-    fn invalid(message: impl Into<String>) -> Self {
+    fn new_invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    fn all(each: Vec<String>) -> Self {
+    fn from_all(each: Vec<String>) -> Self {
         let message = each.join("; ");
         Self {
             each,
-            ..Self::invalid(message)
+            ..Self::new_invalid(message)
         }
     }
 
@@ -340,7 +340,7 @@ impl DialectError {
                 "{beyond} exceeded the size of this request; send fewer at a time"
             ));
         }
-        Some(Self::all(each))
+        Some(Self::from_all(each))
     }
 }
 
@@ -369,7 +369,7 @@ impl DialectResponse {
         }
     }
 
-    fn empty(status: StatusCode) -> Self {
+    fn without_body(status: StatusCode) -> Self {
         Self {
             status,
             content_type: None,
@@ -438,7 +438,7 @@ impl Senders {
 pub(crate) fn find_key(
     dialect: &Dialect,
     endpoint: &Endpoint,
-    incoming: &Incoming<'_>,
+    incoming: &IncomingRequest<'_>,
 ) -> SenderKey {
     let segments = endpoint.path.split('/');
     let captures = segments.filter(|segment| segment.starts_with('{'));

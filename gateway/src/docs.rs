@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use fields::{type_of, write_fields, write_parameters};
+use fields::{type_name, write_fields, write_parameters};
 
 const INFALLIBLE: &str = "writing to memory does not fail";
 
@@ -19,7 +19,7 @@ pub(crate) const ICON_LINK: &str =
     "<link rel=\"icon\" href=\"/favicon.svg\" type=\"image/svg+xml\">";
 
 /// Renders the page, which loads no other resource except the icon.
-pub(crate) fn page(document: &Value) -> String {
+pub(crate) fn render_page(document: &Value) -> String {
     let mut main = String::new();
     write_main(document, &mut main).expect(INFALLIBLE);
     let mut contents = String::new();
@@ -51,14 +51,14 @@ fn write_contents(document: &Value, out: &mut String) -> std::fmt::Result {
          placeholder=\"Search\" aria-label=\"Search the contents\"><p id=\"found\" class=\"found\" \
          role=\"status\"></p><details id=\"list\" open><summary>Contents</summary><div data-group>\
          <h2>Reference</h2>{}</div>",
-        topic::links(None)
+        topic::topic_links(None)
     )?;
-    for tag in items(&document["tags"]) {
+    for tag in array_items(&document["tags"]) {
         let name = prose_html(&tag["name"]);
         write!(
             out,
             "<div data-group><h2><a href=\"#{}\">{name}</a></h2><ul>",
-            anchor(&name)
+            operation_anchor(&name)
         )?;
         for (path, method, operation) in operations(document, &tag["name"]) {
             let method = method.to_uppercase();
@@ -75,7 +75,7 @@ fn write_contents(document: &Value, out: &mut String) -> std::fmt::Result {
         out.push_str("</ul></div>");
     }
     out.push_str("<div data-group><h2><a href=\"#types\">Types</a></h2><ul>");
-    for (name, _) in members(&document["components"]["schemas"]) {
+    for (name, _) in object_members(&document["components"]["schemas"]) {
         write!(out, "<li><a href=\"#{name}\"><code>{name}</code></a></li>")?;
     }
     out.push_str("</ul></div></details></nav>");
@@ -94,12 +94,12 @@ fn write_main(document: &Value, out: &mut String) -> std::fmt::Result {
         prose_html(&document["info"]["version"]),
         prose_html(&document["info"]["description"]),
     )?;
-    for tag in items(&document["tags"]) {
+    for tag in array_items(&document["tags"]) {
         let name = prose_html(&tag["name"]);
         write!(
             out,
             "<section><h2 id=\"{}\">{name}</h2><p>{}</p>",
-            anchor(&name),
+            operation_anchor(&name),
             prose_html(&tag["description"])
         )?;
         for (path, method, operation) in operations(document, &tag["name"]) {
@@ -109,7 +109,7 @@ fn write_main(document: &Value, out: &mut String) -> std::fmt::Result {
     }
     write_failures(&document["components"]["responses"], out)?;
     out.push_str("<section><h2 id=\"types\">Types</h2>");
-    for (name, schema) in members(&document["components"]["schemas"]) {
+    for (name, schema) in object_members(&document["components"]["schemas"]) {
         write!(
             out,
             "<section id=\"{name}\"><h3><a href=\"#{name}\"><code>{name}</code></a></h3><p>{}</p>",
@@ -126,14 +126,14 @@ fn operations<'d>(
     document: &'d Value,
     tag: &'d Value,
 ) -> impl Iterator<Item = (&'d str, &'d str, &'d Value)> {
-    members(&document["paths"]).flat_map(move |(path, item)| {
-        members(item)
+    object_members(&document["paths"]).flat_map(move |(path, item)| {
+        object_members(item)
             .filter(move |(_, operation)| operation["tags"][0] == *tag)
             .map(move |(method, operation)| (path, method, operation))
     })
 }
 
-fn anchor(title: &str) -> String {
+fn operation_anchor(title: &str) -> String {
     title.to_lowercase().replace(' ', "-")
 }
 
@@ -152,27 +152,27 @@ fn write_operation(
         escape_html(path),
         prose_html(&operation["description"]).replace("\n\n", "</p><p>")
     )?;
-    write_parameters(items(&operation["parameters"]), out)?;
+    write_parameters(array_items(&operation["parameters"]), out)?;
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
     if !body.is_null() {
-        write!(out, "<p>Body: {}</p>", type_of(body))?;
+        write!(out, "<p>Body: {}</p>", type_name(body))?;
     }
     let answer = &operation["responses"]["200"];
     let schema = &answer["content"]["application/json"]["schema"];
     if !schema.is_null() {
-        let failures: Vec<_> = members(&operation["responses"])
+        let failures: Vec<_> = object_members(&operation["responses"])
             .filter(|(status, response)| *status != "default" && !response["$ref"].is_null())
             .map(|(status, _)| format!("<a href=\"#error-{status}\">{status}</a>"))
             .collect();
         write!(
             out,
             "<p>Answer: {} {}</p><p>Errors: {}</p>",
-            type_of(schema),
+            type_name(schema),
             prose_html(&answer["description"]),
             failures.join(" ")
         )?;
     }
-    for sample in items(&operation["x-codeSamples"]) {
+    for sample in array_items(&operation["x-codeSamples"]) {
         let (label, source) = (prose_html(&sample["label"]), sample["source"].as_str());
         write!(
             out,
@@ -189,8 +189,8 @@ fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
     out.push_str(
         "<section><h2 id=\"errors\">Errors</h2><div class=\"scroll\"><table class=\"fields\">",
     );
-    for (status, response) in members(responses) {
-        let headers: Vec<_> = members(&response["headers"])
+    for (status, response) in object_members(responses) {
+        let headers: Vec<_> = object_members(&response["headers"])
             .map(|(name, _)| format!("<code>{name}</code>"))
             .collect();
         write!(
@@ -216,18 +216,18 @@ fn prose_html(text: &Value) -> String {
 }
 
 pub(crate) fn escape_html(text: &str) -> String {
-    bellwether_proto::text::visible(text, true)
+    bellwether_proto::text::escape_invisible(text, true)
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
 }
 
-fn items(list: &Value) -> &[Value] {
+fn array_items(list: &Value) -> &[Value] {
     list.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-fn members(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
+fn object_members(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
     object
         .as_object()
         .into_iter()

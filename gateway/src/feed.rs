@@ -13,7 +13,7 @@ pub(crate) enum FeedKind {
     Contact,
 }
 
-pub(crate) fn write(of: FeedKind, name: &str, found: &Value) -> String {
+pub(crate) fn write_calendar(of: FeedKind, name: &str, found: &Value) -> String {
     let mut calendar = Calendar::empty();
     for (key, value) in [
         ("VERSION", "2.0"),
@@ -33,12 +33,12 @@ pub(crate) fn write(of: FeedKind, name: &str, found: &Value) -> String {
         .append_property(("X-PUBLISHED-TTL", REFRESH));
     let shifts = found["shifts"].as_array().into_iter().flatten();
     for shift in shifts {
-        calendar.push(event(of, shift));
+        calendar.push(shift_event(of, shift));
     }
     calendar.to_string()
 }
 
-fn event(of: FeedKind, entry: &Value) -> Event {
+fn shift_event(of: FeedKind, entry: &Value) -> Event {
     let shift = &entry["shift"];
     let schedule = entry["scheduleName"].as_str().unwrap_or_default();
     let names = shift["contactNames"].as_array().into_iter().flatten();
@@ -64,14 +64,14 @@ fn event(of: FeedKind, entry: &Value) -> Event {
         .description(&description)
         .add_property("DTSTAMP", &updated)
         .add_property("LAST-MODIFIED", &updated)
-        .add_property("SEQUENCE", sequence(&entry["revision"]))
+        .add_property("SEQUENCE", sequence_number(&entry["revision"]))
         .add_property("DTSTART", ical_time(&shift["startTime"]))
         .add_property("DTEND", ical_time(&shift["endTime"]));
     event.done()
 }
 
 /// Returns a 64-bit number, which is a string in JSON.
-fn sequence(revision: &Value) -> String {
+fn sequence_number(revision: &Value) -> String {
     let text = revision.as_str().map(str::to_owned);
     text.or_else(|| Some(revision.as_u64()?.to_string()))
         .unwrap_or_else(|| "0".to_owned())
@@ -129,7 +129,7 @@ mod tests {
             (FeedKind::Contact, &["SUMMARY:On call: nights\\; \"db\""]),
         ];
         for (of, lines) in table {
-            let text = write(of, "nights", &found);
+            let text = write_calendar(of, "nights", &found);
             assert_eq!(text.matches("BEGIN:VEVENT").count(), 2, "{text}");
             for once in ["\nPRODID:", "\nVERSION:", "\nCALSCALE:", "\nX-WR-TIMEZONE:"] {
                 assert_eq!(text.matches(once).count(), 1, "{once} in {text}");

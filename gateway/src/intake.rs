@@ -6,7 +6,7 @@
 use bellwether_proto::{
     cloud::{Event, EventError, EventStatusResult, Events},
     json::{
-        read::{Read, Refused},
+        read::{Read, RefusedEntry},
         violation::Violations,
         wire::{self, WireType},
     },
@@ -20,14 +20,14 @@ const DETAILED_RESPONSE: u32 = 1;
 const IGNORED_FIELDS: u32 = 1_000;
 
 #[derive(Debug)]
-pub(crate) struct LeftOut {
+pub(crate) struct OmittedInput {
     ignored: Vec<String>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedEntry>,
     detailed: bool,
 }
 
-impl LeftOut {
-    pub(crate) fn part(read: Read) -> (Vec<u8>, Self) {
+impl OmittedInput {
+    pub(crate) fn split_read(read: Read) -> (Vec<u8>, Self) {
         let mut message = read.wire;
         let mut detailed = false;
         if !read.refused.is_empty() {
@@ -66,7 +66,7 @@ impl LeftOut {
 /// Merges the entries rejected here with those rejected by the backend, in the order of the list.
 fn merge_rejected(
     mut answer: EventStatusResult,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedEntry>,
     detailed: bool,
 ) -> EventStatusResult {
     let here: Vec<usize> = refused.iter().map(|entry| entry.index).collect();
@@ -77,13 +77,13 @@ fn merge_rejected(
         if let Some(why) = failed.error.strip_prefix(&position_prefix(index)) {
             failed.error = position_prefix(place) + why;
         }
-        failed.index = Some(count(place));
+        failed.index = Some(to_count(place));
     }
-    answer.failed = answer.failed.saturating_add(count(refused.len()));
+    answer.failed = answer.failed.saturating_add(to_count(refused.len()));
     let of_here = refused.into_iter().map(|entry| EventError {
-        error: position_prefix(entry.index) + &sentence(&entry.violations),
+        error: position_prefix(entry.index) + &to_sentence(&entry.violations),
         event: Event::decode(&*entry.wire).ok(),
-        index: Some(count(entry.index)),
+        index: Some(to_count(entry.index)),
         code: Code::InvalidArgument.into(),
     });
     answer.failed_events.extend(of_here);
@@ -116,15 +116,15 @@ fn position_prefix(index: usize) -> String {
     format!("events[{index}]: ")
 }
 
-fn sentence(violations: &Violations) -> String {
-    let each = violations.list().iter().map(|one| match &*one.field {
+fn to_sentence(violations: &Violations) -> String {
+    let each = violations.as_slice().iter().map(|one| match &*one.field {
         "" => one.description.clone(),
         field => format!("{field}: {}", one.description),
     });
     each.collect::<Vec<_>>().join("; ")
 }
 
-fn count(count: usize) -> i32 {
+fn to_count(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 

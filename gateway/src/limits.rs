@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Maximum bytes of the form on a linked page, which contains a key and an action.
 pub(crate) const FORM_BYTES: usize = 4 * 1024;
-pub(crate) const SIGN_IN_KNOWN: Duration = Duration::from_secs(60);
+pub(crate) const SIGN_IN_CACHE_TIME: Duration = Duration::from_secs(60);
 /// Maximum duration of a browser sign-in, in seconds.
 pub(crate) const SIGN_IN_SECONDS: u32 = 600;
 /// Maximum bytes of a session token; most browsers limit a cookie with its name to 4,096.
@@ -18,9 +18,9 @@ pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// Memory for the bodies of all requests in flight, in KiB.
 pub(crate) const BODIES_KIB: usize = 96 * 1024;
 /// Memory for bodies that have to be read before the key is known, in KiB.
-pub(crate) const STRANGE_BODIES_KIB: usize = 16 * 1024;
+pub(crate) const PRE_AUTH_BODIES_KIB: usize = 16 * 1024;
 /// Bytes of a body without a key that are drained before the response.
-pub(crate) const STRANGE_BODY_BYTES: usize = 256 * 1024;
+pub(crate) const PRE_AUTH_BODY_BYTES: usize = 256 * 1024;
 /// Concurrent unauthenticated connections. Above the limit, the oldest are closed.
 pub(crate) const UNAUTHENTICATED: usize = 1_024;
 /// Concurrent unauthenticated connections per address (for IPv6, per /64 network).
@@ -32,7 +32,7 @@ pub(crate) const UNAUTHENTICATED_REQUESTS_OF_ADDRESS: usize = 1_024;
 pub(crate) const UNAUTHENTICATED_QUIET: Duration = Duration::from_secs(30);
 pub(crate) const COMPRESSED_FROM: usize = 1024;
 /// Maximum bytes compressed on the current thread.
-pub(crate) const COMPRESSED_AT_ONCE: usize = 128 * 1024;
+pub(crate) const COMPRESSED_INLINE_MAX: usize = 128 * 1024;
 pub(crate) const STREAMS_PER_CONNECTION: u32 = 100;
 pub(crate) const READINESS: Duration = Duration::from_secs(2);
 /// Duration above which a successful request is logged like a failed request.

@@ -57,7 +57,7 @@ pub(crate) enum Entry {
 }
 
 impl Notice {
-    pub(crate) fn succeeded(acknowledged: bool) -> Self {
+    pub(crate) fn for_acknowledgement(acknowledged: bool) -> Self {
         let done = if acknowledged {
             "Acknowledged."
         } else {
@@ -69,7 +69,7 @@ impl Notice {
         }
     }
 
-    pub(crate) fn failed(why: &str) -> Self {
+    pub(crate) fn for_failure(why: &str) -> Self {
         Self {
             text: format!("Nothing was changed: {why}"),
             is_refusal: true,
@@ -79,12 +79,12 @@ impl Notice {
 
 /// Renders the page for `{event, timeline}`, `{group, members}` or `{overview, open, more}`, as in
 /// REST.
-pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> String {
-    let mut out = Page::new(entry);
+pub(crate) fn render_page(found: &Value, notice: Option<&Notice>, entry: Entry) -> String {
+    let mut out = LinkedPageWriter::new(entry);
     let title = match (&found["group"], &found["overview"]) {
-        (Value::Object(_), _) => out.group(found),
-        (_, Value::Object(_)) => out.service(found),
-        _ => out.event(found),
+        (Value::Object(_), _) => out.write_group(found),
+        (_, Value::Object(_)) => out.write_service(found),
+        _ => out.write_event(found),
     };
     let notice = notice.map(|notice| {
         let class = if notice.is_refusal {
@@ -94,10 +94,10 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
         };
         format!(
             "<p class=\"{class}\" role=\"status\">{}</p>",
-            bdi(&notice.text)
+            isolate_direction(&notice.text)
         )
     });
-    out.end();
+    out.end_page();
     html_page(
         &title,
         &format!("{}{}", notice.unwrap_or_default(), out.html),
@@ -105,13 +105,16 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
 }
 
 /// Renders the page for an acknowledgement by a contact: a button, or a confirmation.
-pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
-    let (name, by) = (text(&found["eventName"]), text(&found["acknowledgedBy"]));
+pub(crate) fn acknowledgement_page(found: &Value, is_done: bool) -> String {
+    let (name, by) = (
+        json_text(&found["eventName"]),
+        json_text(&found["acknowledgedBy"]),
+    );
     let severity = short_name(&found["severity"], "SEVERITY_");
     let mut html = format!(
         "<h1>{}</h1><p class=\"state\"><span class=\"{severity}\">{severity}</span></p><p>{}</p>",
-        bdi(&name),
-        bdi(&text(&found["summary"])),
+        isolate_direction(&name),
+        isolate_direction(&json_text(&found["summary"])),
     );
     let others = match found["otherCount"].as_i64().unwrap_or_default() {
         0 => String::new(),
@@ -126,7 +129,7 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
             html,
             "<p>No one has responded yet.</p><form method=\"post\"><button>Acknowledge as {}</button>\
              </form>",
-            bdi(&text(&found["contact"]))
+            isolate_direction(&json_text(&found["contact"]))
         );
     } else {
         let done = match (is_done, others.as_str()) {
@@ -137,17 +140,17 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
         let _ = write!(
             html,
             "<p class=\"notice\" role=\"status\">{done}, by {}.</p>",
-            bdi(&by)
+            isolate_direction(&by)
         );
     }
     html_page(&name, &html)
 }
 
-pub(crate) fn welcome(entry: Entry) -> String {
-    let mut out = Page::new(entry);
+pub(crate) fn welcome_page(entry: Entry) -> String {
+    let mut out = LinkedPageWriter::new(entry);
     out.html
         .push_str("<h1>Bellwether</h1><p>Open events, for signed-in users and API keys.</p>");
-    out.form(&[("show", "Show")]);
+    out.write_form(&[("show", "Show")]);
     out.html.push_str(DOCUMENTS);
     html_page("Bellwether", &out.html)
 }
@@ -155,14 +158,14 @@ pub(crate) fn welcome(entry: Entry) -> String {
 /// Renders an error page, with a key form if `entry` is set.
 pub(crate) fn error_page(why: &str, entry: Option<Entry>) -> String {
     let helps = entry.is_some();
-    let mut out = Page::new(entry.unwrap_or_default());
+    let mut out = LinkedPageWriter::new(entry.unwrap_or_default());
     let _ = write!(
         out.html,
         "<h1>This page is not available</h1><p class=\"notice refused\">{}</p>",
-        bdi(why)
+        isolate_direction(why)
     );
     if helps {
-        out.form(&[("show", "Show")]);
+        out.write_form(&[("show", "Show")]);
     }
     html_page("Bellwether", &out.html)
 }
@@ -178,18 +181,18 @@ fn html_page(title: &str, body: &str) -> String {
 }
 
 #[derive(Debug)]
-struct Page {
+struct LinkedPageWriter {
     html: String,
     entry: Entry,
 }
 
-impl Page {
+impl LinkedPageWriter {
     fn new(entry: Entry) -> Self {
         let html = String::new();
         Self { html, entry }
     }
 
-    fn end(&mut self) {
+    fn end_page(&mut self) {
         if self.entry == Entry::SignedIn {
             self.html.push_str(
                 "<form method=\"post\" action=\"/sign-out\"><button>Sign out</button></form>",
@@ -197,46 +200,50 @@ impl Page {
         }
     }
 
-    fn event(&mut self, found: &Value) -> String {
+    fn write_event(&mut self, found: &Value) -> String {
         let (event, occurrence) = (&found["event"], &found["event"]["occurrences"][0]);
         let acknowledged = occurrence["acknowledged"] == true;
-        let title = self.head(event, occurrence);
-        self.acknowledge_form(acknowledged, occurrence["status"] == "STATUS_CLOSED");
-        self.table(&[
-            ("Event", text(&event["name"])),
-            ("Type", text(&occurrence["type"])),
-            ("First seen", time(&occurrence["startTime"])),
-            ("Last seen", time(&occurrence["lastSeen"])),
-            ("Closed", time(&occurrence["closeTime"])),
-            ("Sent", times(&occurrence["count"])),
-            ("Occurrence", text(&occurrence["number"])),
+        let title = self.write_head(event, occurrence);
+        self.write_acknowledge_form(acknowledged, occurrence["status"] == "STATUS_CLOSED");
+        self.write_table(&[
+            ("Event", json_text(&event["name"])),
+            ("Type", json_text(&occurrence["type"])),
+            ("First seen", format_time(&occurrence["startTime"])),
+            ("Last seen", format_time(&occurrence["lastSeen"])),
+            ("Closed", format_time(&occurrence["closeTime"])),
+            ("Sent", format_times(&occurrence["count"])),
+            ("Occurrence", json_text(&occurrence["number"])),
         ]);
-        self.pairs("Dimensions", &event["dimensions"]);
-        self.block("Details", &text(&occurrence["body"]));
-        self.pairs("Metadata", &occurrence["metadataFields"]);
-        let notes = rows(&occurrence["annotations"], |note| {
-            let who = format!("{} {}", time(&note["createTime"]), text(&note["author"]));
-            (who, text(&note["annotation"]))
+        self.write_pairs("Dimensions", &event["dimensions"]);
+        self.write_block("Details", &json_text(&occurrence["body"]));
+        self.write_pairs("Metadata", &occurrence["metadataFields"]);
+        let notes = list_rows(&occurrence["annotations"], |note| {
+            let who = format!(
+                "{} {}",
+                format_time(&note["createTime"]),
+                json_text(&note["author"])
+            );
+            (who, json_text(&note["annotation"]))
         });
-        self.rows("Notes", &notes);
-        let moments = rows(&found["timeline"], |moment| {
-            let mut what = text(&moment["text"]);
+        self.write_rows("Notes", &notes);
+        let moments = list_rows(&found["timeline"], |moment| {
+            let mut what = json_text(&moment["text"]);
             for (word, of) in [("by", "author"), ("rule", "ruleName")] {
-                let of = text(&moment[of]);
+                let of = json_text(&moment[of]);
                 if !of.is_empty() {
                     let _ = write!(what, ", {word} {of}");
                 }
             }
-            (time(&moment["time"]), what)
+            (format_time(&moment["time"]), what)
         });
-        self.rows("What happened", &moments);
+        self.write_rows("What happened", &moments);
         title
     }
 
-    fn head(&mut self, event: &Value, occurrence: &Value) -> String {
-        let summary = text(&occurrence["summary"]);
+    fn write_head(&mut self, event: &Value, occurrence: &Value) -> String {
+        let summary = json_text(&occurrence["summary"]);
         let title = if summary.is_empty() {
-            text(&event["name"])
+            json_text(&event["name"])
         } else {
             summary
         };
@@ -251,7 +258,7 @@ impl Page {
             self.html,
             "<h1>{}</h1><p class=\"state\"><span class=\"{shown}\">{severity}</span><span>{status}\
              </span>{}</p>",
-            bdi(&title),
+            isolate_direction(&title),
             if occurrence["acknowledged"] == true {
                 "<span>acknowledged</span>"
             } else {
@@ -261,7 +268,7 @@ impl Page {
         title
     }
 
-    fn service(&mut self, found: &Value) -> String {
+    fn write_service(&mut self, found: &Value) -> String {
         let overview = &found["overview"];
         let open = |severity: &str| {
             let count = &overview["openBySeverity"][severity];
@@ -281,16 +288,16 @@ impl Page {
             );
         }
         self.html.push_str("</p>");
-        let destinations = rows(&overview["destinations"], |it| {
+        let destinations = list_rows(&overview["destinations"], |it| {
             let state = short_name(&it["health"]["state"], "");
             let waiting = it["waitingCount"].as_i64().unwrap_or(0);
             let dead = it["deadCount"].as_i64().unwrap_or(0);
             (
-                text(&it["destinationName"]),
+                json_text(&it["destinationName"]),
                 format!("{state}, {waiting} waiting, {dead} dead"),
             )
         });
-        self.rows("Destinations", &destinations);
+        self.write_rows("Destinations", &destinations);
         let open = found["open"].as_array().into_iter().flatten();
         let mut open = open.peekable();
         if open.peek().is_some() {
@@ -298,47 +305,50 @@ impl Page {
         }
         for event in open {
             let occurrence = &event["occurrences"][0];
-            let summary = text(&occurrence["summary"]);
+            let summary = json_text(&occurrence["summary"]);
             let shown = if summary.is_empty() {
-                text(&event["name"])
+                json_text(&event["name"])
             } else {
                 summary
             };
             let severity = short_name(&occurrence["severity"], "SEVERITY_");
-            let id = text(&occurrence["id"]);
+            let id = json_text(&occurrence["id"]);
             let _ = write!(
                 self.html,
                 "<tr><td class=\"state\"><span class=\"{severity}\">{severity}</span><td>\
                  <a href=\"/events/{}\">{}</a><td>{}</tr>",
                 escape_html(&id),
-                bdi(&shown),
-                time(&occurrence["lastSeen"])
+                isolate_direction(&shown),
+                format_time(&occurrence["lastSeen"])
             );
         }
         self.html.push_str("</table>");
         if found["more"] == true {
             self.html.push_str("<p>&hellip; and more.</p>");
         }
-        self.form(&[("show", "Show again")]);
+        self.write_form(&[("show", "Show again")]);
         self.html.push_str(DOCUMENTS);
         title
     }
 
-    fn group(&mut self, found: &Value) -> String {
+    fn write_group(&mut self, found: &Value) -> String {
         let group = &found["group"];
-        let shared = rows(&group["by"], |field| {
+        let shared = list_rows(&group["by"], |field| {
             let value = field["value"]
                 .as_str()
                 .map_or("none".to_owned(), str::to_owned);
-            (text(&field["field"]), value)
+            (json_text(&field["field"]), value)
         });
         let of: Vec<_> = shared
             .iter()
             .map(|(field, value)| format!("{field}={value}"))
             .collect();
-        let open = text(&group["openCount"]);
+        let open = json_text(&group["openCount"]);
         let title = if of.is_empty() {
-            format!("{open} open events of rule {}", text(&group["ruleName"]))
+            format!(
+                "{open} open events of rule {}",
+                json_text(&group["ruleName"])
+            )
         } else {
             format!("{open} open: {}", of.join(", "))
         };
@@ -346,34 +356,34 @@ impl Page {
         let _ = write!(
             self.html,
             "<h1>{}</h1><p class=\"state\"><span>{state}</span>{}</p>",
-            bdi(&title),
+            isolate_direction(&title),
             if group["acknowledged"] == true {
                 "<span>acknowledged</span>"
             } else {
                 ""
             }
         );
-        self.acknowledge_form(group["acknowledged"] == true, state == "over");
-        self.table(&[
-            ("Rule", text(&group["ruleName"])),
-            ("Joined", times(&group["memberCount"])),
-            ("Messages", text(&group["messageCount"])),
-            ("First message", time(&group["createTime"])),
-            ("Last message", time(&group["lastMessageTime"])),
-            ("Ended", time(&group["endTime"])),
+        self.write_acknowledge_form(group["acknowledged"] == true, state == "over");
+        self.write_table(&[
+            ("Rule", json_text(&group["ruleName"])),
+            ("Joined", format_times(&group["memberCount"])),
+            ("Messages", json_text(&group["messageCount"])),
+            ("First message", format_time(&group["createTime"])),
+            ("Last message", format_time(&group["lastMessageTime"])),
+            ("Ended", format_time(&group["endTime"])),
         ]);
-        let members = rows(&found["members"], |member| {
+        let members = list_rows(&found["members"], |member| {
             let severity = short_name(&member["severity"], "SEVERITY_");
             let status = short_name(&member["status"], "STATUS_");
-            let summary = text(&member["summary"]);
+            let summary = json_text(&member["summary"]);
             let what = if summary.is_empty() {
-                text(&member["eventName"])
+                json_text(&member["eventName"])
             } else {
                 summary
             };
             (format!("{severity}, {status}"), what)
         });
-        self.rows("Events", &members);
+        self.write_rows("Events", &members);
         let more = found["nextPageToken"]
             .as_str()
             .is_some_and(|token| !token.is_empty());
@@ -383,48 +393,61 @@ impl Page {
         title
     }
 
-    fn table(&mut self, rows: &[(&str, String)]) {
+    fn write_table(&mut self, rows: &[(&str, String)]) {
         self.html.push_str("<table>");
         for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-            let _ = write!(self.html, "<tr><td>{name}<td>{}</tr>", bdi(value));
+            let _ = write!(
+                self.html,
+                "<tr><td>{name}<td>{}</tr>",
+                isolate_direction(value)
+            );
         }
         self.html.push_str("</table>");
     }
 
-    fn rows(&mut self, title: &str, rows: &[(String, String)]) {
+    fn write_rows(&mut self, title: &str, rows: &[(String, String)]) {
         if rows.is_empty() {
             return;
         }
         let _ = write!(self.html, "<h2>{title}</h2><table>");
         for (name, value) in rows {
-            let _ = write!(self.html, "<tr><td>{}<td>{}</tr>", bdi(name), bdi(value));
+            let _ = write!(
+                self.html,
+                "<tr><td>{}<td>{}</tr>",
+                isolate_direction(name),
+                isolate_direction(value)
+            );
         }
         self.html.push_str("</table>");
     }
 
-    fn pairs(&mut self, title: &str, pairs: &Value) {
+    fn write_pairs(&mut self, title: &str, pairs: &Value) {
         let pairs = pairs.as_object().into_iter().flatten();
         let pairs: Vec<_> = pairs
-            .map(|(name, value)| (name.clone(), text(value)))
+            .map(|(name, value)| (name.clone(), json_text(value)))
             .collect();
-        self.rows(title, &pairs);
+        self.write_rows(title, &pairs);
     }
 
-    fn block(&mut self, title: &str, whole: &str) {
+    fn write_block(&mut self, title: &str, whole: &str) {
         if !whole.is_empty() {
-            let _ = write!(self.html, "<h2>{title}</h2><pre>{}</pre>", bdi(whole));
+            let _ = write!(
+                self.html,
+                "<h2>{title}</h2><pre>{}</pre>",
+                isolate_direction(whole)
+            );
         }
     }
 
-    fn acknowledge_form(&mut self, acknowledged: bool, is_over: bool) {
+    fn write_acknowledge_form(&mut self, acknowledged: bool, is_over: bool) {
         match (is_over, acknowledged) {
             (true, _) => {}
-            (false, true) => self.form(&[("unacknowledge", "Remove the acknowledgement")]),
-            (false, false) => self.form(&[("acknowledge", "Acknowledge")]),
+            (false, true) => self.write_form(&[("unacknowledge", "Remove the acknowledgement")]),
+            (false, false) => self.write_form(&[("acknowledge", "Acknowledge")]),
         }
     }
 
-    fn form(&mut self, actions: &[(&str, &str)]) {
+    fn write_form(&mut self, actions: &[(&str, &str)]) {
         if let Entry::SignIn(path) = &self.entry {
             let path = utf8_percent_encode(path, NON_ALPHANUMERIC);
             let _ = write!(
@@ -450,15 +473,15 @@ impl Page {
 }
 
 /// Isolates a text, so that its direction does not affect the surrounding text.
-fn bdi(text: &str) -> String {
+fn isolate_direction(text: &str) -> String {
     format!("<bdi>{}</bdi>", escape_html(text))
 }
 
-fn rows(list: &Value, row: impl Fn(&Value) -> (String, String)) -> Vec<(String, String)> {
+fn list_rows(list: &Value, row: impl Fn(&Value) -> (String, String)) -> Vec<(String, String)> {
     list.as_array().into_iter().flatten().map(row).collect()
 }
 
-fn text(value: &Value) -> String {
+fn json_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -467,11 +490,11 @@ fn text(value: &Value) -> String {
 }
 
 fn short_name(value: &Value, prefix: &str) -> String {
-    enum_word(&text(value), prefix)
+    enum_word(&json_text(value), prefix)
 }
 
-fn times(count: &Value) -> String {
-    match text(count).as_str() {
+fn format_times(count: &Value) -> String {
+    match json_text(count).as_str() {
         "" => String::new(),
         "1" => "once".to_owned(),
         count => format!("{count} times"),
@@ -479,8 +502,8 @@ fn times(count: &Value) -> String {
 }
 
 /// Formats a time given in milliseconds since 1970 or as RFC 3339; empty if there is none.
-fn time(value: &Value) -> String {
-    let text = text(value);
+fn format_time(value: &Value) -> String {
+    let text = json_text(value);
     let of_ms = || {
         let ms = text.parse().ok()?;
         jiff::Timestamp::from_millisecond(ms).ok()
@@ -496,7 +519,7 @@ mod tests {
 
     use super::*;
 
-    fn event(summary: &str) -> Value {
+    fn sample_event(summary: &str) -> Value {
         json!({
             "event": {
                 "name": "disk", "dimensions": {"host": "db-1"},
@@ -512,8 +535,8 @@ mod tests {
 
     #[test]
     fn event_page_shows_escaped_event_fields() {
-        let page = page(
-            &event("</title><script>alert(1)</script>\" onload=x"),
+        let page = render_page(
+            &sample_event("</title><script>alert(1)</script>\" onload=x"),
             None,
             Entry::Key,
         );
@@ -533,9 +556,9 @@ mod tests {
 
     #[test]
     fn closed_event_has_no_acknowledge_form() {
-        let mut found = event("x");
+        let mut found = sample_event("x");
         found["event"]["occurrences"][0]["status"] = "STATUS_CLOSED".into();
-        assert!(!page(&found, None, Entry::Key).contains("<form"));
+        assert!(!render_page(&found, None, Entry::Key).contains("<form"));
     }
 
     #[test]
@@ -548,7 +571,7 @@ mod tests {
             "members": [{"eventName": "disk", "severity": "SEVERITY_INFO", "status": "STATUS_OPEN"}],
             "nextPageToken": "x",
         });
-        let page = page(&found, Some(&Notice::succeeded(true)), Entry::Key);
+        let page = render_page(&found, Some(&Notice::for_acknowledgement(true)), Entry::Key);
         for part in [
             "2 open: host=&lt;i&gt;",
             "info, open",
@@ -574,7 +597,7 @@ mod tests {
             }]}],
             "more": true,
         });
-        let page = page(&found, None, Entry::Key);
+        let page = render_page(&found, None, Entry::Key);
         for part in [
             "3 open",
             "2 critical",
@@ -585,7 +608,7 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
-        assert!(welcome(Entry::Key).contains("/docs"));
+        assert!(welcome_page(Entry::Key).contains("/docs"));
     }
 
     #[test]
@@ -595,8 +618,8 @@ mod tests {
     }
 
     #[test]
-    fn page_offers_sign_out_or_key_and_sign_in() {
-        let shown = page(&event("x"), None, Entry::SignedIn);
+    fn page_shows_sign_out_only_if_signed_in() {
+        let shown = render_page(&sample_event("x"), None, Entry::SignedIn);
         assert!(
             !shown.contains("password") && !shown.contains("/sign-in"),
             "{shown}"
@@ -605,7 +628,11 @@ mod tests {
             shown.contains("/sign-out") && shown.contains("acknowledge"),
             "{shown}"
         );
-        let signed_out = page(&event("x"), None, Entry::SignIn("/events/a=:1".to_owned()));
+        let signed_out = render_page(
+            &sample_event("x"),
+            None,
+            Entry::SignIn("/events/a=:1".to_owned()),
+        );
         assert!(
             signed_out.contains("href=\"/sign-in?to=%2Fevents%2Fa%3D%3A1\""),
             "{signed_out}"
@@ -614,6 +641,6 @@ mod tests {
             signed_out.contains("password") && !signed_out.contains("/sign-out"),
             "{signed_out}"
         );
-        assert!(!welcome(Entry::Key).contains("/sign-in"));
+        assert!(!welcome_page(Entry::Key).contains("/sign-in"));
     }
 }

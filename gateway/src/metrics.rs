@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bellwether_process::{
     listen::Pool,
-    metrics::{Source, render},
+    metrics::{MetricsSource, render_registry},
 };
 use http::StatusCode;
 use prometheus_client::{
@@ -122,11 +122,11 @@ impl Metrics {
     }
 }
 
-impl Source for Metrics {
-    fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+impl MetricsSource for Metrics {
+    fn render(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         let mut now = Registry::with_prefix(PREFIX);
-        let in_flight = ConstGauge::new(self.in_flight.in_use());
+        let in_flight = ConstGauge::new(self.in_flight.permits_in_use());
         now.register("requests_in_flight", "Requests in progress", in_flight);
-        Box::pin(async move { render(&self.registry) + &render(&now) })
+        Box::pin(async move { render_registry(&self.registry) + &render_registry(&now) })
     }
 }

@@ -17,14 +17,14 @@ use crate::{
     alertmanager::openapi as alertmanager, dialect::openapi as senders, operation::Operation,
 };
 
-pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
+pub(crate) fn build_document(plan: &Plan, operations: &[Operation]) -> Value {
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut tags = BTreeMap::new();
     for operation in operations {
-        let item = paths.entry(path::text(operation)).or_default();
+        let item = paths.entry(path::path_text(operation)).or_default();
         item.insert(
             operation.method.as_str().to_lowercase(),
-            path::operation(plan, operation),
+            path::operation_json(plan, operation),
         );
         let tag = &*operation.title;
         tags.insert(
@@ -32,12 +32,12 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
             json!({"name": tag, "description": &*operation.service_doc}),
         );
     }
-    tags.insert(senders::TAG.to_owned(), senders::tag());
-    senders::describe(&mut paths);
-    tags.insert(health::TAG.to_owned(), health::tag());
-    health::describe(&mut paths);
-    tags.insert(alertmanager::TAG.to_owned(), alertmanager::tag());
-    alertmanager::describe(&mut paths);
+    tags.insert(senders::TAG.to_owned(), senders::tag_json());
+    senders::add_operations(&mut paths);
+    tags.insert(health::TAG.to_owned(), health::tag_json());
+    health::add_health(&mut paths);
+    tags.insert(alertmanager::TAG.to_owned(), alertmanager::tag_json());
+    alertmanager::add_operations(&mut paths);
     for (path, item) in &mut paths {
         for (method, operation) in item {
             if operation["x-codeSamples"].is_null() {
@@ -45,8 +45,8 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
             }
         }
     }
-    let mut schemas = schema::all(plan, operations);
-    schemas.extend(responses::schemas());
+    let mut schemas = schema::all_schemas(plan, operations);
+    schemas.extend(responses::error_schemas());
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -65,8 +65,8 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "responses": responses::responses(),
-            "headers": responses::headers(),
+            "responses": responses::shared_responses(),
+            "headers": responses::response_headers(),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "key": {"type": "apiKey", "in": "header", "name": "zenoss-api-key"},

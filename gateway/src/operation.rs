@@ -30,7 +30,7 @@ pub(crate) struct Operation {
     pub(crate) template: Template,
     pub(crate) body: BodyRule,
     /// Target fields of the captured segments, in order.
-    pub(crate) path_bindings: Vec<PathBinding>,
+    pub(crate) path_bindings: Vec<BoundPath>,
     pub(crate) input: MessageId,
     pub(crate) output: MessageId,
     pub(crate) lenient: bool,
@@ -64,10 +64,10 @@ pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>,
                 title: title
                     .filter(|title| !title.is_empty())
                     .unwrap_or(&service.name),
-                doc: &comments.at(&path),
+                doc: &comments.comment_at(&path),
             };
             for (at, method) in service.method.iter().enumerate() {
-                let doc = comments.at(&[path[0], path[1], tag::SERVICE_METHOD, index(at)]);
+                let doc = comments.comment_at(&[path[0], path[1], tag::SERVICE_METHOD, index(at)]);
                 operations.extend(Operation::compile(plan, &described, method, &doc)?);
             }
         }
@@ -84,7 +84,7 @@ pub(crate) enum BodyRule {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PathBinding {
+pub(crate) struct BoundPath {
     pub(crate) number: u32,
     pub(crate) json_name: Box<str>,
     /// Whether the field is in the body's message, as opposed to the request.
@@ -135,7 +135,8 @@ impl Operation {
         rule: &pb::HttpRule,
         doc: &str,
     ) -> Result<Self, String> {
-        let (http_method, path) = verb_of(rule).ok_or("the http rule has no method or path")?;
+        let (http_method, path) =
+            method_and_path(rule).ok_or("the http rule has no method or path")?;
         if !rule.response_body.is_empty() {
             return Err("response_body is not supported".to_owned());
         }
@@ -147,7 +148,7 @@ impl Operation {
         let call = call.and_then(|options| options.call.as_ref());
         let input = message(&method.input_type)?;
         let template = Template::parse(path)?;
-        let list = list_field(plan, input).filter(|_| path.starts_with(LENIENT_PREFIX));
+        let list = list_field_index(plan, input).filter(|_| path.starts_with(LENIENT_PREFIX));
         let body = body_rule(plan, input, rule, &http_method, template.captures.len())?;
         let path_bindings = template
             .captures
@@ -202,13 +203,12 @@ impl Operation {
         self.method == Method::GET && !self.is_silent
     }
 
-    pub(crate) fn list<'p>(&self, plan: &'p Plan) -> Option<&'p FieldPlan> {
+    pub(crate) fn list_plan<'p>(&self, plan: &'p Plan) -> Option<&'p FieldPlan> {
         self.list.map(|at| &plan.messages[self.input].fields[at])
     }
 
     pub(crate) fn accepts_query(&self, plan: &Plan, field: &FieldPlan) -> bool {
-        let bound =
-            |binding: &PathBinding| !binding.in_body_field && binding.number == field.number;
+        let bound = |binding: &BoundPath| !binding.in_body_field && binding.number == field.number;
         let free = match self.body {
             BodyRule::Whole => false,
             BodyRule::Field(number, _) => number != field.number,
@@ -226,14 +226,14 @@ impl Operation {
     }
 }
 
-fn list_field(plan: &Plan, input: MessageId) -> Option<usize> {
+fn list_field_index(plan: &Plan, input: MessageId) -> Option<usize> {
     plan.messages[input].fields.iter().position(|field| {
         matches!(field.cardinality, Cardinality::Repeated { .. })
             && matches!(field.kind, Kind::Message(_))
     })
 }
 
-fn verb_of(rule: &pb::HttpRule) -> Option<(Method, &str)> {
+fn method_and_path(rule: &pb::HttpRule) -> Option<(Method, &str)> {
     [
         (Method::GET, &rule.get),
         (Method::PUT, &rule.put),
@@ -280,7 +280,7 @@ fn bind_path(
     input: MessageId,
     body: BodyRule,
     capture: &str,
-) -> Result<PathBinding, String> {
+) -> Result<BoundPath, String> {
     let unbound = || format!("`{{{capture}}}` is not a string field of the request or of its body");
     let (message, name, in_body_field) = match (capture.split_once('.'), body) {
         (None, _) => (input, capture, false),
@@ -297,7 +297,7 @@ fn bind_path(
     if field.kind != Kind::String || field.cardinality != Cardinality::Single {
         return Err(unbound());
     }
-    Ok(PathBinding {
+    Ok(BoundPath {
         number: field.number,
         json_name: field.json_name.clone(),
         in_body_field,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bellwether_process::listen::network_of;
+use bellwether_process::listen::network_key;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
@@ -14,6 +14,6 @@ pub(crate) enum Owner {
 
 impl Owner {
     pub(crate) fn anonymous(peer: IpAddr) -> Self {
-        Self::Address(network_of(peer))
+        Self::Address(network_key(peer))
     }
 }

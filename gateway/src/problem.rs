@@ -31,7 +31,7 @@ impl Problem {
             status: http_status(code),
             code,
             message: message.into(),
-            details: vec![error_info(reason(code))],
+            details: vec![error_info(reason_for_code(code))],
             retry_after_s: None,
             allow: Vec::new(),
         }
@@ -44,7 +44,7 @@ impl Problem {
     pub(crate) fn violations(violations: &Violations) -> Self {
         let field_violations =
             violations
-                .list()
+                .as_slice()
                 .iter()
                 .map(|violation| pb::bad_request::FieldViolation {
                     field: violation.field.clone(),
@@ -54,10 +54,10 @@ impl Problem {
         let details = pb::BadRequest {
             field_violations: field_violations.collect(),
         };
-        let mut problem = Self::invalid(violations.sentence());
+        let mut problem = Self::invalid(violations.to_sentence());
         problem.details = vec![
             error_info("FIELDS_INVALID"),
-            any("google.rpc.BadRequest", &details),
+            pack_any("google.rpc.BadRequest", &details),
         ];
         problem
     }
@@ -79,7 +79,7 @@ impl Problem {
     }
 
     /// Returns the error for a path that belongs to an unsupported part of the published interface.
-    pub(crate) fn events_only() -> Self {
+    pub(crate) fn events_only_key() -> Self {
         Self::new(
             Code::Unimplemented,
             "this service ingests events only; send them to /v1/data-receiver/events",
@@ -89,7 +89,7 @@ impl Problem {
     pub(crate) fn wrong_method(mut allow: Vec<Method>) -> Self {
         allow.sort_by(|a, b| a.as_str().cmp(b.as_str()));
         allow.dedup();
-        let names = names(&allow);
+        let names = join_names(&allow);
         let message = format!("method not allowed for this path; allowed: {names}");
         let status = StatusCode::METHOD_NOT_ALLOWED;
         Self {
@@ -146,7 +146,9 @@ impl Problem {
         let details = pb::RetryInfo {
             retry_delay: Some(delay),
         };
-        problem.details.push(any("google.rpc.RetryInfo", &details));
+        problem
+            .details
+            .push(pack_any("google.rpc.RetryInfo", &details));
         problem
     }
 
@@ -227,7 +229,7 @@ impl Problem {
         if self.status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        if let Ok(allow) = HeaderValue::try_from(names(&self.allow))
+        if let Ok(allow) = HeaderValue::try_from(join_names(&self.allow))
             && !self.allow.is_empty()
         {
             headers.insert(header::ALLOW, allow);
@@ -260,9 +262,9 @@ impl Problem {
 
 fn tls_error(status: &Status) -> Option<String> {
     let source = status.source()?;
-    let error = cause::find::<rustls::Error>(source).cloned();
-    let error = error.or_else(|| cause::alert(&cause::innermost(source).to_string()))?;
-    Some(cause::explain(&error, "tls_ca"))
+    let error = cause::find_cause::<rustls::Error>(source).cloned();
+    let error = error.or_else(|| cause::find_alert(&cause::innermost(source).to_string()))?;
+    Some(cause::explain_error(&error, "tls_ca"))
 }
 
 fn is_connection_error(status: &Status) -> bool {
@@ -298,7 +300,7 @@ fn http_status(code: Code) -> StatusCode {
 }
 
 /// Returns the reason for errors of the gateway, in the terms of the service.
-fn reason(code: Code) -> &'static str {
+fn reason_for_code(code: Code) -> &'static str {
     match code {
         Code::InvalidArgument | Code::OutOfRange => "REQUEST_INVALID",
         Code::FailedPrecondition => "STATE_FORBIDS",
@@ -321,10 +323,10 @@ fn error_info(reason: &str) -> Any {
         domain: ERROR_DOMAIN.to_owned(),
         ..Default::default()
     };
-    any("google.rpc.ErrorInfo", &info)
+    pack_any("google.rpc.ErrorInfo", &info)
 }
 
-fn any(name: &str, message: &impl prost::Message) -> Any {
+fn pack_any(name: &str, message: &impl prost::Message) -> Any {
     Any {
         type_url: format!("type.googleapis.com/{name}"),
         value: message.encode_to_vec(),
@@ -339,7 +341,7 @@ fn retry_after_s(detail: &Any) -> Option<u64> {
     Some(u64::try_from(delay.seconds).ok()? + u64::from(delay.nanos > 0))
 }
 
-fn names(methods: &[Method]) -> String {
+fn join_names(methods: &[Method]) -> String {
     methods
         .iter()
         .map(Method::as_str)

@@ -3,7 +3,7 @@
 use bellwether_proto::json::{
     plan::{Cardinality, Kind, Plan},
     read,
-    violation::{Violations, nearest, quoted},
+    violation::{Violations, nearest_name, quote_for_message},
 };
 use percent_encoding::percent_decode_str;
 
@@ -33,15 +33,15 @@ pub(crate) fn read(
                 .into_owned();
             violations.add(format!(
                 "the query parameter {} is not valid percent-encoding",
-                quoted(&name)
+                quote_for_message(&name)
             ));
             continue;
         };
-        let index = message.index_of(&name);
+        let index = message.field_index(&name);
         let Some(index) = index.filter(|at| operation.accepts_query(plan, &message.fields[*at]))
         else {
             if !operation.lenient {
-                let field = quoted(&name);
+                let field = quote_for_message(&name);
                 violations.add_at(
                     field.trim_matches('`'),
                     rejection_message(plan, operation, &name),
@@ -68,7 +68,7 @@ pub(crate) fn read(
 
 fn rejection_message(plan: &Plan, operation: &Operation, name: &str) -> String {
     let message = &plan.messages[operation.input];
-    if let Some(index) = message.index_of(name) {
+    if let Some(index) = message.field_index(name) {
         let number = message.fields[index].number;
         let in_path = operation
             .path_bindings
@@ -81,7 +81,7 @@ fn rejection_message(plan: &Plan, operation: &Operation, name: &str) -> String {
         .fields
         .iter()
         .filter(|field| operation.accepts_query(plan, field));
-    match nearest(name, known.map(|field| &*field.json_name)) {
+    match nearest_name(name, known.map(|field| &*field.json_name)) {
         Some(nearest) => format!("is not a query parameter here; the nearest is `{nearest}`"),
         None => "is not a query parameter of this operation".to_owned(),
     }

@@ -48,7 +48,7 @@ fn all_failed_message(
     ))
 }
 
-pub(crate) fn body(answer: &[u8], message: String) -> Vec<u8> {
+pub(crate) fn refusal_body(answer: &[u8], message: String) -> Vec<u8> {
     let mut members: Map<String, Value> = serde_json::from_slice(answer).unwrap_or_default();
     members.insert("code".into(), i32::from(Code::InvalidArgument).into());
     members.insert("message".into(), message.into());

@@ -22,7 +22,7 @@ use std::{
 
 use bellwether_process::{
     listen::{Activity, Cors, Peer, Permit, Pool, host_error, request_id},
-    metrics::{Page as MetricsPage, Process, Source},
+    metrics::{MetricsPage, MetricsSource, ProcessMetrics},
 };
 use bellwether_proto::json::{descriptor, plan::Plan};
 use bytes::Bytes;
@@ -47,7 +47,7 @@ use crate::{
 };
 use linked::LinkedPage;
 use page::Page;
-use recognition::KnownKeys;
+use recognition::RecentKeys;
 use reply::Reply;
 use sign_in::SignInStep;
 
@@ -76,12 +76,12 @@ pub(crate) struct Handler {
     started_ms: i64,
     upstream: Upstream,
     cors: Cors,
-    recognised: KnownKeys,
+    recognised: RecentKeys,
     in_flight: Arc<Pool<Owner>>,
     /// Memory for bodies, in KiB.
     memory: Arc<Pool<Owner>>,
     /// Memory for bodies that must be read before the key is known, in KiB.
-    strange_memory: Arc<Pool<Owner>>,
+    pre_auth_body_memory: Arc<Pool<Owner>>,
     openapi: Bytes,
     docs: Bytes,
     sign_in_page: Mutex<Option<(Instant, String)>>,
@@ -127,27 +127,27 @@ impl Handler {
             bellwether_proto::FILE_DESCRIPTOR_SET,
             tonic_types::pb::FILE_DESCRIPTOR_SET,
         ];
-        let files = descriptor::files(&sets).map_err(|error| error.to_string())?;
-        let plan = Plan::of(&files).map_err(|error| error.to_string())?;
+        let files = descriptor::decode_files(&sets).map_err(|error| error.to_string())?;
+        let plan = Plan::from_files(&files).map_err(|error| error.to_string())?;
         let operations = operation::compile(&files, &plan)?;
         let mut router = Router::default();
         for (at, operation) in operations.iter().enumerate() {
             router.add(&operation.method, &operation.template, at)?;
         }
         let name = |operation: &Operation| format!("{}/{}", operation.service, operation.name);
-        let document = openapi::document(&plan, &operations);
+        let document = openapi::build_document(&plan, &operations);
         let senders = Senders::new()?;
         let in_flight = Pool::new(config.max_in_flight);
         let names = operations
             .iter()
             .map(name)
             .chain(senders.names())
-            .chain(am::names());
+            .chain(am::operation_names());
         let metrics = Arc::new(Metrics::new(names, Arc::clone(&in_flight)));
-        let counted: [Arc<dyn Source>; 2] = [
-            Arc::new(Process::starting(
+        let counted: [Arc<dyn MetricsSource>; 2] = [
+            Arc::new(ProcessMetrics::new(
                 env!("CARGO_PKG_VERSION"),
-                bellwether_proto::repair::replaced,
+                bellwether_proto::repair::replaced_count,
             )),
             Arc::clone(&metrics) as _,
         ];
@@ -155,13 +155,13 @@ impl Handler {
             metrics_page: Some(Arc::new(MetricsPage::new(counted.into(), None))),
             metrics,
             cors: Cors::new(config.origins.clone(), METHODS, ACCEPTED_HEADERS, SHOWN),
-            recognised: KnownKeys::default(),
+            recognised: RecentKeys::default(),
             in_flight,
             // A client may use a quarter, which is enough for at least one body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
-            strange_memory: Pool::new(limits::STRANGE_BODIES_KIB),
+            pre_auth_body_memory: Pool::new(limits::PRE_AUTH_BODIES_KIB),
             openapi: document.to_string().into(),
-            docs: docs::page(&document).into(),
+            docs: docs::render_page(&document).into(),
             sign_in_page: Mutex::default(),
             plan,
             operations,
@@ -187,7 +187,7 @@ impl Handler {
         let request_id = request_id(request.headers());
         let method = request.method().clone();
         if let Some((status, headers)) = self.cors.preflight(&method, request.headers()) {
-            let response = Reply::bare(status, headers).into_response(request_id);
+            let response = Reply::without_body(status, headers).into_response(request_id);
             return response.map(|body| ResponseBody::new(body, None));
         }
         let requested = AcceptHeaders::from_headers(request.headers());
@@ -211,15 +211,18 @@ impl Handler {
         let deadline = start + self.config.deadline;
         let exchange = Exchange {
             request_id: &request_id,
-            peer: self.config.proxies.client(peer.address, request.headers()),
+            peer: self
+                .config
+                .proxies
+                .client_address(peer.address, request.headers()),
             certificate: &peer.certificate,
             deadline,
             activity,
         };
         let mut permit = None;
-        let answering = self.reply(request, target, exchange, &mut permit);
-        let caught = AssertUnwindSafe(answering).catch_unwind().await;
-        let reply = caught.unwrap_or_else(|_| {
+        let answering = self.reply_to_target(request, target, exchange, &mut permit);
+        let reply = AssertUnwindSafe(answering).catch_unwind().await;
+        let reply = reply.unwrap_or_else(|_| {
             self.metrics.record_panic();
             self.problem(&Problem::internal())
         });
@@ -240,14 +243,13 @@ impl Handler {
                 )
             };
         }
-        let failed = reply.status.is_client_error() || reply.status.is_server_error();
-        if failed || took > limits::SLOW {
+        if reply.status.as_u16() >= 400 || took > limits::SLOW {
             line!(info);
         } else {
             line!(debug);
         }
         let mut reply = compression::compress(reply, &requested.0).await;
-        self.cors.allow(&requested.0, &mut reply.headers);
+        self.cors.allow_origin(&requested.0, &mut reply.headers);
         let response = reply.into_response(request_id);
         response.map(|body| ResponseBody::new(body, permit))
     }
@@ -286,7 +288,7 @@ impl Handler {
             RouteMatch::Operation(at, captures) => RequestTarget::Operation(at, captures),
             RouteMatch::WrongMethod(allow) => RequestTarget::Problem(Problem::wrong_method(allow)),
             RouteMatch::Nothing if NOT_SERVED.contains(&native) => {
-                RequestTarget::Problem(Problem::events_only())
+                RequestTarget::Problem(Problem::events_only_key())
             }
             RouteMatch::Nothing => self.find_sender_target(method, path),
         }
@@ -313,7 +315,7 @@ impl Handler {
         })
     }
 
-    async fn reply(
+    async fn reply_to_target(
         &self,
         request: Request<Incoming>,
         target: RequestTarget<'_>,
@@ -345,7 +347,7 @@ impl Handler {
                     .await;
             }
             RequestTarget::SignIn(step) => {
-                return self.sign_in(step, &request, exchange, permit).await;
+                return self.handle_sign_in(step, &request, exchange, permit).await;
             }
             RequestTarget::Sender(at, captures) => {
                 return self

@@ -65,13 +65,13 @@ pub(crate) enum RouteMatch<'p> {
 
 #[derive(Debug, Default)]
 pub(crate) struct Router {
-    root: Node,
+    root: RouteNode,
 }
 
 #[derive(Debug, Default)]
-struct Node {
-    literals: BTreeMap<Box<str>, Node>,
-    capture: Option<Box<Node>>,
+struct RouteNode {
+    literals: BTreeMap<Box<str>, RouteNode>,
+    capture: Option<Box<RouteNode>>,
     plain: Methods,
     verbs: BTreeMap<Box<str>, Methods>,
 }
@@ -113,7 +113,7 @@ impl Router {
         } else {
             method
         };
-        let mut search = Search {
+        let mut search = RouteSearch {
             method: wanted.as_str(),
             captures: Vec::new(),
             allowed: Vec::new(),
@@ -121,7 +121,7 @@ impl Router {
         let Some(path) = path.strip_prefix('/') else {
             return RouteMatch::Nothing;
         };
-        match search.walk(&self.root, path) {
+        match search.match_node(&self.root, path) {
             Some(operation) => RouteMatch::Operation(operation, search.captures),
             None if search.allowed.is_empty() => RouteMatch::Nothing,
             None => RouteMatch::WrongMethod(search.allowed),
@@ -129,14 +129,14 @@ impl Router {
     }
 }
 
-struct Search<'p, 'm> {
+struct RouteSearch<'p, 'm> {
     method: &'m str,
     captures: Vec<&'p str>,
     allowed: Vec<Method>,
 }
 
-impl<'p> Search<'p, '_> {
-    fn walk(&mut self, node: &Node, path: &'p str) -> Option<usize> {
+impl<'p> RouteSearch<'p, '_> {
+    fn match_node(&mut self, node: &RouteNode, path: &'p str) -> Option<usize> {
         let (segment, rest) = match path.split_once('/') {
             Some((segment, rest)) => (segment, Some(rest)),
             None => (path, None),
@@ -152,13 +152,13 @@ impl<'p> Search<'p, '_> {
         };
         let literal = node.literals.get(segment);
         literal
-            .and_then(|next| self.walk(next, rest))
-            .or_else(|| self.capture(node, segment, |it, next| it.walk(next, rest)))
+            .and_then(|next| self.match_node(next, rest))
+            .or_else(|| self.capture_segment(node, segment, |it, next| it.match_node(next, rest)))
     }
 
     /// Finds the last segment of a path. A known verb takes precedence, so that `GET /x:retry` is a
     /// wrong method, not a resource called `x:retry`.
-    fn find_end(&mut self, node: &Node, value: &'p str, verb: Option<&str>) -> Option<usize> {
+    fn find_end(&mut self, node: &RouteNode, value: &'p str, verb: Option<&str>) -> Option<usize> {
         if verb.is_none() && !self.allowed.is_empty() {
             return None;
         }
@@ -166,14 +166,14 @@ impl<'p> Search<'p, '_> {
             .literals
             .get(value)
             .and_then(|next| self.choose(next, verb));
-        literal.or_else(|| self.capture(node, value, |it, next| it.choose(next, verb)))
+        literal.or_else(|| self.capture_segment(node, value, |it, next| it.choose(next, verb)))
     }
 
-    fn capture(
+    fn capture_segment(
         &mut self,
-        node: &Node,
+        node: &RouteNode,
         value: &'p str,
-        go_on: impl FnOnce(&mut Self, &Node) -> Option<usize>,
+        go_on: impl FnOnce(&mut Self, &RouteNode) -> Option<usize>,
     ) -> Option<usize> {
         let next = node.capture.as_ref().filter(|_| !value.is_empty())?;
         self.captures.push(value);
@@ -184,7 +184,7 @@ impl<'p> Search<'p, '_> {
         found
     }
 
-    fn choose(&mut self, node: &Node, verb: Option<&str>) -> Option<usize> {
+    fn choose(&mut self, node: &RouteNode, verb: Option<&str>) -> Option<usize> {
         let methods = match verb {
             Some(verb) => node.verbs.get(verb)?,
             None => &node.plain,

@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, sync::Arc};
 
 use bellwether_process::{
     listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls},
-    metrics::{Page, Source},
+    metrics::{MetricsPage, MetricsSource},
 };
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -69,13 +69,13 @@ impl Gateway {
         self
     }
 
-    pub fn metrics(&self) -> Arc<dyn Source> {
+    pub fn metrics(&self) -> Arc<dyn MetricsSource> {
         Arc::clone(&self.handler.metrics) as _
     }
 
     /// Serves this page at `/metrics` instead of the gateway's default; `None` serves none.
     #[must_use]
-    pub fn with_metrics(mut self, page: Option<Arc<Page>>) -> Self {
+    pub fn with_metrics(mut self, page: Option<Arc<MetricsPage>>) -> Self {
         self.handler.metrics_page = page;
         self
     }
@@ -124,7 +124,7 @@ struct Service(Arc<Handler>);
 impl Serve for Service {
     type Body = ResponseBody;
 
-    fn http(&self, streams: Streams) -> auto::Builder<Streams> {
+    fn http_builder(&self, streams: Streams) -> auto::Builder<Streams> {
         let mut builder = auto::Builder::new(streams);
         builder
             .http1()
@@ -147,7 +147,7 @@ impl Serve for Service {
         self.0.metrics.record_connection();
     }
 
-    async fn handle(
+    async fn handle_request(
         self,
         request: Request<Incoming>,
         peer: Peer,

@@ -66,7 +66,7 @@ impl Upstream {
     /// # Errors
     /// Returns an error if `uri` is not an `http` or `https` address with a host.
     pub fn connect(uri: &str) -> Result<Self, UpstreamError> {
-        Self::connect_with(uri, ClientTlsConfig::new().with_native_roots(), None)
+        Self::connect_with_verifier(uri, ClientTlsConfig::new().with_native_roots(), None)
     }
 
     /// Connects like [`Upstream::connect`], with settings for trusting an `https:` address: a
@@ -74,7 +74,7 @@ impl Upstream {
     ///
     /// # Errors
     /// Same as [`Upstream::connect`], or if the TLS settings are invalid.
-    pub fn connect_with(
+    pub fn connect_with_verifier(
         uri: &str,
         tls: ClientTlsConfig,
         verifier: Option<Arc<dyn ServerCertVerifier>>,
@@ -119,7 +119,7 @@ impl Upstream {
 
     /// Calls services as [`Upstream::in_process`] does, but without HTTP if `direct` handles the
     /// call.
-    pub fn in_process_with(routes: Routes, direct: Arc<dyn Direct>) -> Self {
+    pub fn in_process_with_direct_calls(routes: Routes, direct: Arc<dyn Direct>) -> Self {
         Self(Kind::InProcess {
             routes: routes.prepare(),
             direct: Some(direct),
@@ -140,7 +140,7 @@ impl Upstream {
         let mut request = Request::from_parts(metadata, http::Extensions::new(), message);
         request.set_timeout(timeout);
         match &self.0 {
-            Kind::Remote(channel) => unary(channel.clone(), path, request).await,
+            Kind::Remote(channel) => call_unary(channel.clone(), path, request).await,
             Kind::InProcess {
                 direct: Some(direct),
                 ..
@@ -148,7 +148,7 @@ impl Upstream {
                 let (metadata, _, message) = request.into_parts();
                 direct.call(metadata, message).await
             }
-            Kind::InProcess { routes, .. } => unary(routes.clone(), path, request).await,
+            Kind::InProcess { routes, .. } => call_unary(routes.clone(), path, request).await,
         }
     }
 
@@ -218,7 +218,7 @@ impl Upstream {
     }
 }
 
-async fn unary<S>(service: S, path: PathAndQuery, request: Request<Bytes>) -> UnaryResult
+async fn call_unary<S>(service: S, path: PathAndQuery, request: Request<Bytes>) -> UnaryResult
 where
     S: GrpcService<Body>,
     S::ResponseBody: Send + 'static,

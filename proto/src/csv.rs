@@ -16,7 +16,7 @@ const FORMULA: [char; 12] = [
 
 /// Renders a list in the JSON form of a response as a table, with the JSON names of the fields as
 /// header. Lists and objects in a cell stay JSON. `None` if the message has no such list.
-pub fn table(plan: &Plan, message: MessageId, list: &str, answer: &Value) -> Option<String> {
+pub fn render_table(plan: &Plan, message: MessageId, list: &str, answer: &Value) -> Option<String> {
     let Kind::Message(row) = plan.field(message, list)?.kind else {
         return None;
     };
@@ -25,25 +25,25 @@ pub fn table(plan: &Plan, message: MessageId, list: &str, answer: &Value) -> Opt
         .iter()
         .map(|field| &*field.json_name)
         .collect();
-    let mut text = line(columns.iter().map(|name| quote(name)));
+    let mut text = csv_line(columns.iter().map(|name| quote_cell(name)));
     for entry in answer[list].as_array().into_iter().flatten() {
-        text += &line(columns.iter().map(|name| cell(&entry[*name])));
+        text += &csv_line(columns.iter().map(|name| format_cell(&entry[*name])));
     }
     Some(text)
 }
 
-fn line(cells: impl Iterator<Item = String>) -> String {
+fn csv_line(cells: impl Iterator<Item = String>) -> String {
     let cells: Vec<_> = cells.collect();
     cells.join(",") + "\r\n"
 }
 
-fn cell(value: &Value) -> String {
+fn format_cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) if is_formula(text) => quote(&format!("'{text}")),
-        Value::String(text) => quote(text),
+        Value::String(text) if is_formula(text) => quote_cell(&format!("'{text}")),
+        Value::String(text) => quote_cell(text),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::Array(_) | Value::Object(_) => quote(&value.to_string()),
+        Value::Array(_) | Value::Object(_) => quote_cell(&value.to_string()),
     }
 }
 
@@ -54,7 +54,7 @@ fn is_formula(text: &str) -> bool {
     text.trim_start_matches(is_skipped).starts_with(FORMULA)
 }
 
-fn quote(text: &str) -> String {
+fn quote_cell(text: &str) -> String {
     if text.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::json::plan;
+    use crate::json::shared_plan;
 
     #[test]
     fn formulas_of_any_width_are_escaped() {
@@ -89,28 +89,28 @@ mod tests {
             "\u{feff}=1",
         ];
         for text in formulas {
-            let shown = cell(&Value::from(text));
+            let shown = format_cell(&Value::from(text));
             assert!(shown.trim_start_matches('"').starts_with('\''), "{text:?}");
         }
         for text in ["1+1", "a=b", "", " a", "\u{ff11}"] {
-            assert_eq!(cell(&Value::from(text)), text);
+            assert_eq!(format_cell(&Value::from(text)), text);
         }
     }
 
     #[test]
     fn table_quotes_cells_and_escapes_formulas() {
-        let message = plan().by_name["bellwether.v1.GetNoiseResponse"];
+        let message = shared_plan().by_name["bellwether.v1.GetNoiseResponse"];
         let rows = json!({"rows": [
             {"name": "a, \"b\"", "notificationCount": 3, "events": [{"name": "x"}]},
             {"name": "=1+1", "acknowledgedShare": 0.5},
         ]});
-        let text = table(plan(), message, "rows", &rows).unwrap();
+        let text = render_table(shared_plan(), message, "rows", &rows).unwrap();
         let lines: Vec<_> = text.split_terminator("\r\n").collect();
         assert!(lines[0].starts_with("name,notificationCount,"), "{text}");
         assert!(lines[1].starts_with(r#""a, ""b""",3,"#), "{text}");
         assert!(lines[1].ends_with(r#","[{""name"":""x""}]""#), "{text}");
         assert!(lines[2].starts_with("'=1+1,,"), "{text}");
         assert_eq!(lines.len(), 3);
-        assert_eq!(table(plan(), message, "by", &rows), None);
+        assert_eq!(render_table(shared_plan(), message, "by", &rows), None);
     }
 }

@@ -17,10 +17,10 @@ mod time;
 
 pub use self::{
     clause::{Clause, Literal},
-    elsewhere::local_name,
-    nearest::nearest,
-    printer::{is_search, part, print, value},
-    time::Now,
+    elsewhere::local_field_name,
+    nearest::nearest_field,
+    printer::{is_search, print_clause, print_condition, print_literal},
+    time::TimeReference,
 };
 
 /// Maximum length of a filter, in bytes.
@@ -30,7 +30,7 @@ pub const DEPTH_MAX: usize = 32;
 
 /// A parsed condition, with the positions of its parts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
+pub struct ParsedFilter {
     /// The condition.
     pub clause: Clause,
     positions: Positions,
@@ -64,13 +64,13 @@ impl fmt::Display for FilterError {
 ///
 /// # Errors
 /// Returns the first syntax error.
-pub fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, FilterError> {
+pub fn parse(text: &str, now: Option<&TimeReference>) -> Result<ParsedFilter, FilterError> {
     parser::parse(text, now)
 }
 
-impl Parsed {
+impl ParsedFilter {
     /// Returns the conditions joined by `and` at the top level, each with its text.
-    pub fn parts(&self) -> impl Iterator<Item = (&Clause, &str)> {
+    pub fn conjuncts(&self) -> impl Iterator<Item = (&Clause, &str)> {
         let clauses = match &self.clause {
             Clause::And(clauses) if self.parts.len() > 1 => clauses,
             clause => std::slice::from_ref(clause),

@@ -21,9 +21,9 @@ use std::sync::LazyLock;
 use prost::Name;
 
 use plan::{MessageId, Plan};
-use read::{Options, Rejected};
+use read::{Options, RejectReason};
 use violation::Violations;
-use wire::Malformed;
+use wire::MalformedError;
 
 /// The reason why a conversion failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,10 +33,10 @@ pub enum Error {
     UnknownType(String),
     /// The text is not JSON, or does not fit the message; lists every invalid field.
     #[error(transparent)]
-    Rejected(#[from] Rejected),
+    Rejected(#[from] RejectReason),
     /// The bytes are not a valid message of the type, or are nested too deeply.
     #[error(transparent)]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedError),
 }
 
 static PLAN: LazyLock<Plan> = LazyLock::new(|| {
@@ -44,7 +44,7 @@ static PLAN: LazyLock<Plan> = LazyLock::new(|| {
 });
 
 /// Returns the tables of every message of this crate, built on first use.
-pub fn plan() -> &'static Plan {
+pub fn shared_plan() -> &'static Plan {
     &PLAN
 }
 
@@ -56,7 +56,7 @@ pub fn plan() -> &'static Plan {
 /// Returns an error if the text is not JSON, or lists every field that does not fit the message.
 pub fn from_json<M: Name + Default>(json: &[u8]) -> Result<M, Error> {
     let wire = wire_from_json(&M::full_name(), json)?;
-    M::decode(&*wire).map_err(|_not_ours| Malformed.into())
+    M::decode(&*wire).map_err(|_not_ours| MalformedError.into())
 }
 
 /// Writes a message as canonical JSON.

@@ -61,11 +61,11 @@ impl MatcherText {
         if inner.trim().is_empty() {
             return Some(Vec::new());
         }
-        split(inner).into_iter().map(Self::parse).collect()
+        split_matchers(inner).into_iter().map(Self::parse).collect()
     }
 }
 
-fn split(text: &str) -> Vec<&str> {
+fn split_matchers(text: &str) -> Vec<&str> {
     let (mut parts, mut from) = (Vec::new(), 0);
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, c) in text.char_indices() {

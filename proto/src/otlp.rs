@@ -11,7 +11,7 @@ use crate::{
 use prost::Message as _;
 use prost_types::{Struct, Value as WireValue};
 use serde_json::Value;
-use value::{fields, json_object, json_value, text, wire_value};
+use value::{attributes_to_fields, json_object, json_value, value_text, wire_value};
 use wire::{
     InstrumentationScope, LogRecord, LogsRequest, LogsResponse, PartialSuccess, Resource,
     any_value::Kind,
@@ -32,14 +32,14 @@ const SUMMARY_BYTES: usize = 1024;
 
 /// Settings for the conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ConversionSettings {
     /// Minimum severity; less severe records are dropped.
     pub floor: Severity,
     /// Resource attributes that become dimensions.
     pub dimensions: Vec<String>,
 }
 
-impl Default for Settings {
+impl Default for ConversionSettings {
     fn default() -> Self {
         let names = [
             "service.namespace",
@@ -61,12 +61,12 @@ pub struct Logs {
     /// The events, at most [`bulk::EVENTS_MAX`].
     pub events: Vec<Event>,
     /// Counts of the dropped records.
-    pub left_out: LeftOut,
+    pub left_out: DroppedRecords,
 }
 
 /// Records that did not become events.
 #[derive(Debug)]
-pub struct LeftOut {
+pub struct DroppedRecords {
     floor: Severity,
     below_floor: usize,
     beyond: usize,
@@ -76,7 +76,7 @@ pub struct LeftOut {
 
 /// The reason why a request was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unread {
+pub enum LogsRequestError {
     /// The bytes are not a logs export request.
     #[error("is not a log export request: {0}")]
     Malformed(String),
@@ -99,11 +99,11 @@ pub struct Read {
 /// # Errors
 ///
 /// Returns an error if the bytes are not a request, or the request would use too much memory.
-pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
-    if size::values(bytes) > VALUES_MAX {
-        return Err(Unread::TooMany);
+pub fn read_request(bytes: &[u8]) -> Result<Read, LogsRequestError> {
+    if size::count_values(bytes) > VALUES_MAX {
+        return Err(LogsRequestError::TooMany);
     }
-    let malformed = |error: prost::DecodeError| Unread::Malformed(error.to_string());
+    let malformed = |error: prost::DecodeError| LogsRequestError::Malformed(error.to_string());
     let error = match LogsRequest::decode(bytes) {
         Ok(request) => {
             return Ok(Read {
@@ -113,7 +113,7 @@ pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
         }
         Err(error) => malformed(error),
     };
-    let repaired = repair::message(bytes, size::Kind::Request).ok_or(error)?;
+    let repaired = repair::repair_message(bytes, size::Kind::Request).ok_or(error)?;
     Ok(Read {
         request: LogsRequest::decode(&*repaired.bytes).map_err(malformed)?,
         unreadable: repaired.left_out,
@@ -122,10 +122,10 @@ pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
 
 impl Logs {
     /// Converts a request to events.
-    pub fn from_request(request: &LogsRequest, settings: &Settings) -> Self {
+    pub fn from_request(request: &LogsRequest, settings: &ConversionSettings) -> Self {
         let mut logs = Self {
             events: Vec::new(),
-            left_out: LeftOut {
+            left_out: DroppedRecords {
                 floor: settings.floor,
                 below_floor: 0,
                 beyond: 0,
@@ -156,7 +156,7 @@ impl Logs {
         resource: &RecordDetails,
         repeated: &mut usize,
     ) {
-        let severity = severity_of(record);
+        let severity = record_severity(record);
         let left_out = &mut self.left_out;
         if severity < left_out.floor {
             left_out.below_floor += 1;
@@ -175,7 +175,7 @@ impl Logs {
         if is_retained {
             *repeated += resource.retained_bytes;
         }
-        let mut event = event(record, severity, scope, resource);
+        let mut event = record_to_event(record, severity, scope, resource);
         if let (Some(metadata), Some(retained), true) =
             (&mut event.metadata_fields, &resource.retained, is_retained)
         {
@@ -185,7 +185,7 @@ impl Logs {
     }
 }
 
-impl LeftOut {
+impl DroppedRecords {
     /// Adds the errors of records that could not be decoded.
     pub fn add_unreadable(&mut self, why: Vec<String>) {
         self.unreadable.extend(why);
@@ -199,7 +199,7 @@ impl LeftOut {
             why.push(format!(
                 "{} log records are below the severity `{}`",
                 self.below_floor,
-                severity::word(self.floor)
+                severity::severity_word(self.floor)
             ));
         }
         if self.beyond > 0 {
@@ -248,11 +248,11 @@ struct RecordDetails {
 }
 
 impl RecordDetails {
-    fn from_resource(resource: &Resource, settings: &Settings) -> Self {
+    fn from_resource(resource: &Resource, settings: &ConversionSettings) -> Self {
         let mut dimensions = Vec::new();
         for wanted in &settings.dimensions {
             let found = resource.attributes.iter().find(|it| it.key == *wanted);
-            let value = found.map_or_else(String::new, |it| text(it.value.as_ref()));
+            let value = found.map_or_else(String::new, |it| value_text(it.value.as_ref()));
             if !value.is_empty() {
                 let key = if wanted == "name" {
                     "label_name"
@@ -289,7 +289,7 @@ impl RecordDetails {
 }
 
 /// Returns the severity of a record; informational if the record has none.
-fn severity_of(record: &LogRecord) -> Severity {
+fn record_severity(record: &LogRecord) -> Severity {
     let of_number = match record.severity_number {
         1..=8 => Some(Severity::Debug),
         9..=12 => Some(Severity::Info),
@@ -303,19 +303,21 @@ fn severity_of(record: &LogRecord) -> Severity {
         .unwrap_or(Severity::Info)
 }
 
-fn event(
+fn record_to_event(
     record: &LogRecord,
     severity: Severity,
     scope: &InstrumentationScope,
     resource: &RecordDetails,
 ) -> Event {
     let named = record.attributes.iter().find(|it| it.key == EVENT_NAME);
-    let named = named.map(|it| text(it.value.as_ref())).unwrap_or_default();
+    let named = named
+        .map(|it| value_text(it.value.as_ref()))
+        .unwrap_or_default();
     let names = [&*record.event_name, &*named, &*scope.name];
     let name = names.into_iter().find(|name| !name.trim().is_empty());
     let nanos = [record.time_unix_nano, record.observed_time_unix_nano];
     let nanos = nanos.into_iter().find(|nanos| *nanos > 0);
-    let body = text(record.body.as_ref());
+    let body = value_text(record.body.as_ref());
     let mut metadata = Vec::new();
     let mut keep = |key: &str, value: Value| {
         let is_empty = match &value {
@@ -334,8 +336,8 @@ fn event(
     keep("attributes", json_object(&record.attributes));
     keep("scope", scope.name.clone().into());
     keep("severityText", record.severity_text.clone().into());
-    keep("traceId", hexadecimal(&record.trace_id).into());
-    keep("spanId", hexadecimal(&record.span_id).into());
+    keep("traceId", to_hex(&record.trace_id).into());
+    keep("spanId", to_hex(&record.span_id).into());
     Event {
         name: name.unwrap_or(NAMELESS).to_owned(),
         dimensions: resource.dimensions.iter().cloned().collect(),
@@ -346,7 +348,7 @@ fn event(
         summary: first_line(&body),
         body,
         metadata_fields: Some(Struct {
-            fields: fields(metadata),
+            fields: attributes_to_fields(metadata),
         }),
         ..Event::default()
     }
@@ -358,11 +360,11 @@ fn first_line(text: &str) -> String {
     if line.len() <= SUMMARY_BYTES {
         return line.to_owned();
     }
-    let start = crate::text::prefix(line, SUMMARY_BYTES - MORE.len());
+    let start = crate::text::longest_prefix(line, SUMMARY_BYTES - MORE.len());
     format!("{start}{MORE}")
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to memory does not fail");

@@ -55,18 +55,18 @@ impl Topic {
     /// Returns the blocks after the title, in order.
     pub fn blocks(&self) -> Vec<Block> {
         let rest = self.markdown.split_once('\n').map_or("", |(_, rest)| rest);
-        blocks(rest)
+        parse_blocks(rest)
     }
 }
 
 /// Returns the template variables, in the order of their table; one with an arbitrary key ends with
 /// `KEY`.
-pub fn variables() -> Vec<&'static str> {
+pub fn template_variables() -> Vec<&'static str> {
     names_of_templates("\n## Variables\n")
 }
 
 /// Returns the Jinja template filters, in the order of their table.
-pub fn filters() -> Vec<&'static str> {
+pub fn template_filters() -> Vec<&'static str> {
     let examples = names_of_templates("\n## Filters\n").into_iter();
     let name = |example: &'static str| example.split('(').next();
     examples.filter_map(name).collect()
@@ -85,7 +85,7 @@ fn names_of_templates(heading: &str) -> Vec<&'static str> {
 pub enum Block {
     /// A heading.
     Heading(String),
-    /// Text; parse it with [`pieces`].
+    /// Text; parse it with [`parse_pieces`].
     Paragraph(String),
     /// A list item, with its number if it has one.
     Item(Option<String>, String),
@@ -111,7 +111,7 @@ pub enum Piece<'a> {
     },
 }
 
-fn blocks(markdown: &str) -> Vec<Block> {
+fn parse_blocks(markdown: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     // Whether the next line can continue the last block.
     let mut open = false;
@@ -175,12 +175,12 @@ fn parse_item(line: &str) -> Option<(Option<String>, &str)> {
 }
 
 /// Splits text into spans.
-pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub fn parse_pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let code = rest.starts_with('`').then(|| rest[1..].split_once('`'));
-        let link = rest.starts_with('[').then(|| link(rest));
+        let link = rest.starts_with('[').then(|| parse_link(rest));
         if let Some(Some((inner, after))) = code {
             pieces.push(Piece::Code(inner));
             rest = after;
@@ -198,7 +198,7 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-fn link(text: &str) -> Option<(&str, &str, &str)> {
+fn parse_link(text: &str) -> Option<(&str, &str, &str)> {
     let (shown, rest) = text[1..].split_once("](")?;
     let (file, rest) = rest.split_once(')')?;
     let topic = file.strip_suffix(".md")?;

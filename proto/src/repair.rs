@@ -32,7 +32,7 @@ const MARK_BIG: &[u8] = b"\xfe\xff";
 static REPLACED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the number of malformed characters replaced by this process.
-pub fn replaced() -> u64 {
+pub fn replaced_count() -> u64 {
     REPLACED.load(Ordering::Relaxed)
 }
 
@@ -41,17 +41,17 @@ fn count_replaced(replaced: usize) {
 }
 
 /// Repairs JSON.
-pub fn json(body: &[u8]) -> Cow<'_, [u8]> {
+pub fn repair_json(body: &[u8]) -> Cow<'_, [u8]> {
     let body = match (body.strip_prefix(MARK_LITTLE), body.strip_prefix(MARK_BIG)) {
-        (Some(units), _) => Cow::Owned(utf16(units, u16::from_le_bytes)),
-        (_, Some(units)) => Cow::Owned(utf16(units, u16::from_be_bytes)),
+        (Some(units), _) => Cow::Owned(decode_utf16(units, u16::from_le_bytes)),
+        (_, Some(units)) => Cow::Owned(decode_utf16(units, u16::from_be_bytes)),
         _ => Cow::Borrowed(body.strip_prefix(MARK).unwrap_or(body)),
     };
     let body = match body {
-        Cow::Borrowed(bytes) => utf8(bytes),
+        Cow::Borrowed(bytes) => repair_utf8(bytes),
         owned @ Cow::Owned(_) => owned,
     };
-    let lone = lone_surrogates(&body);
+    let lone = find_lone_surrogates(&body);
     if lone.is_empty() {
         return body;
     }
@@ -63,7 +63,7 @@ pub fn json(body: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(body)
 }
 
-fn utf16(units: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Vec<u8> {
+fn decode_utf16(units: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Vec<u8> {
     let units = units.chunks_exact(2).map(|it| unit([it[0], it[1]]));
     let mut replaced = 0;
     let characters = char::decode_utf16(units).map(|it| {
@@ -77,7 +77,7 @@ fn utf16(units: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
+fn repair_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     if std::str::from_utf8(bytes).is_ok() {
         return Cow::Borrowed(bytes);
     }
@@ -86,15 +86,16 @@ fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(String::from_utf8_lossy(bytes).into_owned().into_bytes())
 }
 
-fn lone_surrogates(body: &[u8]) -> Vec<usize> {
+fn find_lone_surrogates(body: &[u8]) -> Vec<usize> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(offset) = body[at..].iter().position(|byte| *byte == b'\\') {
         at += offset;
         let is_pair = |high| {
             (0xd800..0xdc00).contains(&high)
-                && escaped_unit(body, at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low))
+                && parse_escaped_unit(body, at + 6)
+                    .is_some_and(|low| (0xdc00..0xe000).contains(&low))
         };
-        at += match escaped_unit(body, at) {
+        at += match parse_escaped_unit(body, at) {
             Some(high) if is_pair(high) => 12,
             Some(unit) => {
                 if (0xd800..0xe000).contains(&unit) {
@@ -110,7 +111,7 @@ fn lone_surrogates(body: &[u8]) -> Vec<usize> {
 }
 
 /// Returns the code unit of an escape such as `\ud83d` at `at`.
-fn escaped_unit(body: &[u8], at: usize) -> Option<u16> {
+fn parse_escaped_unit(body: &[u8], at: usize) -> Option<u16> {
     let digits = body.get(at..at + 6)?.strip_prefix(br"\u")?;
     let digits = std::str::from_utf8(digits).ok()?;
     let is_hex = digits.bytes().all(|it| it.is_ascii_hexdigit());
@@ -136,7 +137,7 @@ pub(crate) trait Protocol: Copy {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Repaired {
+pub(crate) struct RepairedJson {
     pub(crate) bytes: Vec<u8>,
     pub(crate) left_out: Vec<String>,
     replaced: usize,
@@ -144,20 +145,20 @@ pub(crate) struct Repaired {
 
 /// Repairs the strings of a message and drops unreadable items; `None` if the message itself is
 /// unreadable.
-pub(crate) fn message<P: Protocol>(bytes: &[u8], protocol: P) -> Option<Repaired> {
-    let mut repaired = Repaired::default();
+pub(crate) fn repair_message<P: Protocol>(bytes: &[u8], protocol: P) -> Option<RepairedJson> {
+    let mut repaired = RepairedJson::default();
     let mut out = Vec::with_capacity(bytes.len());
-    rewrite(bytes, protocol, &mut out, &mut repaired, 0)?;
+    rewrite_message(bytes, protocol, &mut out, &mut repaired, 0)?;
     count_replaced(repaired.replaced);
     repaired.bytes = out;
     Some(repaired)
 }
 
-fn rewrite<P: Protocol>(
+fn rewrite_message<P: Protocol>(
     bytes: &[u8],
     protocol: P,
     out: &mut Vec<u8>,
-    repaired: &mut Repaired,
+    repaired: &mut RepairedJson,
     depth: usize,
 ) -> Option<()> {
     if depth >= DEPTH {
@@ -165,9 +166,9 @@ fn rewrite<P: Protocol>(
     }
     let mut reader = Reader::new(bytes);
     while !reader.is_empty() {
-        let (number, value) = reader.field().ok()?;
+        let (number, value) = reader.read_field().ok()?;
         let Value::Bytes(content) = value else {
-            wire::put(out, number, value);
+            wire::put_field(out, number, value);
             continue;
         };
         match protocol.field(number) {
@@ -179,12 +180,13 @@ fn rewrite<P: Protocol>(
             }
             Field::Message(inner) => {
                 let mut within = Vec::with_capacity(content.len());
-                rewrite(content, inner, &mut within, repaired, depth + 1)?;
+                rewrite_message(content, inner, &mut within, repaired, depth + 1)?;
                 wire::put_bytes_field(out, number, &within);
             }
             Field::Item(inner) => {
                 let mut within = Vec::with_capacity(content.len());
-                let is_read = rewrite(content, inner, &mut within, repaired, depth + 1).is_some();
+                let is_read =
+                    rewrite_message(content, inner, &mut within, repaired, depth + 1).is_some();
                 let error = if is_read {
                     inner.item_error(&within)
                 } else {
@@ -203,8 +205,8 @@ fn rewrite<P: Protocol>(
 
 impl Protocol for MessageId {
     fn field(self, number: u32) -> Field<Self> {
-        let message = &json::plan().messages[self];
-        let field = message.index_of_number(number);
+        let message = &json::shared_plan().messages[self];
+        let field = message.field_index_by_number(number);
         match field.map(|at| message.fields[at].kind) {
             Some(Kind::String) => Field::Text,
             Some(Kind::Message(inner)) => Field::Message(inner),
@@ -252,7 +254,7 @@ where
 
     fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
         let read = if U::PACKAGE == SENDERS {
-            decoded(&from.copy_to_bytes(from.remaining()))
+            decode_repaired(&from.copy_to_bytes(from.remaining()))
         } else {
             U::decode(from)
         };
@@ -263,10 +265,10 @@ where
 }
 
 /// Decodes a sender's message, replacing malformed strings.
-pub fn decoded<U: Message + Name + Default>(bytes: &[u8]) -> Result<U, DecodeError> {
+pub fn decode_repaired<U: Message + Name + Default>(bytes: &[u8]) -> Result<U, DecodeError> {
     let again = || {
-        let kind = json::plan().by_name.get(&*U::full_name())?;
-        U::decode(&*message(bytes, *kind)?.bytes).ok()
+        let kind = json::shared_plan().by_name.get(&*U::full_name())?;
+        U::decode(&*repair_message(bytes, *kind)?.bytes).ok()
     };
     U::decode(bytes).or_else(|error| again().ok_or(error))
 }
@@ -302,7 +304,7 @@ mod tests {
             (b"", ""),
         ];
         for (body, expected) in table {
-            let found = json(body);
+            let found = repair_json(body);
             assert_eq!(String::from_utf8_lossy(&found), *expected, "{body:?}");
         }
     }
@@ -329,27 +331,30 @@ mod tests {
             }
         }
         assert!(Events::decode(&*bytes).is_err());
-        let before = replaced();
-        let kind = json::plan().by_name["zenoss.cloud.Events"];
-        let repaired = message(&bytes, kind).unwrap();
+        let before = replaced_count();
+        let kind = json::shared_plan().by_name["zenoss.cloud.Events"];
+        let repaired = repair_message(&bytes, kind).unwrap();
         // The malformed character is one byte, and its replacement three.
         assert_eq!(
             Events::decode(&*repaired.bytes).unwrap(),
             events("a\u{fffd}b")
         );
-        assert_eq!(decoded::<Events>(&bytes).unwrap(), events("a\u{fffd}b"));
-        assert!(replaced() >= before + 3);
-        assert!(message(&bytes[..bytes.len() - 1], kind).is_none());
+        assert_eq!(
+            decode_repaired::<Events>(&bytes).unwrap(),
+            events("a\u{fffd}b")
+        );
+        assert!(replaced_count() >= before + 3);
+        assert!(repair_message(&bytes[..bytes.len() - 1], kind).is_none());
     }
 
     proptest! {
         #[test]
         fn repair_never_panics(body: Vec<u8>, text in "[\\\\ud8cD0-9a-f\"]{0,40}") {
-            json(&body);
-            let repaired = json(text.as_bytes());
-            prop_assert_eq!(lone_surrogates(&repaired), Vec::<usize>::new());
-            let kind = json::plan().by_name["zenoss.cloud.Events"];
-            drop(message(&body, kind));
+            repair_json(&body);
+            let repaired = repair_json(text.as_bytes());
+            prop_assert_eq!(find_lone_surrogates(&repaired), Vec::<usize>::new());
+            let kind = json::shared_plan().by_name["zenoss.cloud.Events"];
+            drop(repair_message(&body, kind));
         }
     }
 }

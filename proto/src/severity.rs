@@ -10,7 +10,7 @@ pub fn from_name(word: &str) -> Option<Severity> {
 }
 
 /// Returns the word of a severity; `debug` if it is unspecified.
-pub fn word(severity: Severity) -> &'static str {
+pub fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Default | Severity::Debug => "debug",
         Severity::Info => "info",

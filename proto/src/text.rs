@@ -17,7 +17,7 @@ pub const MARKS_MAX: usize = 4;
 
 /// Percent-encodes a text for a path segment or a query value. Only necessary characters are
 /// encoded, since cron, for example, ends a line at a percent sign.
-pub fn percent_encoded(text: &str) -> String {
+pub fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
@@ -36,7 +36,7 @@ pub fn enum_word(name: &str, prefix: &str) -> String {
 
 /// Formats a duration in its largest suitable unit, rounded to the nearest: `132 ms`, `4.3 s`,
 /// `3 min`, `2 h`, `7 d`.
-pub fn duration(ms: i64) -> String {
+pub fn format_duration(ms: i64) -> String {
     match ms {
         ..1_000 => format!("{ms} ms"),
         1_000..9_950 => {
@@ -96,7 +96,8 @@ pub fn chars_with_visibility(text: &str) -> impl Iterator<Item = (char, Visibili
     let (mut before, mut marks) = (None, 0);
     std::iter::from_fn(move || {
         let c = chars.next()?;
-        let is_needed = joins(before, c, chars.peek().copied()) || has_variation(before, c);
+        let is_needed =
+            joins_characters(before, c, chars.peek().copied()) || has_variation(before, c);
         let seen = if is_hidden(c) && !is_needed {
             Visibility::Hidden
         } else if is_needed || is_mark(c) {
@@ -128,7 +129,7 @@ fn is_mark(c: char) -> bool {
 
 /// Whether a joiner is needed in that position: after a virama, as in Hindi, between letters that
 /// join, as in Persian, or between the parts of an emoji.
-pub fn joins(before: Option<char>, joiner: char, after: Option<char>) -> bool {
+pub fn joins_characters(before: Option<char>, joiner: char, after: Option<char>) -> bool {
     let arabic = |c: char| matches!(c, '\u{600}'..='\u{8ff}');
     match joiner {
         '\u{200c}' => {
@@ -160,7 +161,7 @@ fn has_variation(before: Option<char>, selector: char) -> bool {
 
 /// Makes a text safe to display: invisible characters and excess marks are escaped, such as
 /// `\u{1b}`. Newlines and tabs are preserved if `is_block`.
-pub fn visible(text: &str, is_block: bool) -> String {
+pub fn escape_invisible(text: &str, is_block: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for (c, seen) in chars_with_visibility(text) {
         match (c, seen) {
@@ -175,7 +176,7 @@ pub fn visible(text: &str, is_block: bool) -> String {
 
 /// Returns the longest prefix of a text that has at most `bytes_max` bytes and ends between
 /// characters.
-pub fn prefix(text: &str, bytes_max: usize) -> &str {
+pub fn longest_prefix(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -211,7 +212,7 @@ mod tests {
             (7 * DAY - 1, "7 d"),
             (6 * DAY + 11 * HOUR, "6 d"),
         ] {
-            assert_eq!(duration(ms), shown, "{ms}");
+            assert_eq!(format_duration(ms), shown, "{ms}");
         }
     }
 
@@ -226,7 +227,7 @@ mod tests {
             ("", ""),
         ];
         for (text, encoded) in cases {
-            assert_eq!(percent_encoded(text), encoded);
+            assert_eq!(percent_encode(text), encoded);
         }
     }
 
@@ -276,7 +277,7 @@ mod tests {
             ] {
                 let hidden = chars_with_visibility(&text).find(|(found, _)| *found == c);
                 assert_eq!(hidden, Some((c, Visibility::Hidden)), "{text:?}");
-                assert!(!visible(&text, false).contains(c), "{text:?}");
+                assert!(!escape_invisible(&text, false).contains(c), "{text:?}");
             }
         }
     }
@@ -297,7 +298,7 @@ mod tests {
                 chars_with_visibility(text).all(|(_, seen)| seen == Visibility::Plain),
                 "{text}"
             );
-            assert_eq!(visible(text, false), text);
+            assert_eq!(escape_invisible(text, false), text);
         }
     }
 
@@ -326,11 +327,11 @@ mod tests {
     fn control_sequences_are_escaped() {
         let text = "a\u{1b}]52;c;eA==\u{7}\tb\r\nc\u{9b}31m";
         assert_eq!(
-            visible(text, false),
+            escape_invisible(text, false),
             "a\\u{1b}]52;c;eA==\\u{7}\\tb\\r\\nc\\u{9b}31m"
         );
         assert_eq!(
-            visible(text, true),
+            escape_invisible(text, true),
             "a\\u{1b}]52;c;eA==\\u{7}\tb\\r\nc\\u{9b}31m"
         );
     }

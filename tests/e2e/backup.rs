@@ -272,12 +272,12 @@ async fn backup_under_load_restores_all_acknowledged_events() {
         lost.len(),
         lost[0]
     );
-    each_arrives_as_one_message(&rest, &receiver, stored.len()).await;
+    assert_each_event_arrives_once(&rest, &receiver, stored.len()).await;
 }
 
 /// Waits for all deliveries to end. Checks that each arrived, and that messages with the same
 /// delivery id are equal.
-async fn each_arrives_as_one_message(rest: &Rest, receiver: &Receiver, events: usize) {
+async fn assert_each_event_arrives_once(rest: &Rest, receiver: &Receiver, events: usize) {
     let deliveries = eventually("every delivery to end", async || {
         let deliveries = crash::deliveries(rest).await;
         let ended = deliveries.iter().all(|it| it["endTime"].is_string());

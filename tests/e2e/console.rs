@@ -147,7 +147,7 @@ fn follows_to(console: &Terminal, host: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn key_acts_on_the_shown_event_and_names_it() {
+async fn key_press_applies_to_the_displayed_event_and_names_it() {
     let world = World::start();
     let rest = world.rest();
     let send = async |host: &str| {

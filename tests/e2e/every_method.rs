@@ -69,12 +69,12 @@ fn valid(input: &str, mut example: Value) -> Value {
 /// Returns a call of each method with an empty message and with its example, and one that causes an
 /// error of maximum length.
 fn calls() -> Vec<Call> {
-    let plan = json::plan();
+    let plan = json::shared_plan();
     let mut calls = Vec::new();
     for method in wire::methods() {
         let service = method.parent_service().full_name().to_owned();
         let input = method.input().full_name().to_owned();
-        let example = example::message(plan, plan.by_name[&*input]);
+        let example = example::message_example(plan, plan.by_name[&*input]);
         let example = example.unwrap_or_else(|| panic!("{input} has no example"));
         let example = valid(&input, example);
         let example = json::wire_from_json(&input, example.to_string().as_bytes());

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use bellwether_proto::text::percent_encoded;
+use bellwether_proto::text::percent_encode;
 use bellwether_tests::{
     eventually::eventually, receiver::Receiver, rest::Rest, tree, world::World,
 };
@@ -311,7 +311,7 @@ async fn documented_crontab_runs_the_job_without_output() {
     for name in ["nightly-backup", "nightly backup", "größe.1_2"] {
         let draft = json!({"name": name, "enabled": true, "every": "86400s"});
         rest.post(HEARTBEATS, &draft).await.ok();
-        let of = format!("{HEARTBEATS}/{}", percent_encoded(name));
+        let of = format!("{HEARTBEATS}/{}", percent_encode(name));
         let made = rest.post(&format!("{of}:rotateKey"), &json!({})).await.ok();
         let path = made["path"].as_str().unwrap();
         assert!(!path.contains('%'), "{path}");

@@ -278,7 +278,7 @@ fn connect_page_has_three_steps_for_each_shipped_mapping() {
 }
 
 #[tokio::test]
-async fn handshakes_of_services_are_completed() {
+async fn webhook_validation_handshakes_are_completed() {
     let world = World::start();
     let rest = world.rest();
     for name in ["aws-sns", "azure-event-grid"] {
@@ -539,7 +539,7 @@ async fn secrets_are_bound_to_their_scheme_and_never_empty() {
 }
 
 #[tokio::test]
-async fn standard_webhooks_are_accepted_only_while_recent() {
+async fn standard_webhook_with_an_old_timestamp_is_rejected() {
     let world = World::start();
     let rest = world.rest();
     let key = STANDARD.encode(SECRET);

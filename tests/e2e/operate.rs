@@ -62,7 +62,7 @@ fn here(world: &World, script: &str) -> String {
 }
 
 #[test]
-fn documented_first_event_is_held() {
+fn documented_first_event_is_held_by_the_delay() {
     let world = World::start();
     let printed = run_in(&world, &blocks("docs/concepts.md", &["sh run"]));
     assert!(printed.contains("Held: delay"), "{printed}");

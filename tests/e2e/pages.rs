@@ -40,7 +40,7 @@ fn all() -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn page_of_large_resources_ends_early_and_continues() {
+async fn page_of_large_resources_is_short_and_can_be_continued() {
     let (world, rest) = with_large_destinations().await;
     let (mut token, mut seen, mut pages) = (String::new(), Vec::new(), 0);
     loop {

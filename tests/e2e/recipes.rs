@@ -88,7 +88,7 @@ fn contact_point(code: &str) -> String {
 }
 
 #[tokio::test]
-async fn recipes_report_their_events() {
+async fn commands_in_the_recipes_send_their_events() {
     let world = World::start();
     let address = format!("http://{}", world.service().address("rest"));
     let bin = world.folder().join("bin");

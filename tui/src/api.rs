@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use crate::{
-    client::{Keys, Transport, connect, failure, malformed, unreachable},
+    client::{Keys, Transport, connect, failure, malformed_response, unreachable},
     data::{Failure, FailureKind, Kind},
     kind, limits,
     options::Options,
@@ -67,7 +67,7 @@ pub enum CallErrorKind {
 pub struct ConfigKind(Option<Kind>);
 
 impl ConfigKind {
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub fn iter() -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied();
         // Clients and silences are operational data, not configuration.
         let is_configuration = |kind: &Kind| {
@@ -95,7 +95,7 @@ impl ConfigKind {
             };
             word == message || [kind.singular(), kind.plural()].map(bare).contains(&word)
         };
-        Self::all().find(is_it).filter(|_| !word.is_empty())
+        Self::iter().find(is_it).filter(|_| !word.is_empty())
     }
 
     pub fn singular(self) -> &'static str {
@@ -108,7 +108,7 @@ impl ConfigKind {
 
     /// Converts a stored resource to the form that its author writes: without output-only fields,
     /// and with conditions as text where possible.
-    pub fn authored(self, mut resource: Value) -> Value {
+    pub fn to_authored_form(self, mut resource: Value) -> Value {
         if let Some(fields) = resource.as_object_mut() {
             let output = self
                 .0
@@ -138,7 +138,7 @@ impl Api {
 
     /// Sets the timeout of each call.
     #[must_use]
-    pub fn patient(mut self, limit: Duration) -> Self {
+    pub fn with_call_timeout(mut self, limit: Duration) -> Self {
         self.reach.limit = limit;
         self
     }
@@ -242,7 +242,7 @@ impl Api {
     ) -> BoxFuture<'a, Result<Value, CallError>> {
         Box::pin(async move {
             let events: Events = json::from_json(events.to_string().as_bytes())
-                .map_err(|error| malformed(&error))?;
+                .map_err(|error| malformed_response(&error))?;
             let carrier = self.reach.carrier.clone();
             let mut service = DataReceiverServiceClient::new(carrier);
             let call = time::timeout(self.reach.limit, service.put_events(events));
@@ -253,7 +253,8 @@ impl Api {
                     return Err(Failure::new(FailureKind::TimedOut, words).into());
                 }
             };
-            let text = json::to_json(&answer.into_inner()).map_err(|error| malformed(&error))?;
+            let text =
+                json::to_json(&answer.into_inner()).map_err(|error| malformed_response(&error))?;
             serde_json::from_slice(&text)
                 .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
         })
@@ -263,7 +264,7 @@ impl Api {
     pub fn watch<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Watch, CallError>> {
         Box::pin(async move {
             let request: WatchEventsRequest = json::from_json(request.to_string().as_bytes())
-                .map_err(|error| malformed(&error))?;
+                .map_err(|error| malformed_response(&error))?;
             let carrier = self.reach.carrier.clone();
             let mut service = EventQueryServiceClient::new(carrier)
                 .max_decoding_message_size(limits::MESSAGE_BYTES);
@@ -286,7 +287,7 @@ impl Watch {
         let Some(message) = message? else {
             return Ok(None);
         };
-        let text = json::to_json(&message).map_err(|error| malformed(&error))?;
+        let text = json::to_json(&message).map_err(|error| malformed_response(&error))?;
         serde_json::from_slice(&text)
             .map(Some)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())

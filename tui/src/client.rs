@@ -19,10 +19,10 @@ mod watch;
 
 pub(crate) use call::{Call, CallResult, ParseOutcome, message, parse_empty};
 pub(crate) use carrier::Transport;
-pub(crate) use failure::{failure, malformed, unreachable};
+pub(crate) use failure::{failure, malformed_response, unreachable};
 pub(crate) use keys::Keys;
 pub(crate) use link::{Link, connect, start};
-pub use listing::{ListError, listing};
+pub use listing::{ListError, read_list_json};
 pub(crate) use outcome::{Note, WriteOutcome};
 pub(crate) use protocol::{
     Command, DeliverySelection, EventFilter, LinkState, Page, Progress, ServerUpdate, Span,

@@ -94,11 +94,11 @@ impl<B: Backend> Console<B> {
         })
     }
 
-    pub(crate) fn writes(&self) -> u64 {
+    pub(crate) fn write_count(&self) -> u64 {
         self.writes
     }
 
-    pub(crate) fn writes_at_once(&self) -> u64 {
+    pub(crate) fn max_concurrent_writes(&self) -> u64 {
         self.writes_at_once
     }
 
@@ -135,7 +135,7 @@ impl<B: Backend> Console<B> {
         self.model.theme = theme;
     }
 
-    pub(crate) fn needs_background(&self) -> bool {
+    pub(crate) fn needs_background_query(&self) -> bool {
         let model = &self.model;
         let matters = model.theme == Theme::Auto && model.depth == Depth::Full;
         matters && model.background.is_none()
@@ -175,7 +175,7 @@ impl<B: Backend> Console<B> {
         let effects = update::update(&mut self.model, msg);
         self.changed |= self.model.touched;
         self.run_effects(effects);
-        update::settle(&mut self.model);
+        update::adjust_cursors(&mut self.model);
     }
 
     fn run_effects(&mut self, effects: Vec<Effect>) {
@@ -233,7 +233,7 @@ impl<B: Backend> Console<B> {
                 self.link.try_next()
             };
         }
-        update::settle(&mut self.model);
+        update::adjust_cursors(&mut self.model);
     }
 
     pub(crate) fn draw(&mut self) -> Result<(), B::Error> {

@@ -25,14 +25,14 @@ pub(crate) use self::{
     bulk::{BulkTally, Transition},
     chart_data::{ChartData, ChartPeriod},
     clause::describe,
-    convert::{millis, occurrence, span_ms, structure, value},
+    convert::{occurrence, span_ms, struct_to_json, to_millis, value_to_json},
     event::{EventKey, EventOrder, EventRow, HoldReason, Rank},
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, GroupedEvents},
     health::health_word,
     kind::Kind,
-    label::{Named, Sign, WORST_FIRST, role_includes, urgency},
-    object::{Object, get, is_empty, set},
+    label::{Label, Sign, WORST_FIRST, role_includes, urgency_rank},
+    object::{Object, get_value, is_empty_value, set_value},
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,10 +5,10 @@ mod json;
 
 use serde_json::Value;
 
-pub use self::difference::unified;
-pub(crate) use self::{difference::difference, json::pretty_body};
+pub use self::difference::unified_diff;
+pub(crate) use self::{difference::diff_lines, json::pretty_body};
 use bellwether_proto::filter;
-pub(crate) use bellwether_proto::text::duration;
+pub(crate) use bellwether_proto::text::format_duration;
 
 use crate::{
     data::{Failure, Object},
@@ -45,11 +45,11 @@ pub(crate) enum Link {
 
 impl Link {
     pub(crate) fn severity(word: &str) -> Self {
-        Self::List(Route::Events, filter::part("severity", word))
+        Self::List(Route::Events, filter::print_condition("severity", word))
     }
 
     pub(crate) fn deliveries(field: &str, value: &str) -> Self {
-        Self::List(Route::Deliveries, filter::part(field, value))
+        Self::List(Route::Deliveries, filter::print_condition(field, value))
     }
 }
 
@@ -75,13 +75,13 @@ impl Document {
         }
     }
 
-    pub(crate) fn blank(&mut self) {
+    pub(crate) fn blank_line(&mut self) {
         self.push(Line::default());
     }
 
     pub(crate) fn heading(&mut self, title: &str) {
         if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
-            self.blank();
+            self.blank_line();
         }
         self.push(Line {
             spans: vec![span(Token::Heading, title)],
@@ -102,7 +102,7 @@ impl Document {
 
     pub(crate) fn field(&mut self, label: &str, token: Token, value: &str) {
         let space = self.columns.saturating_sub(LABEL + 3);
-        for (index, part) in text::wrap(value, space).into_iter().enumerate() {
+        for (index, part) in text::wrap_text(value, space).into_iter().enumerate() {
             let label = if index == 0 { label } else { "" };
             self.line(vec![self::label(label), span(token, &part)]);
         }
@@ -113,7 +113,7 @@ impl Document {
     }
 
     pub(crate) fn text(&mut self, token: Token, indent: usize, body: &str) {
-        for part in text::wrap(body, self.columns.saturating_sub(indent + 2)) {
+        for part in text::wrap_text(body, self.columns.saturating_sub(indent + 2)) {
             self.line(vec![
                 span(Token::Text, &" ".repeat(indent)),
                 span(token, &part),
@@ -139,7 +139,7 @@ impl Document {
             }
             Value::String(value) => {
                 let space = self.columns.saturating_sub(indent + key.len() + 4).max(10);
-                for (index, part) in text::wrap(value, space).into_iter().enumerate() {
+                for (index, part) in text::wrap_text(value, space).into_iter().enumerate() {
                     let shown = if index == 0 {
                         format!("{key}: ")
                     } else {
@@ -158,27 +158,30 @@ impl Document {
 
     /// Wraps the lines that are wider than the document at spaces, indented like the values of
     /// fields.
-    pub(crate) fn wrapped(self) -> Self {
+    pub(crate) fn wrap_lines(self) -> Self {
         let columns = self.columns;
         let mut wrapped = Self::new(columns);
         for line in self.lines {
-            let cells: usize = line.spans.iter().map(|it| text::width(&it.text)).sum();
+            let cells: usize = line.spans.iter().map(|it| text::cell_width(&it.text)).sum();
             if cells <= columns {
                 wrapped.push(line);
                 continue;
             }
-            let first = line.spans.first().map_or(0, |it| text::width(&it.text));
+            let first = line
+                .spans
+                .first()
+                .map_or(0, |it| text::cell_width(&it.text));
             let indent = if first == LABEL + 1 { first } else { 4 };
             let mut spans: Vec<Span> = Vec::new();
             let mut used = 0;
             for part in line.spans {
                 for word in part.text.split_inclusive(' ') {
-                    if used + text::width(word.trim_end()) > columns && used > indent {
+                    if used + text::cell_width(word.trim_end()) > columns && used > indent {
                         wrapped.push(Line { spans, link: None });
                         spans = vec![span(Token::Text, &" ".repeat(indent))];
                         used = indent;
                     }
-                    used += text::width(word);
+                    used += text::cell_width(word);
                     spans.push(span(part.token, word));
                 }
             }
@@ -188,7 +191,7 @@ impl Document {
         wrapped
     }
 
-    pub(crate) fn missing(&mut self, waiting: bool, failure: Option<&Failure>) {
+    pub(crate) fn loading_or_failure(&mut self, waiting: bool, failure: Option<&Failure>) {
         match failure {
             Some(failure) => self.failure(failure),
             None if waiting => self.text(Token::Dim, 0, "reading…"),

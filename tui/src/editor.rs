@@ -3,7 +3,7 @@
 use bellwether_proto::json;
 
 use crate::{
-    client::malformed,
+    client::malformed_response,
     data::{Failure, Kind, Object},
     kind,
 };
@@ -28,14 +28,14 @@ impl Problem {
     }
 }
 
-pub(crate) fn check(draft: &Object) -> Result<(), Failure> {
+pub(crate) fn check_editor(draft: &Object) -> Result<(), Failure> {
     let message = format!("bellwether.v1.{}", kind::spec(draft.kind).message);
     let wire = json::wire_from_json(&message, draft.json.to_string().as_bytes());
-    wire.map(drop).map_err(|error| malformed(&error))
+    wire.map(drop).map_err(|error| malformed_response(&error))
 }
 
 /// Parses an edited text; lines that begin with `//` are comments.
-pub(crate) fn read(kind: Kind, text: &str) -> Result<Object, Vec<Problem>> {
+pub(crate) fn parse_text(kind: Kind, text: &str) -> Result<Object, Vec<Problem>> {
     let blank = |line: &str| {
         if line.trim_start().starts_with(MARK) {
             ""
@@ -53,11 +53,11 @@ pub(crate) fn read(kind: Kind, text: &str) -> Result<Object, Vec<Problem>> {
         }]
     })?;
     let draft = Object { kind, json };
-    check(&draft).map_err(|failure| problems(&failure))?;
+    check_editor(&draft).map_err(|failure| field_problems(&failure))?;
     Ok(draft)
 }
 
-pub(crate) fn problems(failure: &Failure) -> Vec<Problem> {
+pub(crate) fn field_problems(failure: &Failure) -> Vec<Problem> {
     let fields = failure.fields.iter();
     let problems: Vec<_> = fields
         .map(|field| Problem::new(&field.path, &field.message))
@@ -69,7 +69,7 @@ pub(crate) fn problems(failure: &Failure) -> Vec<Problem> {
 }
 
 /// Adds errors as comments above their lines, and removes earlier comments.
-pub(crate) fn annotate(text: &str, problems: &[Problem]) -> String {
+pub(crate) fn annotate_text(text: &str, problems: &[Problem]) -> String {
     let old: Vec<&str> = text.lines().collect();
     let mut comments: Vec<(usize, String)> = problems
         .iter()
@@ -77,7 +77,7 @@ pub(crate) fn annotate(text: &str, problems: &[Problem]) -> String {
             let at = problem
                 .line
                 .map(|line| line - 1)
-                .or_else(|| locate(&old, &problem.path));
+                .or_else(|| find_line(&old, &problem.path));
             let path = if problem.path.is_empty() {
                 String::new()
             } else {
@@ -104,7 +104,7 @@ pub(crate) fn annotate(text: &str, problems: &[Problem]) -> String {
     out
 }
 
-fn locate(lines: &[&str], path: &str) -> Option<usize> {
+fn find_line(lines: &[&str], path: &str) -> Option<usize> {
     let mut found = None;
     for key in path.split(['.', '[', ']']).filter(|key| !key.is_empty()) {
         let from = found.unwrap_or(0);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn service_error_is_inserted_above_its_line() {
-        let marked = annotate(
+        let marked = annotate_text(
             TEXT,
             &[Problem::new("type.webhook.url", "must be http or https")],
         );
@@ -141,22 +141,22 @@ mod tests {
 
     #[test]
     fn error_comments_are_stripped_on_read_and_annotate() {
-        let marked = annotate(TEXT, &[Problem::new("name", "is taken")]);
-        let draft = read(Kind::Destination, &marked).unwrap();
+        let marked = annotate_text(TEXT, &[Problem::new("name", "is taken")]);
+        let draft = parse_text(Kind::Destination, &marked).unwrap();
         assert_eq!(draft.name(), "a");
-        assert_eq!(annotate(&marked, &[]), TEXT);
+        assert_eq!(annotate_text(&marked, &[]), TEXT);
     }
 
     #[test]
     fn syntax_error_is_reported_at_its_line() {
         let text = "{\n  \"name\": \"r\",\n  \"enabld\": true\n}\n";
-        let slips = read(Kind::Rule, text).unwrap_err();
-        let marked = annotate(text, &slips);
+        let slips = parse_text(Kind::Rule, text).unwrap_err();
+        let marked = annotate_text(text, &slips);
         assert!(
             marked.lines().nth(2).unwrap().contains("enabled"),
             "{marked}"
         );
-        let slips = read(Kind::Rule, "{\n  \"name\": oops\n}").unwrap_err();
+        let slips = parse_text(Kind::Rule, "{\n  \"name\": oops\n}").unwrap_err();
         assert_eq!(slips[0].line, Some(2));
     }
 }

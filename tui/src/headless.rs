@@ -27,10 +27,10 @@ pub fn snapshot(
     rows: u16,
 ) -> BoxFuture<'_, Result<Snapshot, UnknownScreen>> {
     Box::pin(async move {
-        let mut console = on_screen(options, screen, columns, rows).await?;
+        let mut console = start_on_screen(options, screen, columns, rows).await?;
         Ok(Snapshot {
-            frame: console.screen(),
-            picture: picture::svg(console.buffer()),
+            frame: console.screen_text(),
+            picture: picture::render_svg(console.buffer()),
             status: console.console.status(),
         })
     })
@@ -38,7 +38,7 @@ pub fn snapshot(
 
 /// Presses keys on a screen step by step. The snapshot contains the last frame, and a picture that
 /// shows the frames one after the other. Changes that the keys make are real.
-pub fn recording<'a>(
+pub fn record_steps<'a>(
     options: Options,
     screen: &'a str,
     steps: &'a [Step],
@@ -46,16 +46,16 @@ pub fn recording<'a>(
     rows: u16,
 ) -> BoxFuture<'a, Result<Snapshot, UnknownScreen>> {
     Box::pin(async move {
-        let mut console = on_screen(options, screen, columns, rows).await?;
+        let mut console = start_on_screen(options, screen, columns, rows).await?;
         let mut frames = vec![console.buffer().clone()];
         for step in steps.iter().take(STEPS) {
             console.press_all(step.0.iter().copied());
-            console.idle().await;
+            console.wait_until_idle().await;
             frames.push(console.buffer().clone());
         }
         Ok(Snapshot {
-            frame: console.screen(),
-            picture: picture::recording(&frames),
+            frame: console.screen_text(),
+            picture: picture::animate_frames(&frames),
             status: console.console.status(),
         })
     })
@@ -74,18 +74,18 @@ impl Step {
     }
 }
 
-async fn on_screen(
+async fn start_on_screen(
     options: Options,
     screen: &str,
     columns: u16,
     rows: u16,
 ) -> Result<Headless, UnknownScreen> {
-    let found = entries().find(|entry| entry.name.eq_ignore_ascii_case(screen));
+    let found = key_entries().find(|entry| entry.name.eq_ignore_ascii_case(screen));
     let entry = found.ok_or_else(|| UnknownScreen(screen.to_owned()))?;
     let mut console = Headless::start(options, columns, rows);
-    console.idle().await;
+    console.wait_until_idle().await;
     console.console.handle(Msg::Act(entry.action));
-    console.idle().await;
+    console.wait_until_idle().await;
     Ok(console)
 }
 
@@ -96,7 +96,7 @@ pub struct Snapshot {
     pub status: ServiceStatus,
 }
 
-fn entries() -> impl Iterator<Item = &'static Entry> {
+fn key_entries() -> impl Iterator<Item = &'static Entry> {
     let is_screen = |entry: &&Entry| {
         matches!(
             entry.action,
@@ -111,12 +111,12 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 }
 
 #[must_use]
-pub fn screens() -> Vec<&'static str> {
-    entries().map(|entry| entry.name).collect()
+pub fn screen_names() -> Vec<&'static str> {
+    key_entries().map(|entry| entry.name).collect()
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown screen `{0}`; expected one of {names}", names = screens().join(", "))]
+#[error("unknown screen `{0}`; expected one of {names}", names = screen_names().join(", "))]
 pub struct UnknownScreen(String);
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -198,7 +198,7 @@ impl Headless {
 
     /// Waits until nothing is in flight: all calls have completed, and the connection is up or
     /// known to be down. Returns `false` after a minute.
-    pub async fn idle(&mut self) -> bool {
+    pub async fn wait_until_idle(&mut self) -> bool {
         self.wait_until(|_| true).await
     }
 
@@ -212,7 +212,7 @@ impl Headless {
     /// minute.
     pub async fn shows_while_loading(&mut self, wanted: &str) -> bool {
         let end = Instant::now() + PATIENCE;
-        while !self.screen().contains(wanted) {
+        while !self.screen_text().contains(wanted) {
             if Instant::now() >= end {
                 return false;
             }
@@ -228,7 +228,7 @@ impl Headless {
         let end = Instant::now() + PATIENCE;
         loop {
             self.tick_if_due();
-            if self.console.is_idle() && wanted(&self.screen()) {
+            if self.console.is_idle() && wanted(&self.screen_text()) {
                 return true;
             }
             if Instant::now() >= end {
@@ -258,8 +258,8 @@ impl Headless {
     }
 
     #[must_use]
-    pub fn selected(&self) -> Option<String> {
-        self.console.model().selected()
+    pub fn selected_id(&self) -> Option<String> {
+        self.console.model().selected_id()
     }
 
     #[must_use]
@@ -287,14 +287,14 @@ impl Headless {
 
     /// Returns the number of write requests sent after a confirmation.
     #[must_use]
-    pub fn writes(&self) -> u64 {
-        self.console.writes()
+    pub fn write_count(&self) -> u64 {
+        self.console.write_count()
     }
 
     /// Returns the number of write requests sent without a confirmation, which can be undone.
     #[must_use]
-    pub fn writes_at_once(&self) -> u64 {
-        self.console.writes_at_once()
+    pub fn max_concurrent_writes(&self) -> u64 {
+        self.console.max_concurrent_writes()
     }
 
     /// Applies `edit` instead of the editor, if an edit was requested. Returns `false` otherwise.
@@ -306,7 +306,7 @@ impl Headless {
         let mut edited = false;
         while let Some(outward) = self.console.take_terminal_action() {
             match outward {
-                TerminalAction::Copy(copied) => self.copied.push(text::clean(&copied)),
+                TerminalAction::Copy(copied) => self.copied.push(text::clean_text(&copied)),
                 TerminalAction::Mouse(_) => {}
                 TerminalAction::Suspend => self.console.handle(Msg::Resumed),
                 TerminalAction::Edit(text_edit) => {
@@ -331,7 +331,7 @@ impl Headless {
     }
 
     /// Draws the screen in this theme from now on, and returns it with its styles.
-    pub fn in_theme(&mut self, theme: Theme) -> &Buffer {
+    pub fn draw_in_theme(&mut self, theme: Theme) -> &Buffer {
         self.console.set_theme(theme);
         self.buffer()
     }
@@ -344,7 +344,7 @@ impl Headless {
         let Ok(()) = self.console.draw();
         let buffer = self.console.backend_mut().buffer();
         if !self.forbidden.is_empty() {
-            let drawn = lines(buffer);
+            let drawn = buffer_text(buffer);
             // Text may be wrapped, also within a panel.
             let joined: String = drawn.split_whitespace().collect();
             let mut forbidden = self.forbidden.iter();
@@ -355,12 +355,12 @@ impl Headless {
     }
 
     /// Returns the screen as text, one line per row, without trailing spaces.
-    pub fn screen(&mut self) -> String {
-        lines(self.buffer())
+    pub fn screen_text(&mut self) -> String {
+        buffer_text(self.buffer())
     }
 }
 
-fn lines(buffer: &Buffer) -> String {
+fn buffer_text(buffer: &Buffer) -> String {
     let area = *buffer.area();
     let mut screen = String::new();
     for y in area.top()..area.bottom() {
@@ -371,7 +371,7 @@ fn lines(buffer: &Buffer) -> String {
             if skip == 0 {
                 line.push_str(symbol);
             }
-            skip = skip.max(text::width(symbol)).saturating_sub(1);
+            skip = skip.max(text::cell_width(symbol)).saturating_sub(1);
         }
         screen.push_str(line.trim_end());
         screen.push('\n');

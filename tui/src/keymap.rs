@@ -10,7 +10,7 @@ mod setting;
 mod table;
 
 pub(crate) use actions::{Action, ActionPlace, Entry, Group, Requirement};
-pub(crate) use binding::KeyMeaning;
+pub(crate) use binding::KeyLookup;
 pub use binding::Keymap;
 pub use chord::Unknown;
 pub(crate) use chord::{format_keys, normalize, parse};
@@ -18,13 +18,13 @@ pub(crate) use layout::to_latin_position;
 pub use setting::{KeyProblem, KeySetting};
 pub(crate) use table::ACTIONS;
 
-pub(crate) fn available(places: &[ActionPlace]) -> impl Iterator<Item = &'static Entry> {
+pub(crate) fn available_entries(places: &[ActionPlace]) -> impl Iterator<Item = &'static Entry> {
     ACTIONS
         .iter()
         .filter(|entry| entry.places.iter().any(|place| places.contains(place)))
 }
 
-pub(crate) fn entry(action: Action) -> &'static Entry {
+pub(crate) fn entry_for(action: Action) -> &'static Entry {
     ACTIONS
         .iter()
         .find(|entry| entry.action == action)

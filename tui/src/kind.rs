@@ -33,9 +33,9 @@ pub(crate) use self::{
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,
     heartbeat::expectation_words,
-    pending::{format_hold, held_by},
-    secret::masked,
-    spec::{Cell, Column, HOST, Head, Key, KindSpec, LastHour, Presence, RenderContext},
+    pending::{format_hold, holder_names},
+    secret::with_masked_secrets,
+    spec::{Cell, Column, ColumnHead, HOST, Key, KindSpec, LastHour, Presence, RenderContext},
 };
 use crate::data::{Kind, Object};
 
@@ -61,13 +61,13 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
 }
 
 /// Returns the editable part of a stored resource, without output-only fields.
-pub(crate) fn draft(object: &Object) -> Object {
-    object.clone().without(spec(object.kind).output)
+pub(crate) fn editable_part(object: &Object) -> Object {
+    object.clone().without_fields(spec(object.kind).output)
 }
 
 /// Formats a draft for editing: JSON over several lines, in the order of the form, including fields
 /// that can be filled in.
-pub(crate) fn text(object: &Object) -> String {
+pub(crate) fn field_text(object: &Object) -> String {
     let fields = spec(object.kind).fields.iter();
     let fields = fields.filter(|field| field.kind != FieldKind::Section);
     let mut parts: Vec<(&str, serde_json::Value)> = Vec::new();
@@ -76,8 +76,8 @@ pub(crate) fn text(object: &Object) -> String {
         if parts.iter().any(|(known, _)| *known == name) {
             continue;
         }
-        let blank = || field.kind.blank().filter(|_| below.is_empty());
-        let value = object.at(name).cloned().or_else(blank);
+        let blank = || field.kind.placeholder_value().filter(|_| below.is_empty());
+        let value = object.value_at(name).cloned().or_else(blank);
         parts.extend(value.map(|value| (name, value)));
     }
     let known: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();

@@ -22,14 +22,14 @@ mod view;
 
 use futures_util::future::BoxFuture;
 
-pub use client::{ListError, listing};
+pub use client::{ListError, read_list_json};
 pub use console::ServiceStatus;
 pub use data::outcome_mark;
-pub use document::unified;
-pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
+pub use document::unified_diff;
+pub use headless::{Headless, Snapshot, Step, UnknownScreen, record_steps, screen_names, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{
-    Background, Colour, Context, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, ESCAPE_DELAY_MAX, Error,
+    Background, Colour, Context, Depth, ESCAPE_DELAY, ESCAPE_DELAY_MAX, ESCAPE_DELAY_REMOTE, Error,
     Key, Now, Options, Renewal, RenewedKey, Shell, Theme, View,
 };
 pub use theme::{has_kitty_keys, is_ascii_only, is_colourless};

@@ -42,7 +42,7 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
-    beside::Beside,
+    beside::RowDetails,
     filter::{
         Clock, Reader,
         completion::{self, Completion},
@@ -63,7 +63,7 @@ use crate::{
     options::{Context, Shell, View},
     route::Route,
     text,
-    theme::{Background, Depth, Look, Theme, Token},
+    theme::{Appearance, Background, Depth, Theme, Token},
 };
 
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
@@ -96,7 +96,7 @@ pub(crate) struct Model {
     /// Time of the next period on a wall display; `None` elsewhere.
     pub(crate) cycle: Option<i64>,
     arranged: Option<RowOrder>,
-    pub(crate) beside: Box<Beside>,
+    pub(crate) beside: Box<RowDetails>,
     pub(crate) page: Page,
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
@@ -207,7 +207,8 @@ impl Model {
     }
 
     pub(crate) fn expand_keys(&self, sentence: &str) -> String {
-        self.keymap.expand_keys(sentence, &self.page.route.places())
+        self.keymap
+            .expand_keys(sentence, &self.page.route.key_places())
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -221,11 +222,11 @@ impl Model {
 
     pub(crate) fn filter_completion(&self) -> Option<Completion<'_>> {
         let field = self.page.list.typing.as_ref()?;
-        let (before, after) = field.split();
+        let (before, after) = field.split_at_cursor();
         if self.page.route != Route::Events || !after.is_empty() {
             return None;
         }
-        completion::of_events(before, &self.seen_events().collect::<Vec<_>>())
+        completion::complete_event_filter(before, &self.seen_events().collect::<Vec<_>>())
     }
 
     pub(crate) fn seen_dimensions(&self) -> Vec<String> {
@@ -249,7 +250,7 @@ impl Model {
             .collect()
     }
 
-    pub(crate) fn reader(&self) -> Reader {
+    pub(crate) fn filter_reader(&self) -> Reader {
         Reader {
             clock: self.clock(),
             seen: self.seen_dimensions(),
@@ -257,16 +258,16 @@ impl Model {
     }
 
     pub(crate) fn link_at_cursor(&self) -> Option<Link> {
-        let lines = document::current(self).lines;
+        let lines = document::current_document(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
-        if self.is_on_links() || self.page.route == Route::Overview {
+        if self.is_link_page() || self.page.route == Route::Overview {
             // The next link, even if the cursor is above it.
             return rest.find_map(|line| line.link);
         }
         rest.next()?.link
     }
 
-    pub(crate) fn is_on_links(&self) -> bool {
+    pub(crate) fn is_link_page(&self) -> bool {
         matches!(self.page.route, Route::OnCall | Route::Overview)
     }
 
@@ -278,8 +279,8 @@ impl Model {
         self.page.route == Route::Overview && fits && is_read && self.first_steps().is_none()
     }
 
-    pub(crate) fn look(&self) -> Look {
-        Look::new(self.theme, self.depth, self.background)
+    pub(crate) fn appearance(&self) -> Appearance {
+        Appearance::new(self.theme, self.depth, self.background)
     }
 
     /// Returns the rows available to a list or page, without those that the notice covers.
@@ -293,7 +294,7 @@ impl Model {
     /// the line of a list.
     pub(crate) fn head_height(&self) -> u16 {
         let banner = u16::from(matches!(self.link, Connection::Down { .. }));
-        1 + u16::from(tabs::has_line(self)) + banner + self.rows_above()
+        1 + u16::from(tabs::has_tab_line(self)) + banner + self.rows_above()
     }
 
     pub(crate) fn head_parts(&self) -> Vec<(Token, String)> {
@@ -303,7 +304,7 @@ impl Model {
             let token = context.colour.map_or(Token::Tab, Token::Mark);
             parts.push((token, format!(" ◆ {} ", context.name)));
         }
-        if self.columns() >= ADDRESS_FROM {
+        if self.terminal_columns() >= ADDRESS_FROM {
             let address = self.service.trim_end_matches('/');
             let address = address.split_once("://").map_or(address, |(_, host)| host);
             parts.push((Token::Bar, format!("  {address}")));
@@ -334,19 +335,19 @@ impl Model {
     /// Returns the rows between header and page: for the position in a list, or for a separator if
     /// there are no tabs.
     pub(crate) fn rows_above(&self) -> u16 {
-        u16::from(self.page.route.is_list() || !tabs::has_line(self))
+        u16::from(self.page.route.is_list() || !tabs::has_tab_line(self))
     }
 
     pub(crate) fn notice_lines(&self) -> Vec<String> {
         let Some(notice) = &self.notice else {
             return Vec::new();
         };
-        let mut lines = text::wrap(&notice.text, self.columns().saturating_sub(4));
+        let mut lines = text::wrap_text(&notice.text, self.terminal_columns().saturating_sub(4));
         lines.truncate(usize::from(self.size.1 / 2).max(1));
         lines
     }
 
-    pub(crate) fn columns(&self) -> usize {
+    pub(crate) fn terminal_columns(&self) -> usize {
         usize::from(self.size.0)
     }
 
@@ -363,7 +364,7 @@ impl Model {
     }
 
     /// Shows a notice that stays for some time, regardless of key presses.
-    pub(crate) fn toast(&mut self, text: String) {
+    pub(crate) fn show_toast(&mut self, text: String) {
         self.notice = Some(Notice {
             token: Token::Good,
             text,
@@ -383,7 +384,7 @@ impl Model {
         let second = self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000;
         let countdown = self.counts_seconds().then_some(second);
         let minute = self.now_ms - self.now_ms.rem_euclid(60_000) + 60_000;
-        let ages = self.has_ages().then_some(minute);
+        let ages = self.shows_ages().then_some(minute);
         let refresh = self.is_connected().then(|| self.refresh_at_ms()).flatten();
         let tabs = self.tabs_at_ms();
         let check = self.page.form().and_then(|form| form.check_at_ms);
@@ -392,15 +393,15 @@ impl Model {
         let tested = tested.and_then(|form| form.bench.wake_at_ms(self.now_ms));
         let due = [
             self.page.list.matching.due_ms,
-            self.beside_at_ms(),
+            self.row_details_due_ms(),
             self.coverage_at_ms(),
             countdown,
             ages,
             refresh,
             tabs,
             self.total_due_ms(),
-            self.outlived_at_ms(),
-            self.figures_old_at_ms()
+            self.next_shown_end_ms(),
+            self.counts_outdated_at_ms()
                 .map(|(_, at)| at)
                 .filter(|at| *at > self.now_ms),
             check,
@@ -431,7 +432,7 @@ impl Model {
     }
 
     /// Whether the service has not responded for a while, although the connection is up.
-    pub(crate) fn is_stale(&self) -> bool {
+    pub(crate) fn is_response_overdue(&self) -> bool {
         self.stale_at_ms().is_some_and(|at| at <= self.now_ms)
     }
 
@@ -452,7 +453,7 @@ impl Model {
         received.map(|ms| (self.now_ms - ms).max(0))
     }
 
-    pub(crate) fn has_ages(&self) -> bool {
+    pub(crate) fn shows_ages(&self) -> bool {
         self.shows_ages || matches!(self.page.route, Route::Events | Route::Event(_))
     }
 
@@ -461,20 +462,20 @@ impl Model {
             Content::Report(report) => report.found.waiting.is_some(),
             _ => false,
         };
-        let is_old = self.figures_age_ms().is_some();
+        let is_old = self.counts_age_ms().is_some();
         running || is_old || self.has_countdown() || matches!(self.link, Connection::Down { .. })
     }
 
     /// Returns the age of the figures on the screen if they are outdated and were not refreshed
     /// soon: with very many events, counting takes the service seconds.
-    pub(crate) fn figures_age_ms(&self) -> Option<i64> {
-        let (since_ms, old_ms) = self.figures_old_at_ms()?;
+    pub(crate) fn counts_age_ms(&self) -> Option<i64> {
+        let (since_ms, old_ms) = self.counts_outdated_at_ms()?;
         (old_ms <= self.now_ms).then(|| self.now_ms.saturating_sub(since_ms))
     }
 
     /// Returns the time of the oldest figures on the screen that are outdated, and the time from
     /// which their age is shown.
-    fn figures_old_at_ms(&self) -> Option<(i64, i64)> {
+    fn counts_outdated_at_ms(&self) -> Option<(i64, i64)> {
         let route = &self.page.route;
         let since_ms = self.store.outdated_since_ms(route)?;
         let is_live = *route == Route::Events;
@@ -504,7 +505,7 @@ impl Model {
     }
 
     /// Returns the time at which an end shown on the page of an event has passed.
-    pub(crate) fn outlived_at_ms(&self) -> Option<i64> {
+    pub(crate) fn next_shown_end_ms(&self) -> Option<i64> {
         let Content::Event { explanation, .. } = &self.page.content else {
             return None;
         };
@@ -524,7 +525,7 @@ impl Model {
     /// Returns the time of the next refresh: after this interval, or later if no change was stored
     /// since.
     fn due_ms(&self, at: i64, pace_ms: i64) -> i64 {
-        let pace_ms = if self.store.is_settled(&self.page.route, at) {
+        let pace_ms = if self.store.is_up_to_date_since(&self.page.route, at) {
             limits::UNCHANGED_MS
         } else {
             pace_ms

@@ -135,7 +135,7 @@ impl Default for Shell {
 /// Default time to wait after Esc on a local terminal.
 pub const ESCAPE_DELAY: Duration = Duration::from_millis(40);
 /// Default time to wait after Esc over ssh.
-pub const ESCAPE_DELAY_FAR: Duration = Duration::from_millis(100);
+pub const ESCAPE_DELAY_REMOTE: Duration = Duration::from_millis(100);
 pub const ESCAPE_DELAY_MAX: Duration = Duration::from_secs(1);
 
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]

@@ -29,17 +29,17 @@ struct CellStyle {
     underlined: bool,
 }
 
-pub(crate) fn svg(buffer: &Buffer) -> String {
+pub(crate) fn render_svg(buffer: &Buffer) -> String {
     let mut out = svg_start(buffer);
     for y in 0..buffer.area.height {
-        row(&mut out, buffer, y);
+        draw_row(&mut out, buffer, y);
     }
     out.push_str("</svg>\n");
     out
 }
 
 /// Draws an endless animation of frames. A row that several frames share is drawn once.
-pub(crate) fn recording(frames: &[Buffer]) -> String {
+pub(crate) fn animate_frames(frames: &[Buffer]) -> String {
     let Some(first) = frames.first() else {
         return String::new();
     };
@@ -48,11 +48,11 @@ pub(crate) fn recording(frames: &[Buffer]) -> String {
     for y in 0..first.area.height {
         let mut from = 0;
         while from < frames.len() {
-            let shown = cells(&frames[from], y);
+            let shown = row_cells(&frames[from], y);
             let same = frames[from..].iter();
-            let same = same.take_while(|frame| cells(frame, y) == shown);
+            let same = same.take_while(|frame| row_cells(frame, y) == shown);
             let to = from + same.count();
-            row(spans.entry((from, to)).or_default(), &frames[from], y);
+            draw_row(spans.entry((from, to)).or_default(), &frames[from], y);
             from = to;
         }
     }
@@ -92,7 +92,7 @@ fn to_f64(count: usize) -> f64 {
     count as f64
 }
 
-fn cells(buffer: &Buffer, y: u16) -> impl PartialEq + use<> {
+fn row_cells(buffer: &Buffer, y: u16) -> impl PartialEq + use<> {
     let area = buffer.area;
     let cells = (0..area.width).map(|x| buffer[(x, y)].clone());
     cells.collect::<Vec<Cell>>()
@@ -113,7 +113,7 @@ fn svg_start(buffer: &Buffer) -> String {
     out
 }
 
-fn row(out: &mut String, buffer: &Buffer, y: u16) {
+fn draw_row(out: &mut String, buffer: &Buffer, y: u16) {
     let mut x = 0;
     while x < buffer.area.width {
         let start = x;
@@ -134,13 +134,13 @@ fn draw_run(out: &mut String, (start, end, y): (u16, u16, u16), style: &CellStyl
     );
     let cells = usize::from(end - start);
     if style.ground != GROUND {
-        rect(out, (left, top), (cells * CELL.0, CELL.1), &style.ground);
+        draw_rect(out, (left, top), (cells * CELL.0, CELL.1), &style.ground);
     }
     let mut letters = String::new();
     for (at, char) in text.chars().enumerate() {
         let x = left + at * CELL.0;
-        if let Some((from, size)) = block(char) {
-            rect(out, (x, top + from), (CELL.0, size), &style.text);
+        if let Some((from, size)) = block_shape(char) {
+            draw_rect(out, (x, top + from), (CELL.0, size), &style.text);
             letters.push(' ');
         } else {
             letters.push(char);
@@ -179,7 +179,12 @@ fn draw_run(out: &mut String, (start, end, y): (u16, u16, u16), style: &CellStyl
     );
 }
 
-fn rect(out: &mut String, (x, y): (usize, usize), (width, height): (usize, usize), fill: &str) {
+fn draw_rect(
+    out: &mut String,
+    (x, y): (usize, usize),
+    (width, height): (usize, usize),
+    fill: &str,
+) {
     let _written = writeln!(
         out,
         "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\" \
@@ -187,7 +192,7 @@ fn rect(out: &mut String, (x, y): (usize, usize), (width, height): (usize, usize
     );
 }
 
-fn block(char: char) -> Option<(usize, usize)> {
+fn block_shape(char: char) -> Option<(usize, usize)> {
     let eighths = |number: usize| {
         let size = (number * CELL.1).div_ceil(8);
         (CELL.1 - size, size)
@@ -201,7 +206,7 @@ fn block(char: char) -> Option<(usize, usize)> {
 
 fn cell_style(cell: &Cell) -> CellStyle {
     let has = |modifier| cell.modifier.contains(modifier);
-    let (mut text, mut ground) = (color(cell.fg, TEXT), color(cell.bg, GROUND));
+    let (mut text, mut ground) = (color_name(cell.fg, TEXT), color_name(cell.bg, GROUND));
     if has(Modifier::REVERSED) {
         std::mem::swap(&mut text, &mut ground);
     }
@@ -214,7 +219,7 @@ fn cell_style(cell: &Cell) -> CellStyle {
     }
 }
 
-fn color(color: Color, own: &str) -> String {
+fn color_name(color: Color, own: &str) -> String {
     let named = match color {
         Color::Reset => return own.to_owned(),
         Color::Rgb(red, green, blue) => return format!("#{red:02x}{green:02x}{blue:02x}"),
@@ -260,7 +265,7 @@ mod tests {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 1));
         buffer.set_string(0, 0, "a<b ", Style::new().fg(Color::Rgb(1, 2, 3)));
         buffer.set_string(4, 0, "▄█", Style::new().fg(Color::Red));
-        let drawn = svg(&buffer);
+        let drawn = render_svg(&buffer);
         assert!(drawn.contains(">a&lt;b</text>"), "{drawn}");
         assert!(drawn.contains("fill=\"#010203\""), "{drawn}");
         let shapes = drawn.matches("fill=\"#cd3131\"").count();
@@ -275,7 +280,7 @@ mod tests {
             frame.set_string(0, 0, "stays", Style::new());
             frame.set_string(0, 1, ["one", "two", "two"][at], Style::new());
         }
-        let drawn = recording(&frames);
+        let drawn = animate_frames(&frames);
         assert_eq!(drawn.matches(">stays<").count(), 1, "{drawn}");
         assert_eq!(drawn.matches(">two<").count(), 1, "{drawn}");
         assert!(drawn.contains("@keyframes f0-1{0.000%{visibility:visible}33.333%"));

@@ -42,7 +42,7 @@ pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
     let Ok(mut console) = Console::start(options, backend);
     // In plain mode, an accidental change would go unnoticed.
     console.print_lines();
-    let mut plain = Plain {
+    let mut plain = PlainConsole {
         console,
         talk: Dialogue::default(),
         reader: Reader::start(),
@@ -56,7 +56,7 @@ pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
     Ok(plain.console.status())
 }
 
-struct Plain {
+struct PlainConsole {
     console: Console<TestBackend>,
     talk: Dialogue,
     reader: Reader,
@@ -68,7 +68,7 @@ struct Plain {
     announce_at: Option<Instant>,
 }
 
-impl Plain {
+impl PlainConsole {
     async fn run(&mut self) -> io::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hang_up = signal(SignalKind::hangup())?;
@@ -81,7 +81,7 @@ impl Plain {
             if self.console.wants_to_quit() {
                 return self.flush();
             }
-            self.advance();
+            self.print_results();
             if self.flush().is_err() {
                 // The reader of the output has exited.
                 return Ok(());
@@ -94,7 +94,7 @@ impl Plain {
                 _ = hang_up.recv() => return Ok(()),
                 _ = interrupt.recv() => return Ok(()),
                 typed = self.reader.next() => match typed? {
-                    InputLine::Line(line) => self.line(&line),
+                    InputLine::Line(line) => self.handle_line(&line),
                     InputLine::TooLong => self.talk.print("Line too long; ignored."),
                     InputLine::End if self.console.is_idle() => return self.flush(),
                     InputLine::End => {}
@@ -108,15 +108,15 @@ impl Plain {
     }
 
     /// Prints the result of a command once it is complete, and allows the next line to be read.
-    fn advance(&mut self) {
-        self.talk.link(self.console.model());
+    fn print_results(&mut self) {
+        self.talk.print_link_state(self.console.model());
         if let Some(notice) = self.console.take_notice() {
-            self.talk.notice(&notice);
+            self.talk.print_notice(&notice);
         }
-        self.talk.progress(self.console.model());
+        self.talk.print_progress(self.console.model());
         if self.console.is_idle() {
             self.busy_until = None;
-            self.talk.print_settled(self.console.model());
+            self.talk.print_when_idle(self.console.model());
             if question::is_key_shown(self.console.model()) {
                 self.console.handle(Msg::Key(command::ESC));
             }
@@ -134,7 +134,7 @@ impl Plain {
         }
     }
 
-    fn line(&mut self, line: &str) {
+    fn handle_line(&mut self, line: &str) {
         if self.is_typed {
             // Enter has ended the line with the prompt.
             self.prompted = false;
@@ -157,7 +157,7 @@ impl Plain {
 
     fn announce(&mut self) {
         self.announce_at = None;
-        self.talk.announce(self.console.model());
+        self.talk.announce_changes(self.console.model());
     }
 
     async fn run_terminal_action(&mut self, outward: TerminalAction) {
@@ -185,7 +185,7 @@ impl Plain {
             self.prompted = false;
         }
         for line in lines {
-            writeln!(out, "{}", text::clean(&line).trim_end())?;
+            writeln!(out, "{}", text::clean_text(&line).trim_end())?;
         }
         if self.is_typed && self.reader.is_line_requested() && !self.prompted {
             write!(out, "{} ", question::prompt(self.console.model()))?;

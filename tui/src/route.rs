@@ -33,7 +33,7 @@ impl Route {
         ("Heartbeats", Self::List(Kind::Heartbeat)),
     ];
 
-    pub(crate) fn screen(&self) -> &'static str {
+    pub(crate) fn screen_name(&self) -> &'static str {
         match self {
             Self::Overview => "Overview",
             Self::OnCall => "On call",
@@ -47,7 +47,7 @@ impl Route {
     }
 
     /// Returns the list or index that the route belongs to.
-    pub(crate) fn above(&self) -> Option<Self> {
+    pub(crate) fn parent(&self) -> Option<Self> {
         Some(match self {
             Self::Event(_) | Self::EventGroups { .. } => Self::Events,
             Self::Object(kind, _) => Self::List(*kind),
@@ -58,7 +58,7 @@ impl Route {
     }
 
     /// Returns the name or id below the screen; empty for the screen itself.
-    pub(crate) fn object(&self) -> &str {
+    pub(crate) fn object_name(&self) -> &str {
         match self {
             Self::Event(id)
             | Self::Object(_, id)
@@ -84,7 +84,7 @@ impl Route {
     }
 
     /// Returns the places whose key bindings apply, most specific first.
-    pub(crate) fn places(&self) -> [ActionPlace; 3] {
+    pub(crate) fn key_places(&self) -> [ActionPlace; 3] {
         let own = match self {
             Self::Overview => ActionPlace::Overview,
             Self::OnCall => ActionPlace::OnCall,
@@ -99,6 +99,6 @@ impl Route {
             Self::Form => ActionPlace::Form,
             Self::Report => ActionPlace::Report,
         };
-        own.enclosing()
+        own.enclosing_places()
     }
 }

@@ -9,13 +9,13 @@ use unicode_width::UnicodeWidthStr;
 const TAB_STOP: usize = 4;
 
 /// Whether the text is printable ASCII, so that each character is one cell wide.
-pub(crate) fn is_plain(text: &str) -> bool {
+pub(crate) fn is_printable_ascii(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 /// Whether the text consists only of printable ASCII and our symbols, each one cell wide. Such text
 /// is drawn without Unicode lookups.
-pub(crate) fn is_simple(text: &str) -> bool {
+pub(crate) fn is_single_width(text: &str) -> bool {
     let simple = |c: char| {
         let sign = matches!(c, '·' | '—' | '…' | '‹' | '›' | '✓' | '✗' | '←'..='⇿' | '─'..='◷');
         sign || matches!(c, ' '..='~')
@@ -25,12 +25,12 @@ pub(crate) fn is_simple(text: &str) -> bool {
 
 /// Returns the text on one line: tabs expanded; newlines, control, bidirectional and invisible
 /// characters replaced by symbols; excess combining marks removed.
-pub(crate) fn clean(text: &str) -> String {
+pub(crate) fn clean_text(text: &str) -> String {
     clean_lossless(text).into_owned()
 }
 
 fn clean_lossless(text: &str) -> Cow<'_, str> {
-    if is_simple(text) {
+    if is_single_width(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
@@ -38,7 +38,7 @@ fn clean_lossless(text: &str) -> Cow<'_, str> {
     while let Some((char, seen)) = chars.next() {
         match (char, seen) {
             ('\t', _) => {
-                let column = width(&out);
+                let column = cell_width(&out);
                 out.extend(std::iter::repeat_n(' ', TAB_STOP - column % TAB_STOP));
             }
             ('\r', _) if chars.peek().is_some_and(|(next, _)| *next == '\n') => {}
@@ -57,10 +57,10 @@ fn clean_lossless(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-pub(crate) fn width(text: &str) -> usize {
-    if is_plain(text) {
+pub(crate) fn cell_width(text: &str) -> usize {
+    if is_printable_ascii(text) {
         text.len()
-    } else if is_simple(text) {
+    } else if is_single_width(text) {
         text.chars().count()
     } else {
         UnicodeWidthStr::width(text)
@@ -68,7 +68,7 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// Cleans the text and truncates it to `cells`, with an ellipsis.
-pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
+pub(crate) fn fit_to_width(text: &str, cells: usize) -> Cow<'_, str> {
     // Text beyond the cut is not scanned: each ASCII character is one cell wide.
     let end = text
         .bytes()
@@ -82,7 +82,7 @@ pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
         };
     }
     let text = clean_lossless(text);
-    if width(&text) <= cells {
+    if cell_width(&text) <= cells {
         return text;
     }
     if cells == 0 {
@@ -91,7 +91,7 @@ pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     let mut out = String::new();
     let mut used = 0;
     for grapheme in text.graphemes(true) {
-        let wide = width(grapheme);
+        let wide = cell_width(grapheme);
         if used + wide > cells - 1 {
             break;
         }
@@ -104,12 +104,12 @@ pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
 
 /// Cleans the text and wraps it to lines of at most `cells`, at spaces if possible. Preserves
 /// newlines.
-pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
+pub(crate) fn wrap_text(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut lines = Vec::new();
     for line in text.split('\n') {
         wrap_line(
-            &clean(line.strip_suffix('\r').unwrap_or(line)),
+            &clean_text(line.strip_suffix('\r').unwrap_or(line)),
             cells,
             &mut lines,
         );
@@ -122,14 +122,14 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
 
 /// Cleans the text and splits it into rows of at most `cells`, at any grapheme, so that the rows of
 /// a prefix are the first rows. Preserves newlines.
-pub(crate) fn rows(text: &str, cells: usize) -> Vec<String> {
+pub(crate) fn split_into_rows(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut rows = Vec::new();
     for line in text.split('\n') {
         let mut row = String::new();
         let mut used = 0;
-        for grapheme in clean(line).graphemes(true) {
-            let wide = width(grapheme);
+        for grapheme in clean_text(line).graphemes(true) {
+            let wide = cell_width(grapheme);
             if used + wide > cells && used > 0 {
                 rows.push(std::mem::take(&mut row));
                 used = 0;
@@ -146,7 +146,7 @@ fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
     let mut current = String::new();
     let mut used = 0;
     for word in words_and_gaps(line) {
-        let wide = width(word);
+        let wide = cell_width(word);
         if used + wide > cells && used > 0 && wide <= cells {
             lines.push(current.trim_end().to_owned());
             current.clear();
@@ -156,7 +156,7 @@ fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
             }
         }
         for grapheme in word.graphemes(true) {
-            let wide = width(grapheme);
+            let wide = cell_width(grapheme);
             if used + wide > cells && used > 0 {
                 lines.push(std::mem::take(&mut current));
                 used = 0;
@@ -180,7 +180,7 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Draws counts as `cells` bars, each the sum of several counts; empty if all are 0.
-pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
+pub(crate) fn bar_chart(counts: &[i32], cells: usize) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let each = counts.len().div_ceil(cells.max(1)).max(1);
     let sums = counts.rchunks(each).rev();
@@ -265,18 +265,18 @@ mod tests {
             ("a\u{1d173}b", "a‹1D173›b"),
         ];
         for (text, shown) in cases {
-            assert_eq!(clean(text), shown, "{text:?}");
+            assert_eq!(clean_text(text), shown, "{text:?}");
         }
     }
 
     #[test]
-    fn bars_sum_their_share_and_zero_draws_a_space() {
-        assert_eq!(bars(&[0, 0, 0], 3), "");
-        assert_eq!(bars(&[0, 7, 14], 3), " ▅█");
-        assert_eq!(bars(&[1, 1, 7, 7], 2), "▂█");
-        assert_eq!(bars(&[1, 1_000], 2), "▂█");
+    fn bars_sum_their_counts_and_zero_is_a_space() {
+        assert_eq!(bar_chart(&[0, 0, 0], 3), "");
+        assert_eq!(bar_chart(&[0, 7, 14], 3), " ▅█");
+        assert_eq!(bar_chart(&[1, 1, 7, 7], 2), "▂█");
+        assert_eq!(bar_chart(&[1, 1_000], 2), "▂█");
         // The first bar covers fewer counts.
-        assert_eq!(bars(&[5, 0, 0, 5, 5], 3), "▅ █");
+        assert_eq!(bar_chart(&[5, 0, 0, 5, 5], 3), "▅ █");
     }
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
         for base in ["e", "👍", "👩\u{200d}🚒"] {
             let flood = format!("{base}{}", "\u{301}".repeat(200));
             let most = base.chars().count() + bellwether_proto::text::MARKS_MAX;
-            assert!(clean(&flood).chars().count() <= most, "{base}");
+            assert!(clean_text(&flood).chars().count() <= most, "{base}");
         }
     }
 
@@ -325,7 +325,7 @@ mod tests {
     fn simple_text_is_one_cell_per_char_and_unescaped() {
         for c in (0_u32..0x3000).filter_map(char::from_u32) {
             let text = c.to_string();
-            if is_simple(&text) {
+            if is_single_width(&text) {
                 assert_eq!(UnicodeWidthStr::width(&*text), 1, "{c:?}");
                 let seen: Vec<_> = chars_with_visibility(&text).collect();
                 assert_eq!(seen, [(c, Visibility::Plain)], "{c:?}");
@@ -333,32 +333,32 @@ mod tests {
                 assert_eq!(after.graphemes(true).count(), 2, "{c:?}");
             }
         }
-        assert!(is_simple("▶ ● 12/34 › «"[..].trim_end_matches('«')));
+        assert!(is_single_width("▶ ● 12/34 › «"[..].trim_end_matches('«')));
     }
 
     #[test]
     fn text_is_truncated_by_cell_width() {
-        assert_eq!(fit("数据库", 5), "数据…");
-        assert_eq!(fit("数据库", 6), "数据库");
-        assert_eq!(fit("abc", 0), "");
-        assert_eq!(fit("abc", 1), "…");
+        assert_eq!(fit_to_width("数据库", 5), "数据…");
+        assert_eq!(fit_to_width("数据库", 6), "数据库");
+        assert_eq!(fit_to_width("abc", 0), "");
+        assert_eq!(fit_to_width("abc", 1), "…");
     }
 
     proptest! {
         #[test]
         fn fitted_text_never_exceeds_its_cells(text in any::<String>(), cells in 0_usize..40) {
-            prop_assert!(width(&fit(&text, cells)) <= cells);
+            prop_assert!(cell_width(&fit_to_width(&text, cells)) <= cells);
         }
 
         #[test]
         fn clean_text_has_no_control_characters(text in any::<String>()) {
-            prop_assert!(!clean(&text).chars().any(char::is_control));
+            prop_assert!(!clean_text(&text).chars().any(char::is_control));
         }
 
         #[test]
         fn wrapped_lines_fit(text in "[a-z 数\n]{0,80}", cells in 2_usize..20) {
-            for line in wrap(&text, cells) {
-                prop_assert!(width(&line) <= cells, "{:?}", line);
+            for line in wrap_text(&text, cells) {
+                prop_assert!(cell_width(&line) <= cells, "{:?}", line);
             }
         }
     }

@@ -8,7 +8,7 @@ mod palette;
 
 use crate::data::{DeliveryState, HealthState, Outcome, Severity, Status};
 
-pub(crate) use self::look::Look;
+pub(crate) use self::look::Appearance;
 pub use self::{
     colour::Colour,
     depth::{Background, Depth, has_kitty_keys},

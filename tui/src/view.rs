@@ -19,7 +19,7 @@ use ratatui::{
 };
 
 use self::pen::Pen;
-pub(crate) use self::{frame::crumbs, list::cells};
+pub(crate) use self::{frame::breadcrumbs, list::labelled_cells};
 use crate::{
     data::Kind,
     document::Document,
@@ -39,10 +39,10 @@ const PANE_COLUMNS: u16 = 52;
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
     let cursor = {
-        let mut pen = Pen::new(frame.buffer_mut(), model.look());
-        screen(model, &mut pen, area);
-        if model.is_stale() {
-            pen.fade(area);
+        let mut pen = Pen::new(frame.buffer_mut(), model.appearance());
+        draw_screen(model, &mut pen, area);
+        if model.is_response_overdue() {
+            pen.fade_area(area);
         }
         pen.cursor()
     };
@@ -54,15 +54,15 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     }
 }
 
-fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+fn draw_screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        frame::too_small(model, pen, area);
+        frame::draw_too_small(model, pen, area);
         return;
     }
     let body = frame::draw_frame(model, pen, area);
     match &model.page.content {
-        Content::Form(form) => form_and_result(model, form, pen, body),
-        _ if model.page.route.is_list() => split(model, pen, body),
+        Content::Form(form) => draw_form_and_result(model, form, pen, body),
+        _ if model.page.route.is_list() => draw_split(model, pen, body),
         _ if model.shows_wall() => {
             if let Some(overview) = &model.store.overview.value {
                 wall::draw(model, overview, pen, body);
@@ -70,23 +70,23 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         }
         _ => document::draw(model, pen, body),
     }
-    frame::notice(model, pen, area);
+    frame::draw_notice(model, pen, area);
     frame::draw_continuations(model, pen, area);
     match &model.overlay {
-        Some(Overlay::Confirm(confirm)) => dialog::confirm(confirm, pen, area),
-        Some(Overlay::Clash(clash)) => dialog::clash(clash, pen, area),
-        Some(Overlay::Bulk(bulk)) => dialog::bulk(bulk, pen, area),
-        Some(Overlay::Prompt(prompt)) => dialog::prompt(prompt, pen, area),
-        Some(Overlay::Pick(pick)) => dialog::pick(pick, pen, area),
-        Some(Overlay::Menu(menu)) => dialog::menu(menu, pen, area),
-        Some(Overlay::Silence(choice)) => dialog::silence(model, choice, pen, area),
-        Some(Overlay::Key { name, key }) => dialog::key(name, key, pen, area),
+        Some(Overlay::Confirm(confirm)) => dialog::draw_confirm(confirm, pen, area),
+        Some(Overlay::Clash(clash)) => dialog::draw_clash(clash, pen, area),
+        Some(Overlay::Bulk(bulk)) => dialog::draw_bulk(bulk, pen, area),
+        Some(Overlay::Prompt(prompt)) => dialog::draw_prompt(prompt, pen, area),
+        Some(Overlay::Picker(pick)) => dialog::draw_pick(pick, pen, area),
+        Some(Overlay::Menu(menu)) => dialog::draw_menu(menu, pen, area),
+        Some(Overlay::Silence(choice)) => dialog::draw_silence(model, choice, pen, area),
+        Some(Overlay::Key { name, key }) => dialog::draw_key(name, key, pen, area),
         Some(Overlay::Palette(palette)) => palette::draw(model, palette, pen, area),
         None => {}
     }
 }
 
-fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+fn draw_split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let rows = list::VisibleRows::new(model, area.height);
     // On wide screens, a list has the width of its content.
     let most = if model.shows_split() {
@@ -110,11 +110,11 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     });
     list::draw(model, &rows, width, pen, area);
     if let Some((title, shown)) = beside.flatten() {
-        panel(&title, &shown, pen, right);
+        draw_panel(&title, &shown, pen, right);
     }
 }
 
-fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
+fn draw_form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     if form.kind == Kind::Destination {
         return bench::draw(model, form, pen, area);
     }
@@ -133,13 +133,13 @@ fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     match made.filter(|_| fits) {
         Some((title, made)) => {
             form::draw(model, form, pen, fields);
-            panel(title, &made, pen, beside);
+            draw_panel(title, &made, pen, beside);
         }
         None => form::draw(model, form, pen, area),
     }
 }
 
-fn panel(title: &str, shown: &Document, pen: &mut Pen<'_>, area: Rect) {
+fn draw_panel(title: &str, shown: &Document, pen: &mut Pen<'_>, area: Rect) {
     let inside = pen.panel(area, title);
     for (line, y) in shown.lines.iter().zip(inside.top()..inside.bottom()) {
         let spans = line

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
-use bellwether_process::metrics::Source;
+use bellwether_process::metrics::MetricsSource;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -72,8 +72,8 @@ impl Figures {
 /// Selects one of the figures.
 type FigureFn = fn(&Figures) -> u64;
 
-pub(super) async fn page(source: &dyn Source) -> String {
-    source.lines().await
+pub(super) async fn page(source: &dyn MetricsSource) -> String {
+    source.render().await
 }
 
 /// Returns the sum of a gauge over its labels.

@@ -27,7 +27,7 @@ use bellwether_backend::{
     clock::{Clock, ManualClock},
     domain::SharedSettings,
 };
-use bellwether_process::metrics::Source;
+use bellwether_process::metrics::MetricsSource;
 use bellwether_proto::cloud::{self, data_receiver_service_client::DataReceiverServiceClient};
 use futures_util::{StreamExt as _, stream};
 use tokio::{task::JoinSet, time::sleep};
@@ -76,7 +76,7 @@ fn main() {
 
 async fn pass_a_week(events: u64) {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::at(START_MS));
+    let clock = Arc::new(ManualClock::starting_at(START_MS));
     let outside = Outside::start(Arc::clone(&clock)).await;
     let mut service = Service::start(folder.path(), &clock).await;
     definitions::define(&service.grpc, &outside).await;
@@ -195,7 +195,7 @@ fn steady(minute: u64, number: u64) -> cloud::Event {
 /// One run of the service.
 struct Service {
     grpc: Grpc,
-    metrics: Arc<dyn Source>,
+    metrics: Arc<dyn MetricsSource>,
     stop: CancellationToken,
     serving: JoinSet<()>,
 }
@@ -219,7 +219,7 @@ impl Service {
         .map(String::from)
         .into();
         let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-        let backend = Backend::bind_at(config, clock).await.unwrap();
+        let backend = Backend::bind_with_clock(config, clock).await.unwrap();
         let key = std::fs::read_to_string(folder.join("admin.key")).unwrap();
         let channel = Endpoint::from_shared(format!("http://{}", backend.grpc_addr())).unwrap();
         let stop = CancellationToken::new();

@@ -99,7 +99,7 @@ pub struct ChangeSet {
 
 impl ChangeSet {
     /// Whether the set is refused in `lane` when only `left_for` of the space is available.
-    pub(super) fn is_refused(&self, lane: Lane, left_for: DiskShare) -> bool {
+    pub(super) fn is_rejected_for_space(&self, lane: Lane, left_for: DiskShare) -> bool {
         let adds = |change: &Change| change.adds && change.action != Action::Check;
         lane != Lane::Admin && self.space < left_for && self.changes.iter().any(adds)
     }
@@ -115,7 +115,7 @@ impl From<Vec<Change>> for ChangeSet {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Applied {
+pub struct ApplyResult {
     /// The commit's position in the change log; a commit can contain several sets.
     pub position: LogPosition,
     /// The version of every record that the set stored or touched.
@@ -135,7 +135,7 @@ pub enum Action {
     Add(Vec<i64>),
 }
 
-pub fn numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
+pub fn decode_numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
     let (numbers, rest) = value.as_chunks();
     if !rest.is_empty() {
         return Err(EngineError::Corrupt("records contain no numbers".into()));
@@ -148,8 +148,11 @@ pub fn numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
 /// # Errors
 ///
 /// Returns [`EngineError::Corrupt`] if the value is not a list of numbers.
-pub(super) fn sum(value: Option<&[u8]>, add: &[i64]) -> Result<Option<Vec<u8>>, EngineError> {
-    let mut sum = value.map(numbers).transpose()?.unwrap_or_default();
+pub(super) fn add_numbers(
+    value: Option<&[u8]>,
+    add: &[i64],
+) -> Result<Option<Vec<u8>>, EngineError> {
+    let mut sum = value.map(decode_numbers).transpose()?.unwrap_or_default();
     add_to(&mut sum, add);
     let is_left = sum.iter().any(|number| *number != 0);
     Ok(is_left.then(|| sum.into_iter().flat_map(i64::to_be_bytes).collect()))

@@ -28,7 +28,7 @@ const PASSED: ClockId = ClockId::Boottime;
 const PASSED: ClockId = ClockId::Monotonic;
 
 /// Identifies a boot of the kernel, during which [`Clock::elapsed`] is continuous.
-pub type Boot = [u8; 16];
+pub type BootId = [u8; 16];
 
 /// A source of time that can be waited on.
 #[async_trait]
@@ -42,11 +42,11 @@ pub trait Clock: Debug + Send + Sync + 'static {
     /// Returns the difference between the wall clock and [`Clock::elapsed`], in milliseconds. A
     /// change of [`STEP_MIN_MS`] or more means that the clock was stepped.
     fn offset_ms(&self) -> i64 {
-        self.now_ms().saturating_sub(millis(self.elapsed()))
+        self.now_ms().saturating_sub(to_millis(self.elapsed()))
     }
 
     /// Returns the boot that [`Clock::elapsed`] belongs to, or `None` if it is unknown.
-    fn boot(&self) -> Option<Boot> {
+    fn boot_id(&self) -> Option<BootId> {
         machine_boot()
     }
 
@@ -90,7 +90,7 @@ impl Clock for SystemClock {
     }
 }
 
-fn machine_boot() -> Option<Boot> {
+fn machine_boot() -> Option<BootId> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let digits: String = text.trim().split('-').collect();
     u128::from_str_radix(&digits, 16)
@@ -98,7 +98,7 @@ fn machine_boot() -> Option<Boot> {
         .map(u128::to_be_bytes)
 }
 
-pub fn millis(duration: Duration) -> i64 {
+pub fn to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -114,7 +114,7 @@ struct ManualTime {
 }
 
 impl ManualClock {
-    pub fn at(now_ms: i64) -> Self {
+    pub fn starting_at(now_ms: i64) -> Self {
         Self(watch::Sender::new(ManualTime {
             now_ms,
             ..ManualTime::default()
@@ -123,13 +123,13 @@ impl ManualClock {
 
     pub fn advance(&self, by: Duration) {
         self.0.send_modify(|reading| {
-            reading.now_ms = reading.now_ms.saturating_add(millis(by));
+            reading.now_ms = reading.now_ms.saturating_add(to_millis(by));
             reading.passed += by;
         });
     }
 
     /// Steps the clock by `by_ms` without any time passing.
-    pub fn set(&self, by_ms: i64) {
+    pub fn step(&self, by_ms: i64) {
         self.0
             .send_modify(|reading| reading.now_ms = reading.now_ms.saturating_add(by_ms));
     }
@@ -152,12 +152,12 @@ impl Clock for ManualClock {
         self.0.borrow().passed
     }
 
-    fn boot(&self) -> Option<Boot> {
+    fn boot_id(&self) -> Option<BootId> {
         Some(self.0.borrow().boot.to_be_bytes())
     }
 
     async fn wait_until(&self, at_ms: i64) {
-        let offset_ms = |reading: &ManualTime| reading.now_ms - millis(reading.passed);
+        let offset_ms = |reading: &ManualTime| reading.now_ms - to_millis(reading.passed);
         let mut reading = self.0.subscribe();
         let before_ms = offset_ms(&reading.borrow());
         let is_over =
@@ -181,12 +181,12 @@ mod tests {
 
     #[tokio::test]
     async fn wait_until_returns_when_clock_is_set_back() {
-        let clock = ManualClock::at(10_000);
+        let clock = ManualClock::starting_at(10_000);
         let mut waiting = std::pin::pin!(clock.wait_until(20_000));
         tokio::select! {
             biased;
             () = waiting.as_mut() => panic!("the wait ended early"),
-            () = std::future::ready(()) => clock.set(-5_000),
+            () = std::future::ready(()) => clock.step(-5_000),
         }
         waiting.await;
         assert_eq!(clock.now_ms(), 5_000);

@@ -72,7 +72,7 @@ pub trait Cluster: Debug + Send + Sync {
     }
 
     /// Whether no other process can currently own the slots that this process believes it owns.
-    fn is_sure(&self) -> bool {
+    fn is_ownership_certain(&self) -> bool {
         true
     }
 

@@ -25,7 +25,7 @@ macro_rules! kinds {
                 }
             }
 
-            pub(crate) fn table(self) -> &'static str {
+            pub(crate) fn table_name(self) -> &'static str {
                 match self {
                     $(Self::$kind => $table,)+
                 }

@@ -32,7 +32,10 @@ use self::cluster::SingleProcess;
 #[cfg(test)]
 use self::testing::conformance;
 pub use self::{
-    change::{Action, Applied, Change, ChangeSet, DiskShare, Entry, Expect, Lane, add_to, numbers},
+    change::{
+        Action, ApplyResult, Change, ChangeSet, DiskShare, Entry, Expect, Lane, add_to,
+        decode_numbers,
+    },
     cluster::{Cluster, ClusterNode, Duty},
     condition::{Condition, FreeSpace},
     error::{EngineError, RecordName},
@@ -59,12 +62,12 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// # Cancel safety
     ///
     /// A set may still be applied after the call is dropped.
-    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError>;
+    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<ApplyResult, EngineError>;
 
     /// Reads records by key, all at one point in time; absent ones are `None`.
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError>;
 
-    async fn page(
+    async fn read_page(
         &self,
         kind: Kind,
         range: Range,
@@ -80,13 +83,13 @@ pub trait Engine: Debug + Send + Sync + 'static {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<IndexEntry>, EngineError> {
-        let mut found = self.entries_in(index, &[range], direction, limit).await?;
+        let mut found = self.read_ranges(index, &[range], direction, limit).await?;
         Ok(found.pop().unwrap_or_default())
     }
 
     /// Reads several ranges of an index, up to `limit` entries each, and returns them in the given
     /// order. Engines that support it read all ranges at one point in time.
-    async fn entries_in(
+    async fn read_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -105,12 +108,12 @@ pub trait Engine: Debug + Send + Sync + 'static {
     ) -> Result<Vec<Option<IndexedRecord>>, EngineError>;
 
     async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
-        let mut counts = self.count_in(index, &[range], limit).await?;
+        let mut counts = self.count_ranges(index, &[range], limit).await?;
         Ok(counts.pop().unwrap_or_default())
     }
 
     /// Counts the entries in several ranges of an index, up to `limit` each, in the given order.
-    async fn count_in(
+    async fn count_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -150,7 +153,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
             return Ok(forgotten);
         }
         while known.steps_since(forgotten) > 1 {
-            let middle = forgotten.middle(known);
+            let middle = forgotten.midpoint(known);
             if is_known(middle).await? {
                 known = middle;
             } else {

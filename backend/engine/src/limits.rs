@@ -50,7 +50,7 @@ pub const STORE_LOG_TIME_MIN: Duration = Duration::from_secs(15 * 60);
 pub const STORE_NODE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 /// Time without a response from the database after which waiting calls fail and the node is not
 /// ready.
-pub const STORE_AWAY_AFTER: Duration = Duration::from_secs(5);
+pub const STORE_UNREACHABLE_AFTER: Duration = Duration::from_secs(5);
 /// Time after its last renewal when a node counts as dead and other nodes take over its slots.
 pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
 /// Time without progress after which a node gives up its slots and leadership.

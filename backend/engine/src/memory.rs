@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::{
     Engine,
-    change::{Action, Applied, Change, ChangeSet, Entry, Expect, Lane, sum},
+    change::{Action, ApplyResult, Change, ChangeSet, Entry, Expect, Lane, add_numbers},
     condition::{Condition, FreeSpace, ObservedCondition},
     error::EngineError,
     index::Index,
@@ -52,7 +52,7 @@ impl MemoryEngine {
     }
 
     /// Creates an empty engine that claims to be shared with other processes.
-    pub fn shared() -> Self {
+    pub fn new_shared() -> Self {
         Self {
             is_shared: true,
             ..Self::default()
@@ -107,7 +107,7 @@ impl Tables {
             }
             if let Action::Add(numbers) = &change.action {
                 let row = rows.and_then(|rows| rows.get(&change.key));
-                sum(row.map(|row| &*row.value), numbers)?;
+                add_numbers(row.map(|row| &*row.value), numbers)?;
             }
         }
         if !contested.is_empty() {
@@ -167,7 +167,7 @@ impl Tables {
             Action::Check => {}
             Action::Add(numbers) => {
                 let row = rows.get(&change.key);
-                let sum = sum(row.map(|row| &*row.value), numbers);
+                let sum = add_numbers(row.map(|row| &*row.value), numbers);
                 match sum.expect("it was checked to be numbers") {
                     Some(value) => rows.insert(change.key.clone(), Row { version, value }),
                     None => rows.remove(&change.key),
@@ -194,12 +194,12 @@ impl Engine for MemoryEngine {
         shown.unwrap_or_else(|| Condition::from_free_space(self.free_space()))
     }
 
-    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
+    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<ApplyResult, EngineError> {
         if let Some(condition) = self.observed.condition() {
             return Err(EngineError::Unavailable(condition.to_string()));
         }
         let left_for = self.free_space().map(FreeSpace::available_share);
-        if left_for.is_some_and(|it| set.is_refused(lane, it)) {
+        if left_for.is_some_and(|it| set.is_rejected_for_space(lane, it)) {
             return Err(EngineError::Full("not enough free space".into()));
         }
         let mut tables = self.tables();
@@ -235,7 +235,7 @@ impl Engine for MemoryEngine {
         }
         tables.head = position;
         self.head.send_replace(position);
-        Ok(Applied { position, version })
+        Ok(ApplyResult { position, version })
     }
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
@@ -247,7 +247,7 @@ impl Engine for MemoryEngine {
             .collect())
     }
 
-    async fn page(
+    async fn read_page(
         &self,
         kind: Kind,
         range: Range,
@@ -258,10 +258,10 @@ impl Engine for MemoryEngine {
         Ok(tables
             .records
             .get(&kind)
-            .map_or_else(Vec::new, |rows| walk(rows, range, direction, limit)))
+            .map_or_else(Vec::new, |rows| walk_rows(rows, range, direction, limit)))
     }
 
-    async fn entries_in(
+    async fn read_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -273,7 +273,7 @@ impl Engine for MemoryEngine {
         let entries = tables.indexes.get(&index).unwrap_or(&nothing);
         let ranges = ranges.iter().cloned();
         Ok(ranges
-            .map(|range| walk(entries, range, direction, limit))
+            .map(|range| walk_rows(entries, range, direction, limit))
             .collect())
     }
 
@@ -286,7 +286,7 @@ impl Engine for MemoryEngine {
         let nothing = BTreeMap::new();
         let entries = tables.indexes.get(&index).unwrap_or(&nothing);
         let last = |prefix: &Vec<u8>| {
-            let last = walk(
+            let last = walk_rows(
                 entries,
                 Range::with_prefix(prefix),
                 Direction::Descending,
@@ -373,7 +373,7 @@ impl Engine for MemoryEngine {
     }
 }
 
-fn walk<V: Clone>(
+fn walk_rows<V: Clone>(
     rows: &BTreeMap<Vec<u8>, V>,
     range: Range,
     direction: Direction,

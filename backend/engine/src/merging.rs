@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     Engine,
-    change::{Applied, ChangeSet, Lane},
+    change::{ApplyResult, ChangeSet, Lane},
     cluster::Cluster,
     condition::{Condition, FreeSpace},
     error::EngineError,
@@ -39,7 +39,7 @@ pub struct MergingEngine {
     records: Queue<Kind>,
     entries: Queue<(Index, Direction)>,
     lasts: Queue<Index>,
-    counts: Queue<Counted>,
+    counts: Queue<RangeCount>,
 }
 
 impl MergingEngine {
@@ -82,10 +82,10 @@ impl MergingEngine {
     }
 
     fn is_idle(&self) -> bool {
-        self.records.queued().is_empty()
-            && self.entries.queued().is_empty()
-            && self.lasts.queued().is_empty()
-            && self.counts.queued().is_empty()
+        self.records.lock_requests().is_empty()
+            && self.entries.lock_requests().is_empty()
+            && self.lasts.lock_requests().is_empty()
+            && self.counts.lock_requests().is_empty()
     }
 
     async fn read_queued(&self) {
@@ -101,10 +101,10 @@ impl MergingEngine {
 #[async_trait]
 trait Subject: Debug + Copy + PartialEq + Send {
     type Item: Debug + Clone + Send;
-    type Found: Debug + Send;
+    type Output: Debug + Send;
 
     /// Returns the class of an item; only reads of the same class are merged.
-    fn class(_item: &Self::Item) -> usize {
+    fn merge_class(_item: &Self::Item) -> usize {
         0
     }
 
@@ -112,13 +112,13 @@ trait Subject: Debug + Copy + PartialEq + Send {
         self,
         base: &dyn Engine,
         items: &[Self::Item],
-    ) -> Result<Vec<Self::Found>, EngineError>;
+    ) -> Result<Vec<Self::Output>, EngineError>;
 }
 
 #[async_trait]
 impl Subject for Kind {
     type Item = Vec<u8>;
-    type Found = Option<Row>;
+    type Output = Option<Row>;
 
     async fn read(
         self,
@@ -133,10 +133,10 @@ impl Subject for Kind {
 impl Subject for (Index, Direction) {
     /// A range, and the limit of its entries.
     type Item = (Range, usize);
-    type Found = Vec<IndexEntry>;
+    type Output = Vec<IndexEntry>;
 
     /// The largest limit applies to all ranges, so the limits must be similar.
-    fn class((_, limit): &(Range, usize)) -> usize {
+    fn merge_class((_, limit): &(Range, usize)) -> usize {
         limit.next_power_of_two()
     }
 
@@ -148,7 +148,7 @@ impl Subject for (Index, Direction) {
         let (index, direction) = self;
         let ranges: Vec<_> = items.iter().map(|(range, _)| range.clone()).collect();
         let limit = items.iter().map(|(_, limit)| *limit).max().unwrap_or(0);
-        let mut found = base.entries_in(index, &ranges, direction, limit).await?;
+        let mut found = base.read_ranges(index, &ranges, direction, limit).await?;
         for (entries, (_, limit)) in found.iter_mut().zip(items) {
             entries.truncate(*limit);
         }
@@ -159,7 +159,7 @@ impl Subject for (Index, Direction) {
 #[async_trait]
 impl Subject for Index {
     type Item = Vec<u8>;
-    type Found = Option<IndexedRecord>;
+    type Output = Option<IndexedRecord>;
 
     async fn read(
         self,
@@ -172,15 +172,15 @@ impl Subject for Index {
 
 /// The entries of an index, counted up to a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Counted(Index, usize);
+struct RangeCount(Index, usize);
 
 #[async_trait]
-impl Subject for Counted {
+impl Subject for RangeCount {
     type Item = Range;
-    type Found = usize;
+    type Output = usize;
 
     async fn read(self, base: &dyn Engine, ranges: &[Range]) -> Result<Vec<usize>, EngineError> {
-        base.count_in(self.0, ranges, self.1).await
+        base.count_ranges(self.0, ranges, self.1).await
     }
 }
 
@@ -192,11 +192,11 @@ struct Queue<S: Subject>(Mutex<Vec<Request<S>>>);
 struct Request<S: Subject> {
     subject: S,
     items: Vec<S::Item>,
-    response: oneshot::Sender<Result<Vec<S::Found>, EngineError>>,
+    response: oneshot::Sender<Result<Vec<S::Output>, EngineError>>,
 }
 
 /// Reads of one subject.
-struct Merged<S: Subject> {
+struct MergedReads<S: Subject> {
     subject: S,
     class: usize,
     items: Vec<S::Item>,
@@ -210,17 +210,17 @@ impl<S: Subject> Default for Queue<S> {
 }
 
 impl<S: Subject> Queue<S> {
-    fn queued(&self) -> MutexGuard<'_, Vec<Request<S>>> {
+    fn lock_requests(&self) -> MutexGuard<'_, Vec<Request<S>>> {
         // The queue is consistent between any two statements, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn read(&self, subject: S, items: Vec<S::Item>) -> Result<Vec<S::Found>, EngineError> {
+    async fn read(&self, subject: S, items: Vec<S::Item>) -> Result<Vec<S::Output>, EngineError> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
         let (response, responded) = oneshot::channel();
-        self.queued().push(Request {
+        self.lock_requests().push(Request {
             subject,
             items,
             response,
@@ -230,10 +230,10 @@ impl<S: Subject> Queue<S> {
     }
 
     async fn read_queued(&self, base: &dyn Engine) {
-        let mut all: Vec<Merged<S>> = Vec::new();
-        for request in std::mem::take(&mut *self.queued()) {
-            let class = request.items.first().map_or(0, S::class);
-            let is_open = |it: &&mut Merged<S>| {
+        let mut all: Vec<MergedReads<S>> = Vec::new();
+        for request in std::mem::take(&mut *self.lock_requests()) {
+            let class = request.items.first().map_or(0, S::merge_class);
+            let is_open = |it: &&mut MergedReads<S>| {
                 it.subject == request.subject && it.class == class && it.items.len() < ITEMS_MAX
             };
             match all.iter_mut().find(is_open) {
@@ -241,7 +241,7 @@ impl<S: Subject> Queue<S> {
                     open.items.extend_from_slice(&request.items);
                     open.requests.push(request);
                 }
-                None => all.push(Merged {
+                None => all.push(MergedReads {
                     subject: request.subject,
                     class,
                     items: request.items.clone(),
@@ -253,7 +253,7 @@ impl<S: Subject> Queue<S> {
     }
 }
 
-impl<S: Subject> Merged<S> {
+impl<S: Subject> MergedReads<S> {
     /// Reads, and responds to each request. If a record is damaged, each request is read
     /// separately, so that only those for this record fail.
     async fn read(self, base: &dyn Engine) {
@@ -277,7 +277,7 @@ impl<S: Subject> Merged<S> {
 
 #[async_trait]
 impl Engine for MergingEngine {
-    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
+    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<ApplyResult, EngineError> {
         self.base.apply(lane, set).await
     }
 
@@ -285,17 +285,17 @@ impl Engine for MergingEngine {
         self.records.read(kind, keys.to_vec()).await
     }
 
-    async fn page(
+    async fn read_page(
         &self,
         kind: Kind,
         range: Range,
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
-        self.base.page(kind, range, direction, limit).await
+        self.base.read_page(kind, range, direction, limit).await
     }
 
-    async fn entries_in(
+    async fn read_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -314,14 +314,14 @@ impl Engine for MergingEngine {
         self.lasts.read(index, prefixes.to_vec()).await
     }
 
-    async fn count_in(
+    async fn count_ranges(
         &self,
         index: Index,
         ranges: &[Range],
         limit: usize,
     ) -> Result<Vec<usize>, EngineError> {
         self.counts
-            .read(Counted(index, limit), ranges.to_vec())
+            .read(RangeCount(index, limit), ranges.to_vec())
             .await
     }
 

@@ -7,15 +7,15 @@ pub const SLOTS: usize = 256;
 pub(crate) const LEAD: i16 = 256;
 
 /// Returns the slot for a key; stable across versions.
-pub fn slot_of(key: &[u8]) -> u8 {
+pub fn slot_for_key(key: &[u8]) -> u8 {
     let [low, ..] = hash_bytes(key).to_le_bytes();
     low
 }
 
 /// Returns the slot whose owner reviews a record: one of 16, so that a commit with many records
 /// depends on few slots. Stable across versions.
-pub fn review_slot_of(key: &[u8]) -> u8 {
-    slot_of(key) & 0xf0
+pub fn review_slot_for_key(key: &[u8]) -> u8 {
+    slot_for_key(key) & 0xf0
 }
 
 /// Hashes bytes; stable across versions.
@@ -52,11 +52,11 @@ pub enum OwnedSlots {
 }
 
 impl OwnedSlots {
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         Self::Slots(Box::new([None; SLOTS]))
     }
 
-    pub fn slot(&self, slot: u8) -> Option<OwnedSlot> {
+    pub fn find(&self, slot: u8) -> Option<OwnedSlot> {
         match self {
             Self::All => Some(OwnedSlot {
                 epoch: 0,
@@ -67,13 +67,13 @@ impl OwnedSlots {
     }
 
     pub fn slots_to_leave(&self) -> Vec<(u8, u64)> {
-        let all = (0..=u8::MAX).filter_map(|slot| Some((slot, self.slot(slot)?.leaving?)));
+        let all = (0..=u8::MAX).filter_map(|slot| Some((slot, self.find(slot)?.leaving?)));
         all.collect()
     }
 
     pub fn count(&self) -> usize {
         (0..=u8::MAX)
-            .filter(|slot| self.slot(*slot).is_some())
+            .filter(|slot| self.find(*slot).is_some())
             .count()
     }
 }
@@ -84,12 +84,12 @@ mod tests {
 
     #[test]
     fn slots_are_stable_and_evenly_distributed() {
-        let slots = [&b""[..], b"a", b"hook", &[7; 16]].map(slot_of);
+        let slots = [&b""[..], b"a", b"hook", &[7; 16]].map(slot_for_key);
         assert_eq!(slots, PINNED);
         let mut counts = [0_u32; SLOTS];
         for number in 0..25_600_u64 {
             let id = [7_u64.to_be_bytes(), number.to_be_bytes()].concat();
-            counts[usize::from(slot_of(&id))] += 1;
+            counts[usize::from(slot_for_key(&id))] += 1;
         }
         let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
         assert!(*least > 50 && *most < 150, "{least} to {most}");

@@ -30,7 +30,7 @@ impl LogPosition {
 
     /// Returns the first position that covers both positions.
     #[must_use]
-    pub fn later_of(self, other: Self) -> Self {
+    pub fn later(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
@@ -51,7 +51,7 @@ impl LogPosition {
         Self(by_time.max(self.0.saturating_add(LIFE)))
     }
 
-    pub(crate) const fn middle(self, later: Self) -> Self {
+    pub(crate) const fn midpoint(self, later: Self) -> Self {
         Self(self.0 + later.steps_since(self) / 2)
     }
 

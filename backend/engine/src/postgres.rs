@@ -56,7 +56,7 @@ pub use self::{
     address::{Address, SCHEMA},
     migration::{Layout, clear_tables, migrate},
     node::Node,
-    status::{Status, StoreStatus, running_nodes, status},
+    status::{Status, StoreStatus, read_status, running_nodes},
 };
 use self::{
     log_cache::LogCache,
@@ -70,7 +70,7 @@ use self::{
 };
 use crate::{
     Engine,
-    change::{Applied, DiskShare, Lane},
+    change::{ApplyResult, DiskShare, Lane},
     clock::Clock,
     cluster::Cluster,
     condition::Condition,
@@ -118,7 +118,7 @@ impl PostgresEngine {
         let address = Arc::new(address);
         let readers = Arc::new(Readers::new(Arc::clone(&address)));
         let head = read_head(&readers).await?;
-        let known = Arc::new(LogCache::up_to(head));
+        let known = Arc::new(LogCache::covering_up_to(head));
         readers.reserve().await?;
         let following = Session::open(&address, Role::Reader).await?;
         let id = node.as_ref().map(Node::id);
@@ -131,8 +131,8 @@ impl PostgresEngine {
         let reserve = Arc::new(Reserve::new(Arc::clone(&address)));
         let mut tasks = JoinSet::new();
         if let Some(node) = &node {
-            node.claims().write_with(owner_writer.id());
-            owner_writer = owner_writer.renewing(Lease::for_node(node));
+            node.claims().set_writer(owner_writer.id());
+            owner_writer = owner_writer.with_lease(Lease::for_node(node));
             tasks.spawn(Arc::clone(node).keep_alive(Arc::clone(&known)));
             let [admin, bulk, owner] = stuck;
             let missing = [admin, bulk, owner, follower_missing.subscribe()];
@@ -141,7 +141,7 @@ impl PostgresEngine {
         for writer in [admin_writer, bulk_writer, owner_writer] {
             tasks.spawn(writer.run());
         }
-        let follow = follower::follow(
+        let follow = follower::follow_log(
             Arc::clone(&address),
             following,
             Arc::clone(&known),
@@ -163,20 +163,20 @@ impl PostgresEngine {
         })
     }
 
-    fn leader(&self) -> MutexGuard<'_, Option<u64>> {
+    fn lock_leader(&self) -> MutexGuard<'_, Option<u64>> {
         // Every statement leaves the value consistent, so poisoning is harmless.
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 async fn read_head(readers: &Readers) -> Result<LogPosition, EngineError> {
-    let rows = readers.rows(Query::Head, &[]).await?;
-    let row = rows.first().ok_or_else(lost_log_error)?;
+    let rows = readers.query_rows(Query::Head, &[]).await?;
+    let row = rows.first().ok_or_else(log_lost_error)?;
     let head: Option<i64> = get(row, 0)?;
-    Ok(plan::position_from_db(head.ok_or_else(lost_log_error)?))
+    Ok(plan::position_from_db(head.ok_or_else(log_lost_error)?))
 }
 
-fn lost_log_error() -> EngineError {
+fn log_lost_error() -> EngineError {
     EngineError::Corrupt("the change log is empty".into())
 }
 
@@ -202,12 +202,12 @@ fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Ro
     let cell: &[u8] = get(row, column + 1)?;
     Ok(Row {
         version: version.unsigned_abs(),
-        value: cell::open(kind, key, cell)?,
+        value: cell::open_cell(kind, key, cell)?,
     })
 }
 
 /// Whether a record exists; a counter with only zeros does not.
-fn is_there(kind: Kind, found: &Row) -> bool {
+fn record_exists(kind: Kind, found: &Row) -> bool {
     kind != Kind::Counter || !found.value.is_empty()
 }
 
@@ -222,14 +222,14 @@ async fn read_counters(
     while found.len() < limit {
         let query = Query::Page(Kind::Counter, SqlOrder::from(direction));
         let requested = limit - found.len();
-        let (start, end, count) = (&*range.start, range_end(&range), count_of(requested));
-        let rows = readers.rows(query, &[&start, &end, &count]).await?;
+        let (start, end, count) = (&*range.start, range_end(&range), to_sql_count(requested));
+        let rows = readers.query_rows(query, &[&start, &end, &count]).await?;
         let mut last = None;
         for row in &rows {
             let key = column_bytes(row, 0)?;
             let counter = record(row, 1, Kind::Counter, &key)?;
             last = Some(key.clone());
-            if is_there(Kind::Counter, &counter) {
+            if record_exists(Kind::Counter, &counter) {
                 found.push((key, counter));
             }
         }
@@ -254,7 +254,7 @@ fn range_end(range: &Range) -> &[u8] {
     range.end.as_deref().unwrap_or(&BEYOND)
 }
 
-fn count_of(limit: usize) -> i64 {
+fn to_sql_count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
@@ -273,10 +273,10 @@ impl Engine for PostgresEngine {
         &self,
         lane: Lane,
         set: crate::change::ChangeSet,
-    ) -> Result<Applied, EngineError> {
+    ) -> Result<ApplyResult, EngineError> {
         // The remaining space of a full database is for the service's own work. An event is
         // accepted occasionally to detect that there is space again.
-        let needs_space = set.is_refused(lane, DiskShare::Reserve);
+        let needs_space = set.is_rejected_for_space(lane, DiskShare::Reserve);
         if needs_space && self.address.observed.was_full_within(EVENT_PAUSE) {
             return Err(EngineError::Full("the database has no space left".into()));
         }
@@ -286,7 +286,7 @@ impl Engine for PostgresEngine {
             Lane::Bulk => self.bulk.apply(set).await,
             Lane::Owner => self.owner.apply(set).await,
             Lane::Leader => {
-                let epoch = *self.leader();
+                let epoch = *self.lock_leader();
                 let deposed = || EngineError::Unavailable("another node leads".into());
                 set.claims
                     .push(claims::leadership_claim(epoch.ok_or_else(deposed)?));
@@ -304,15 +304,15 @@ impl Engine for PostgresEngine {
         if keys.is_empty() {
             return Ok(found);
         }
-        for row in self.readers.rows(Query::Get(kind), &[&keys]).await? {
+        for row in self.readers.query_rows(Query::Get(kind), &[&keys]).await? {
             let at = element_index(&row, keys.len())?;
             let read = record(&row, 1, kind, &keys[at])?;
-            found[at] = is_there(kind, &read).then_some(read);
+            found[at] = record_exists(kind, &read).then_some(read);
         }
         Ok(found)
     }
 
-    async fn page(
+    async fn read_page(
         &self,
         kind: Kind,
         range: Range,
@@ -323,8 +323,11 @@ impl Engine for PostgresEngine {
             return read_counters(&self.readers, range, direction, limit).await;
         }
         let query = Query::Page(kind, SqlOrder::from(direction));
-        let (start, end, limit) = (&*range.start, range_end(&range), count_of(limit));
-        let rows = self.readers.rows(query, &[&start, &end, &limit]).await?;
+        let (start, end, limit) = (&*range.start, range_end(&range), to_sql_count(limit));
+        let rows = self
+            .readers
+            .query_rows(query, &[&start, &end, &limit])
+            .await?;
         let read = |row: &DatabaseRow| {
             let key = column_bytes(row, 0)?;
             let record = record(row, 1, kind, &key)?;
@@ -333,7 +336,7 @@ impl Engine for PostgresEngine {
         rows.iter().map(read).collect()
     }
 
-    async fn entries_in(
+    async fn read_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -346,8 +349,11 @@ impl Engine for PostgresEngine {
         let mut found = vec![Vec::new(); ranges.len()];
         let (starts, ends) = range_bounds(ranges);
         let query = Query::Entries(index, SqlOrder::from(direction));
-        let limit = count_of(limit);
-        let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
+        let limit = to_sql_count(limit);
+        let rows = self
+            .readers
+            .query_rows(query, &[&starts, &ends, &limit])
+            .await?;
         for row in rows {
             let lead = (column_bytes(&row, 1)?, column_bytes(&row, 2)?);
             found[element_index(&row, ranges.len())?].push(lead);
@@ -377,7 +383,7 @@ impl Engine for PostgresEngine {
             .collect();
         let (starts, ends) = range_bounds(&ranges);
         let query = Query::Last(index);
-        for row in self.readers.rows(query, &[&starts, &ends]).await? {
+        for row in self.readers.query_rows(query, &[&starts, &ends]).await? {
             let (entry, key) = (column_bytes(&row, 1)?, column_bytes(&row, 2)?);
             if get::<Option<i64>>(&row, 3)?.is_none() {
                 return Err(EngineError::dangling_entry(index));
@@ -392,15 +398,18 @@ impl Engine for PostgresEngine {
         Ok(found)
     }
 
-    async fn count_in(
+    async fn count_ranges(
         &self,
         index: Index,
         ranges: &[Range],
         limit: usize,
     ) -> Result<Vec<usize>, EngineError> {
         let (starts, ends) = range_bounds(ranges);
-        let (query, limit) = (Query::Count(index), count_of(limit));
-        let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
+        let (query, limit) = (Query::Count(index), to_sql_count(limit));
+        let rows = self
+            .readers
+            .query_rows(query, &[&starts, &ends, &limit])
+            .await?;
         decode_counts(&rows, ranges.len())
     }
 
@@ -412,9 +421,12 @@ impl Engine for PostgresEngine {
         if let Some(steps) = self.known.steps_after(after, limit) {
             return Ok(Some(steps));
         }
-        let limit = count_of(limit.saturating_add(1));
+        let limit = to_sql_count(limit.saturating_add(1));
         let from = plan::position_to_db(after);
-        let rows = self.readers.rows(Query::Log, &[&from, &limit]).await?;
+        let rows = self
+            .readers
+            .query_rows(Query::Log, &[&from, &limit])
+            .await?;
         steps_after(after, &rows, limit)
     }
 
@@ -430,7 +442,7 @@ impl Engine for PostgresEngine {
     }
 
     async fn row_count(&self) -> Result<u64, EngineError> {
-        let rows = self.readers.rows(Query::Rows, &[]).await?;
+        let rows = self.readers.query_rows(Query::Rows, &[]).await?;
         let count: i64 = rows.first().map_or(Ok(0), |row| get(row, 0))?;
         Ok(count.unsigned_abs())
     }
@@ -444,7 +456,7 @@ impl Engine for PostgresEngine {
     }
 
     fn log_signal(&self) -> watch::Receiver<LogPosition> {
-        self.known.signal()
+        self.known.subscribe()
     }
 
     fn condition(&self) -> Condition {
@@ -468,7 +480,7 @@ impl Engine for PostgresEngine {
     }
 
     async fn close(&self) -> Result<(), EngineError> {
-        *self.leader() = None;
+        *self.lock_leader() = None;
         if let Some(node) = &self.node {
             node.leave().await;
         }
@@ -512,18 +524,18 @@ async fn read_delta(
     after: LogPosition,
     bytes_max: usize,
 ) -> Result<Option<Delta>, EngineError> {
-    let heads = moment.rows(Query::Head, &[]).await?;
+    let heads = moment.query_rows(Query::Head, &[]).await?;
     let head: Option<i64> = heads.first().map_or(Ok(None), |row| get(row, 0))?;
-    let limit = count_of(DELTA_STEPS_MAX + 1);
+    let limit = to_sql_count(DELTA_STEPS_MAX + 1);
     let from = plan::position_to_db(after);
-    let rows = moment.rows(Query::Log, &[&from, &limit]).await?;
+    let rows = moment.query_rows(Query::Log, &[&from, &limit]).await?;
     let Some(steps) = steps_after(after, &rows, limit)? else {
         return Ok(None);
     };
     let (named, through) = Delta::changed_records(steps, bytes_max);
     let mut delta = Delta {
         through: through.unwrap_or(after),
-        head: plan::position_from_db(head.ok_or_else(lost_log_error)?),
+        head: plan::position_from_db(head.ok_or_else(log_lost_error)?),
         ..Delta::default()
     };
     let mut by_kind: BTreeMap<u8, Vec<&Vec<u8>>> = BTreeMap::new();
@@ -535,7 +547,7 @@ async fn read_delta(
         let Some(kind) = Kind::from_number(*number) else {
             continue;
         };
-        for row in moment.rows(Query::Get(kind), &[keys]).await? {
+        for row in moment.query_rows(Query::Get(kind), &[keys]).await? {
             let key = keys[element_index(&row, keys.len())?];
             records.insert((kind, key.clone()), record(&row, 1, kind, key)?);
         }
@@ -560,10 +572,10 @@ async fn read_delta(
         for kind in Delta::UNLOGGED {
             let all = (&[][..] as &[u8], &BEYOND[..], i64::MAX);
             let query = Query::Page(kind, SqlOrder::Ascending);
-            for row in moment.rows(query, &[&all.0, &all.1, &all.2]).await? {
+            for row in moment.query_rows(query, &[&all.0, &all.1, &all.2]).await? {
                 let key = column_bytes(&row, 0)?;
                 let found = record(&row, 1, kind, &key)?;
-                if is_there(kind, &found) {
+                if record_exists(kind, &found) {
                     delta.unlogged.push((kind, key, found));
                 }
             }
@@ -585,7 +597,7 @@ async fn read_attempts(
     if !ranges.is_empty() {
         let (starts, ends) = range_bounds(&ranges);
         let query = Query::Under(Kind::Attempt);
-        for row in moment.rows(query, &[&starts, &ends]).await? {
+        for row in moment.query_rows(query, &[&starts, &ends]).await? {
             let key = column_bytes(&row, 1)?;
             let attempt = record(&row, 2, Kind::Attempt, &key)?;
             found.insert((element_index(&row, ranges.len())?, key), attempt);

@@ -62,20 +62,20 @@ use tokio::{
 pub use self::medium::Medium;
 use self::{
     error::Failure,
-    file::{File, NO_LIFE},
-    layers::{Layers, Published},
+    file::{File, NO_GENERATION},
+    layers::{Layers, SharedLayers},
     memtable::Memtable,
     mover::Mover,
     mover_commands::MoverCommands,
     queue::{Queue, QueuedSet},
     set::EncodedSet,
-    view::{Plain, View},
+    view::{TableRows, View},
     wal::Wal,
     writer::Writer,
 };
 use crate::{
     Engine,
-    change::{Applied, Lane},
+    change::{ApplyResult, Lane},
     condition::{Condition, FreeSpace, ObservedCondition},
     error::EngineError,
     index::Index,
@@ -137,7 +137,7 @@ impl Settings {
 #[derive(Debug)]
 pub struct RedbEngine {
     medium: Arc<dyn Medium>,
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     /// The writer, then the mover: the order in which they end. Empty once closed.
     threads: Mutex<Vec<WorkerThread>>,
 }
@@ -145,8 +145,8 @@ pub struct RedbEngine {
 type WorkerThread = JoinHandle<Result<(), EngineError>>;
 
 #[derive(Debug)]
-struct Shared {
-    layers: Published,
+struct EngineState {
+    layers: SharedLayers,
     openings: watch::Sender<u64>,
     queue: Queue,
     commands: MoverCommands,
@@ -183,7 +183,7 @@ impl RedbEngine {
         let mut wal = wal?;
         let (last, after) = (opened.life, opened.head.sequence);
         let mut mover = Mover::new(file, opened);
-        if last.number != NO_LIFE {
+        if last.number != NO_GENERATION {
             // Writes of an earlier process must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
                 Err(Failure::Request(EngineError::Incomplete(why))) if settings.accept_loss => {
@@ -196,14 +196,14 @@ impl RedbEngine {
             for frame in frames {
                 memory.add(frame.rows);
             }
-            mover.begin(&memory, NO_LIFE)?;
+            mover.begin_generation(&memory, NO_GENERATION)?;
         }
-        let life = rand::random_range(NO_LIFE + 1..=u64::MAX);
-        wal.begin(life).map_err(Failure::from)?;
-        let tree = mover.begin(&Memtable::default(), life)?;
-        let head = log::log_head(&Plain(&tree.rows))?;
-        let shared = Arc::new(Shared {
-            layers: Published::new(Layers {
+        let life = rand::random_range(NO_GENERATION + 1..=u64::MAX);
+        wal.start_generation(life).map_err(Failure::from)?;
+        let tree = mover.begin_generation(&Memtable::default(), life)?;
+        let head = log::log_head(&TableRows(&tree.rows))?;
+        let shared = Arc::new(EngineState {
+            layers: SharedLayers::new(Layers {
                 active: Memtable::default(),
                 moving: None,
                 tree: Ok(Arc::new(tree)),
@@ -227,30 +227,30 @@ impl RedbEngine {
             head,
             settings.memory_bytes,
         );
-        engine.begin("store-writer", move || writer.run())?;
-        engine.begin("store-mover", move || mover.run(&shared))?;
+        engine.spawn_thread("store-writer", move || writer.run())?;
+        engine.spawn_thread("store-mover", move || mover.run(&shared))?;
         Ok(engine)
     }
 
-    fn begin(
+    fn spawn_thread(
         &mut self,
         name: &str,
         work: impl FnOnce() -> Result<(), EngineError> + Send + 'static,
     ) -> Result<(), EngineError> {
         let thread = std::thread::Builder::new().name(name.into()).spawn(work);
         let thread = thread.map_err(|error| EngineError::Unavailable(error.to_string()))?;
-        self.threads().push(thread);
+        self.lock_threads().push(thread);
         Ok(())
     }
 
-    fn threads(&self) -> MutexGuard<'_, Vec<WorkerThread>> {
+    fn lock_threads(&self) -> MutexGuard<'_, Vec<WorkerThread>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Signals the threads to stop, and returns those that were not signalled before.
     fn stop_threads(&self) -> Vec<WorkerThread> {
         self.shared.queue.close();
-        std::mem::take(&mut self.threads())
+        std::mem::take(&mut self.lock_threads())
     }
 
     /// Reads, and waits for a file that is being reopened.
@@ -301,7 +301,7 @@ fn join_threads(threads: Vec<WorkerThread>) -> Result<(), EngineError> {
     ended.into_iter().collect()
 }
 
-impl Shared {
+impl EngineState {
     /// Reads a snapshot of the layers. Must be short, because pages of the tree in the snapshot
     /// cannot be reused.
     fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, ReadFailure> {
@@ -311,7 +311,7 @@ impl Shared {
                 Failure::Request(_) => false,
                 Failure::Closed(closed) => closed.is_passing,
                 Failure::File(_) => {
-                    if layers.is_current(&self.layers.get()) {
+                    if layers.has_same_tree(&self.layers.get()) {
                         self.commands.request_reopen();
                     }
                     true
@@ -340,7 +340,7 @@ impl Engine for RedbEngine {
         &self,
         lane: Lane,
         set: crate::change::ChangeSet,
-    ) -> Result<Applied, EngineError> {
+    ) -> Result<ApplyResult, EngineError> {
         let (answer, answered) = oneshot::channel();
         let set = EncodedSet::new(lane, &set);
         self.shared.queue.push(QueuedSet { lane, set, answer })?;
@@ -352,24 +352,24 @@ impl Engine for RedbEngine {
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
         let keys = keys.to_vec();
         self.read(keys.len() <= INLINE_KEYS_MAX, move |rows| {
-            let records = keys.iter().map(|key| rows::record(rows, kind, key));
+            let records = keys.iter().map(|key| rows::read_record(rows, kind, key));
             records.collect()
         })
         .await
     }
 
-    async fn page(
+    async fn read_page(
         &self,
         kind: Kind,
         range: Range,
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
-        let work = move |rows: &View<'_>| rows::page(rows, kind, &range, direction, limit);
+        let work = move |rows: &View<'_>| rows::read_page(rows, kind, &range, direction, limit);
         self.read(limit <= INLINE_ROWS_MAX, work).await
     }
 
-    async fn entries_in(
+    async fn read_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -379,7 +379,7 @@ impl Engine for RedbEngine {
         let ranges = ranges.to_vec();
         let is_short = ranges.len().saturating_mul(limit) <= INLINE_ROWS_MAX;
         self.read(is_short, move |rows| {
-            let walk = |range| rows::entries(rows, index, range, direction, limit);
+            let walk = |range| rows::read_entries(rows, index, range, direction, limit);
             ranges.iter().map(walk).collect()
         })
         .await
@@ -398,7 +398,7 @@ impl Engine for RedbEngine {
         .await
     }
 
-    async fn count_in(
+    async fn count_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -410,7 +410,7 @@ impl Engine for RedbEngine {
             loop {
                 let step = (limit - count).min(COUNT_STEP);
                 let part = range.clone();
-                let work = move |rows: &View<'_>| rows::count(rows, index, &part, step);
+                let work = move |rows: &View<'_>| rows::count_range(rows, index, &part, step);
                 let (found, rest) = self.read(step <= INLINE_ROWS_MAX, work).await?;
                 count += found;
                 match rest {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::{
     Engine,
-    change::{Action, Applied, Change, ChangeSet, Entry, Expect, Lane, add_to, sum},
+    change::{Action, ApplyResult, Change, ChangeSet, Entry, Expect, Lane, add_numbers, add_to},
     error::EngineError,
     index::Index,
     kind::Kind,
@@ -130,7 +130,7 @@ impl StagedState {
             }
             Action::Add(numbers) => {
                 let value = record.row.as_ref().map(|row| &*row.value);
-                record.row = sum(value, &numbers)?.map(|value| Row { version, value });
+                record.row = add_numbers(value, &numbers)?.map(|value| Row { version, value });
                 if !record.is_written {
                     add_to(&mut record.added, &numbers);
                 }
@@ -166,7 +166,7 @@ impl StagedState {
 
 /// Overlays the differences on a walk over the base. `base` must contain `limit` rows plus one for
 /// each key in `differs`, or all rows of the range.
-fn overlay<V>(
+fn overlay_changes<V>(
     base: Vec<(Vec<u8>, V)>,
     differs: BTreeMap<Vec<u8>, Option<V>>,
     direction: Direction,
@@ -191,7 +191,7 @@ fn contains_key(range: &Range, key: &[u8]) -> bool {
 
 #[async_trait]
 impl Engine for StagedEngine {
-    async fn apply(&self, _lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
+    async fn apply(&self, _lane: Lane, set: ChangeSet) -> Result<ApplyResult, EngineError> {
         let changes = set.changes;
         let mut stored = Vec::with_capacity(changes.len());
         for change in &changes {
@@ -210,7 +210,7 @@ impl Engine for StagedEngine {
                 )]));
             }
             if let Action::Add(numbers) = &change.action {
-                sum(row.as_ref().map(|row| &*row.value), numbers)?;
+                add_numbers(row.as_ref().map(|row| &*row.value), numbers)?;
             }
             stored.push(row);
         }
@@ -235,7 +235,7 @@ impl Engine for StagedEngine {
         let version = staged.version;
         drop(staged);
         self.head.send_replace(position);
-        Ok(Applied { position, version })
+        Ok(ApplyResult { position, version })
     }
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
@@ -249,7 +249,7 @@ impl Engine for StagedEngine {
         Ok(rows)
     }
 
-    async fn page(
+    async fn read_page(
         &self,
         kind: Kind,
         range: Range,
@@ -266,11 +266,11 @@ impl Engine for StagedEngine {
         };
         let base = self
             .base
-            .page(kind, range, direction, limit + differs.len());
-        Ok(overlay(base.await?, differs, direction, limit))
+            .read_page(kind, range, direction, limit + differs.len());
+        Ok(overlay_changes(base.await?, differs, direction, limit))
     }
 
-    async fn entries_in(
+    async fn read_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -288,7 +288,7 @@ impl Engine for StagedEngine {
             };
             let more = limit + differs.len();
             let base = self.base.entries(index, range.clone(), direction, more);
-            found.push(overlay(base.await?, differs, direction, limit));
+            found.push(overlay_changes(base.await?, differs, direction, limit));
         }
         Ok(found)
     }

@@ -20,12 +20,12 @@ use jiff::{
 };
 
 use crate::{
-    domain::calendar::{Calendar, Excluded, Length, Until, Window},
+    domain::calendar::{Calendar, ExcludedStarts, Length, Until, Window},
     limits::CALENDAR_CANDIDATES_MAX,
 };
 use starts::{Starts, StepBudget};
 
-pub use check::{MissingZone, check, zone};
+pub use check::{MissingZone, check_calendar, find_zone};
 pub use cron::Cron;
 pub use rotation::Rotation;
 
@@ -100,18 +100,18 @@ impl PreparedCalendar {
             window: window.clone(),
         });
         Ok(Self {
-            zone: zone(&calendar.time_zone)?,
+            zone: find_zone(&calendar.time_zone)?,
             windows: windows.collect(),
             except,
             known: Mutex::default(),
         })
     }
 
-    pub fn zone(&self) -> &TimeZone {
+    pub fn time_zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    pub fn local_time(&self, at_ms: i64) -> Option<DateTime> {
+    pub fn to_local_time(&self, at_ms: i64) -> Option<DateTime> {
         let at = Timestamp::from_millisecond(at_ms).ok()?;
         Some(self.zone.to_datetime(at))
     }
@@ -137,7 +137,7 @@ impl PreparedCalendar {
         let mut in_window = false;
         let mut left = CALENDAR_CANDIDATES_MAX;
         for horizon in HORIZONS {
-            let end_ms = now_ms.saturating_add(millis(horizon));
+            let end_ms = now_ms.saturating_add(to_millis(horizon));
             let found = self.compute_spans((now_ms, end_ms), left);
             left = found.left;
             let first = found.spans.first();
@@ -234,17 +234,17 @@ impl PreparedWindow {
         let through = end.saturating_add(SHIFT_MAX).unwrap_or(Timestamp::MAX);
         let (from, through) = (zone.to_datetime(from), zone.to_datetime(through));
         let mut take = |local: DateTime| {
-            let span = self.span(local, zone);
+            let span = self.span_from(local, zone);
             // A span that ended before the range may be merged with one that overlaps it.
             if let Some((raw, longer)) = span.filter(|(raw, _)| raw.0 < end) {
                 spans.push(Span {
                     start_ms: raw.0.as_millisecond(),
                     end_ms: raw.1.as_millisecond(),
-                    longer_ms: millis(longer),
+                    longer_ms: to_millis(longer),
                 });
             }
         };
-        let stopped = self.starts.visit((from, through), steps, &mut take);
+        let stopped = self.starts.visit_starts((from, through), steps, &mut take);
         let further = self.window.with.iter().copied();
         let further = further.filter(|it| (from..=through).contains(it));
         further
@@ -255,7 +255,7 @@ impl PreparedWindow {
 
     /// Returns the span of a local start, and the amount by which a clock change makes it longer;
     /// `None` for a start after the last one.
-    fn span(
+    fn span_from(
         &self,
         local: DateTime,
         zone: &TimeZone,
@@ -296,8 +296,8 @@ impl PreparedWindow {
 fn is_excluded(window: &Window, start: DateTime) -> bool {
     let mut all = window.without.iter();
     all.any(|it| match it {
-        Excluded::Day(day) => *day == start.date(),
-        Excluded::Start(other) => *other == start,
+        ExcludedStarts::Day(day) => *day == start.date(),
+        ExcludedStarts::Start(other) => *other == start,
     })
 }
 
@@ -318,7 +318,7 @@ fn max_duration(length: Length) -> SignedDuration {
     }
 }
 
-fn millis(length: SignedDuration) -> i64 {
+fn to_millis(length: SignedDuration) -> i64 {
     i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
 }
 

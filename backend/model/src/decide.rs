@@ -65,17 +65,23 @@ pub use calendars::{Calendars, LoadedCalendar};
 pub use causes::{CauseKey, CauseQuery, Causes, GroupAt};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
 pub use content::{rule_content, update_content, update_trigger};
-pub use flapping::{flapping_in_message, hand_over};
-pub use group_message::{GroupDecision, GroupMembers, GroupMessage, shown_max, shown_members};
+pub use flapping::{flapping_in_message, hand_over_flapping};
+pub use group_message::{
+    GroupDecision, GroupMembers, GroupMessage, shown_members, shown_members_max,
+};
 pub use grouping::{format_shared, group_key, release_key, shared_values};
-pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_violations, cron};
+pub use heartbeats::{
+    AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_violations, parse_schedule,
+};
 pub use hold::{OutgoingNotification, SendKind};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
-pub use notify::{MemberNotice, Notices, UnansweredNotice, as_notified, notify, sending_state};
+pub use notify::{
+    MemberNotice, Notices, UnansweredNotice, notified_occurrence, notify, sending_state,
+};
 use notify::{sends_updates, withdraw_acknowledgement};
 pub use past::{NeededRevisions, PastDefinitions};
-pub use responders::{Page, Responders, UsableMethod};
-pub use responses::{Advance, AdvanceContext, advance};
+pub use responders::{PageTarget, Responders, UsableMethod};
+pub use responses::{AdvanceContext, AdvanceOutcome, advance};
 pub use schedules::{LoadedSchedule, OnCall, OnCallSource, Shift, Shifts};
 pub use silences::{LoadedSilence, Silences};
 pub use snapshot::{LoadedTrigger, Match, Snapshot};

@@ -46,20 +46,20 @@ pub use audit::{AuditAction, AuditEntry};
 pub use calendar::Calendar;
 pub use client::{CertificateName, Client, Dialect, KeyScope, PreviousKey, Rates, Role};
 pub use contact::{Contact, ContactMethod};
-pub use delivery::{
-    Attempt, Content, Delivery, DeliveryState, Outcome, ThreadStanding, Transcript,
-};
+pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, ThreadState, Transcript};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
-pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
+pub use digest::{
+    Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestMembership, DigestRow,
+};
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{
-    IncomingEvent, OccurrenceId, OwnEvent, Severity, Status, claims_own_event, is_own, is_reserved,
-    own_dimensions,
+    IncomingEvent, OccurrenceId, OwnEvent, Severity, Status, claims_own_event, has_own_source,
+    is_reserved_key, own_dimensions,
 };
 pub use event_id::{EventId, NO_EVENT_ID};
 pub use flapping::{Flapping, FlappingLimits, ThreadOrigin};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange, names_all_members};
-pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
+pub use heartbeat::{Expectation, ExpectationState, Heartbeat, HeartbeatEvent, OpenAlarm};
 pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 pub trait ComputeHost: Send + Sync {
     /// Whether the caller has disconnected. Any result is then acceptable.
-    fn is_over(&self) -> bool;
+    fn is_caller_gone(&self) -> bool;
 
     /// Runs uninterruptible work on a thread where it does not block other work.
     fn run_offloaded(&self, work: &mut (dyn FnMut() + Send));
@@ -18,8 +18,8 @@ pub fn set_host(host: &'static dyn ComputeHost) {
     let _ = HOST.set(host);
 }
 
-pub(crate) fn is_over() -> bool {
-    HOST.get().is_some_and(|host| host.is_over())
+pub(crate) fn is_caller_gone() -> bool {
+    HOST.get().is_some_and(|host| host.is_caller_gone())
 }
 
 pub(crate) fn run_offloaded<T: Send>(work: impl FnOnce() -> T + Send) -> T {

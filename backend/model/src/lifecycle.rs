@@ -74,7 +74,7 @@ pub struct Cause<'a> {
 /// A late event is only counted, even if it would close the occurrence or open the next one. Events
 /// of one reporter are never late: their order of arrival decides. An end is only counted if it
 /// belongs to an earlier condition or comes from one of several reporters.
-pub fn receive(
+pub fn apply_event(
     newest: Option<&mut Occurrence>,
     arrival: &Arrival<'_>,
     settings: &SharedSettings,
@@ -82,24 +82,29 @@ pub fn receive(
 ) -> EventEffect {
     let event = arrival.event;
     let Some(newest) = newest else {
-        return EventEffect::Opened(Box::new(open(None, arrival, settings, key)));
+        return EventEffect::Opened(Box::new(open_occurrence(None, arrival, settings, key)));
     };
     let now_ms = arrival.now_ms;
-    let status = status(newest, event, now_ms);
+    let status = requested_status(newest, event, now_ms);
     let is_end = status == Some(Status::Closed);
     // No stored event can have been received in the future, even if an older version recorded such
     // a time.
     let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
     let is_late = is_before && !newest.reports.is_from_known_reporter(event.report);
-    if is_late || is_overtaken(newest, event, is_end, now_ms) {
+    if is_late || is_superseded(newest, event, is_end, now_ms) {
         if is_end {
-            newest.reports.end(event.report);
+            newest.reports.end_report(event.report);
         }
         newest.count = newest.count.saturating_add(1);
         return EventEffect::Counted;
     }
     if newest.status == Status::Closed && !is_end {
-        return EventEffect::Opened(Box::new(open(Some(newest), arrival, settings, key)));
+        return EventEffect::Opened(Box::new(open_occurrence(
+            Some(newest),
+            arrival,
+            settings,
+            key,
+        )));
     }
     newest.count = newest.count.saturating_add(1);
     arrival.chain.clone_into(&mut newest.chain);
@@ -138,7 +143,7 @@ pub fn receive(
 /// Returns the status that an event gives to the occurrence. The status is also closed if the
 /// expiry is in the future only because the clock of the reporter is ahead, or if the event only
 /// updates open occurrences and this one is closed.
-pub fn status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> Option<Status> {
+pub fn requested_status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> Option<Status> {
     let is_cut_short =
         event.expire_ms.is_some() && newest.reports.is_cut_short(event.report, now_ms);
     if is_cut_short || event.report.is_update && newest.status == Status::Closed {
@@ -151,32 +156,33 @@ pub fn status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> Option
 /// Whether an open occurrence whose identity was assigned by an earlier version is about the alert
 /// that the event reports. It must have begun at the same time and, unless the event is its end,
 /// have the same severity.
-pub fn continues(folded: &Occurrence, event: &IncomingEvent) -> bool {
+pub fn continues_occurrence(folded: &Occurrence, event: &IncomingEvent) -> bool {
     let began_ms = event.report.began_ms;
     let is_end = event.status == Some(Status::Closed);
     folded.status != Status::Closed
-        && began_ms.is_some_and(|it| folded.reports.is_begun(it))
+        && began_ms.is_some_and(|it| folded.reports.has_condition_begun_at(it))
         && (is_end || event.severity == Some(folded.severity))
 }
 
 /// Whether earlier reports supersede an event: it is the end of an earlier condition or of one of
 /// several reporters, or a late report of a condition that just ended.
-fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms: i64) -> bool {
+fn is_superseded(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms: i64) -> bool {
     let (reports, report) = (&newest.reports, event.report);
     match newest.close {
         None if is_end => {
             reports.is_about_earlier_condition(report)
-                || report.reporter.is_some() && reports.is_held(report.reporter, now_ms)
+                || report.reporter.is_some() && reports.is_kept_open(report.reporter, now_ms)
         }
         Some(close) if !is_end && close.reason == CloseReason::Sender => {
-            now_ms < close.at_ms.saturating_add(REPORT_LATE_MAX_MS) && reports.is_late(report)
+            now_ms < close.at_ms.saturating_add(REPORT_LATE_MAX_MS)
+                && reports.is_late_report(report)
         }
         _ => false,
     }
 }
 
 fn updated_reports(before: Option<&Occurrence>, event: &IncomingEvent, status: Status) -> Reports {
-    let mut reports = before.map_or_else(Reports::default, |it| it.reports.for_next());
+    let mut reports = before.map_or_else(Reports::default, |it| it.reports.for_next_occurrence());
     if status == Status::Closed {
         reports.close(event.report);
     } else {
@@ -214,7 +220,7 @@ fn replace_content(known: &mut Occurrence, event: &IncomingEvent) -> bool {
     replaced
 }
 
-fn open(
+fn open_occurrence(
     before: Option<&Occurrence>,
     arrival: &Arrival<'_>,
     settings: &SharedSettings,
@@ -267,7 +273,7 @@ fn open(
         content_ms: Some(arrival.now_ms),
         evaluation: None,
         reopened: None,
-        earlier: before.map_or_else(Vec::new, Occurrence::earlier_for_next),
+        earlier: before.map_or_else(Vec::new, Occurrence::as_earlier_occurrence),
         causes: Vec::new(),
         covered_by: Vec::new(),
         pending: Vec::new(),
@@ -297,7 +303,7 @@ pub fn apply_change(
         from: Some(occurrence.status),
         closed: false,
     };
-    let before = occurrence.state();
+    let before = occurrence.notified_state();
     if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {
         let from = occurrence.severity.as_str();
         record_history(occurrence, cause, Field::Severity, from, severity.as_str());
@@ -315,7 +321,7 @@ pub fn apply_change(
         record_history(occurrence, cause, Field::Acknowledged, from, to);
         occurrence.acknowledged = flag;
     }
-    if occurrence.state() != before {
+    if occurrence.notified_state() != before {
         occurrence.update_notified(before, change.without_updates);
     }
     if change.acknowledged.is_some() {
@@ -396,7 +402,11 @@ pub enum Review {
 ///
 /// The review time does not move with every repeat, which saves changes of index entries. Instead,
 /// repeats are taken into account here.
-pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -> Review {
+pub fn review_occurrence(
+    occurrence: &Occurrence,
+    now_ms: i64,
+    settings: &SharedSettings,
+) -> Review {
     let since_ms = occurrence
         .close
         .map_or(occurrence.order_ms(), |close| close.at_ms)
@@ -412,7 +422,7 @@ pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -
 fn review_time_ms(occurrence: &Occurrence, since_ms: i64, settings: &SharedSettings) -> i64 {
     let wait = match occurrence.close {
         Some(_) => (!settings.event_retention.is_zero()).then_some(settings.event_retention),
-        None => age_max(settings, occurrence.severity),
+        None => age_limit(settings, occurrence.severity),
     };
     let later = |wait: Duration| {
         since_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(REVIEW_NEVER_MS))
@@ -423,7 +433,7 @@ fn review_time_ms(occurrence: &Occurrence, since_ms: i64, settings: &SharedSetti
 
 /// Returns the time for which an occurrence of a severity stays open without events; `None` means
 /// forever.
-fn age_max(settings: &SharedSettings, severity: Severity) -> Option<Duration> {
+fn age_limit(settings: &SharedSettings, severity: Severity) -> Option<Duration> {
     let age_max = match severity {
         Severity::Debug | Severity::Info => settings.info_age_max,
         Severity::Warning => settings.warning_age_max,

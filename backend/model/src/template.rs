@@ -28,7 +28,7 @@ pub use escape::{escape_html, escape_text};
 pub use jinja::FILTERS as JINJA_FILTERS;
 pub use jinja::Jinja;
 pub use variables::{OPEN as OPEN_VARIABLES, VARIABLES};
-pub use variables::{VALUES as OWN_VALUES, is_known as is_variable};
+pub use variables::{VALUES as OWN_VALUES, is_known_variable as is_variable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
@@ -51,14 +51,14 @@ enum Part {
 
 impl Template {
     pub fn has_raw(&self) -> bool {
-        fn any(parts: &[Part]) -> bool {
+        fn any_raw(parts: &[Part]) -> bool {
             parts.iter().any(|part| match part {
                 Part::Text(_) => false,
                 Part::Variable { raw, .. } => *raw,
-                Part::Section { parts, .. } => any(parts),
+                Part::Section { parts, .. } => any_raw(parts),
             })
         }
-        any(&self.parts)
+        any_raw(&self.parts)
     }
 }
 
@@ -188,7 +188,7 @@ pub struct TemplateError {
 }
 
 impl TemplateError {
-    fn at(text: &str, at: usize, message: impl Into<String>) -> Self {
+    fn at_offset(text: &str, at: usize, message: impl Into<String>) -> Self {
         let before = &text[..at];
         let line_at = before.rfind('\n').map_or(0, |at| at + 1);
         Self {
@@ -205,5 +205,5 @@ fn check_size(text: &str) -> Result<(), TemplateError> {
         return Ok(());
     }
     let message = format!("the template has {bytes} bytes; the limit is {TEMPLATE_BYTES_MAX}");
-    Err(TemplateError::at(text, 0, message))
+    Err(TemplateError::at_offset(text, 0, message))
 }

@@ -29,7 +29,7 @@ impl NoProxy {
         entries.collect::<Result<_, _>>().map(Self)
     }
 
-    pub(crate) fn covers(&self, host: &str, port: u16) -> bool {
+    pub(crate) fn bypasses_proxy_for(&self, host: &str, port: u16) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let address: Option<IpAddr> = host.parse().ok();
@@ -127,11 +127,15 @@ mod tests {
             ("elsewhere.example", 443, false),
         ];
         for (host, port, is_covered) in cases {
-            assert_eq!(no_proxy.covers(host, port), is_covered, "{host}:{port}");
+            assert_eq!(
+                no_proxy.bypasses_proxy_for(host, port),
+                is_covered,
+                "{host}:{port}"
+            );
         }
         let all = NoProxy::parse(["*"]).unwrap();
-        assert!(all.covers("anything.example", 1) && all.covers("::1", 1));
-        assert!(!NoProxy::default().covers("anything.example", 1));
+        assert!(all.bypasses_proxy_for("anything.example", 1) && all.bypasses_proxy_for("::1", 1));
+        assert!(!NoProxy::default().bypasses_proxy_for("anything.example", 1));
         for wrong in [
             "",
             " ",

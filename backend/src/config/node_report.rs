@@ -54,7 +54,7 @@ impl ReportPublisher {
         let before = report.clone();
         change(&mut report);
         if *report != before {
-            self.engine.cluster().publish_report(report.text());
+            self.engine.cluster().publish_report(report.to_text());
         }
     }
 }
@@ -65,13 +65,13 @@ impl NodeReport {
         self.ignored = ignored.iter().map(ToString::to_string).collect();
     }
 
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         // Maps and lists of strings can always be serialized.
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Parses a report. Returns an empty report if the node published none or used another format.
-    pub fn read(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
@@ -80,7 +80,7 @@ impl NodeReport {
         if self.sections.is_empty() {
             return String::new();
         }
-        digest(&self.sections)
+        hash_debug(&self.sections)
     }
 
     /// Returns the sections that differ from those of another node; empty if either node has no
@@ -121,12 +121,12 @@ impl Config {
             ("senders", &self.logs),
             ("access", &(&self.origins, &self.hosts, &self.proxies)),
         ];
-        let digests = sections.map(|(name, section)| (name.to_owned(), digest(section)));
+        let digests = sections.map(|(name, section)| (name.to_owned(), hash_debug(section)));
         digests.into()
     }
 }
 
-fn digest(of: &dyn Debug) -> String {
+fn hash_debug(of: &dyn Debug) -> String {
     let mut context = Context::new(&SHA256);
     context.update(format!("{of:?}").as_bytes());
     let digest = context.finish();
@@ -154,10 +154,10 @@ mod tests {
         assert_eq!(report.digest(), same.digest());
         two.delivery.timeout = Duration::from_secs(1);
         two.link_base = "https://other.example.net".into();
-        let other = NodeReport::read(&of(&two).text());
+        let other = NodeReport::parse(&of(&two).to_text());
         assert_eq!(report.differing_sections(&other), ["delivery", "links"]);
         assert_ne!(report.digest(), other.digest());
-        let unknown = NodeReport::read("of another version");
+        let unknown = NodeReport::parse("of another version");
         assert_eq!(report.differing_sections(&unknown), Vec::<String>::new());
         assert_eq!(unknown.digest(), "");
     }

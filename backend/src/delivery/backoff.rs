@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     config::DeliveryConfig,
     destination::Advice,
     domain::{Delivery, DeliverySettings},
@@ -31,7 +31,7 @@ pub(crate) struct AttemptCounts {
 impl AttemptCounts {
     /// Counts the attempts to which the limit applies. Interrupted and deferred attempts do not
     /// count, nor does the attempt whose content was rejected before the reduced form was sent.
-    pub(crate) fn of(delivery: &Delivery, attempts: u32, cut_off: u32) -> Self {
+    pub(crate) fn from_delivery(delivery: &Delivery, attempts: u32, cut_off: u32) -> Self {
         let unused = cut_off + delivery.deferrals + u32::from(delivery.is_reduced);
         Self {
             made: attempts.saturating_sub(unused),
@@ -88,7 +88,7 @@ impl Backoff {
             Advice::Reduce | Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
             Advice::Limited(_) => {
-                let due_ms = now_ms.saturating_add(millis(requested));
+                let due_ms = now_ms.saturating_add(to_millis(requested));
                 return RetryStep::Retry { due_ms };
             }
             Advice::Again | Advice::AgainAfter(_) | Advice::Later | Advice::Fix => false,
@@ -100,7 +100,7 @@ impl Backoff {
         let off = 1.0 + self.jitter * (2.0 * random - 1.0);
         let wait = step.mul_f64(off.max(0.0)).max(requested);
         RetryStep::Retry {
-            due_ms: now_ms.saturating_add(millis(wait)),
+            due_ms: now_ms.saturating_add(to_millis(wait)),
         }
     }
 }
@@ -112,10 +112,10 @@ mod tests {
     const DAY_SECONDS: u64 = 24 * 3600;
 
     fn next(made: u32, advice: Advice, settings: DeliverySettings, random: f64) -> Option<i64> {
-        next_after(AttemptCounts { made, cut_off: 0 }, advice, settings, random)
+        next_retry_ms(AttemptCounts { made, cut_off: 0 }, advice, settings, random)
     }
 
-    fn next_after(
+    fn next_retry_ms(
         tried: AttemptCounts,
         advice: Advice,
         settings: DeliverySettings,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_given_up_within_five_minutes() {
+    fn failed_pages_are_abandoned_within_five_minutes() {
         let backoff = Backoff::for_pages(&DeliveryConfig::default());
         let settings = DeliverySettings::default();
         let mut waits_ms = Vec::new();
@@ -170,7 +170,7 @@ mod tests {
         ];
         for (tried, advice, wait_ms) in cases {
             assert_eq!(
-                next_after(tried, advice, settings, 0.5),
+                next_retry_ms(tried, advice, settings, 0.5),
                 wait_ms,
                 "{tried:?}"
             );

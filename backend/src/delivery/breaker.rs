@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     destination::{Verdict, verdict::FailureCause},
     domain::{RecordId, Severity},
 };
@@ -36,14 +36,14 @@ pub(crate) struct Probe {
 }
 
 /// Whether a message is probed at short intervals.
-pub(crate) fn is_severe(severity: Severity) -> bool {
+pub(crate) fn is_severe_delivery(severity: Severity) -> bool {
     severity >= Severity::Error
 }
 
 impl Breaker {
     /// Creates the breaker of a destination with consecutive failures from before this process. An
     /// open breaker starts with a probe.
-    pub(crate) fn after_failures(failures: u32) -> Self {
+    pub(crate) fn with_failures(failures: u32) -> Self {
         Self {
             failures,
             ..Self::default()
@@ -52,7 +52,7 @@ impl Breaker {
 
     /// Returns the number of attempts that may start, and the time from which they may start, in
     /// milliseconds since 1970.
-    pub(crate) fn allowance(&self, in_flight: usize) -> (usize, i64) {
+    pub(crate) fn start_allowance(&self, in_flight: usize) -> (usize, i64) {
         match (self.is_open(), in_flight) {
             (false, _) => (usize::MAX, i64::MIN),
             (true, 0) => (1, self.open_until_ms),
@@ -63,7 +63,7 @@ impl Breaker {
     /// Returns the time of the next probe with a severe message, in milliseconds since 1970; `None`
     /// unless the destination is failing.
     pub(crate) fn severe_probe_ms(&self) -> Option<i64> {
-        let at_ms = self.failed_ms.saturating_add(millis(SEVERE_PROBE_TIME));
+        let at_ms = self.failed_ms.saturating_add(to_millis(SEVERE_PROBE_TIME));
         let at_ms = if self.is_open() {
             at_ms.min(self.open_until_ms)
         } else {
@@ -90,7 +90,7 @@ impl Breaker {
     }
 
     /// Adjusts the stored times to a clock step.
-    pub(crate) fn shift(&mut self, by_ms: i64) {
+    pub(crate) fn shift_times(&mut self, by_ms: i64) {
         self.open_until_ms = self.open_until_ms.saturating_add(by_ms);
         self.failed_ms = self.failed_ms.saturating_add(by_ms);
     }
@@ -111,11 +111,11 @@ impl Breaker {
         self.failures = self.failures.saturating_add(1);
         self.failed_ms = now_ms;
         if self.failures == FAILURES_MAX {
-            self.open_until_ms = now_ms.saturating_add(millis(OPEN_TIME));
+            self.open_until_ms = now_ms.saturating_add(to_millis(OPEN_TIME));
         } else if self.failures > FAILURES_MAX && now_ms >= self.open_until_ms {
             self.probes = self.probes.saturating_add(1);
             let longer = OPEN_TIME.saturating_mul(2_u32.saturating_pow(self.probes));
-            self.open_until_ms = now_ms.saturating_add(millis(longer.min(OPEN_TIME_MAX)));
+            self.open_until_ms = now_ms.saturating_add(to_millis(longer.min(OPEN_TIME_MAX)));
         }
     }
 }
@@ -125,12 +125,12 @@ mod tests {
     use super::*;
     use crate::destination::Advice;
 
-    fn id(number: u64) -> RecordId {
+    fn destination_id(number: u64) -> RecordId {
         RecordId::from_parts(number, 1)
     }
 
     fn rejected_verdict(advice: Advice) -> Verdict {
-        Verdict::rejected("no", advice)
+        Verdict::new_rejected("no", advice)
     }
 
     #[test]
@@ -138,30 +138,30 @@ mod tests {
         let unwell = rejected_verdict(Advice::Again);
         let mut breaker = Breaker::default();
         for _ in 0..4 {
-            breaker.record_outcome(id(1), &unwell, 0);
+            breaker.record_outcome(destination_id(1), &unwell, 0);
         }
-        assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
+        assert_eq!(breaker.start_allowance(3), (usize::MAX, i64::MIN));
         assert_eq!(breaker.probe(), None);
-        breaker.record_outcome(id(1), &unwell, 0);
-        assert_eq!(breaker.allowance(0), (1, 10_000));
-        assert_eq!(breaker.allowance(1), (0, 10_000));
-        breaker.record_outcome(id(1), &unwell, 9_000);
+        breaker.record_outcome(destination_id(1), &unwell, 0);
+        assert_eq!(breaker.start_allowance(0), (1, 10_000));
+        assert_eq!(breaker.start_allowance(1), (0, 10_000));
+        breaker.record_outcome(destination_id(1), &unwell, 9_000);
         assert_eq!(
-            breaker.allowance(0),
+            breaker.start_allowance(0),
             (1, 10_000),
             "late failures do not count as probes"
         );
-        breaker.record_outcome(id(1), &unwell, 10_000);
-        assert_eq!(breaker.allowance(0), (1, 30_000));
+        breaker.record_outcome(destination_id(1), &unwell, 10_000);
+        assert_eq!(breaker.start_allowance(0), (1, 30_000));
         for _ in 0..40 {
-            let (_, until_ms) = breaker.allowance(0);
-            breaker.record_outcome(id(1), &unwell, until_ms);
+            let (_, until_ms) = breaker.start_allowance(0);
+            breaker.record_outcome(destination_id(1), &unwell, until_ms);
         }
-        let (_, before_ms) = breaker.allowance(0);
-        breaker.record_outcome(id(1), &unwell, before_ms);
-        assert_eq!(breaker.allowance(0).1 - before_ms, 300_000);
-        breaker.record_outcome(id(1), &Verdict::delivered("ok"), before_ms);
-        assert_eq!(breaker.allowance(0), (usize::MAX, i64::MIN));
+        let (_, before_ms) = breaker.start_allowance(0);
+        breaker.record_outcome(destination_id(1), &unwell, before_ms);
+        assert_eq!(breaker.start_allowance(0).1 - before_ms, 300_000);
+        breaker.record_outcome(destination_id(1), &Verdict::new_delivered("ok"), before_ms);
+        assert_eq!(breaker.start_allowance(0), (usize::MAX, i64::MIN));
     }
 
     #[test]
@@ -172,31 +172,39 @@ mod tests {
             .cycle()
             .take(20)
         {
-            breaker.record_outcome(id(1), &rejected_verdict(advice), 0);
+            breaker.record_outcome(destination_id(1), &rejected_verdict(advice), 0);
         }
-        assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
+        assert_eq!(breaker.start_allowance(3), (usize::MAX, i64::MIN));
     }
 
     #[test]
-    fn probe_picks_another_message_recent_if_misconfigured() {
+    fn probe_uses_another_message_and_a_recent_one_if_misconfigured() {
         for (advice, is_young) in [(Advice::Again, false), (Advice::Fix, true)] {
             let mut breaker = Breaker::default();
             for number in 1..=5 {
-                breaker.record_outcome(id(number), &rejected_verdict(advice), 0);
+                breaker.record_outcome(destination_id(number), &rejected_verdict(advice), 0);
             }
-            let not = Some(id(5));
+            let not = Some(destination_id(5));
             assert_eq!(breaker.probe(), Some(Probe { not, is_young }));
         }
     }
     #[test]
-    fn rate_limit_neither_opens_nor_closes_it() {
+    fn rate_limit_neither_opens_nor_closes_the_breaker() {
         let mut breaker = Breaker::default();
         for _ in 0..20 {
-            breaker.record_outcome(id(1), &rejected_verdict(Advice::Limited(None)), 0);
+            breaker.record_outcome(
+                destination_id(1),
+                &rejected_verdict(Advice::Limited(None)),
+                0,
+            );
         }
-        assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
-        breaker.record_outcome(id(1), &rejected_verdict(Advice::Again), 0);
-        breaker.record_outcome(id(1), &rejected_verdict(Advice::Limited(None)), 0);
+        assert_eq!(breaker.start_allowance(3), (usize::MAX, i64::MIN));
+        breaker.record_outcome(destination_id(1), &rejected_verdict(Advice::Again), 0);
+        breaker.record_outcome(
+            destination_id(1),
+            &rejected_verdict(Advice::Limited(None)),
+            0,
+        );
         assert!(breaker.is_failing());
     }
 
@@ -206,12 +214,12 @@ mod tests {
         assert_eq!(breaker.severe_probe_ms(), None);
         let mut now_ms = 0;
         for _ in 0..100 {
-            breaker.record_outcome(id(1), &rejected_verdict(Advice::Again), now_ms);
+            breaker.record_outcome(destination_id(1), &rejected_verdict(Advice::Again), now_ms);
             let next_ms = breaker.severe_probe_ms().unwrap();
             assert!((1..=15_000).contains(&(next_ms - now_ms)), "{next_ms}");
             now_ms = next_ms;
         }
-        breaker.record_outcome(id(1), &Verdict::delivered("ok"), now_ms);
+        breaker.record_outcome(destination_id(1), &Verdict::new_delivered("ok"), now_ms);
         assert_eq!(breaker.severe_probe_ms(), None);
     }
 }

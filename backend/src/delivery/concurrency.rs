@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::destination::{Report, verdict::FailureCause};
+use crate::destination::{AttemptReport, verdict::FailureCause};
 
 /// Initial number of concurrent attempts to a destination.
 const START: usize = 8;
@@ -29,7 +29,7 @@ impl Concurrency {
 
     /// Records the outcome of an attempt. Trouble halves the limit; a quick response raises it by
     /// one if more deliveries are waiting. A rejected message does not change the limit.
-    pub(crate) fn record_outcome(&mut self, report: &Report, waiting: bool) {
+    pub(crate) fn record_outcome(&mut self, report: &AttemptReport, waiting: bool) {
         let cause = report.verdict.cause();
         let in_trouble = matches!(
             cause,
@@ -51,8 +51,8 @@ mod tests {
         domain::Transcript,
     };
 
-    fn report_after(verdict: Verdict, millis: u64) -> Report {
-        Report {
+    fn report_with_duration(verdict: Verdict, millis: u64) -> AttemptReport {
+        AttemptReport {
             verdict,
             duration: Duration::from_millis(millis),
             transcript: Transcript::default(),
@@ -62,11 +62,11 @@ mod tests {
 
     #[test]
     fn concurrency_increases_additively_and_halves_on_trouble() {
-        let quick = report_after(Verdict::delivered("ok"), 5);
-        let refused = report_after(Verdict::rejected("400", Advice::GiveUp), 5);
-        let unwell = report_after(Verdict::rejected("503", Advice::Again), 5);
-        let slow = report_after(Verdict::delivered("ok"), 1_500);
-        let middling = report_after(Verdict::delivered("ok"), 500);
+        let quick = report_with_duration(Verdict::new_delivered("ok"), 5);
+        let refused = report_with_duration(Verdict::new_rejected("400", Advice::GiveUp), 5);
+        let unwell = report_with_duration(Verdict::new_rejected("503", Advice::Again), 5);
+        let slow = report_with_duration(Verdict::new_delivered("ok"), 1_500);
+        let middling = report_with_duration(Verdict::new_delivered("ok"), 500);
         let mut width = Concurrency::default();
         assert_eq!((width.current_limit(32), width.current_limit(4)), (8, 4));
         width.record_outcome(&quick, false);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::{
-    delivery::breaker::is_severe,
+    delivery::breaker::is_severe_delivery,
     domain::{RecordId, Severity},
 };
 
@@ -15,28 +15,28 @@ const OPENING: u32 = 3;
 const WINDOW_MS: i64 = 3_600_000;
 
 #[derive(Debug, Default)]
-pub(crate) struct DeadLetters(BTreeMap<RecordId, DeathTally>);
+pub(crate) struct DeadLetters(BTreeMap<RecordId, DeadLetterTally>);
 
 #[derive(Debug)]
-struct DeathTally {
+struct DeadLetterTally {
     name: String,
     /// Times of the newest dead letters in milliseconds since 1970, at most [`OPENING`] of them.
     newest_ms: VecDeque<i64>,
     /// The dead letters since the last problem ended.
-    sum: Option<DeadSum>,
+    sum: Option<DeadLetterSum>,
     /// Count at which to report again; `None` before the first report.
     next: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DeadSum {
+pub(crate) struct DeadLetterSum {
     pub(crate) count: u32,
     pub(crate) most_severe: Severity,
     pub(crate) first_ms: i64,
     pub(crate) last_ms: i64,
 }
 
-impl DeathTally {
+impl DeadLetterTally {
     fn end_ms(&self) -> i64 {
         let last_ms = self.newest_ms.back().copied().unwrap_or(i64::MIN);
         last_ms.saturating_add(WINDOW_MS)
@@ -53,13 +53,13 @@ impl DeadLetters {
         name: &str,
         severity: Severity,
         now_ms: i64,
-    ) -> Option<DeadSum> {
-        let tally = self.tally(destination, name);
+    ) -> Option<DeadLetterSum> {
+        let tally = self.tally_mut(destination, name);
         tally.newest_ms.push_back(now_ms);
         if tally.newest_ms.len() > OPENING as usize {
             tally.newest_ms.pop_front();
         }
-        let sum = tally.sum.get_or_insert(DeadSum {
+        let sum = tally.sum.get_or_insert(DeadLetterSum {
             count: 0,
             most_severe: severity,
             first_ms: now_ms,
@@ -76,7 +76,7 @@ impl DeadLetters {
             let is_full = tally.newest_ms.len() == OPENING as usize;
             is_full && now_ms.saturating_sub(first_ms) < WINDOW_MS
         };
-        let is_urgent = is_worse && is_severe(severity);
+        let is_urgent = is_worse && is_severe_delivery(severity);
         if !is_due && !is_urgent {
             return None;
         }
@@ -86,7 +86,7 @@ impl DeadLetters {
 
     /// Continues with an unresolved report from before a restart.
     pub(crate) fn resume(&mut self, destination: RecordId, name: &str, now_ms: i64) {
-        let tally = self.tally(destination, name);
+        let tally = self.tally_mut(destination, name);
         if tally.next.is_none() {
             tally.newest_ms.push_back(now_ms);
             tally.next = Some(OPENING);
@@ -107,24 +107,29 @@ impl DeadLetters {
         over
     }
 
-    pub(crate) fn forget(&mut self, destination: RecordId) {
+    pub(crate) fn forget_destination(&mut self, destination: RecordId) {
         self.0.remove(&destination);
     }
 
     /// Returns the time at which the next report ends, in milliseconds since 1970, or `i64::MAX` if
     /// there is none.
-    pub(crate) fn next_ms(&self) -> i64 {
+    pub(crate) fn next_due_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.next.is_some());
-        reported.map(DeathTally::end_ms).min().unwrap_or(i64::MAX)
+        reported
+            .map(DeadLetterTally::end_ms)
+            .min()
+            .unwrap_or(i64::MAX)
     }
 
-    fn tally(&mut self, destination: RecordId, name: &str) -> &mut DeathTally {
-        self.0.entry(destination).or_insert_with(|| DeathTally {
-            name: name.into(),
-            newest_ms: VecDeque::new(),
-            sum: None,
-            next: None,
-        })
+    fn tally_mut(&mut self, destination: RecordId, name: &str) -> &mut DeadLetterTally {
+        self.0
+            .entry(destination)
+            .or_insert_with(|| DeadLetterTally {
+                name: name.into(),
+                newest_ms: VecDeque::new(),
+                sum: None,
+                next: None,
+            })
     }
 }
 
@@ -135,25 +140,25 @@ mod tests {
     const MINUTE_MS: i64 = 60_000;
     const MILD: Severity = Severity::Warning;
 
-    fn id() -> RecordId {
+    fn destination_id() -> RecordId {
         RecordId::from_parts(1, 1)
     }
 
     #[test]
-    fn growth_is_reported_on_doubling_then_closed() {
+    fn dead_letter_growth_is_reported_when_doubled_and_then_closed() {
         let mut letters = DeadLetters::default();
         let reported: Vec<_> = (0..30)
-            .filter_map(|minute| letters.record(id(), "hook", MILD, minute * MINUTE_MS))
+            .filter_map(|minute| letters.record(destination_id(), "hook", MILD, minute * MINUTE_MS))
             .map(|sum| sum.count)
             .collect();
         assert_eq!(reported, [3, 6, 12, 24]);
         let over_ms = 89 * MINUTE_MS;
-        assert_eq!(letters.next_ms(), over_ms);
+        assert_eq!(letters.next_due_ms(), over_ms);
         assert_eq!(letters.remove_stopped(over_ms - 1), [""; 0]);
         assert_eq!(letters.remove_stopped(over_ms), ["hook"]);
-        assert_eq!(letters.next_ms(), i64::MAX);
+        assert_eq!(letters.next_due_ms(), i64::MAX);
         assert_eq!(
-            letters.record(id(), "hook", MILD, over_ms),
+            letters.record(destination_id(), "hook", MILD, over_ms),
             None,
             "it starts again"
         );
@@ -163,25 +168,28 @@ mod tests {
     fn infrequent_dead_letters_are_not_reported() {
         let mut letters = DeadLetters::default();
         for hours in 0..50 {
-            let died = letters.record(id(), "hook", MILD, hours * 31 * MINUTE_MS);
+            let died = letters.record(destination_id(), "hook", MILD, hours * 31 * MINUTE_MS);
             assert_eq!(died, None);
         }
-        assert_eq!(letters.next_ms(), i64::MAX);
+        assert_eq!(letters.next_due_ms(), i64::MAX);
         assert_eq!(letters.remove_stopped(i64::MAX), [""; 0]);
     }
 
     #[test]
     fn report_of_a_previous_run_is_closed() {
         let mut letters = DeadLetters::default();
-        letters.resume(id(), "hook", 0);
-        assert_eq!(letters.record(id(), "hook", MILD, MINUTE_MS), None);
+        letters.resume(destination_id(), "hook", 0);
+        assert_eq!(
+            letters.record(destination_id(), "hook", MILD, MINUTE_MS),
+            None
+        );
         assert_eq!(letters.remove_stopped(61 * MINUTE_MS), ["hook"]);
     }
     #[test]
     fn severe_dead_letter_is_reported_immediately_with_the_total() {
         let mut letters = DeadLetters::default();
         let mut record = |severity, minute| {
-            let sum = letters.record(id(), "hook", severity, minute * MINUTE_MS);
+            let sum = letters.record(destination_id(), "hook", severity, minute * MINUTE_MS);
             sum.map(|sum| (sum.count, sum.most_severe, sum.first_ms, sum.last_ms))
         };
         assert_eq!(record(Severity::Info, 1), None);

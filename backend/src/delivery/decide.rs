@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     delivery::backoff::{AttemptCounts, Backoff, RetryStep},
     destination::{Advice, Verdict, verdict::FailureCause},
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct RetryContext<'a> {
     pub(crate) backoff: &'a Backoff,
     pub(crate) now_ms: i64,
     /// Random value from 0 to 1 for the jitter.
@@ -26,10 +26,10 @@ pub(crate) struct Circumstances<'a> {
 }
 
 /// Whether a leased attempt may still begin: it must be able to end before the lease expires.
-pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bool {
+pub(crate) fn may_begin_attempt(leased: &Delivery, longest: Duration, now_ms: i64) -> bool {
     match leased.state {
         DeliveryState::Leased { until_ms } => {
-            now_ms.saturating_add(millis(longest + LEASE_MARGIN / 2)) <= until_ms
+            now_ms.saturating_add(to_millis(longest + LEASE_MARGIN / 2)) <= until_ms
         }
         _ => false,
     }
@@ -39,7 +39,7 @@ pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bo
 pub(crate) fn release_lease(
     delivery: &Delivery,
     number: u32,
-    around: &Circumstances<'_>,
+    around: &RetryContext<'_>,
 ) -> Delivery {
     let attempts = delivery.attempts.min(number.saturating_sub(1));
     let due_ms = around.early_for_ms.unwrap_or(around.now_ms);
@@ -92,7 +92,7 @@ pub(crate) fn rendering_attempt(attempt: &Attempt, is_done: bool) -> Attempt {
 
 /// Whether the last attempt of a delivery was interrupted, so that its message may have crashed the
 /// service.
-pub(crate) fn is_suspect(delivery: &Delivery) -> bool {
+pub(crate) fn may_be_poison(delivery: &Delivery) -> bool {
     [CUT_OFF, CUT_OFF_RENDERING].contains(&delivery.last_error.as_str())
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn is_interrupted(attempt: &Attempt) -> bool {
 
 /// Returns a delivery whose attempt was interrupted. The delivery is due immediately, because the
 /// interruption was not the receiver's fault.
-pub(crate) fn after_interruption(
+pub(crate) fn delivery_after_interruption(
     delivery: &Delivery,
     attempt: Option<&Attempt>,
     now_ms: i64,
@@ -163,18 +163,18 @@ pub(crate) fn exhausted_delivery(
 }
 
 /// Whether an attempt failed and counts against the limit of its delivery.
-pub(crate) fn uses_attempt(verdict: &Verdict, early_for_ms: Option<i64>) -> bool {
+pub(crate) fn counts_against_limit(verdict: &Verdict, early_for_ms: Option<i64>) -> bool {
     let is_early = early_for_ms.is_some() && verdict.advice.cause() != FailureCause::Message;
     verdict.outcome != Outcome::Delivered && !verdict.advice.is_inconclusive() && !is_early
 }
 
 /// Returns a delivery after an attempt, or `None` if another client has changed it since.
-pub(crate) fn after_attempt(
+pub(crate) fn delivery_after_attempt(
     delivery: &Delivery,
     number: u32,
     ended: &Attempt,
     advice: Advice,
-    around: &Circumstances<'_>,
+    around: &RetryContext<'_>,
 ) -> Option<Delivery> {
     let is_ours =
         matches!(delivery.state, DeliveryState::Leased { .. }) && delivery.attempts == number;
@@ -189,7 +189,7 @@ pub(crate) fn after_attempt(
     if !is_ours {
         return None;
     }
-    let Circumstances { now_ms, random, .. } = *around;
+    let RetryContext { now_ms, random, .. } = *around;
     let awaits_receiver = advice.cause() != FailureCause::Message && !is_interrupted(ended);
     let early_for_ms = around.early_for_ms.filter(|_| awaits_receiver);
     let is_deferred = early_for_ms.is_some() || matches!(advice, Advice::Limited(_));
@@ -203,7 +203,7 @@ pub(crate) fn after_attempt(
         (Some(_), _) if is_first_refusal => (DeliveryState::Retry { due_ms: now_ms }, None),
         (Some(settings), None) => {
             let cut_off = around.cut_off + u32::from(is_interrupted(ended));
-            let tried = AttemptCounts::of(delivery, number, cut_off);
+            let tried = AttemptCounts::from_delivery(delivery, number, cut_off);
             match around.backoff.next(tried, advice, settings, now_ms, random) {
                 RetryStep::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
                 RetryStep::Dead => (DeliveryState::Dead, Some(now_ms)),

@@ -54,7 +54,7 @@ impl DigestCascade {
     }
 
     /// Updates some deliveries of dead digests.
-    pub(crate) async fn advance(&mut self, ownership: &Ownership) -> Result<(), Error> {
+    pub(crate) async fn update_batch(&mut self, ownership: &Ownership) -> Result<(), Error> {
         if !self.includes_pending {
             self.resume(ownership).await?;
             self.includes_pending = true;
@@ -81,7 +81,7 @@ impl DigestCascade {
                 Ok(None) => return Ok(()),
                 Ok(Some(page)) => {
                     let windows = page.into_iter().map(|it| it.value);
-                    let windows = windows.filter(|it| ownership.delivers_to(it.destination));
+                    let windows = windows.filter(|it| ownership.owns_destination(it.destination));
                     let dead = windows.flat_map(|it| {
                         let dead = it.dead.into_iter();
                         dead.map(move |digest| (it.destination, digest))
@@ -106,7 +106,7 @@ async fn update_deliveries(
     range: &Range,
 ) -> Result<Option<Range>, Error> {
     let decide = async || {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let engine = store.engine();
         let index = Index::DeliveryByDigest;
         let found = engine.entries(index, range.clone(), Direction::Ascending, PAGE);

@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     config::DeliveryConfig,
     delivery::{
         decide,
@@ -26,16 +26,16 @@ use crate::{
         ownership::Ownership,
         queue::{Lease, Owner},
         queues::{Next, Queues},
-        quiet::Quiet,
+        quiet::QuietModeCache,
     },
-    destination::{Report, SendRequest, Sender, Verdict},
+    destination::{AttemptReport, SendRequest, Sender, Verdict},
     domain::{Attempt, DestinationKind, RecordId, Transcript},
     error::{Error, log_failure},
     ops::{
         commit::commit,
-        delivery::{Deliveries, Holds, attempt::attempt_key},
+        delivery::{Deliveries, QueueHolds, attempt::attempt_key},
     },
-    store::{Changes, EngineError, Lane, LogPosition, Store, engine::Applied},
+    store::{Changes, EngineError, Lane, LogPosition, Store, engine::ApplyResult},
 };
 
 /// Maximum number of times that a commit is planned again after a conflict.
@@ -57,20 +57,20 @@ pub struct Dispatcher {
     clock: Arc<dyn Clock>,
     sender: Sender,
     ownership: Ownership,
-    /// The clock shift applied to the times in memory; see [`Store::shift_ms`].
+    /// The clock shift applied to the times in memory; see [`Store::current_shift_ms`].
     shift_ms: i64,
     follower: Follower,
     queues: Queues,
     ledger: Ledger,
     notices: Notices,
     digest_cascade: DigestCascade,
-    attempts: JoinSet<Report>,
+    attempts: JoinSet<AttemptReport>,
     tasks: HashMap<Id, RecordId>,
     status: watch::Sender<DispatcherStatus>,
-    holds: Holds,
+    holds: QueueHolds,
     egress: Egress,
     unreached: watch::Sender<Vec<String>>,
-    quiet: Quiet,
+    quiet: QuietModeCache,
     /// Held while a suspect message is rendered, so that only one at a time can crash the service.
     trial: Arc<Mutex<()>>,
 }
@@ -83,7 +83,7 @@ pub struct DispatcherStatus {
     pub wakes_ms: i64,
     pub log_position: LogPosition,
     /// Whether the dispatcher is waiting because the store did not respond.
-    pub is_held_up: bool,
+    pub is_waiting_for_store: bool,
 }
 
 impl Dispatcher {
@@ -95,11 +95,11 @@ impl Dispatcher {
         config: DeliveryConfig,
         random: StdRng,
     ) -> Self {
-        let ownership = Ownership::current(&store, clock.now_ms());
+        let ownership = Ownership::from_store(&store, clock.now_ms());
         let store = ownership.store(store);
         let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
-            shift_ms: store.shift_ms(),
+            shift_ms: store.current_shift_ms(),
             follower: Follower::new(a_store(), a_clock()),
             queues: Queues::new(config.clone()),
             ledger: Ledger::new(a_store(), a_clock(), config, random),
@@ -108,10 +108,10 @@ impl Dispatcher {
             attempts: JoinSet::new(),
             tasks: HashMap::new(),
             status: watch::Sender::default(),
-            holds: Holds::default(),
+            holds: QueueHolds::default(),
             egress: Egress::default(),
             unreached: watch::Sender::default(),
-            quiet: Quiet::default(),
+            quiet: QuietModeCache::default(),
             trial: Arc::default(),
             ownership,
             store,
@@ -132,13 +132,13 @@ impl Dispatcher {
     }
 
     #[must_use]
-    pub fn with_unreached(mut self, unreached: watch::Sender<Vec<String>>) -> Self {
+    pub fn with_unreachable_sender(mut self, unreached: watch::Sender<Vec<String>>) -> Self {
         self.unreached = unreached;
         self
     }
 
     #[must_use]
-    pub fn with_holds(mut self, holds: Holds) -> Self {
+    pub fn with_holds(mut self, holds: QueueHolds) -> Self {
         self.holds = holds;
         self
     }
@@ -150,7 +150,7 @@ impl Dispatcher {
         self.store.engine().cluster().set_owns_slots(true);
         loop {
             committed.mark_unchanged();
-            let (wakes_ms, is_held_up) = match self.advance().await {
+            let (wakes_ms, is_waiting_for_store) = match self.run_cycle().await {
                 Ok(()) => {
                     self.store.record_progress();
                     (self.next_wake_ms(), false)
@@ -160,7 +160,7 @@ impl Dispatcher {
                         "cannot deliver; deliveries are waiting for the store",
                         &error,
                     );
-                    let pause_ms = millis(STORE_PAUSE);
+                    let pause_ms = to_millis(STORE_PAUSE);
                     (self.clock.now_ms().saturating_add(pause_ms), true)
                 }
             };
@@ -169,25 +169,25 @@ impl Dispatcher {
                 in_flight: self.ledger.len(),
                 wakes_ms,
                 log_position: self.follower.position(),
-                is_held_up,
+                is_waiting_for_store,
             });
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
-                Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
+                Some(ended) = self.attempts.join_next_with_id() => self.collect_result(ended),
                 // A closed engine sends no more signals; the wait below paces the loop.
                 Ok(()) = committed.changed() => {}
                 () = self.ownership.wait_until_changed() => {}
                 () = self.clock.wait_until(wakes_ms) => {}
                 () = self.store.wait_until_progress_due() => {}
             }
-            self.collect_ended();
+            self.collect_ended_attempts();
         }
         self.store.engine().cluster().set_owns_slots(false);
         // The next owner reports the receivers that it cannot reach.
         self.report_unreached(Vec::new());
-        self.drain().await;
-        self.holds.forget();
+        self.drain_attempts().await;
+        self.holds.clear();
     }
 
     fn report_unreached(&self, unreached: Vec<String>) {
@@ -201,24 +201,24 @@ impl Dispatcher {
     /// Applies changes of ownership. Attempts to lost destinations are forgotten: their outcomes
     /// could not be recorded, and the new owner repeats them when their leases expire.
     fn apply_ownership(&mut self) {
-        let Some(moved) = self.ownership.adopt(self.clock.now_ms()) else {
+        let Some(moved) = self.ownership.apply_current(self.clock.now_ms()) else {
             return;
         };
         for id in self.queues.ids() {
             if moved.has_lost(id) {
                 self.queues.remove(id);
-                self.notices.forget(id);
+                self.notices.forget_destination(id);
             } else if let Some(queue) = self.queues.get_mut(id) {
                 queue.owner = self.ownership.owner(id);
                 if queue.owner == Owner::Another {
-                    for delivery in self.queues.release_leases(Some(id)) {
+                    for delivery in self.queues.release_ended_leases(Some(id)) {
                         self.ledger.return_lease(delivery);
                     }
                 }
             }
         }
         let ledger = &mut self.ledger;
-        let forgotten = ledger.forget(|destination| moved.has_lost(destination));
+        let forgotten = ledger.forget_lost_leases(|destination| moved.has_lost(destination));
         if forgotten > 0 {
             tracing::warn!(
                 forgotten,
@@ -231,13 +231,13 @@ impl Dispatcher {
     }
 
     /// Follows the change log, commits outcomes and leases, and starts leased attempts.
-    async fn advance(&mut self) -> Result<(), Error> {
+    async fn run_cycle(&mut self) -> Result<(), Error> {
         self.apply_ownership();
         let (queues, notices) = (&mut self.queues, &mut self.notices);
         let ownership = &self.ownership;
-        let before_ms = std::mem::replace(&mut self.shift_ms, self.store.shift_ms());
+        let before_ms = std::mem::replace(&mut self.shift_ms, self.store.current_shift_ms());
         if before_ms != self.shift_ms {
-            queues.shift(self.shift_ms.saturating_sub(before_ms));
+            queues.shift_times(self.shift_ms.saturating_sub(before_ms));
         }
         let mut followed = FollowedState {
             queues,
@@ -248,71 +248,71 @@ impl Dispatcher {
         self.follower.apply_changes(&mut followed).await?;
         self.follower.cancel_deleted(queues, notices).await?;
         if self.quiet.read(&self.store).await? {
-            for delivery in self.queues.release_leases(None) {
+            for delivery in self.queues.release_ended_leases(None) {
                 self.ledger.return_lease(delivery);
             }
         }
-        self.commit(!self.quiet.is_on).await?;
+        self.commit_plan(!self.quiet.is_on).await?;
         self.resend().await?;
         for destination in self.queues.ids() {
-            self.begin_next(destination);
+            self.begin_next_attempts(destination);
         }
         self.digest_cascade.add(self.ledger.take_dead_digests());
-        self.digest_cascade.advance(&self.ownership).await?;
-        self.notices.close_stopped();
+        self.digest_cascade.update_batch(&self.ownership).await?;
+        self.notices.close_dead_letter_reports();
         let holds = self.queues.hold_reasons(self.clock.now_ms());
-        self.holds.replace(holds, self.ownership.watch());
+        self.holds.replace(holds, self.ownership.subscribe());
         self.vacate();
         Ok(())
     }
 
     /// Reports the slots that can be handed over.
     fn vacate(&self) {
-        let to_send_again = self.queues.ids_where(|queue| !queue.wronged.is_empty());
+        let to_send_again = self.queues.ids_where(|queue| !queue.to_resend.is_empty());
         let in_flight = self.ledger.destinations().chain(to_send_again);
-        self.ownership.vacate(&self.store, in_flight);
+        self.ownership.release_all(&self.store, in_flight);
     }
 
     /// Resends messages that failed before their destination was known to be misconfigured.
     async fn resend(&mut self) -> Result<(), Error> {
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
-        for destination in self.queues.ids_where(|queue| !queue.wronged.is_empty()) {
+        for destination in self.queues.ids_where(|queue| !queue.to_resend.is_empty()) {
             let Some(queue) = self.queues.get_mut(destination) else {
                 continue;
             };
             // Messages whose outcome is not recorded yet have to wait.
-            let (ledger, wronged) = (&self.ledger, &mut queue.wronged);
-            while let Some(at) = wronged.iter().position(|it| !ledger.is_leased(*it)) {
-                match deliveries.revive(wronged[at]).await {
+            let (ledger, to_resend) = (&self.ledger, &mut queue.to_resend);
+            while let Some(at) = to_resend.iter().position(|it| !ledger.is_leased(*it)) {
+                match deliveries.resend_dead(to_resend[at]).await {
                     Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
                     Err(error) => return Err(error),
                 }
-                wronged.remove(at);
+                to_resend.remove(at);
             }
         }
         Ok(())
     }
 
     /// Whether no other process can be delivering to the destinations that this one owns.
-    fn is_sure(&self) -> bool {
-        self.store.engine().cluster().is_sure()
+    fn is_ownership_certain(&self) -> bool {
+        self.store.engine().cluster().is_ownership_certain()
     }
 
     /// Begins as many attempts to a destination as allowed, unless another process may have begun
     /// some.
-    fn begin_next(&mut self, destination: RecordId) {
-        if !self.is_sure() || self.quiet.is_on {
+    fn begin_next_attempts(&mut self, destination: RecordId) {
+        if !self.is_ownership_certain() || self.quiet.is_on {
             return;
         }
         while let Some(next) = self.queues.next(destination, self.clock.now_ms()) {
             match next {
-                Next::Begin(lease, timeout) => self.begin(lease, timeout),
+                Next::Begin(lease, timeout) => self.begin_attempt(lease, timeout),
                 Next::GiveBack(delivery) => self.ledger.return_lease(delivery),
             }
         }
     }
 
-    fn begin(&mut self, lease: Lease, timeout: Duration) {
+    fn begin_attempt(&mut self, lease: Lease, timeout: Duration) {
         let id = lease.delivery.value.id;
         let (sender, store) = (self.sender.clone(), self.store.clone());
         let trial = Arc::clone(&self.trial);
@@ -333,22 +333,22 @@ impl Dispatcher {
                 timeout,
                 is_fresh: false,
             };
-            if decide::is_suspect(delivery) {
-                try_rendering(&store, &sender, request, &lease.attempt.value, &trial).await;
+            if decide::may_be_poison(delivery) {
+                run_trial_rendering(&store, &sender, request, &lease.attempt.value, &trial).await;
             }
             sender.send(request).await
         });
         self.tasks.insert(task.id(), id);
     }
 
-    fn collect_ended(&mut self) {
+    fn collect_ended_attempts(&mut self) {
         while let Some(ended) = self.attempts.try_join_next_with_id() {
-            self.collect(ended);
+            self.collect_result(ended);
         }
     }
 
     /// Keeps the outcome of an attempt until it is recorded.
-    fn collect(&mut self, ended: Result<(Id, Report), JoinError>) {
+    fn collect_result(&mut self, ended: Result<(Id, AttemptReport), JoinError>) {
         let ended = ended.unwrap_or_else(|error| (error.id(), panic_report(&error)));
         let (task, mut report) = ended;
         let Some(delivery) = self.tasks.remove(&task) else {
@@ -375,7 +375,7 @@ impl Dispatcher {
         let now_ms = self.clock.now_ms();
         self.queues
             .record_outcome(destination, delivery, &report, now_ms);
-        self.begin_next(destination);
+        self.begin_next_attempts(destination);
     }
 
     fn next_wake_ms(&mut self) -> i64 {
@@ -385,18 +385,18 @@ impl Dispatcher {
         }
         if self.quiet.is_on {
             // The commit that ends it wakes the loop.
-            return self.notices.next_ms();
+            return self.notices.next_due_ms();
         }
         let mut wakes_ms = self.queues.next_wake_ms(self.ledger.is_full(), now_ms);
-        if !self.is_sure() {
+        if !self.is_ownership_certain() {
             // Due deliveries cannot start yet.
-            wakes_ms = wakes_ms.max(now_ms.saturating_add(millis(UNSURE_PAUSE)));
+            wakes_ms = wakes_ms.max(now_ms.saturating_add(to_millis(UNSURE_PAUSE)));
         }
-        wakes_ms.min(self.notices.next_ms())
+        wakes_ms.min(self.notices.next_due_ms())
     }
 
-    async fn drain(&mut self) {
-        for delivery in self.queues.release_leases(None) {
+    async fn drain_attempts(&mut self) {
+        for delivery in self.queues.release_ended_leases(None) {
             self.ledger.return_lease(delivery);
         }
         let ends = async {
@@ -410,10 +410,10 @@ impl Dispatcher {
                 // Attempts that ended during the last commit are recorded next.
                 if !self.attempts.is_empty() {
                     tokio::select! {
-                        Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
+                        Some(ended) = self.attempts.join_next_with_id() => self.collect_result(ended),
                         () = self.ownership.wait_until_changed() => {}
                     }
-                    self.collect_ended();
+                    self.collect_ended_attempts();
                 } else if recorded.is_err() || self.ledger.is_recorded() {
                     break;
                 }
@@ -425,12 +425,12 @@ impl Dispatcher {
     }
 
     async fn record(&mut self) -> Result<(), Error> {
-        Ok(self.commit(false).await?)
+        Ok(self.commit_plan(false).await?)
     }
 
     /// Records outcomes and, if `leasing`, leases due deliveries into the queues. Attempts continue
     /// to begin and end during the write.
-    async fn commit(&mut self, leasing: bool) -> Result<(), EngineError> {
+    async fn commit_plan(&mut self, leasing: bool) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
             let store = self.store.clone();
             let _steady = store.lock_clock_shared().await;
@@ -443,7 +443,7 @@ impl Dispatcher {
                     Ok(done) => applied = Some(done),
                     Err(EngineError::Conflict(_)) => {
                         let (queues, notices) = (&mut self.queues, &self.notices);
-                        self.ledger.reread(queues, notices).await?;
+                        self.ledger.reread_deliveries(queues, notices).await?;
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -456,7 +456,7 @@ impl Dispatcher {
         Err(EngineError::conflict())
     }
 
-    async fn apply(&mut self, changes: Changes) -> Result<Applied, EngineError> {
+    async fn apply(&mut self, changes: Changes) -> Result<ApplyResult, EngineError> {
         let store = self.store.clone();
         let mut applied = pin!(store.apply(Lane::Bulk, changes));
         loop {
@@ -464,8 +464,8 @@ impl Dispatcher {
                 biased;
                 done = &mut applied => return done,
                 Some(ended) = self.attempts.join_next_with_id() => {
-                    self.collect(ended);
-                    self.collect_ended();
+                    self.collect_result(ended);
+                    self.collect_ended_attempts();
                 }
             }
         }
@@ -474,7 +474,7 @@ impl Dispatcher {
 
 /// Renders a suspect message, and records the start and the end of the rendering. If these cannot
 /// be recorded, or other renderings take too long, the attempt begins without a trial.
-async fn try_rendering(
+async fn run_trial_rendering(
     store: &Store,
     sender: &Sender,
     request: SendRequest<'_>,
@@ -498,7 +498,7 @@ async fn try_rendering(
 async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Result<(), Error> {
     let decide = || async {
         let key = attempt_key(attempt.delivery, attempt.number);
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         if let Some(stored) = store.get::<Attempt>(key).await? {
             changes.update(&stored, &decide::rendering_attempt(&stored.value, is_done));
         }
@@ -507,10 +507,10 @@ async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Re
     commit(store, Lane::Bulk, decide).await.map(drop)
 }
 
-fn panic_report(error: &JoinError) -> Report {
+fn panic_report(error: &JoinError) -> AttemptReport {
     tracing::error!(%error, "an attempt broke");
-    Report {
-        verdict: Verdict::unknown("internal error"),
+    AttemptReport {
+        verdict: Verdict::new_unknown("internal error"),
         duration: Duration::ZERO,
         transcript: Transcript::default(),
         times: None,

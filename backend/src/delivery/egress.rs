@@ -132,7 +132,7 @@ impl EgressWatch {
     }
 
     async fn reachable_destinations(&self, requested: &[String]) -> Vec<String> {
-        let snapshot = self.ruleset.current();
+        let snapshot = self.ruleset.current_snapshot();
         let tries = snapshot.destinations().filter_map(|destination| {
             let name = requested
                 .iter()
@@ -147,7 +147,7 @@ impl EgressWatch {
 
 fn requested_destinations(nodes: &[ClusterNode]) -> Vec<String> {
     let others = nodes.iter().filter(|it| !it.is_this);
-    let unreached = others.flat_map(|it| NodeReport::read(&it.about).unreached);
+    let unreached = others.flat_map(|it| NodeReport::parse(&it.about).unreached);
     let requested: BTreeSet<String> = unreached.collect();
     requested.into_iter().take(REQUESTED_MAX).collect()
 }
@@ -157,7 +157,7 @@ fn requested_destinations(nodes: &[ClusterNode]) -> Vec<String> {
 fn better_connected_node(unreached: &[String], nodes: &[ClusterNode]) -> Option<(String, String)> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let mut found = others.filter_map(|node| {
-        let reached = NodeReport::read(&node.about).reached;
+        let reached = NodeReport::parse(&node.about).reached;
         let destination = reached.into_iter().find(|it| unreached.contains(it))?;
         Some((node.name.clone(), destination))
     });
@@ -170,7 +170,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn node(name: &str, is_this: bool, report: &NodeReport) -> ClusterNode {
+    fn sample_node(name: &str, is_this: bool, report: &NodeReport) -> ClusterNode {
         ClusterNode {
             name: name.into(),
             since_ms: 0,
@@ -178,7 +178,7 @@ mod tests {
             leads: false,
             slots: 0,
             is_this,
-            about: report.text(),
+            about: report.to_text(),
         }
     }
 
@@ -220,14 +220,14 @@ mod tests {
             ..NodeReport::default()
         };
         let mut nodes = vec![
-            node("one", true, &reaching(&["a"])),
-            node("two", false, &reaching(&["c"])),
+            sample_node("one", true, &reaching(&["a"])),
+            sample_node("two", false, &reaching(&["c"])),
         ];
         assert_eq!(requested_destinations(&nodes), Vec::<String>::new());
         assert_eq!(better_connected_node(&unreached, &nodes), None);
         assert_eq!(better_connected_node(&[], &nodes), None);
-        nodes.push(node("three", false, &reaching(&["b"])));
-        nodes.push(node("four", false, &other));
+        nodes.push(sample_node("three", false, &reaching(&["b"])));
+        nodes.push(sample_node("four", false, &other));
         assert_eq!(requested_destinations(&nodes), unreached);
         let found = better_connected_node(&unreached, &nodes);
         assert_eq!(found, Some(("three".to_owned(), "b".to_owned())));

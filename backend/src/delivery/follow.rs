@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::try_join;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     delivery::{
         ledger::Ledger,
         notices::Notices,
@@ -26,7 +26,7 @@ use crate::{
         Direction, EngineError, Index, Kind, LogPosition, Store, Stored,
         engine::Range,
         follow::{LogFollower, LogUpdate},
-        record::bytes::{id_at, time_ms_at},
+        record::bytes::{read_id, read_time_ms},
     },
 };
 
@@ -89,7 +89,7 @@ impl Follower {
         while let Some(news) = self.log.next().await? {
             let LogUpdate::Changed(commits) = news else {
                 let owned = to.ownership;
-                self.scan_destinations(to, |id| owned.delivers_to(id))
+                self.scan_destinations(to, |id| owned.owns_destination(id))
                     .await?;
                 self.moved = OwnershipChange::default();
                 self.log.advance();
@@ -100,7 +100,7 @@ impl Follower {
             for commit in commits {
                 for (kind, key) in commit.changed {
                     match kind {
-                        Kind::Delivery if !to.ledger.is_own_doing(&key, commit.position) => {
+                        Kind::Delivery if !to.ledger.is_own_change(&key, commit.position) => {
                             deliveries.insert(key);
                         }
                         Kind::Destination => {
@@ -111,15 +111,16 @@ impl Follower {
                 }
             }
             let are_known = self.are_all_readable && destinations.is_empty();
-            let is_any_gone = self.reload(to, destinations).await?;
+            let is_any_gone = self.reload_destination(to, destinations).await?;
             // Scanning costs one entry per destination and reads no records. It is the only way to
             // find deliveries for a destination that was created and deleted in between.
             let is_scan_due = is_any_gone && self.store.engine().is_shared();
             if is_scan_due || deliveries.len() > to.queues.len() {
                 let owned = to.ownership;
-                self.scan(to, |id| owned.delivers_to(id), are_known).await?;
+                self.scan_index(to, |id| owned.owns_destination(id), are_known)
+                    .await?;
             } else {
-                self.record_due(to, deliveries.into_iter().collect())
+                self.record_due_deliveries(to, deliveries.into_iter().collect())
                     .await?;
             }
             self.log.advance();
@@ -132,7 +133,7 @@ impl Follower {
             }
             scanned?;
         }
-        to.ledger.forget_through(self.log.position());
+        to.ledger.forget_commits_through(self.log.position());
         Ok(())
     }
 
@@ -143,18 +144,18 @@ impl Follower {
     ) -> Result<(), EngineError> {
         let mut names = BTreeMap::new();
         let resync = self.resync();
-        let all = resync.check_all(to.notices, |it| {
+        let all = resync.check_destinations(to.notices, |it| {
             names.insert(it.id, it.name.as_str().to_owned());
             holds(it.id)
         });
         self.are_all_readable = all.await?;
         self.destinations = names;
-        self.scan(to, holds, false).await
+        self.scan_index(to, holds, false).await
     }
 
     /// Records the first due time of each matching destination, and opens its queue. Unless all
     /// destinations are known, finds others in the gaps between the ids of the known ones.
-    async fn scan(
+    async fn scan_index(
         &self,
         to: &mut FollowedState<'_>,
         holds: impl Fn(RecordId) -> bool,
@@ -181,14 +182,17 @@ impl Follower {
         let mut waiting = Vec::new();
         while !ranges.is_empty() {
             let (index, ascending) = (Index::DeliveryByDue, Direction::Ascending);
-            let firsts = self.store.engine().entries_in(index, &ranges, ascending, 1);
+            let firsts = self
+                .store
+                .engine()
+                .read_ranges(index, &ranges, ascending, 1);
             let firsts = firsts.await?;
             let mut rest = Vec::new();
             for (range, first) in ranges.into_iter().zip(firsts) {
                 let Some((entry, _)) = first.into_iter().next() else {
                     continue;
                 };
-                let (id, due_ms) = read(&entry)?;
+                let (id, due_ms) = parse_due_entry(&entry)?;
                 if holds(id) {
                     waiting.push((id, self.destinations.get(&id).cloned(), due_ms));
                 }
@@ -198,12 +202,12 @@ impl Follower {
             }
             ranges = rest;
         }
-        self.wait_for(to, waiting).await
+        self.record_due_times(to, waiting).await
     }
 
     /// Records due times of destinations, and opens their queues. The names are known, or to be
     /// found by the deliveries.
-    async fn wait_for(
+    async fn record_due_times(
         &self,
         to: &mut FollowedState<'_>,
         waiting: Vec<(RecordId, Option<String>, i64)>,
@@ -211,14 +215,14 @@ impl Follower {
         let new = waiting.iter();
         let new = new.filter(|(id, ..)| to.queues.get(*id).is_none());
         let new: BTreeMap<_, _> = new.map(|(id, name, _)| (*id, name.clone())).collect();
-        self.open(to, new).await?;
+        self.open_queues(to, new).await?;
         for (id, _, due_ms) in waiting {
             to.queues.add_waiting(id, due_ms);
         }
         Ok(())
     }
 
-    async fn record_due(
+    async fn record_due_deliveries(
         &self,
         to: &mut FollowedState<'_>,
         keys: Vec<Vec<u8>>,
@@ -226,15 +230,16 @@ impl Follower {
         // Unreadable deliveries are set aside when they are due.
         let (deliveries, _) = self.store.get_readable::<Delivery>(keys).await?;
         let deliveries = deliveries.into_iter().flatten().map(|it| it.value);
-        let owned = deliveries.filter(|it| !it.test && to.ownership.delivers_to(it.destination));
+        let owned =
+            deliveries.filter(|it| !it.test && to.ownership.owns_destination(it.destination));
         let waiting = owned.filter_map(|it| {
             let due_ms = it.due_ms()?;
             Some((it.destination, Some(it.destination_name), due_ms))
         });
-        self.wait_for(to, waiting.collect()).await
+        self.record_due_times(to, waiting.collect()).await
     }
 
-    async fn open(
+    async fn open_queues(
         &self,
         to: &mut FollowedState<'_>,
         new: BTreeMap<RecordId, Option<String>>,
@@ -244,8 +249,8 @@ impl Follower {
                 Some(name) => name,
                 None => find_name_in_deliveries(&store, id).await?,
             };
-            let loaded = load(&store, id, &name);
-            let (loaded, health) = try_join(loaded, resync::health(&store, id)).await?;
+            let loaded = load_destination(&store, id, &name);
+            let (loaded, health) = try_join(loaded, resync::read_health(&store, id)).await?;
             Ok::<_, EngineError>((id, name, loaded, health))
         };
         for (id, name, loaded, mut health) in self.store.read_each(new, read).await? {
@@ -257,17 +262,17 @@ impl Follower {
                     .resume(destination, health.as_ref(), to.notices)
                     .await?
                 {
-                    health = resync::health(&self.store, id).await?;
+                    health = resync::read_health(&self.store, id).await?;
                 }
             }
-            let mut queue = self.queue((id, name), destination, health, to.ownership);
+            let mut queue = self.new_queue((id, name), destination, health, to.ownership);
             queue.unreadable = unreadable;
             to.queues.insert(id, queue);
         }
         Ok(())
     }
 
-    fn queue(
+    fn new_queue(
         &self,
         (id, name): (RecordId, String),
         destination: Option<Arc<Destination>>,
@@ -281,30 +286,30 @@ impl Follower {
         queue.paused = is_paused(health.as_ref());
         if let Some(health) = health {
             queue.refusals = health.alike;
-            if refusals::is_judged(&queue.refusals) {
+            if refusals::exceeds_rejection_limit(&queue.refusals) {
                 // Some of these messages were possibly not resent before the restart.
-                queue.wronged.clone_from(&queue.refusals.messages);
+                queue.to_resend.clone_from(&queue.refusals.messages);
             }
             if let Some(until_ms) = health.requested_until_ms {
                 // A clock step never extends a wait beyond the longest that a receiver can request.
                 let now_ms = self.clock.now_ms();
-                let latest_ms = now_ms.saturating_add(millis(REQUESTED_WAIT_MAX));
+                let latest_ms = now_ms.saturating_add(to_millis(REQUESTED_WAIT_MAX));
                 queue.requested_until_ms = until_ms.min(latest_ms);
             }
         }
         let settings = queue.destination.as_ref().map(|found| found.delivery);
         let per_minute = settings.and_then(|found| found.max_per_minute);
-        if let (Some(since_ms), Some(per_minute)) = (ownership.since_ms(id), per_minute)
-            && id < RecordId::first_at((since_ms + 1).try_into().unwrap_or(0))
+        if let (Some(since_ms), Some(per_minute)) = (ownership.owned_since_ms(id), per_minute)
+            && id < RecordId::first_at_time((since_ms + 1).try_into().unwrap_or(0))
         {
             // The previous owner may have used up the last minute.
-            queue.rate.record_started(per_minute, since_ms);
+            queue.rate.record_start(per_minute, since_ms);
         }
         queue
     }
 
     /// Reloads destinations that were edited or deleted. Returns whether any was deleted.
-    async fn reload(
+    async fn reload_destination(
         &mut self,
         to: &mut FollowedState<'_>,
         keys: HashSet<Vec<u8>>,
@@ -320,7 +325,7 @@ impl Follower {
             let name = destination.name.as_str().to_owned();
             self.destinations.insert(destination.id, name);
         }
-        let owned = existing.filter(|it| to.ownership.delivers_to(it.id));
+        let owned = existing.filter(|it| to.ownership.owns_destination(it.id));
         let statuses = self.resync().statuses(owned.clone()).await?;
         for (destination, mut status) in owned.zip(statuses) {
             let is_known =
@@ -329,7 +334,7 @@ impl Follower {
                 status.is_pause_reported = true;
             }
             self.resync()
-                .check(destination, &status, to.notices)
+                .check_destination(destination, &status, to.notices)
                 .await?;
         }
         let gone = edited.iter().filter(|(_, found)| found.is_none());
@@ -345,11 +350,11 @@ impl Follower {
             ids.into_iter().map(of)
         });
         let replaced: Vec<_> = replaced.collect();
-        let read = |store: Store, id| async move { resync::health(&store, id).await };
+        let read = |store: Store, id| async move { resync::read_health(&store, id).await };
         let ids = replaced.iter().map(|(id, _)| *id);
         let healths = self.store.read_each(ids, read).await?;
         for ((id, destination), health) in replaced.into_iter().zip(healths) {
-            replace(to, id, destination, health.map(|stored| stored.value));
+            replace_destination(to, id, destination, health.map(|stored| stored.value));
         }
         Ok(is_any_gone)
     }
@@ -367,8 +372,8 @@ impl Follower {
             let limit = CANCEL_PAGE + set_aside;
             let (cancelled, unreadable) =
                 ops::delivery::cancel_waiting(&self.store, id, now_ms, limit).await?;
-            for delivery in unreadable.iter().filter_map(|key| id_at(key, 0)) {
-                if let Some(name) = queues.set_aside(id, delivery) {
+            for delivery in unreadable.iter().filter_map(|key| read_id(key, 0)) {
+                if let Some(name) = queues.set_aside_delivery(id, delivery) {
                     notices.report_unreadable(delivery, name);
                 }
             }
@@ -386,7 +391,7 @@ impl Follower {
 }
 
 /// Replaces the destination of a queue.
-fn replace(
+fn replace_destination(
     to: &mut FollowedState<'_>,
     id: RecordId,
     destination: Option<Arc<Destination>>,
@@ -397,12 +402,12 @@ fn replace(
     let revision = destination.as_ref().map(|found| found.revision);
     if revision != to.queues.destination(id).map(|found| found.revision) {
         // Attempts that have not begun must use the new version.
-        for delivery in to.queues.release_leases(Some(id)) {
+        for delivery in to.queues.release_ended_leases(Some(id)) {
             to.ledger.return_lease(delivery);
         }
     }
     if destination.is_none() {
-        to.notices.forget(id);
+        to.notices.forget_destination(id);
     }
     let paused = is_paused(health.as_ref());
     let is_resumed = health.is_some_and(|it| it.is_resumed());
@@ -418,7 +423,7 @@ fn replace(
 }
 
 /// Returns the destination of this id, and whether it is unreadable.
-async fn load(
+async fn load_destination(
     store: &Store,
     id: RecordId,
     name: &str,
@@ -449,14 +454,14 @@ async fn find_name_in_deliveries(
     let (found, _) = store.get_readable::<Delivery>(keys).await?;
     let name = match found.into_iter().flatten().next() {
         Some(delivery) => Some(delivery.value.destination_name),
-        None => resync::name_of(store, destination).await?,
+        None => resync::destination_name(store, destination).await?,
     };
     Ok(name.unwrap_or_else(|| destination.to_string()))
 }
 
 /// Returns the destination of an index entry, and the due time of its delivery.
-fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
-    let read = id_at(entry, 0).zip(time_ms_at(entry, 16));
+fn parse_due_entry(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
+    let read = read_id(entry, 0).zip(read_time_ms(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry in `DeliveryByDue`".into()))
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    clock::millis,
-    destination::{Advice, RecipientAnswer, Report, Verdict, verdict::FailureCause},
+    clock::to_millis,
+    destination::{Advice, AttemptReport, RecipientAnswer, Verdict, verdict::FailureCause},
     domain::{Destination, Health, HealthState, RecordId, destination::RejectedRecipient},
 };
 
@@ -16,7 +16,7 @@ const LIMITED_MAX: Duration = Duration::from_secs(900);
 pub(crate) fn health_after(
     old: Option<&Health>,
     destination: RecordId,
-    report: &Report,
+    report: &AttemptReport,
     died: bool,
     now_ms: i64,
     pause_after: Duration,
@@ -28,9 +28,9 @@ pub(crate) fn health_after(
     let judged = health_after_verdict(old, destination, verdict, died, now_ms, pause_after);
     let mut next = judged
         .or_else(|| old.cloned())
-        .unwrap_or_else(|| Health::untried(destination, now_ms));
-    note_recipients(&mut next, verdict, now_ms);
-    note_requested_pause(&mut next, verdict, now_ms);
+        .unwrap_or_else(|| Health::new_unattempted(destination, now_ms));
+    record_rejected_recipients(&mut next, verdict, now_ms);
+    record_requested_pause(&mut next, verdict, now_ms);
     if !verdict.is_about_addresses() && (verdict.has_arrived() || !verdict.advice.is_inconclusive())
     {
         next.record_attempt(report.duration, verdict.has_arrived(), now_ms);
@@ -39,7 +39,7 @@ pub(crate) fn health_after(
 }
 
 /// Records the rejected addresses of a mail, and removes those that are now accepted.
-fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
+fn record_rejected_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     for answer in &verdict.recipients {
         let (RecipientAnswer::Reached(address) | RecipientAnswer::Refused { address, .. }) = answer;
         let at = health
@@ -79,12 +79,12 @@ fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
 }
 
 /// Records the requested pause, so that it survives a restart.
-fn note_requested_pause(health: &mut Health, verdict: &Verdict, now_ms: i64) {
+fn record_requested_pause(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     let before = health
         .requested_until_ms
         .filter(|until_ms| *until_ms > now_ms);
     let requested = verdict.advice.requested_wait();
-    let requested = requested.map(|wait| now_ms.saturating_add(millis(wait)));
+    let requested = requested.map(|wait| now_ms.saturating_add(to_millis(wait)));
     health.requested_until_ms = before.max(requested);
 }
 
@@ -103,7 +103,7 @@ fn health_after_verdict(
     }
     let base = || {
         old.cloned()
-            .unwrap_or_else(|| Health::untried(destination, now_ms))
+            .unwrap_or_else(|| Health::new_unattempted(destination, now_ms))
     };
     if verdict.cause() == Some(FailureCause::Message) && !verdict.has_arrived() {
         // Until another message is accepted, a dead letter determines the health.
@@ -130,14 +130,16 @@ fn health_after_verdict(
     let accepted_ms = old.and_then(|it| it.last_success_ms);
     let is_limited =
         matches!(verdict.advice, Advice::Limited(_)) && state == Some(HealthState::Healthy);
-    if is_limited && accepted_ms.is_some_and(|it| now_ms.saturating_sub(it) < millis(LIMITED_MAX)) {
+    if is_limited
+        && accepted_ms.is_some_and(|it| now_ms.saturating_sub(it) < to_millis(LIMITED_MAX))
+    {
         return None;
     }
     // A dead message does not start the period after which a failing destination is paused.
     let failing = old.filter(|it| it.state == HealthState::Failing && it.failures > 0);
     let failing_since_ms = failing.map_or(now_ms, |health| health.since_ms);
     let lasted_ms = now_ms.saturating_sub(failing_since_ms);
-    let (state, since_ms) = if lasted_ms >= millis(pause_after) {
+    let (state, since_ms) = if lasted_ms >= to_millis(pause_after) {
         (HealthState::Paused, now_ms)
     } else {
         (HealthState::Failing, failing_since_ms)
@@ -154,7 +156,7 @@ fn health_after_verdict(
 }
 
 /// Whether sending is paused. Editing a paused destination resumes it.
-pub(crate) fn is_paused(health: &Health, destination: &Destination) -> bool {
+pub(crate) fn is_paused_health(health: &Health, destination: &Destination) -> bool {
     health.state == HealthState::Paused && destination.update_ms <= health.since_ms
 }
 
@@ -164,7 +166,11 @@ mod tests {
 
     const PAUSE_AFTER: Duration = Duration::from_secs(60);
 
-    fn step(old: Option<&Health>, verdict: &Verdict, now_ms: i64) -> Option<Health> {
+    fn health_after_outcome(
+        old: Option<&Health>,
+        verdict: &Verdict,
+        now_ms: i64,
+    ) -> Option<Health> {
         health_after_verdict(
             old,
             RecordId::from_parts(1, 1),
@@ -177,31 +183,32 @@ mod tests {
 
     #[test]
     fn consecutive_failures_pause_and_success_resets() {
-        let failure = Verdict::unreachable("refused");
-        let first = step(None, &failure, 1_000).unwrap();
+        let failure = Verdict::new_unreachable("refused");
+        let first = health_after_outcome(None, &failure, 1_000).unwrap();
         assert_eq!((first.state, first.since_ms), (HealthState::Failing, 1_000));
-        let second = step(Some(&first), &failure, 60_999).unwrap();
+        let second = health_after_outcome(Some(&first), &failure, 60_999).unwrap();
         assert_eq!((second.state, second.failures), (HealthState::Failing, 2));
-        let healthy = step(Some(&second), &Verdict::delivered("ok"), 61_000).unwrap();
+        let healthy =
+            health_after_outcome(Some(&second), &Verdict::new_delivered("ok"), 61_000).unwrap();
         assert_eq!((healthy.state, healthy.failures), (HealthState::Healthy, 0));
         assert_eq!(
-            step(Some(&healthy), &Verdict::delivered("ok"), 61_001),
+            health_after_outcome(Some(&healthy), &Verdict::new_delivered("ok"), 61_001),
             None
         );
-        let paused = step(Some(&second), &failure, 61_000).unwrap();
+        let paused = health_after_outcome(Some(&second), &failure, 61_000).unwrap();
         assert_eq!(
             (paused.state, paused.since_ms),
             (HealthState::Paused, 61_000)
         );
         assert_eq!(
-            step(Some(&paused), &Verdict::delivered("late"), 61_001),
+            health_after_outcome(Some(&paused), &Verdict::new_delivered("late"), 61_001),
             None
         );
     }
 
     #[test]
     fn acceptance_after_reduced_form_or_rate_limit_is_healthy() {
-        let report = |verdict| Report {
+        let report = |verdict| AttemptReport {
             verdict,
             duration: Duration::ZERO,
             transcript: crate::domain::Transcript::default(),
@@ -211,9 +218,9 @@ mod tests {
         for advice in [Advice::Reduce, Advice::Limited(None)] {
             let mut health = None;
             for now_ms in 0..20 {
-                let refused = report(Verdict::rejected("too long", advice));
+                let refused = report(Verdict::new_rejected("too long", advice));
                 health = health_after(health.as_ref(), id, &refused, false, now_ms, PAUSE_AFTER);
-                let accepted = report(Verdict::delivered("ok"));
+                let accepted = report(Verdict::new_delivered("ok"));
                 health = health_after(health.as_ref(), id, &accepted, false, now_ms, PAUSE_AFTER);
             }
             let health = health.unwrap();
@@ -224,7 +231,7 @@ mod tests {
 
     #[test]
     fn rate_limit_is_a_failure_only_after_fifteen_minutes_without_an_accepted_message() {
-        let report = |verdict| Report {
+        let report = |verdict| AttemptReport {
             verdict,
             duration: Duration::ZERO,
             transcript: crate::domain::Transcript::default(),
@@ -232,8 +239,8 @@ mod tests {
         };
         let id = RecordId::from_parts(1, 1);
         let (limited, accepted) = (
-            report(Verdict::rejected("slow down", Advice::Limited(None))),
-            report(Verdict::delivered("ok")),
+            report(Verdict::new_rejected("slow down", Advice::Limited(None))),
+            report(Verdict::new_delivered("ok")),
         );
         let after = |old: Option<&Health>, report, now_ms| {
             health_after(old, id, report, false, now_ms, PAUSE_AFTER)
@@ -253,7 +260,7 @@ mod tests {
 
     #[test]
     fn dead_message_marks_the_destination_failing_until_one_is_accepted() {
-        let refused = Verdict::rejected("too long", Advice::GiveUp);
+        let refused = Verdict::new_rejected("too long", Advice::GiveUp);
         let id = RecordId::from_parts(1, 1);
         let judge = |old: Option<&Health>, died| {
             health_after_verdict(old, id, &refused, died, 5, PAUSE_AFTER)
@@ -265,12 +272,14 @@ mod tests {
         let later = health_after_verdict(Some(&failing), id, &refused, true, i64::MAX, PAUSE_AFTER)
             .unwrap();
         assert_eq!(later.state, HealthState::Failing, "it is never paused");
-        let (unreachable, much_later_ms) =
-            (Verdict::unreachable("no route"), millis(PAUSE_AFTER) * 2);
-        let failing = step(Some(&later), &unreachable, much_later_ms).unwrap();
+        let (unreachable, much_later_ms) = (
+            Verdict::new_unreachable("no route"),
+            to_millis(PAUSE_AFTER) * 2,
+        );
+        let failing = health_after_outcome(Some(&later), &unreachable, much_later_ms).unwrap();
         assert_eq!((failing.state, failing.failures), (HealthState::Failing, 1));
         assert_eq!(failing.since_ms, much_later_ms);
-        let healthy = step(Some(&later), &Verdict::delivered("ok"), 9).unwrap();
+        let healthy = health_after_outcome(Some(&later), &Verdict::new_delivered("ok"), 9).unwrap();
         assert_eq!(
             (healthy.state, &*healthy.last_error),
             (HealthState::Healthy, "")

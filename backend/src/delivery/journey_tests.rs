@@ -158,7 +158,7 @@ async fn event_is_delivered_and_recorded_end_to_end() {
     })
     .await
     .expect("it is delivered in time");
-    let [got] = receiver.received().try_into().unwrap();
+    let [got] = receiver.received_requests().try_into().unwrap();
     assert_eq!(got.header("webhook-id"), entry.id);
     assert_eq!(got.json()["event"]["summary"], "disk /var is full");
     assert_eq!(
@@ -176,7 +176,7 @@ async fn event_is_delivered_and_recorded_end_to_end() {
         .unwrap()
         .into_inner();
     assert_eq!(tested.outcome(), v1::Outcome::Delivered, "{tested:?}");
-    assert_eq!(receiver.received()[1].path, "/draft");
+    assert_eq!(receiver.received_requests()[1].path, "/draft");
     shutdown.cancel();
     service.join_next().await.unwrap().unwrap().unwrap();
 }

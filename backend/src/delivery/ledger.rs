@@ -15,7 +15,7 @@ use crate::{
     delivery::{
         backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues, rank::Ranks,
     },
-    destination::Report,
+    destination::AttemptReport,
     domain::{
         Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId, Severity,
         counter::{Subject, Tally},
@@ -23,7 +23,8 @@ use crate::{
     },
     ops::delivery::attempt::attempt_key,
     store::{
-        Changes, EngineError, LogPosition, Store, Stored, engine::Applied, record::bytes::id_at,
+        Changes, EngineError, LogPosition, Store, Stored, engine::ApplyResult,
+        record::bytes::read_id,
     },
 };
 
@@ -36,7 +37,7 @@ pub(crate) struct Ledger {
     backoff: Backoff,
     page_backoff: Backoff,
     random: StdRng,
-    unrecorded: HashMap<RecordId, Unrecorded>,
+    unrecorded: HashMap<RecordId, UnrecordedAttempt>,
     /// Deliveries with recorded outcomes, each with the log position of the record. Changes up to
     /// that position were made by this process.
     recorded: HashMap<RecordId, LogPosition>,
@@ -47,7 +48,7 @@ pub(crate) struct Ledger {
 }
 
 #[derive(Debug)]
-struct Unrecorded {
+struct UnrecordedAttempt {
     destination: RecordId,
     number: u32,
     /// The delivery as last read or written; `None` if it was deleted.
@@ -61,14 +62,14 @@ struct Unrecorded {
 
 #[derive(Debug, Clone)]
 enum LeaseEnd {
-    Attempted(Arc<Report>),
+    Attempted(Arc<AttemptReport>),
     /// The attempt did not begin.
     GivenBack,
 }
 
 /// The content of one commit, and the effects to apply after it is on disk.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct CommitPlan {
     changes: Changes,
     /// The deliveries with recorded outcomes, and their next due times.
     ends: Vec<(RecordId, Option<i64>)>,
@@ -96,9 +97,9 @@ pub(crate) struct Plan {
     released: Vec<(RecordId, bool, bool)>,
 }
 
-impl Plan {
+impl CommitPlan {
     pub(crate) fn take_changes(&mut self, store: &Store) -> Changes {
-        std::mem::replace(&mut self.changes, store.changes())
+        std::mem::replace(&mut self.changes, store.new_changes())
     }
 
     fn count_failure(&mut self, delivery: &Delivery, now_ms: i64) {
@@ -109,7 +110,7 @@ impl Plan {
         }
     }
 
-    fn note_end(&mut self, delivery: &Delivery) {
+    fn record_end(&mut self, delivery: &Delivery) {
         if delivery.state == DeliveryState::Dead {
             let error = delivery.last_error.clone();
             let severity = delivery.content.occurrence.severity;
@@ -163,7 +164,7 @@ impl Ledger {
     }
 
     /// Forgets the leases of lost destinations and returns their number.
-    pub(crate) fn forget(&mut self, is_lost: impl Fn(RecordId) -> bool) -> usize {
+    pub(crate) fn forget_lost_leases(&mut self, is_lost: impl Fn(RecordId) -> bool) -> usize {
         let before = self.unrecorded.len();
         self.unrecorded.retain(|_, it| !is_lost(it.destination));
         let in_flight = self.unrecorded.values().filter(|it| it.end.is_none());
@@ -183,14 +184,14 @@ impl Ledger {
     }
 
     /// Whether a logged change of a delivery was made by this process.
-    pub(crate) fn is_own_doing(&self, key: &[u8], position: LogPosition) -> bool {
-        id_at(key, 0).is_some_and(|id| {
+    pub(crate) fn is_own_change(&self, key: &[u8], position: LogPosition) -> bool {
+        read_id(key, 0).is_some_and(|id| {
             let recorded = self.recorded.get(&id);
             self.is_leased(id) || recorded.is_some_and(|until| position <= *until)
         })
     }
 
-    pub(crate) fn forget_through(&mut self, position: LogPosition) {
+    pub(crate) fn forget_commits_through(&mut self, position: LogPosition) {
         self.recorded.retain(|_, until| *until > position);
     }
 
@@ -207,17 +208,17 @@ impl Ledger {
     pub(crate) fn record_end(
         &mut self,
         delivery: RecordId,
-        report: &Arc<Report>,
+        report: &Arc<AttemptReport>,
     ) -> Option<RecordId> {
-        self.finish(delivery, LeaseEnd::Attempted(Arc::clone(report)))
+        self.finish_lease(delivery, LeaseEnd::Attempted(Arc::clone(report)))
     }
 
     /// Gives back a lease whose attempt did not begin.
     pub(crate) fn return_lease(&mut self, delivery: RecordId) {
-        self.finish(delivery, LeaseEnd::GivenBack);
+        self.finish_lease(delivery, LeaseEnd::GivenBack);
     }
 
-    fn finish(&mut self, delivery: RecordId, end: LeaseEnd) -> Option<RecordId> {
+    fn finish_lease(&mut self, delivery: RecordId, end: LeaseEnd) -> Option<RecordId> {
         let unrecorded = self.unrecorded.get_mut(&delivery)?;
         unrecorded.end = Some(end);
         self.in_flight -= 1;
@@ -230,9 +231,9 @@ impl Ledger {
         queues: &mut Queues,
         notices: &Notices,
         leasing: bool,
-    ) -> Result<Plan, EngineError> {
-        let mut plan = Plan {
-            changes: self.store.changes(),
+    ) -> Result<CommitPlan, EngineError> {
+        let mut plan = CommitPlan {
+            changes: self.store.new_changes(),
             ends: Vec::new(),
             paused: Vec::new(),
             refused: Vec::new(),
@@ -249,7 +250,7 @@ impl Ledger {
             released: Vec::new(),
         };
         let ready = if leasing {
-            queues.ready(self.clock.now_ms())
+            queues.ready_destinations(self.clock.now_ms())
         } else {
             Vec::new()
         };
@@ -261,12 +262,12 @@ impl Ledger {
             self.plan_leases(&mut plan, queues, notices, ready).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
-        plan.hold_due();
+        plan.hold_due_deliveries();
         Ok(plan)
     }
 
     /// Reads the deliveries with outcomes again, since another client may have changed them.
-    pub(crate) async fn reread(
+    pub(crate) async fn reread_deliveries(
         &mut self,
         queues: &mut Queues,
         notices: &Notices,
@@ -281,7 +282,7 @@ impl Ledger {
             it.delivery = delivery.map(Arc::new);
             it.attempt = attempt.map(Arc::new);
             if unreadable.iter().any(|key| key[..] == id.to_bytes()[..])
-                && let Some(name) = queues.set_aside(it.destination, **id)
+                && let Some(name) = queues.set_aside_delivery(it.destination, **id)
             {
                 notices.report_unreadable(**id, name);
             }
@@ -293,8 +294,8 @@ impl Ledger {
     #[expect(clippy::too_many_lines, reason = "each part of a plan in turn")]
     pub(crate) fn apply_commit(
         &mut self,
-        plan: Plan,
-        applied: Option<Applied>,
+        plan: CommitPlan,
+        applied: Option<ApplyResult>,
         queues: &mut Queues,
         notices: &mut Notices,
     ) {
@@ -307,7 +308,7 @@ impl Ledger {
                     queue.sorted_ms = now_ms;
                     queue.has_backlog = !backlog.is_over;
                     if backlog.is_over {
-                        self.ranks.forget(left.destination, None);
+                        self.ranks.forget_rank(left.destination, None);
                     }
                 }
             }
@@ -321,7 +322,7 @@ impl Ledger {
             if let Some(applied) = applied {
                 self.recorded.insert(delivery, applied.position);
             }
-            self.ranks.forget(finished.destination, Some(delivery));
+            self.ranks.forget_rank(finished.destination, Some(delivery));
             if let Some(queue) = queues.get_mut(finished.destination) {
                 queue.unrecorded -= 1;
                 if let Some(due_ms) = due_ms {
@@ -363,7 +364,7 @@ impl Ledger {
             // Leased deliveries are changed, so there was a change to commit.
             let version = applied.map_or(0, |applied| applied.version);
             let lease = leased.into_lease(version, &self.store);
-            let unrecorded = Unrecorded {
+            let unrecorded = UnrecordedAttempt {
                 destination: lease.destination.id,
                 number: lease.delivery.value.attempts,
                 delivery: Some(Arc::clone(&lease.delivery)),

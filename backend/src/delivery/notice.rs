@@ -1,7 +1,7 @@
 //! The events that the service reports about its destinations.
 
 use crate::{
-    delivery::dead_letters::DeadSum,
+    delivery::dead_letters::DeadLetterSum,
     domain::{
         IncomingEvent, RecordId, Severity, Status,
         destination::{RejectedRecipient, failing_event, pause_event},
@@ -31,9 +31,9 @@ pub(crate) fn resumed_event(destination: &str, now_ms: i64) -> IncomingEvent {
 }
 
 /// Creates the event about a growing number of dead letters of a destination.
-pub(crate) fn dead_letters(
+pub(crate) fn dead_letters_event(
     destination: &str,
-    sum: DeadSum,
+    sum: DeadLetterSum,
     last_error: &str,
     now_ms: i64,
 ) -> IncomingEvent {
@@ -55,8 +55,8 @@ pub(crate) fn dead_letters(
     }
 }
 
-/// Creates the event that closes [`dead_letters`].
-pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
+/// Creates the event that closes [`dead_letters_event`].
+pub(crate) fn no_dead_letters_event(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("no message to {destination} became a dead letter in the last hour"),
         status: Some(Status::Closed),
@@ -151,7 +151,7 @@ pub(crate) fn poison_event(delivery: RecordId, destination: &str, now_ms: i64) -
 }
 
 /// Creates the events that close every open event about a deleted destination.
-pub(crate) fn closings_on_delete(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
+pub(crate) fn closing_events_on_delete(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     [
         pause_notice(destination, now_ms),
         failure_notice(destination, now_ms),
@@ -191,5 +191,5 @@ fn dead_letters_notice(destination: &str, now_ms: i64) -> IncomingEvent {
 }
 
 fn notice_event(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::own_event(name, kind, [("destination", destination)], now_ms)
+    IncomingEvent::new_own_event(name, kind, [("destination", destination)], now_ms)
 }

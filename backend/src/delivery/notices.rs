@@ -74,7 +74,7 @@ impl Notices {
         let now_ms = self.clock.now_ms();
         let letters = &mut self.dead_letters;
         if let Some(sum) = letters.record(destination, name, severity, now_ms) {
-            let grown = notice::dead_letters(name, sum, last_error, now_ms);
+            let grown = notice::dead_letters_event(name, sum, last_error, now_ms);
             self.sender.report(grown);
         }
     }
@@ -84,18 +84,19 @@ impl Notices {
         self.dead_letters.resume(destination, name, now_ms);
     }
 
-    pub(crate) fn forget(&mut self, destination: RecordId) {
-        self.dead_letters.forget(destination);
+    pub(crate) fn forget_destination(&mut self, destination: RecordId) {
+        self.dead_letters.forget_destination(destination);
     }
 
-    pub(crate) fn close_stopped(&mut self) {
+    pub(crate) fn close_dead_letter_reports(&mut self) {
         let now_ms = self.clock.now_ms();
         for name in self.dead_letters.remove_stopped(now_ms) {
-            self.sender.report(notice::no_dead_letters(&name, now_ms));
+            self.sender
+                .report(notice::no_dead_letters_event(&name, now_ms));
         }
     }
 
-    pub(crate) fn next_ms(&self) -> i64 {
-        self.dead_letters.next_ms()
+    pub(crate) fn next_due_ms(&self) -> i64 {
+        self.dead_letters.next_due_ms()
     }
 }

@@ -10,8 +10,8 @@ use crate::{
     domain::RecordId,
     store::{
         Duty, Store,
-        engine::ownership::{OwnedSlots, slot_of},
-        record::slot,
+        engine::ownership::{OwnedSlots, slot_for_key},
+        record::destination_slot,
     },
 };
 
@@ -32,11 +32,11 @@ pub(crate) struct OwnershipChange {
 
 impl OwnershipChange {
     pub(crate) fn has_gained(&self, destination: RecordId) -> bool {
-        self.gained.contains(&slot(destination))
+        self.gained.contains(&destination_slot(destination))
     }
 
     pub(crate) fn has_lost(&self, destination: RecordId) -> bool {
-        self.lost.contains(&slot(destination))
+        self.lost.contains(&destination_slot(destination))
     }
 
     pub(crate) fn is_gain(&self) -> bool {
@@ -51,13 +51,13 @@ impl OwnershipChange {
 }
 
 impl Ownership {
-    pub(crate) fn current(store: &Store, now_ms: i64) -> Self {
+    pub(crate) fn from_store(store: &Store, now_ms: i64) -> Self {
         let published = store.engine().cluster().watch_ownership();
         let is_all = *published.borrow() == OwnedSlots::All;
         let adopted = if is_all {
             OwnedSlots::All
         } else {
-            OwnedSlots::none()
+            OwnedSlots::empty()
         };
         let is_after_another = is_all && store.engine().is_shared();
         let all = (0..=u8::MAX).filter(|_| is_after_another);
@@ -73,7 +73,7 @@ impl Ownership {
         store.for_owner(Duty::Delivery, self.adopted.subscribe())
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<OwnedSlots> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<OwnedSlots> {
         self.adopted.subscribe()
     }
 
@@ -87,14 +87,14 @@ impl Ownership {
     }
 
     /// Adopts the current ownership. Returns `None` if it is unchanged.
-    pub(crate) fn adopt(&mut self, now_ms: i64) -> Option<OwnershipChange> {
+    pub(crate) fn apply_current(&mut self, now_ms: i64) -> Option<OwnershipChange> {
         if !self.published.has_changed().unwrap_or(false) {
             return None;
         }
         let owned = self.published.borrow_and_update().clone();
         let mut moved = OwnershipChange::default();
         for slot in 0..=u8::MAX {
-            let epoch = |owned: &OwnedSlots| owned.slot(slot).map(|it| it.epoch);
+            let epoch = |owned: &OwnedSlots| owned.find(slot).map(|it| it.epoch);
             let (before, after) = (epoch(&self.adopted.borrow()), epoch(&owned));
             if before == after {
                 continue;
@@ -112,17 +112,20 @@ impl Ownership {
         Some(moved)
     }
 
-    pub(crate) fn delivers_to(&self, destination: RecordId) -> bool {
-        self.adopted.borrow().slot(slot(destination)).is_some()
+    pub(crate) fn owns_destination(&self, destination: RecordId) -> bool {
+        self.adopted
+            .borrow()
+            .find(destination_slot(destination))
+            .is_some()
     }
 
     /// Whether this process reports about a deleted destination, of which only the name is known.
     pub(crate) fn owns_name(&self, name: &[u8]) -> bool {
-        self.adopted.borrow().slot(slot_of(name)).is_some()
+        self.adopted.borrow().find(slot_for_key(name)).is_some()
     }
 
     pub(crate) fn owner(&self, destination: RecordId) -> Owner {
-        let owned = self.adopted.borrow().slot(slot(destination));
+        let owned = self.adopted.borrow().find(destination_slot(destination));
         let is_leaving = owned.is_some_and(|owned| owned.leaving.is_some());
         if is_leaving {
             Owner::Another
@@ -133,17 +136,17 @@ impl Ownership {
 
     /// Returns the time from which this process delivers to a destination. `None` if no other
     /// process can have delivered to it before.
-    pub(crate) fn since_ms(&self, destination: RecordId) -> Option<i64> {
-        self.since_ms.get(&slot(destination)).copied()
+    pub(crate) fn owned_since_ms(&self, destination: RecordId) -> Option<i64> {
+        self.since_ms.get(&destination_slot(destination)).copied()
     }
 
     /// Reports the slots to hand over that have no work in flight.
-    pub(crate) fn vacate(&self, store: &Store, in_flight: impl IntoIterator<Item = RecordId>) {
+    pub(crate) fn release_all(&self, store: &Store, in_flight: impl IntoIterator<Item = RecordId>) {
         let leaving = self.adopted.borrow().slots_to_leave();
         if leaving.is_empty() {
             return;
         }
-        let busy: BTreeSet<u8> = in_flight.into_iter().map(slot).collect();
+        let busy: BTreeSet<u8> = in_flight.into_iter().map(destination_slot).collect();
         for (slot, number) in leaving {
             if !busy.contains(&slot) {
                 store.engine().cluster().vacate(slot, number);
@@ -161,10 +164,10 @@ mod tests {
         store::{EngineError, Lane, engine::ownership::OwnedSlot},
     };
 
-    fn owned(slots: &[(RecordId, u64, Option<u64>)]) -> OwnedSlots {
+    fn owned_slots(slots: &[(RecordId, u64, Option<u64>)]) -> OwnedSlots {
         let mut all = Box::new([None; 256]);
         for (destination, epoch, leaving) in slots {
-            all[usize::from(slot(*destination))] = Some(OwnedSlot {
+            all[usize::from(destination_slot(*destination))] = Some(OwnedSlot {
                 epoch: *epoch,
                 leaving: *leaving,
             });
@@ -172,10 +175,10 @@ mod tests {
         OwnedSlots::Slots(all)
     }
 
-    fn ownership(published: watch::Receiver<OwnedSlots>) -> Ownership {
+    fn sample_ownership(published: watch::Receiver<OwnedSlots>) -> Ownership {
         Ownership {
             published,
-            adopted: watch::Sender::new(OwnedSlots::none()),
+            adopted: watch::Sender::new(OwnedSlots::empty()),
             since_ms: BTreeMap::new(),
         }
     }
@@ -183,53 +186,53 @@ mod tests {
     #[test]
     fn ownership_gains_and_losses_are_reported_once() {
         let (a, b) = (samples::id("a"), samples::id("b"));
-        assert_ne!(slot(a), slot(b));
-        let published = watch::Sender::new(OwnedSlots::none());
-        let mut ownership = ownership(published.subscribe());
-        assert_eq!(ownership.adopt(1), None);
-        published.send_replace(owned(&[(a, 1, None)]));
+        assert_ne!(destination_slot(a), destination_slot(b));
+        let published = watch::Sender::new(OwnedSlots::empty());
+        let mut ownership = sample_ownership(published.subscribe());
+        assert_eq!(ownership.apply_current(1), None);
+        published.send_replace(owned_slots(&[(a, 1, None)]));
         assert!(
-            !ownership.delivers_to(a),
+            !ownership.owns_destination(a),
             "ownership does not change during a round"
         );
-        let moved = ownership.adopt(2).unwrap();
+        let moved = ownership.apply_current(2).unwrap();
         assert!(moved.has_gained(a) && !moved.has_lost(a) && !moved.has_gained(b));
         assert_eq!(
-            (ownership.since_ms(a), ownership.since_ms(b)),
+            (ownership.owned_since_ms(a), ownership.owned_since_ms(b)),
             (Some(2), None)
         );
 
         // Being asked to leave is not a loss yet.
-        published.send_replace(owned(&[(a, 1, Some(7))]));
-        let moved = ownership.adopt(3).unwrap();
+        published.send_replace(owned_slots(&[(a, 1, Some(7))]));
+        let moved = ownership.apply_current(3).unwrap();
         assert!(!moved.is_gain() && !moved.has_lost(a));
         assert_eq!(ownership.owner(a), Owner::Another);
-        assert!(ownership.delivers_to(a));
+        assert!(ownership.owns_destination(a));
 
         // One slot is lost and regained between two rounds, another one is gained.
-        published.send_replace(owned(&[(a, 3, None), (b, 1, None)]));
-        let mut moved = ownership.adopt(4).unwrap();
+        published.send_replace(owned_slots(&[(a, 3, None), (b, 1, None)]));
+        let mut moved = ownership.apply_current(4).unwrap();
         assert!(moved.has_lost(a) && moved.has_gained(a) && moved.has_gained(b));
         assert_eq!(
-            (ownership.owner(a), ownership.since_ms(a)),
+            (ownership.owner(a), ownership.owned_since_ms(a)),
             (Owner::This, Some(4))
         );
-        published.send_replace(owned(&[(a, 3, None)]));
-        moved.extend(ownership.adopt(5).unwrap());
+        published.send_replace(owned_slots(&[(a, 3, None)]));
+        moved.extend(ownership.apply_current(5).unwrap());
         assert!(moved.has_gained(a) && !moved.has_gained(b) && moved.has_lost(b));
     }
 
     #[tokio::test]
     async fn writes_to_destinations_of_another_process_are_refused() {
         let (a, b) = (samples::id("a"), samples::id("b"));
-        let published = watch::Sender::new(owned(&[(a, 1, None)]));
-        let mut ownership = ownership(published.subscribe());
-        published.send_replace(owned(&[(a, 1, None)]));
-        ownership.adopt(1);
+        let published = watch::Sender::new(owned_slots(&[(a, 1, None)]));
+        let mut ownership = sample_ownership(published.subscribe());
+        published.send_replace(owned_slots(&[(a, 1, None)]));
+        ownership.apply_current(1);
         let store = ownership.store(Store::in_memory());
         let change = async |destination| {
-            let mut changes = store.changes();
-            changes.insert(&Health::untried(destination, 1));
+            let mut changes = store.new_changes();
+            changes.insert(&Health::new_unattempted(destination, 1));
             store.apply(Lane::Bulk, changes).await
         };
         change(a).await.unwrap();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::clock::millis;
+use crate::clock::to_millis;
 
 /// Delay after a refusal that states no delay; doubled after each further refusal.
 const WAIT: Duration = Duration::from_secs(1);
@@ -66,23 +66,23 @@ struct Limit {
 impl Pace {
     /// Returns the number of attempts that may start with `in_flight` in progress, and the earliest
     /// time.
-    pub(crate) fn allowance(&self, in_flight: usize) -> (usize, i64) {
+    pub(crate) fn start_allowance(&self, in_flight: usize) -> (usize, i64) {
         match &self.limit {
             None => (usize::MAX, i64::MIN),
-            Some(limit) if limit.is_serial() && in_flight > 0 => (0, limit.next_ms),
+            Some(limit) if limit.is_one_at_a_time() && in_flight > 0 => (0, limit.next_ms),
             Some(limit) => (1, limit.next_ms),
         }
     }
 
-    pub(crate) fn is_limited(&self) -> bool {
+    pub(crate) fn has_limit(&self) -> bool {
         self.limit.is_some()
     }
 
-    pub(crate) fn is_refused(&self) -> bool {
+    pub(crate) fn is_rate_limited(&self) -> bool {
         self.limit.is_some_and(|limit| limit.refusals > 0)
     }
 
-    pub(crate) fn shift(&mut self, by_ms: i64) {
+    pub(crate) fn shift_times(&mut self, by_ms: i64) {
         let mut times = vec![&mut self.run.start_ms, &mut self.run.last_ms];
         if let Some(limit) = &mut self.limit {
             times.extend([
@@ -105,7 +105,7 @@ impl Pace {
 
     /// Records that the receiver accepted the attempt with this start.
     pub(crate) fn record_acceptance(&mut self, start_ms: i64) {
-        let forget_ms = millis(FORGET_AFTER);
+        let forget_ms = to_millis(FORGET_AFTER);
         if let Some(limit) = &mut self.limit {
             if limit.refusals > 0 && start_ms <= limit.refused_ms {
                 // Part of the burst that was refused.
@@ -134,7 +134,7 @@ impl Pace {
 
     /// Records that the receiver refused the attempt with this start, and the requested delay.
     pub(crate) fn record_refusal(&mut self, start_ms: i64, wait: Option<Duration>, now_ms: i64) {
-        let requested_ms = wait.map(|wait| now_ms.saturating_add(millis(wait)));
+        let requested_ms = wait.map(|wait| now_ms.saturating_add(to_millis(wait)));
         let limit = self.limit.get_or_insert(Limit {
             interval_ms: 0,
             worked_ms: 0,
@@ -172,13 +172,13 @@ impl Pace {
         limit.refused_ms = now_ms;
         let doublings = limit.refusals.saturating_sub(1).min(8);
         let wait = WAIT.saturating_mul(1 << doublings).min(WAIT_MAX);
-        limit.next_ms = requested_ms.unwrap_or_else(|| now_ms.saturating_add(millis(wait)));
+        limit.next_ms = requested_ms.unwrap_or_else(|| now_ms.saturating_add(to_millis(wait)));
     }
 }
 
 impl Limit {
     /// Whether one message must end before the next one starts.
-    fn is_serial(&self) -> bool {
+    fn is_one_at_a_time(&self) -> bool {
         self.interval_ms == 0 || self.refusals > 0
     }
 
@@ -195,7 +195,7 @@ impl Limit {
                 // Slightly longer, because messages do not arrive as regularly as they start.
                 let worked_ms = start_ms.saturating_sub(self.before.start_ms);
                 let worked_ms = worked_ms.saturating_add(worked_ms / 20);
-                if worked_ms <= millis(INTERVAL_MAX) || self.short_runs > 1 {
+                if worked_ms <= to_millis(INTERVAL_MAX) || self.short_runs > 1 {
                     self.interval_ms = self.interval_ms.max(worked_ms.min(INTERVAL_MS_MAX));
                 }
             } else if self.before.count > 1 {
@@ -238,20 +238,20 @@ mod tests {
 
     /// Format in which a rejection states the delay.
     #[derive(Clone, Copy, PartialEq, Debug)]
-    enum Stated {
+    enum DelayFormat {
         Nothing,
         Seconds,
     }
 
     /// Sends messages through a pace, eight at a time. Returns the milliseconds until the last one
     /// is accepted, and the highest number of refusals of one message.
-    fn send(messages: usize, windows: &[Window], stated: Stated) -> (i64, u32) {
+    fn simulate_sends(messages: usize, windows: &[Window], stated: DelayFormat) -> (i64, u32) {
         let mut pace = Pace::default();
         let mut waiting: VecDeque<(usize, u32)> = (0..messages).map(|it| (it, 0)).collect();
         let mut accepted: Vec<i64> = Vec::new();
         let (mut now_ms, mut most) = (1_000, 0);
         while !waiting.is_empty() {
-            let (allowed, from_ms) = pace.allowance(0);
+            let (allowed, from_ms) = pace.start_allowance(0);
             now_ms = from_ms.max(now_ms);
             let batch: Vec<_> = (0..allowed.min(8))
                 .map_while(|_| waiting.pop_front())
@@ -275,7 +275,7 @@ mod tests {
                 let seconds = u64::try_from(unblocked_ms - now_ms)
                     .unwrap()
                     .div_ceil(1_000);
-                let wait = (stated == Stated::Seconds).then(|| Duration::from_secs(seconds));
+                let wait = (stated == DelayFormat::Seconds).then(|| Duration::from_secs(seconds));
                 pace.record_refusal(start_ms, wait, now_ms);
                 most = most.max(refusals + 1);
                 waiting.push_back((message, refusals + 1));
@@ -294,15 +294,15 @@ mod tests {
         let slack = vec![window(4, 4_000)];
         let matrix = vec![window(10, 50_000)];
         let cases = [
-            (&a_second, Stated::Seconds, 35_000),
-            (&a_second, Stated::Nothing, 36_000),
-            (&telegram, Stated::Seconds, 72_000),
-            (&discord, Stated::Seconds, 12_000),
-            (&slack, Stated::Seconds, 34_000),
-            (&matrix, Stated::Seconds, 120_000),
+            (&a_second, DelayFormat::Seconds, 35_000),
+            (&a_second, DelayFormat::Nothing, 36_000),
+            (&telegram, DelayFormat::Seconds, 72_000),
+            (&discord, DelayFormat::Seconds, 12_000),
+            (&slack, DelayFormat::Seconds, 34_000),
+            (&matrix, DelayFormat::Seconds, 120_000),
         ];
         for (windows, stated, at_most_ms) in cases {
-            let (took_ms, refusals) = send(30, windows, stated);
+            let (took_ms, refusals) = simulate_sends(30, windows, stated);
             let limit = windows[0];
             let of = format!("{} in {} ms, {stated:?}", limit.count, limit.length_ms);
             assert!(took_ms <= at_most_ms, "{of}: {took_ms} ms");
@@ -311,22 +311,22 @@ mod tests {
     }
 
     #[test]
-    fn unstated_waits_double_up_to_fifteen_seconds() {
+    fn waits_without_retry_after_double_up_to_fifteen_seconds() {
         let mut pace = Pace::default();
         let mut now_ms = 0;
         let mut waits = Vec::new();
         for _ in 0..7 {
             pace.record_refusal(now_ms, None, now_ms + 1);
-            let (allowed, next_ms) = pace.allowance(0);
+            let (allowed, next_ms) = pace.start_allowance(0);
             assert_eq!(allowed, 1);
-            assert_eq!(pace.allowance(1).0, 0, "one at a time");
+            assert_eq!(pace.start_allowance(1).0, 0, "one at a time");
             waits.push(next_ms - now_ms - 1);
             now_ms = next_ms;
         }
         assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000]);
-        assert!(pace.is_refused());
+        assert!(pace.is_rate_limited());
         pace.record_acceptance(now_ms);
-        assert!(!pace.is_refused() && pace.is_limited());
+        assert!(!pace.is_rate_limited() && pace.has_limit());
     }
 
     #[test]
@@ -334,8 +334,8 @@ mod tests {
         let mut pace = Pace::default();
         pace.record_refusal(0, Some(Duration::from_secs(1)), 1);
         let mut count = 0;
-        while pace.is_limited() && count < 1_000 {
-            let (_, now_ms) = pace.allowance(0);
+        while pace.has_limit() && count < 1_000 {
+            let (_, now_ms) = pace.start_allowance(0);
             pace.record_start(now_ms);
             pace.record_acceptance(now_ms);
             count += 1;
@@ -344,30 +344,34 @@ mod tests {
         pace.record_refusal(0, Some(Duration::from_secs(1)), 1);
         pace.record_acceptance(1_001);
         pace.record_acceptance(700_000);
-        assert!(!pace.is_limited());
+        assert!(!pace.has_limit());
     }
 
     #[test]
-    fn outage_leaves_the_interval_as_it_was() {
+    fn outage_does_not_change_the_send_interval() {
         for (stated, refusals) in [(None, 100), (Some(Duration::from_secs(15)), 10_000)] {
             let mut pace = Pace::default();
             let second = Some(Duration::from_secs(1));
             pace.record_acceptance(0);
             pace.record_refusal(10, second, 10);
             pace.record_acceptance(1_010);
-            let mut now_ms = pace.allowance(0).1;
+            let mut now_ms = pace.start_allowance(0).1;
             let interval_ms = now_ms - 1_010;
             assert!((1_000..1_200).contains(&interval_ms), "{interval_ms}");
             for _ in 0..refusals {
                 pace.record_start(now_ms);
                 pace.record_refusal(now_ms, stated, now_ms);
-                let (_, next_ms) = pace.allowance(0);
+                let (_, next_ms) = pace.start_allowance(0);
                 assert!((now_ms..=now_ms + 15_000).contains(&next_ms));
                 now_ms = next_ms;
             }
             pace.record_start(now_ms);
             pace.record_acceptance(now_ms);
-            assert_eq!(pace.allowance(0).1, now_ms + interval_ms, "{stated:?}");
+            assert_eq!(
+                pace.start_allowance(0).1,
+                now_ms + interval_ms,
+                "{stated:?}"
+            );
         }
     }
 
@@ -376,14 +380,18 @@ mod tests {
         let minute = Some(Duration::from_secs(60));
         let mut pace = Pace::default();
         pace.record_refusal(0, minute, 0);
-        assert_eq!(pace.allowance(0), (1, 60_000));
+        assert_eq!(pace.start_allowance(0), (1, 60_000));
         pace.record_acceptance(60_000);
-        assert_eq!(pace.allowance(0), (1, 60_000), "one message is allowed");
+        assert_eq!(
+            pace.start_allowance(0),
+            (1, 60_000),
+            "one message is allowed"
+        );
         pace.record_refusal(60_001, minute, 60_001);
         pace.record_acceptance(120_001);
-        assert_eq!(pace.allowance(0), (1, 120_001));
+        assert_eq!(pace.start_allowance(0), (1, 120_001));
         pace.record_refusal(120_002, minute, 120_002);
         pace.record_acceptance(180_002);
-        assert!(pace.allowance(0).1 > 240_000, "one a minute");
+        assert!(pace.start_allowance(0).1 > 240_000, "one a minute");
     }
 }

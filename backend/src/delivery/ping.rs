@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     config::PingConfig,
     destination::{PingFailure, Sender},
     domain::Settings,
@@ -15,7 +15,7 @@ use crate::{
 
 /// Pings of an external monitor, sent by each node.
 #[derive(Debug)]
-pub struct Pings {
+pub struct PingTask {
     store: Store,
     clock: Arc<dyn Clock>,
     sender: Sender,
@@ -24,7 +24,7 @@ pub struct Pings {
     failure: Option<PingFailure>,
 }
 
-impl Pings {
+impl PingTask {
     pub fn new(store: Store, clock: Arc<dyn Clock>, sender: Sender, config: PingConfig) -> Self {
         Self {
             store,
@@ -38,11 +38,11 @@ impl Pings {
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                self.ping().await;
+                self.ping_once().await;
                 let next_ms = self
                     .clock
                     .now_ms()
-                    .saturating_add(millis(self.config.every));
+                    .saturating_add(to_millis(self.config.every));
                 self.clock.wait_until(next_ms).await;
             }
         };
@@ -53,7 +53,7 @@ impl Pings {
     }
 
     /// Pings once, and logs changes of the result.
-    pub async fn ping(&mut self) {
+    pub async fn ping_once(&mut self) {
         let failure = self.send_ping().await.err();
         let outcome = failure.as_ref().map_or("accepted", PingFailure::as_str);
         self.store.metrics().record_ping(outcome);
@@ -72,7 +72,7 @@ impl Pings {
     async fn send_ping(&self) -> Result<(), PingFailure> {
         self.check_health().await?;
         let url = self.config.url.reveal();
-        self.sender.ping(url, PING_TIMEOUT).await
+        self.sender.ping_url(url, PING_TIMEOUT).await
     }
 
     /// Checks whether events are accepted here.
@@ -90,9 +90,9 @@ impl Pings {
         }
         let read = self.store.get::<Settings>(Settings::NAME.into());
         match tokio::time::timeout(Duration::from_secs(5), read).await {
-            Ok(Ok(Some(found))) if found.value.values.is_quiet() => Err(PingFailure::Unhealthy(
-                "the service is quiet: no messages are sent",
-            )),
+            Ok(Ok(Some(found))) if found.value.values.is_quiet_mode() => Err(
+                PingFailure::Unhealthy("the service is quiet: no messages are sent"),
+            ),
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(PingFailure::Unhealthy("the store cannot be read")),
             Err(_) => Err(PingFailure::Unhealthy("the store does not respond")),

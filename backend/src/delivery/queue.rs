@@ -6,20 +6,20 @@ use std::{
 };
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     delivery::{
         breaker::Breaker,
         concurrency::{Concurrency, QUICK},
         pace::Pace,
         rate::Rate,
-        thread::Thread,
+        thread::ThreadContext,
     },
-    destination::{Advice, Report},
+    destination::{Advice, AttemptReport},
     domain::{Attempt, Delivery, Destination, Outcome, RecordId, destination::RepeatedRejections},
-    ops::delivery::Hold,
+    ops::delivery::QueueHold,
     store::{
         Stored,
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 
@@ -67,7 +67,7 @@ pub(crate) struct DestinationQueue {
     pub(crate) breaker: Breaker,
     pub(crate) refusals: RepeatedRejections,
     /// Messages that failed because of the destination and must be resent.
-    pub(crate) wronged: Vec<RecordId>,
+    pub(crate) to_resend: Vec<RecordId>,
     pub(crate) requested_until_ms: i64,
     pub(crate) rate: Rate,
     pub(crate) pace: Pace,
@@ -91,12 +91,12 @@ pub(crate) struct Lease {
     pub(crate) destination: Arc<Destination>,
     /// The first delivery of the thread that this one updates, if it was delivered.
     pub(crate) opening: Option<RecordId>,
-    pub(crate) thread: Thread,
+    pub(crate) thread: ThreadContext,
 }
 
 /// Time from which a queue may continue, and the number of attempts allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Opening {
+pub(crate) struct QueueOpening {
     pub(crate) from_ms: i64,
     pub(crate) allowance: usize,
     /// Whether a severe delivery may be tried now though it is not due.
@@ -120,9 +120,9 @@ impl DestinationQueue {
             unrecorded: 0,
             set_aside: 0,
             quick: false,
-            breaker: Breaker::after_failures(failures),
+            breaker: Breaker::with_failures(failures),
             refusals: RepeatedRejections::default(),
-            wronged: Vec::new(),
+            to_resend: Vec::new(),
             requested_until_ms: i64::MIN,
             rate: Rate::default(),
             pace: Pace::default(),
@@ -143,7 +143,7 @@ impl DestinationQueue {
         self.due_ms = self.due_ms.min(due_ms);
         // The severity is only known when the message is tried.
         self.is_severe = true;
-        if let Some(destination) = id_at(&self.cursor, 0) {
+        if let Some(destination) = read_id(&self.cursor, 0) {
             let earliest = Key::new().id(destination).time_ms(due_ms).build();
             self.cursor = std::mem::take(&mut self.cursor).min(earliest);
         }
@@ -151,34 +151,36 @@ impl DestinationQueue {
 
     /// Returns the time from which the queue may continue; `None` if another event must occur
     /// first.
-    pub(crate) fn next_opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
+    pub(crate) fn next_opening(&mut self, width_max: u32, now_ms: i64) -> Option<QueueOpening> {
         let destination = self.destination.as_ref()?;
         if self.paused || self.owner == Owner::Another || self.due_ms == i64::MAX {
             return None;
         }
         let settings = destination.delivery;
-        let width = self.width(width_max);
-        let leases = if self.quick && !self.is_slowed() {
+        let width = self.concurrency(width_max);
+        let leases = if self.quick && !self.is_slowed_down() {
             width * LEASES_PER_PLACE
         } else {
             width
         };
         let held = self.lease_count();
-        let (permitted, closed_until_ms) = self.breaker.allowance(held);
-        let (paced, paced_until_ms) = self.pace.allowance(held);
+        let (permitted, closed_until_ms) = self.breaker.start_allowance(held);
+        let (paced, paced_until_ms) = self.pace.start_allowance(held);
         let allowance = leases.saturating_sub(held).min(permitted).min(paced);
         if allowance == 0 {
             return None;
         }
-        let (allowed, full_until_ms) = self.rate.allowance(settings.max_per_minute, now_ms);
+        let (allowed, full_until_ms) = self.rate.start_allowance(settings.max_per_minute, now_ms);
         let limited_until_ms = full_until_ms
             .max(paced_until_ms)
             .max(self.requested_until_ms);
         let from_ms = self.due_ms.max(closed_until_ms).max(limited_until_ms);
-        let early_ms = self.early_ms(held).map(|at_ms| at_ms.max(limited_until_ms));
+        let early_ms = self
+            .early_retry_ms(held)
+            .map(|at_ms| at_ms.max(limited_until_ms));
         let is_early = early_ms.is_some_and(|early_ms| early_ms < from_ms);
         let allowance = allowance.min(allowed);
-        Some(Opening {
+        Some(QueueOpening {
             from_ms: early_ms.unwrap_or(from_ms).min(from_ms),
             allowance: if is_early {
                 allowance.min(1)
@@ -191,7 +193,7 @@ impl DestinationQueue {
     }
 
     /// Returns the time of the next attempt with a severe message that need not be due.
-    fn early_ms(&self, held: usize) -> Option<i64> {
+    fn early_retry_ms(&self, held: usize) -> Option<i64> {
         // Keeps the dispatcher from being busy with a message that cannot be tried after all.
         let sorted_ms = self.sorted_ms.saturating_add(SORT_INTERVAL_MS);
         let at_ms = self.breaker.severe_probe_ms()?.max(sorted_ms);
@@ -199,52 +201,52 @@ impl DestinationQueue {
     }
 
     /// Whether waiting deliveries are sent by severity because not all of them can be sent now.
-    pub(crate) fn is_ranked(&self) -> bool {
-        self.has_backlog || self.is_slowed()
+    pub(crate) fn is_sorted_by_severity(&self) -> bool {
+        self.has_backlog || self.is_slowed_down()
     }
 
     /// Whether the receiver is failing or limits the rate.
-    fn is_slowed(&self) -> bool {
+    fn is_slowed_down(&self) -> bool {
         let settings = self.destination.as_ref().map(|found| found.delivery);
         let has_rate = settings.is_some_and(|it| it.max_per_minute.is_some());
-        has_rate || self.breaker.is_failing() || self.pace.is_limited()
+        has_rate || self.breaker.is_failing() || self.pace.has_limit()
     }
 
-    pub(crate) fn hold_reason(&mut self, width_max: u32, now_ms: i64) -> Option<Hold> {
+    pub(crate) fn hold_reason(&mut self, width_max: u32, now_ms: i64) -> Option<QueueHold> {
         let settings = self.destination.as_ref()?.delivery;
         if self.paused {
-            return Some(Hold::Paused);
+            return Some(QueueHold::Paused);
         }
         if self.requested_until_ms > now_ms {
             let until_ms = self.requested_until_ms;
-            return Some(Hold::Requested { until_ms });
+            return Some(QueueHold::Requested { until_ms });
         }
-        let (permitted, closed_until_ms) = self.breaker.allowance(self.lease_count());
+        let (permitted, closed_until_ms) = self.breaker.start_allowance(self.lease_count());
         if permitted == 0 || closed_until_ms > now_ms {
-            let early_ms = self.early_ms(self.lease_count()).unwrap_or(i64::MAX);
+            let early_ms = self.early_retry_ms(self.lease_count()).unwrap_or(i64::MAX);
             let probe_ms = closed_until_ms.min(early_ms).max(now_ms);
-            return Some(Hold::Breaker { probe_ms });
+            return Some(QueueHold::Breaker { probe_ms });
         }
-        let (_, paced_until_ms) = self.pace.allowance(self.lease_count());
+        let (_, paced_until_ms) = self.pace.start_allowance(self.lease_count());
         if paced_until_ms > now_ms {
             let until_ms = paced_until_ms;
-            return Some(Hold::Limited { until_ms });
+            return Some(QueueHold::Limited { until_ms });
         }
-        let (allowed, full_until_ms) = self.rate.allowance(settings.max_per_minute, now_ms);
+        let (allowed, full_until_ms) = self.rate.start_allowance(settings.max_per_minute, now_ms);
         if let (0, Some(per_minute)) = (allowed, settings.max_per_minute) {
             let until_ms = full_until_ms.max(now_ms);
-            return Some(Hold::Rate {
+            return Some(QueueHold::Rate {
                 per_minute,
                 until_ms,
             });
         }
         let running = self.running;
-        (running >= self.width(width_max)).then_some(Hold::Width { running })
+        (running >= self.concurrency(width_max)).then_some(QueueHold::Width { running })
     }
 
     /// Returns the number of concurrent attempts. `width_max` applies unless the destination sets a
     /// number.
-    pub(crate) fn width(&self, width_max: u32) -> usize {
+    pub(crate) fn concurrency(&self, width_max: u32) -> usize {
         let settings = self.destination.as_ref().map(|found| found.delivery);
         let stated = settings.and_then(|settings| settings.max_in_flight);
         self.width.current_limit(stated.unwrap_or(width_max))
@@ -255,9 +257,9 @@ impl DestinationQueue {
     }
 
     /// Whether leased deliveries must not begin.
-    pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
-        let (permitted, closed_until_ms) = self.breaker.allowance(self.running);
-        let (paced, paced_until_ms) = self.pace.allowance(self.running);
+    pub(crate) fn must_not_begin(&self, now_ms: i64) -> bool {
+        let (permitted, closed_until_ms) = self.breaker.start_allowance(self.running);
+        let (paced, paced_until_ms) = self.pace.start_allowance(self.running);
         // A lease before the end of the pause is the lease of a severe message.
         let early_ms = self.breaker.severe_probe_ms().filter(|_| self.running == 0);
         let until_ms = closed_until_ms.min(early_ms.unwrap_or(i64::MAX));
@@ -273,13 +275,13 @@ impl DestinationQueue {
         self.requested_until_ms = i64::MIN;
     }
 
-    pub(crate) fn shift(&mut self, by_ms: i64) {
-        self.breaker.shift(by_ms);
-        self.rate.shift(by_ms);
+    pub(crate) fn shift_times(&mut self, by_ms: i64) {
+        self.breaker.shift_times(by_ms);
+        self.rate.shift_times(by_ms);
         for start_ms in self.starts.values_mut() {
             *start_ms = start_ms.saturating_add(by_ms);
         }
-        self.pace.shift(by_ms);
+        self.pace.shift_times(by_ms);
         self.sorted_ms = i64::MIN;
         self.requested_until_ms = self.requested_until_ms.saturating_add(by_ms);
         self.add_waiting(i64::MIN);
@@ -291,17 +293,22 @@ impl DestinationQueue {
         self.pace.record_start(now_ms);
     }
 
-    pub(crate) fn record_outcome(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
+    pub(crate) fn record_outcome(
+        &mut self,
+        delivery: RecordId,
+        report: &AttemptReport,
+        now_ms: i64,
+    ) {
         let delivered = report.verdict.outcome == Outcome::Delivered;
         self.running -= 1;
         self.quick = delivered && report.duration <= QUICK;
         let advice = report.verdict.advice;
-        let was_failing = self.breaker.is_failing() || self.pace.is_refused();
+        let was_failing = self.breaker.is_failing() || self.pace.is_rate_limited();
         self.breaker
             .record_outcome(delivery, &report.verdict, now_ms);
         let requested_wait = advice.requested_wait();
         if let Some(wait) = requested_wait {
-            let until_ms = now_ms.saturating_add(millis(wait));
+            let until_ms = now_ms.saturating_add(to_millis(wait));
             self.requested_until_ms = self.requested_until_ms.max(until_ms);
         }
         let start_ms = self.starts.remove(&delivery).unwrap_or(now_ms);
@@ -310,10 +317,10 @@ impl DestinationQueue {
         } else if let Advice::Limited(_) = advice {
             self.pace.record_refusal(start_ms, requested_wait, now_ms);
         }
-        let is_failing = self.breaker.is_failing() || self.pace.is_refused();
+        let is_failing = self.breaker.is_failing() || self.pace.is_rate_limited();
         self.has_backlog |= is_failing;
         self.is_recovered |= was_failing && !is_failing;
-        if self.is_ranked() {
+        if self.is_sorted_by_severity() {
             // Deliveries behind this one in its thread may be sent now.
             self.due_ms = self.due_ms.min(now_ms);
         }

@@ -15,10 +15,10 @@ use crate::{
         rank::Selection,
         refusals,
     },
-    destination::Report,
+    destination::AttemptReport,
     domain::{Destination, RecordId},
     limits::SET_ASIDE_MAX,
-    ops::delivery::{Hold, attempt},
+    ops::delivery::{QueueHold, attempt},
 };
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Queues {
     set_aside: HashSet<RecordId>,
 }
 
-pub(crate) struct Ready {
+pub(crate) struct ReadyDestination {
     pub(crate) destination: Arc<Destination>,
     pub(crate) allowance: usize,
     /// Number of attempts that may begin concurrently.
@@ -104,7 +104,11 @@ impl Queues {
 
     /// Skips an unreadable delivery until the next start. Returns the name of its destination if
     /// that is new.
-    pub(crate) fn set_aside(&mut self, destination: RecordId, delivery: RecordId) -> Option<&str> {
+    pub(crate) fn set_aside_delivery(
+        &mut self,
+        destination: RecordId,
+        delivery: RecordId,
+    ) -> Option<&str> {
         let queue = self.all.get_mut(&destination)?;
         if self.set_aside.len() >= SET_ASIDE_MAX || !self.set_aside.insert(delivery) {
             return None;
@@ -119,7 +123,7 @@ impl Queues {
 
     /// Returns the destinations whose deliveries may begin now, in round-robin order, with their
     /// shares of the attempts that may begin.
-    pub(crate) fn ready(&mut self, now_ms: i64) -> Vec<Ready> {
+    pub(crate) fn ready_destinations(&mut self, now_ms: i64) -> Vec<ReadyDestination> {
         let width_max = self.config.max_in_flight_per_destination;
         let after = self
             .all
@@ -135,13 +139,15 @@ impl Queues {
             if let (Some(opening), Some(destination)) = (opening, &queue.destination)
                 && opening.from_ms <= now_ms
             {
-                ready.push(Ready {
+                ready.push(ReadyDestination {
                     destination: Arc::clone(destination),
                     allowance: opening.allowance,
-                    places: queue.width(width_max).saturating_sub(queue.lease_count()),
+                    places: queue
+                        .concurrency(width_max)
+                        .saturating_sub(queue.lease_count()),
                     ours: queue.unrecorded + queue.set_aside,
                     cursor: queue.cursor.clone(),
-                    wanted: queue.is_ranked().then(|| Selection {
+                    wanted: queue.is_sorted_by_severity().then(|| Selection {
                         count: opening.allowance,
                         probe: queue.breaker.probe(),
                         early: opening.is_early,
@@ -180,7 +186,7 @@ impl Queues {
     pub(crate) fn keep_lease(&mut self, lease: Lease, now_ms: i64) {
         if let Some(queue) = self.all.get_mut(&lease.destination.id) {
             queue.unrecorded += 1;
-            queue.rate.record_started(1, now_ms);
+            queue.rate.record_start(1, now_ms);
             queue.ahead.push_back(lease);
         }
     }
@@ -189,14 +195,15 @@ impl Queues {
     pub(crate) fn next(&mut self, destination: RecordId, now_ms: i64) -> Option<Next> {
         let width_max = self.config.max_in_flight_per_destination;
         let queue = self.all.get_mut(&destination)?;
-        let is_closed = queue.is_closed(now_ms);
-        if !is_closed && queue.running >= queue.width(width_max) {
+        let is_closed = queue.must_not_begin(now_ms);
+        if !is_closed && queue.running >= queue.concurrency(width_max) {
             return None;
         }
         let lease = queue.ahead.pop_front()?;
         let (settings, kind) = (lease.destination.delivery, &lease.destination.kind);
         let timeouts = attempt::timeouts(&self.config, settings, kind);
-        if is_closed || !decide::may_begin(&lease.delivery.value, timeouts.longest, now_ms) {
+        if is_closed || !decide::may_begin_attempt(&lease.delivery.value, timeouts.longest, now_ms)
+        {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
         queue.record_start(lease.delivery.value.id, now_ms);
@@ -209,11 +216,11 @@ impl Queues {
         &mut self,
         destination: RecordId,
         delivery: RecordId,
-        report: &mut Report,
+        report: &mut AttemptReport,
     ) {
         if let Some(queue) = self.all.get_mut(&destination) {
-            let wronged = refusals::record_rejection(&mut queue.refusals, delivery, report);
-            queue.wronged.extend(wronged);
+            let to_resend = refusals::record_rejection(&mut queue.refusals, delivery, report);
+            queue.to_resend.extend(to_resend);
         }
     }
 
@@ -221,7 +228,7 @@ impl Queues {
         &mut self,
         destination: RecordId,
         delivery: RecordId,
-        report: &Report,
+        report: &AttemptReport,
         now_ms: i64,
     ) {
         if let Some(queue) = self.all.get_mut(&destination) {
@@ -230,7 +237,7 @@ impl Queues {
     }
 
     /// Removes the leases whose attempts have not begun, of one destination or all.
-    pub(crate) fn release_leases(&mut self, destination: Option<RecordId>) -> Vec<RecordId> {
+    pub(crate) fn release_ended_leases(&mut self, destination: Option<RecordId>) -> Vec<RecordId> {
         let queues = self.all.iter_mut();
         let of_it = queues.filter(|(id, _)| destination.is_none_or(|only| only == **id));
         let ahead = of_it.flat_map(|(_, queue)| queue.ahead.drain(..));
@@ -250,16 +257,16 @@ impl Queues {
         self.all.values_mut().map(wake).min().unwrap_or(i64::MAX)
     }
 
-    pub(crate) fn hold_reasons(&mut self, now_ms: i64) -> HashMap<RecordId, Hold> {
+    pub(crate) fn hold_reasons(&mut self, now_ms: i64) -> HashMap<RecordId, QueueHold> {
         let width_max = self.config.max_in_flight_per_destination;
         let held = self.all.iter_mut();
         held.filter_map(|(id, queue)| Some((*id, queue.hold_reason(width_max, now_ms)?)))
             .collect()
     }
 
-    pub(crate) fn shift(&mut self, by_ms: i64) {
+    pub(crate) fn shift_times(&mut self, by_ms: i64) {
         for queue in self.all.values_mut() {
-            queue.shift(by_ms);
+            queue.shift_times(by_ms);
         }
     }
 }

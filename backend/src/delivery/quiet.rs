@@ -7,13 +7,13 @@ use crate::{
 
 /// A cached view of the quiet mode.
 #[derive(Debug, Default)]
-pub(super) struct Quiet {
+pub(super) struct QuietModeCache {
     pub(super) is_on: bool,
     /// The readable log position before the settings were last read; `None` before the first read.
     read: Option<LogPosition>,
 }
 
-impl Quiet {
+impl QuietModeCache {
     /// Reads the quiet mode if the settings have changed. Returns whether it is on.
     pub(super) async fn read(&mut self, store: &Store) -> Result<bool, EngineError> {
         let engine = store.engine();
@@ -23,7 +23,7 @@ impl Quiet {
             // Not `changed`, which may refer to a commit that is not readable yet.
             let readable = *engine.log_signal().borrow();
             let stored = store.get::<Settings>(Settings::NAME.into()).await?;
-            self.is_on = stored.is_some_and(|it| it.value.values.is_quiet());
+            self.is_on = stored.is_some_and(|it| it.value.values.is_quiet_mode());
             self.read = Some(readable);
         }
         Ok(self.is_on)
@@ -34,7 +34,7 @@ impl Quiet {
 mod tests {
     use std::sync::Arc;
 
-    use super::Quiet;
+    use super::QuietModeCache;
     use crate::{
         store::{
             Sealer, Store,
@@ -45,13 +45,13 @@ mod tests {
 
     #[tokio::test]
     async fn change_announced_before_it_is_readable_is_read_later() {
-        let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
+        let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
         let shared = Arc::clone(&engine);
-        let store = Store::new(shared, Arc::new(Sealer::ephemeral()));
-        let mut quiet = Quiet::default();
+        let store = Store::new(shared, Arc::new(Sealer::with_random_key()));
+        let mut quiet = QuietModeCache::default();
         engine.announce_next();
         assert!(!quiet.read(&store).await.unwrap());
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let mut settings = samples::settings();
         settings.values.quiet_since_ms = Some(1);
         changes.insert(&settings);

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     delivery::breaker::{self, Probe},
     domain::{Delivery, DeliveryState, RecordId, Severity},
-    ops::delivery::sequencing::waits_for_all,
+    ops::delivery::sequencing::waits_for_whole_thread,
 };
 
 /// Deferrals of a message after which other messages of its severity are sent first.
@@ -37,8 +37,8 @@ pub(crate) struct Rank {
 }
 
 impl Rank {
-    pub(crate) fn of(delivery: &Delivery) -> Self {
-        let thread = (delivery.rule, delivery.thread());
+    pub(crate) fn from_delivery(delivery: &Delivery) -> Self {
+        let thread = (delivery.rule, delivery.thread_id());
         let is_retry = matches!(delivery.state, DeliveryState::Retry { .. });
         // A receiver that accepts messages but responds too late would get the message again and
         // again.
@@ -46,9 +46,9 @@ impl Rank {
         Self {
             severity: delivery.content.occurrence.severity,
             thread_position: delivery.thread_position(),
-            thread: delivery.thread_standing().map(|_| thread),
+            thread: delivery.thread_state().map(|_| thread),
             is_closing: delivery.is_closing(),
-            waits_for_all: waits_for_all(delivery),
+            waits_for_all: waits_for_whole_thread(delivery),
             may_be_early: is_retry && delivery.awaits_receiver && !is_repeated,
             attempts: delivery.attempts,
             deferrals: delivery.deferrals,
@@ -94,7 +94,11 @@ struct ThreadStart {
 }
 
 #[expect(clippy::too_many_lines, reason = "one pass over what waits")]
-pub(crate) fn choose(all: &[WaitReason], wanted: Selection, now_ms: i64) -> SelectedDeliveries {
+pub(crate) fn choose_deliveries(
+    all: &[WaitReason],
+    wanted: Selection,
+    now_ms: i64,
+) -> SelectedDeliveries {
     let mut threads: HashMap<ThreadKey, ThreadStart> = HashMap::new();
     for it in all {
         let Some(thread) = it.rank.thread else {
@@ -120,7 +124,7 @@ pub(crate) fn choose(all: &[WaitReason], wanted: Selection, now_ms: i64) -> Sele
     for it in all.iter().filter(|it| !it.is_leased) {
         let start = it.rank.thread.and_then(|thread| threads.get(&thread));
         let severity = start.map_or(it.rank.severity, |start| start.severity);
-        let is_severe = breaker::is_severe(severity);
+        let is_severe = breaker::is_severe_delivery(severity);
         let is_behind = start.is_some_and(|start| {
             let is_first = !it.rank.waits_for_all || start.any >= it.rank.thread_position;
             !is_first
@@ -178,7 +182,11 @@ pub(crate) fn choose(all: &[WaitReason], wanted: Selection, now_ms: i64) -> Sele
 pub(crate) struct Ranks(HashMap<RecordId, HashMap<RecordId, Rank>>);
 
 impl Ranks {
-    pub(crate) fn unknown(&self, destination: RecordId, ids: &[RecordId]) -> Vec<RecordId> {
+    pub(crate) fn ids_without_rank(
+        &self,
+        destination: RecordId,
+        ids: &[RecordId],
+    ) -> Vec<RecordId> {
         let known = self.0.get(&destination);
         let is_known = |id: &RecordId| known.is_some_and(|known| known.contains_key(id));
         ids.iter().copied().filter(|id| !is_known(id)).collect()
@@ -186,7 +194,7 @@ impl Ranks {
 
     pub(crate) fn insert(&mut self, delivery: &Delivery) {
         let known = self.0.entry(delivery.destination).or_default();
-        known.insert(delivery.id, Rank::of(delivery));
+        known.insert(delivery.id, Rank::from_delivery(delivery));
     }
 
     pub(crate) fn get(&self, destination: RecordId, id: RecordId) -> Option<Rank> {
@@ -202,7 +210,7 @@ impl Ranks {
 
     /// Forgets the rank of a delivery, or the ranks of all deliveries of the destination if `id` is
     /// `None`.
-    pub(crate) fn forget(&mut self, destination: RecordId, id: Option<RecordId>) {
+    pub(crate) fn forget_rank(&mut self, destination: RecordId, id: Option<RecordId>) {
         match id {
             None => drop(self.0.remove(&destination)),
             Some(id) => {
@@ -218,17 +226,17 @@ impl Ranks {
 mod tests {
     use super::*;
 
-    fn id(number: u64) -> RecordId {
+    fn delivery_id(number: u64) -> RecordId {
         RecordId::from_parts(number, 1)
     }
 
-    fn waiting(number: u64, severity: Severity, due_ms: i64) -> WaitReason {
+    fn wait_reason(number: u64, severity: Severity, due_ms: i64) -> WaitReason {
         WaitReason {
-            id: id(number),
+            id: delivery_id(number),
             due_ms,
             rank: Rank {
                 severity,
-                thread_position: (id(number), id(number)),
+                thread_position: (delivery_id(number), delivery_id(number)),
                 thread: None,
                 is_closing: false,
                 waits_for_all: false,
@@ -240,9 +248,14 @@ mod tests {
         }
     }
 
-    fn in_thread(number: u64, severity: Severity, thread: u64, waits_for_all: bool) -> WaitReason {
-        let mut it = waiting(number, severity, 0);
-        it.rank.thread = Some((None, id(thread)));
+    fn wait_reason_in_thread(
+        number: u64,
+        severity: Severity,
+        thread: u64,
+        waits_for_all: bool,
+    ) -> WaitReason {
+        let mut it = wait_reason(number, severity, 0);
+        it.rank.thread = Some((None, delivery_id(thread)));
         it.rank.waits_for_all = waits_for_all;
         it
     }
@@ -254,8 +267,8 @@ mod tests {
         only_severe: false,
     };
 
-    fn numbers(all: &[WaitReason], wanted: Selection) -> Vec<u64> {
-        let chosen = choose(all, wanted, 10).ids;
+    fn selected_numbers(all: &[WaitReason], wanted: Selection) -> Vec<u64> {
+        let chosen = choose_deliveries(all, wanted, 10).ids;
         chosen.into_iter().map(RecordId::time_ms).collect()
     }
 
@@ -263,39 +276,39 @@ mod tests {
     fn backlog_is_sent_by_severity_then_age() {
         use Severity::{Critical, Info, Warning};
         let all = [
-            waiting(1, Info, 0),
-            waiting(2, Warning, 9),
-            waiting(3, Critical, 10),
-            waiting(4, Critical, 11),
-            waiting(5, Critical, 5),
+            wait_reason(1, Info, 0),
+            wait_reason(2, Warning, 9),
+            wait_reason(3, Critical, 10),
+            wait_reason(4, Critical, 11),
+            wait_reason(5, Critical, 5),
         ];
-        assert_eq!(numbers(&all, ALL), [3, 5, 2, 1]);
-        let chosen = choose(&all, Selection { count: 2, ..ALL }, 10);
-        assert_eq!(chosen.ids, [id(3), id(5)]);
+        assert_eq!(selected_numbers(&all, ALL), [3, 5, 2, 1]);
+        let chosen = choose_deliveries(&all, Selection { count: 2, ..ALL }, 10);
+        assert_eq!(chosen.ids, [delivery_id(3), delivery_id(5)]);
         assert_eq!((chosen.next_ms, chosen.is_severe), (0, true));
-        assert_eq!(choose(&all, ALL, 10).next_ms, 11);
+        assert_eq!(choose_deliveries(&all, ALL, 10).next_ms, 11);
     }
 
     #[test]
-    fn thread_is_sent_in_order_and_as_urgently_as_its_most_severe_message() {
+    fn thread_is_sent_in_order_at_its_highest_severity() {
         use Severity::{Critical, Error, Info};
-        let opening = in_thread(2, Info, 7, false);
-        let change = in_thread(3, Critical, 7, true);
-        let other = waiting(1, Error, 0);
-        assert_eq!(numbers(&[other, opening, change], ALL), [2, 1]);
+        let opening = wait_reason_in_thread(2, Info, 7, false);
+        let change = wait_reason_in_thread(3, Critical, 7, true);
+        let other = wait_reason(1, Error, 0);
+        assert_eq!(selected_numbers(&[other, opening, change], ALL), [2, 1]);
         let sent = WaitReason {
             is_leased: true,
             ..opening
         };
-        assert_eq!(numbers(&[other, sent, change], ALL), [1]);
-        assert_eq!(choose(&[sent, change], ALL, 10).next_ms, 1_010);
-        assert_eq!(numbers(&[other, change], ALL), [3, 1]);
+        assert_eq!(selected_numbers(&[other, sent, change], ALL), [1]);
+        assert_eq!(choose_deliveries(&[sent, change], ALL, 10).next_ms, 1_010);
+        assert_eq!(selected_numbers(&[other, change], ALL), [3, 1]);
         // A reopening waits only for an earlier closing.
-        let mut closing = in_thread(4, Info, 7, true);
+        let mut closing = wait_reason_in_thread(4, Info, 7, true);
         closing.rank.is_closing = true;
-        let reopening = in_thread(5, Info, 7, false);
-        assert_eq!(numbers(&[opening, reopening], ALL), [2, 5]);
-        assert_eq!(numbers(&[closing, reopening], ALL), [4]);
+        let reopening = wait_reason_in_thread(5, Info, 7, false);
+        assert_eq!(selected_numbers(&[opening, reopening], ALL), [2, 5]);
+        assert_eq!(selected_numbers(&[closing, reopening], ALL), [4]);
     }
 
     #[test]
@@ -307,43 +320,57 @@ mod tests {
             ..ALL
         };
         let all = [
-            waiting(1, Critical, 0),
-            waiting(2, Critical, 0),
-            waiting(3, Critical, 0),
-            waiting(4, Warning, 0),
+            wait_reason(1, Critical, 0),
+            wait_reason(2, Critical, 0),
+            wait_reason(3, Critical, 0),
+            wait_reason(4, Warning, 0),
         ];
-        assert_eq!(numbers(&all, probe(None, false)), [1]);
-        assert_eq!(numbers(&all, probe(Some(id(1)), false)), [2]);
-        assert_eq!(numbers(&all, probe(Some(id(2)), true)), [3]);
-        assert_eq!(numbers(&all[..1], probe(Some(id(1)), false)), [1]);
+        assert_eq!(selected_numbers(&all, probe(None, false)), [1]);
+        assert_eq!(
+            selected_numbers(&all, probe(Some(delivery_id(1)), false)),
+            [2]
+        );
+        assert_eq!(
+            selected_numbers(&all, probe(Some(delivery_id(2)), true)),
+            [3]
+        );
+        assert_eq!(
+            selected_numbers(&all[..1], probe(Some(delivery_id(1)), false)),
+            [1]
+        );
     }
 
     #[test]
-    fn only_severe_messages_that_the_receiver_failed_are_tried_early() {
+    fn only_severe_messages_are_retried_early_after_a_receiver_failure() {
         use Severity::{Error, Warning};
         let early = Selection {
             early: true,
             only_severe: true,
             ..ALL
         };
-        let mut failed = waiting(1, Error, 99);
+        let mut failed = wait_reason(1, Error, 99);
         failed.rank.may_be_early = true;
-        let mut mild = waiting(2, Warning, 99);
+        let mut mild = wait_reason(2, Warning, 99);
         mild.rank.may_be_early = true;
-        let all = [failed, mild, waiting(3, Error, 99), waiting(4, Warning, 0)];
-        assert_eq!(numbers(&all, early), [1]);
-        assert_eq!(numbers(&all, ALL), [4]);
+        let all = [
+            failed,
+            mild,
+            wait_reason(3, Error, 99),
+            wait_reason(4, Warning, 0),
+        ];
+        assert_eq!(selected_numbers(&all, early), [1]);
+        assert_eq!(selected_numbers(&all, ALL), [4]);
     }
 
     #[test]
     fn twice_deferred_message_is_sent_after_others_of_its_severity() {
-        let mut deferred = waiting(1, Severity::Error, 0);
+        let mut deferred = wait_reason(1, Severity::Error, 0);
         deferred.rank.deferrals = 2;
         let all = [
             deferred,
-            waiting(2, Severity::Error, 0),
-            waiting(3, Severity::Info, 0),
+            wait_reason(2, Severity::Error, 0),
+            wait_reason(3, Severity::Info, 0),
         ];
-        assert_eq!(numbers(&all, ALL), [2, 1, 3]);
+        assert_eq!(selected_numbers(&all, ALL), [2, 1, 3]);
     }
 }

@@ -22,20 +22,20 @@ pub(crate) struct Rate {
 impl Rate {
     /// Returns the number of attempts that may start now, and the time of the next ones, in
     /// milliseconds since 1970.
-    pub(crate) fn allowance(&mut self, per_minute: Option<u32>, now_ms: i64) -> (usize, i64) {
+    pub(crate) fn start_allowance(&mut self, per_minute: Option<u32>, now_ms: i64) -> (usize, i64) {
         let Some(limit) = per_minute.filter(|limit| *limit > 0) else {
             self.interval_us = 0;
             return (usize::MAX, i64::MIN);
         };
         self.interval_us = WINDOW_MS * 1_000 / i64::from(limit);
-        let spread = self.spread(now_ms);
-        let window = self.window(limit, now_ms);
+        let spread = self.spread_allowance(now_ms);
+        let window = self.window_allowance(limit, now_ms);
         (spread.0.min(window.0), spread.1.max(window.1))
     }
 
     /// Returns the number of starts due with an even spread, and the time of the next one if none
     /// is due.
-    fn spread(&self, now_ms: i64) -> (usize, i64) {
+    fn spread_allowance(&self, now_ms: i64) -> (usize, i64) {
         let now_us = now_ms.saturating_mul(1_000);
         let is_dense = self.interval_us < AHEAD_US;
         let ahead_us = if is_dense { AHEAD_US } else { 0 };
@@ -47,7 +47,7 @@ impl Rate {
         (usize::try_from(due).unwrap_or(usize::MAX), i64::MIN)
     }
 
-    fn window(&mut self, limit: u32, now_ms: i64) -> (usize, i64) {
+    fn window_allowance(&mut self, limit: u32, now_ms: i64) -> (usize, i64) {
         while self
             .slots
             .front()
@@ -63,14 +63,14 @@ impl Rate {
         (limit.saturating_sub(started) as usize, next_ms)
     }
 
-    pub(crate) fn shift(&mut self, by_ms: i64) {
+    pub(crate) fn shift_times(&mut self, by_ms: i64) {
         self.next_us = self.next_us.saturating_add(by_ms.saturating_mul(1_000));
         for (start_ms, _) in &mut self.slots {
             *start_ms = start_ms.saturating_add(by_ms);
         }
     }
 
-    pub(crate) fn record_started(&mut self, count: u32, now_ms: i64) {
+    pub(crate) fn record_start(&mut self, count: u32, now_ms: i64) {
         let from_us = self.next_us.max(now_ms.saturating_mul(1_000));
         self.next_us = from_us.saturating_add(self.interval_us.saturating_mul(count.into()));
         let slot_ms = now_ms - now_ms.rem_euclid(SLOT_MS);
@@ -104,9 +104,9 @@ mod tests {
         let mut starts = Vec::new();
         let mut now_ms = 0;
         while now_ms < 300_000 {
-            let (allowance, _) = rate.allowance(Some(10), now_ms);
+            let (allowance, _) = rate.start_allowance(Some(10), now_ms);
             let count = allowance.min(3);
-            rate.record_started(u32::try_from(count).unwrap(), now_ms);
+            rate.record_start(u32::try_from(count).unwrap(), now_ms);
             starts.extend(vec![now_ms; count]);
             now_ms += 700;
         }
@@ -127,20 +127,24 @@ mod tests {
     fn full_window_returns_when_capacity_frees_up() {
         let mut rate = Rate::default();
         // Started by the previous owner.
-        rate.record_started(2, 500);
-        assert_eq!(rate.allowance(Some(2), 600), (0, 61_000));
-        assert_eq!(rate.allowance(Some(2), 61_000), (1, i64::MIN));
-        assert_eq!(rate.allowance(None, 0), (usize::MAX, i64::MIN));
+        rate.record_start(2, 500);
+        assert_eq!(rate.start_allowance(Some(2), 600), (0, 61_000));
+        assert_eq!(rate.start_allowance(Some(2), 61_000), (1, i64::MIN));
+        assert_eq!(rate.start_allowance(None, 0), (usize::MAX, i64::MIN));
     }
 
     #[test]
     fn starts_are_spread_over_the_minute() {
         for (limit, first, gap_ms) in [(2, 1, 30_000), (60, 1, 1_000), (6_000, 26, 10)] {
             let mut rate = Rate::default();
-            assert_eq!(rate.allowance(Some(limit), 0), (first, i64::MIN), "{limit}");
-            rate.record_started(u32::try_from(first).unwrap(), 0);
-            assert_eq!(rate.allowance(Some(limit), 0), (0, gap_ms), "{limit}");
-            assert_eq!(rate.allowance(Some(limit), gap_ms).0, 1, "{limit}");
+            assert_eq!(
+                rate.start_allowance(Some(limit), 0),
+                (first, i64::MIN),
+                "{limit}"
+            );
+            rate.record_start(u32::try_from(first).unwrap(), 0);
+            assert_eq!(rate.start_allowance(Some(limit), 0), (0, gap_ms), "{limit}");
+            assert_eq!(rate.start_allowance(Some(limit), gap_ms).0, 1, "{limit}");
         }
     }
 }

@@ -20,7 +20,7 @@ const STEP: usize = 100;
 pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
     let mut recovered = 0;
     while !store.engine().is_shared() {
-        let decide = || step(store, clock.now_ms());
+        let decide = || recover_batch(store, clock.now_ms());
         let (count, _) = commit(store, Lane::Bulk, decide).await?;
         recovered += count;
         if count < STEP {
@@ -33,24 +33,24 @@ pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
     Ok(recovered)
 }
 
-async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
+async fn recover_batch(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
     let leased = DeliveryState::Leased { until_ms: 0 }.number();
     let range = Range::with_prefix(&Key::new().byte(leased).build());
     let index = Index::DeliveryByState;
     let found = store
-        .page_by::<Delivery>(index, range, Direction::Ascending, STEP)
+        .page_by_index::<Delivery>(index, range, Direction::Ascending, STEP)
         .await?;
     let keys = found
         .iter()
         .map(|(_, delivery)| attempt_key(delivery.value.id, delivery.value.attempts))
         .collect();
     let attempts = store.get_many::<Attempt>(keys).await?;
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for ((_, delivery), attempt) in found.iter().zip(attempts) {
         let begun = attempt.as_ref().map(|it| &it.value);
         changes.update(
             delivery,
-            &decide::after_interruption(&delivery.value, begun, now_ms),
+            &decide::delivery_after_interruption(&delivery.value, begun, now_ms),
         );
         if let Some(attempt) = attempt {
             changes.update(&attempt, &decide::lost_attempt(&attempt.value));
@@ -60,14 +60,14 @@ async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
 }
 
 /// Records the thread positions of unsent deliveries from an earlier version.
-pub async fn note_threads(store: &Store) -> Result<(), Error> {
+pub async fn record_thread_states(store: &Store) -> Result<(), Error> {
     let states = [
         DeliveryState::Pending { due_ms: 0 },
         DeliveryState::Leased { until_ms: 0 },
         DeliveryState::Retry { due_ms: 0 },
     ];
     for state in states {
-        let decide = || note_positions(store, state);
+        let decide = || record_thread_positions(store, state);
         // These deliveries are the oldest: none of them follows the first one with a recorded
         // position.
         while commit(store, Lane::Bulk, decide).await?.0 == STEP {}
@@ -75,13 +75,16 @@ pub async fn note_threads(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-async fn note_positions(store: &Store, state: DeliveryState) -> Result<(Changes, usize), Error> {
+async fn record_thread_positions(
+    store: &Store,
+    state: DeliveryState,
+) -> Result<(Changes, usize), Error> {
     let range = Range::with_prefix(&Key::new().byte(state.number()).build());
     let (index, ascending) = (Index::DeliveryByState, Direction::Ascending);
-    let found = store.page_by::<Delivery>(index, range, ascending, STEP);
+    let found = store.page_by_index::<Delivery>(index, range, ascending, STEP);
     let mut found = found.await?;
     found.retain(|(_, it)| !it.value.in_thread);
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for (_, stored) in &found {
         let noted = Delivery {
             in_thread: true,
@@ -108,7 +111,7 @@ mod tests {
         store::verify,
     };
 
-    fn delivery(number: u64, state: DeliveryState, test: bool) -> Delivery {
+    fn sample_delivery(number: u64, state: DeliveryState, test: bool) -> Delivery {
         let kind = samples::destination("hook").kind;
         Delivery {
             state,
@@ -116,7 +119,7 @@ mod tests {
             ..Delivery::new(
                 RecordId::from_parts(number, 7),
                 (samples::id("hook"), "hook".into()),
-                sample::content(sample::occurrence(START_MS), kind, String::new()),
+                sample::sample_content(sample::sample_occurrence(START_MS), kind, String::new()),
                 START_MS,
             )
         }
@@ -125,13 +128,13 @@ mod tests {
     #[tokio::test]
     async fn recovery_ends_only_interrupted_attempts() {
         let store = samples::store();
-        let clock = ManualClock::at(START_MS + 1_000);
+        let clock = ManualClock::starting_at(START_MS + 1_000);
         let waiting = DeliveryState::Pending { due_ms: START_MS };
-        let mut changes = store.changes();
-        let untouched = delivery(1, DeliveryState::Retry { due_ms: 9 }, false);
+        let mut changes = store.new_changes();
+        let untouched = sample_delivery(1, DeliveryState::Retry { due_ms: 9 }, false);
         changes.insert(&untouched);
         for number in 0..250 {
-            let planned = delivery(100 + number, waiting, number == 0);
+            let planned = sample_delivery(100 + number, waiting, number == 0);
             let (begun, attempt) =
                 attempt::begin_attempt(&planned, Duration::from_secs(15), START_MS);
             changes.insert(&begun);

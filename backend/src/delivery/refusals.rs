@@ -2,7 +2,7 @@
 //! accepted in between, the destination is misconfigured, regardless of the responses.
 
 use crate::{
-    destination::{Advice, Report, verdict::FailureCause},
+    destination::{Advice, AttemptReport, verdict::FailureCause},
     domain::{RecordId, destination::RepeatedRejections},
     limits::REFUSALS_ALIKE_MAX,
 };
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) fn record_rejection(
     alike: &mut RepeatedRejections,
     message: RecordId,
-    report: &mut Report,
+    report: &mut AttemptReport,
 ) -> Vec<RecordId> {
     if report.verdict.is_about_addresses() {
         return Vec::new();
@@ -36,11 +36,11 @@ pub(crate) fn record_rejection(
         alike.kind = kind;
         alike.messages.clear();
     }
-    let was_judged = is_judged(alike);
+    let was_judged = exceeds_rejection_limit(alike);
     if !was_judged && !alike.messages.contains(&message) {
         alike.messages.push(message);
     }
-    if !is_judged(alike) {
+    if !exceeds_rejection_limit(alike) {
         return Vec::new();
     }
     report.verdict.advice = Advice::Fix;
@@ -58,13 +58,13 @@ pub(crate) fn record_rejection(
 
 /// Whether enough messages were rejected with the same response to consider the destination
 /// failing.
-pub(crate) fn is_judged(alike: &RepeatedRejections) -> bool {
+pub(crate) fn exceeds_rejection_limit(alike: &RepeatedRejections) -> bool {
     alike.messages.len() >= REFUSALS_ALIKE_MAX
 }
 
 /// Returns the key shared by similar rejections: the status if there is one, otherwise the words
 /// without those that contain digits, such as ids.
-fn similarity_key(report: &Report) -> String {
+fn similarity_key(report: &AttemptReport) -> String {
     let response = report.transcript.response.as_ref();
     let status = response.map(|response| response.status);
     if let Some(status) = status.filter(|status| *status >= 300) {
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
     use crate::{destination::Verdict, domain::Transcript};
 
-    fn report(verdict: Verdict) -> Report {
-        Report {
+    fn rejection_report(verdict: Verdict) -> AttemptReport {
+        AttemptReport {
             verdict,
             duration: Duration::ZERO,
             transcript: Transcript::default(),
@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    fn id(number: usize) -> RecordId {
+    fn delivery_id(number: usize) -> RecordId {
         RecordId::from_parts(1, number as u128)
     }
 
@@ -99,30 +99,30 @@ mod tests {
     fn repeated_identical_rejections_mark_the_destination_failing() {
         let mut refusals = RepeatedRejections::default();
         let mut judge = |number: usize, verdict: Verdict| {
-            let mut report = report(verdict);
-            let before = record_rejection(&mut refusals, id(number), &mut report);
+            let mut report = rejection_report(verdict);
+            let before = record_rejection(&mut refusals, delivery_id(number), &mut report);
             (report.verdict.cause(), before.len())
         };
-        let refused = |number| Verdict::rejected(format!("no: x{number}"), Advice::GiveUp);
+        let refused = |number| Verdict::new_rejected(format!("no: x{number}"), Advice::GiveUp);
         let message = (Some(FailureCause::Message), 0);
         let destination = (Some(FailureCause::Destination), 0);
         for number in 1..REFUSALS_ALIKE_MAX {
             assert_eq!(judge(number, refused(number)), message);
             assert_eq!(judge(number, refused(number)), message, "the same message");
         }
-        let unwell = Verdict::unreachable("away");
+        let unwell = Verdict::new_unreachable("away");
         assert_eq!(judge(99, unwell).0, Some(FailureCause::Receiver));
         let all_before = REFUSALS_ALIKE_MAX - 1;
         let judged = (Some(FailureCause::Destination), all_before);
         assert_eq!(judge(100, refused(100)), judged);
         assert_eq!(judge(101, refused(101)), destination);
         assert_eq!(judge(100, refused(100)), destination);
-        let other = Verdict::rejected("too long", Advice::GiveUp);
+        let other = Verdict::new_rejected("too long", Advice::GiveUp);
         assert_eq!(judge(102, other), message, "another refusal");
         for number in 0..all_before {
             assert_eq!(judge(number, refused(number)), message);
         }
-        assert_eq!(judge(103, Verdict::delivered("ok")), (None, 0));
+        assert_eq!(judge(103, Verdict::new_delivered("ok")), (None, 0));
         assert_eq!(judge(104, refused(104)), message);
     }
 }

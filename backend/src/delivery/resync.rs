@@ -38,7 +38,7 @@ impl Resync<'_> {
     /// Checks all matching destinations. Records that destinations edited in the meantime are
     /// resumed, makes the reports that are missing since a restart, and closes outdated reports.
     /// Returns whether all destinations are readable.
-    pub(crate) async fn check_all(
+    pub(crate) async fn check_destinations(
         self,
         notices: &mut Notices,
         mut holds: impl FnMut(&Destination) -> bool,
@@ -58,7 +58,8 @@ impl Resync<'_> {
             let page: Vec<_> = page.filter(|it| holds(it)).collect();
             let statuses = self.statuses(page.iter()).await?;
             for (destination, status) in page.iter().zip(statuses) {
-                self.check(destination, &status, notices).await?;
+                self.check_destination(destination, &status, notices)
+                    .await?;
                 if status.are_dead_letters_reported {
                     notices.resume(destination.id, destination.name.as_str());
                 }
@@ -76,17 +77,17 @@ impl Resync<'_> {
             let reports = [
                 notice::resumed_event(name, now_ms),
                 notice::refused_recipients_event(name, &[], now_ms),
-                notice::no_dead_letters(name, now_ms),
+                notice::no_dead_letters_event(name, now_ms),
             ];
             (destination.id, reports.map(|it| it.id()))
         };
         let read = |store: Store, (id, [pause, rejection, letters]): (_, [EventId; 3])| async move {
             let open = try_join3(
-                is_open(&store, pause),
-                is_open(&store, rejection),
-                is_open(&store, letters),
+                is_event_open(&store, pause),
+                is_event_open(&store, rejection),
+                is_event_open(&store, letters),
             );
-            let (health, open) = try_join(health(&store, id), open).await?;
+            let (health, open) = try_join(read_health(&store, id), open).await?;
             Ok(DestinationStatus {
                 health,
                 is_pause_reported: open.0,
@@ -99,7 +100,7 @@ impl Resync<'_> {
 
     /// Records that an edited destination is resumed, and makes or closes the reports that it is
     /// paused and that some of its addresses are rejected.
-    pub(crate) async fn check(
+    pub(crate) async fn check_destination(
         self,
         destination: &Destination,
         status: &DestinationStatus,
@@ -130,10 +131,11 @@ impl Resync<'_> {
         notices: &Notices,
     ) -> Result<bool, EngineError> {
         let paused = health.filter(|it| it.value.state == HealthState::Paused);
-        let Some(paused) = paused.filter(|it| !health::is_paused(&it.value, destination)) else {
+        let Some(paused) = paused.filter(|it| !health::is_paused_health(&it.value, destination))
+        else {
             return Ok(false);
         };
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         let resumed = paused.value.clone().into_resumed(self.clock.now_ms());
         changes.update(paused, &resumed);
         match self.store.apply(Lane::Admin, changes).await {
@@ -153,9 +155,10 @@ impl Resync<'_> {
         notices: &Notices,
     ) -> Result<(), EngineError> {
         let now_ms = self.clock.now_ms();
-        let closings = |name| notice::closings_on_delete(&String::from_utf8_lossy(name), now_ms);
+        let closings =
+            |name| notice::closing_events_on_delete(&String::from_utf8_lossy(name), now_ms);
         let read = |store: Store, closing: IncomingEvent| async move {
-            let is_open = is_open(&store, closing.id()).await?;
+            let is_open = is_event_open(&store, closing.id()).await?;
             Ok::<_, EngineError>(is_open.then_some(closing))
         };
         let open = self.store.read_each(names.flat_map(closings), read).await?;
@@ -167,7 +170,7 @@ impl Resync<'_> {
 }
 
 /// Returns the health of a destination; `None` if it is unreadable.
-pub(crate) async fn health(
+pub(crate) async fn read_health(
     store: &Store,
     id: RecordId,
 ) -> Result<Option<Stored<Health>>, EngineError> {
@@ -177,7 +180,10 @@ pub(crate) async fn health(
 }
 
 /// Returns the name of a destination by id, or `None` if it was deleted.
-pub(crate) async fn name_of(store: &Store, id: RecordId) -> Result<Option<String>, EngineError> {
+pub(crate) async fn destination_name(
+    store: &Store,
+    id: RecordId,
+) -> Result<Option<String>, EngineError> {
     let mut pages = store.pages::<Destination>(Range::with_prefix(&[]));
     loop {
         let page = match pages.next().await {
@@ -194,8 +200,8 @@ pub(crate) async fn name_of(store: &Store, id: RecordId) -> Result<Option<String
     }
 }
 
-async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
-    match find::is_open(store, event).await {
+async fn is_event_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
+    match find::is_event_open(store, event).await {
         Err(EngineError::Corrupt(_)) => Ok(false),
         found => found,
     }

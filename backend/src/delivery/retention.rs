@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     domain::{Attempt, Delivery, DeliveryState, RecordId, SharedSettings},
     error::{Error, log_failure},
     limits::{ATTEMPTS_MAX, SET_ASIDE_MAX},
@@ -15,7 +15,7 @@ use crate::{
     store::{
         Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 
@@ -32,7 +32,7 @@ pub struct Retention {
     set_aside: BTreeSet<Vec<u8>>,
 }
 
-struct Swept {
+struct SweepResult {
     forgotten: usize,
     last: Vec<u8>,
     unreadable: Vec<Vec<u8>>,
@@ -57,7 +57,7 @@ impl Retention {
     /// Sweeps hourly, and when the settings change, until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         loop {
-            let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
+            let next_ms = self.clock.now_ms().saturating_add(to_millis(INTERVAL));
             let (clock, mut settings) = (Arc::clone(&self.clock), self.settings.clone());
             settings.mark_unchanged();
             let scan = async {
@@ -88,7 +88,7 @@ impl Retention {
         let mut forgotten = 0;
         for number in 1..=DeliveryState::NUMBER_MAX {
             let mut start = Key::new().byte(number).build();
-            while let Some(next) = self.step(&mut start, number).await? {
+            while let Some(next) = self.process_batch(&mut start, number).await? {
                 forgotten += next;
             }
         }
@@ -97,12 +97,16 @@ impl Retention {
 
     /// Processes some deliveries of a state from an index position on, and advances the position.
     /// Returns `None` if no more are old enough.
-    async fn step(&mut self, start: &mut Vec<u8>, number: u8) -> Result<Option<usize>, Error> {
+    async fn process_batch(
+        &mut self,
+        start: &mut Vec<u8>,
+        number: u8,
+    ) -> Result<Option<usize>, Error> {
         let settings = settings::read_stored(&self.store).await?;
-        let keep = settings::values_of(settings.as_ref()).delivery_retention;
-        let ended_by_ms = self.clock.now_ms().saturating_sub(millis(keep));
+        let keep = settings::values_or_defaults(settings.as_ref()).delivery_retention;
+        let ended_by_ms = self.clock.now_ms().saturating_sub(to_millis(keep));
         // A delivery that ended earlier was created earlier.
-        let newest = RecordId::first_at(ended_by_ms.try_into().unwrap_or(0));
+        let newest = RecordId::first_at_time(ended_by_ms.try_into().unwrap_or(0));
         let range = Range {
             start: start.clone(),
             end: Some(Key::new().byte(number).id(newest).build()),
@@ -115,11 +119,11 @@ impl Retention {
             let last = entries.last().map(|(entry, _)| entry.clone());
             let keys = entries.into_iter().map(|(_, key)| key);
             let keys = keys.filter(|key| !self.set_aside.contains(key)).collect();
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             let mut forgotten = 0;
             let (found, mut unreadable) = self.store.get_readable::<Delivery>(keys).await?;
             let mut over: Vec<_> = found.into_iter().flatten().collect();
-            over.retain(|delivery| is_over(&delivery.value, ended_by_ms));
+            over.retain(|delivery| has_ended_before(&delivery.value, ended_by_ms));
             // Read concurrently: sequentially, each would take a round trip to a database.
             let attempts: Vec<_> = over.iter().map(|it| self.attempts(&it.value)).collect();
             for (delivery, attempts) in over.iter().zip(join_all(attempts).await) {
@@ -141,7 +145,7 @@ impl Retention {
             if let Some(settings) = settings.as_ref().filter(|_| forgotten > 0) {
                 changes.check(settings);
             }
-            let step = last.map(|last| Swept {
+            let step = last.map(|last| SweepResult {
                 forgotten,
                 last,
                 unreadable,
@@ -153,15 +157,17 @@ impl Retention {
             return Ok(None);
         };
         for key in step.unreadable {
-            self.set_aside(key);
+            self.set_aside_record(key);
         }
-        *start = Key::new().rest(&step.last).byte(0).build();
+        *start = Key::new().remainder(&step.last).byte(0).build();
         Ok(Some(step.forgotten))
     }
 
-    fn set_aside(&mut self, key: Vec<u8>) {
+    fn set_aside_record(&mut self, key: Vec<u8>) {
         if self.set_aside.len() < SET_ASIDE_MAX {
-            let delivery = id_at(&key, 0).map(|id| id.to_string()).unwrap_or_default();
+            let delivery = read_id(&key, 0)
+                .map(|id| id.to_string())
+                .unwrap_or_default();
             tracing::error!(delivery, "kept an unreadable expired delivery");
             self.set_aside.insert(key);
         }
@@ -175,7 +181,7 @@ impl Retention {
 }
 
 /// Whether a delivery ended long ago. A test interrupted by a crash never ends otherwise.
-fn is_over(delivery: &Delivery, ended_by_ms: i64) -> bool {
+fn has_ended_before(delivery: &Delivery, ended_by_ms: i64) -> bool {
     let end_ms = match delivery.state.due_ms() {
         Some(due_ms) if delivery.test => Some(due_ms),
         Some(_) => None,
@@ -196,11 +202,11 @@ mod tests {
 
     const DAY: Duration = Duration::from_secs(24 * 3600);
 
-    fn settings() -> watch::Receiver<Arc<SharedSettings>> {
+    fn sample_settings() -> watch::Receiver<Arc<SharedSettings>> {
         watch::Sender::default().subscribe()
     }
 
-    fn delivery(number: i64, state: DeliveryState, end_ms: Option<i64>) -> Delivery {
+    fn sample_delivery(number: i64, state: DeliveryState, end_ms: Option<i64>) -> Delivery {
         let create_ms = samples::START_MS + number;
         let kind = DestinationKind::Email(Email {
             to: "ops@example.com".into(),
@@ -213,13 +219,13 @@ mod tests {
             ..Delivery::new(
                 RecordId::from_parts(create_ms.unsigned_abs(), 7),
                 (samples::id("mail"), "mail".into()),
-                sample::content(sample::occurrence(create_ms), kind, String::new()),
+                sample::sample_content(sample::sample_occurrence(create_ms), kind, String::new()),
                 create_ms,
             )
         }
     }
 
-    fn attempt(delivery: &Delivery) -> Attempt {
+    fn sample_attempt(delivery: &Delivery) -> Attempt {
         Attempt {
             delivery: delivery.id,
             number: 1,
@@ -235,9 +241,10 @@ mod tests {
     #[tokio::test]
     async fn ended_deliveries_expire_with_their_attempts() {
         let store = samples::store();
-        let clock = Arc::new(ManualClock::at(samples::START_MS));
-        let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, settings());
-        let late_ms = Some(samples::START_MS + millis(20 * DAY));
+        let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
+        let mut retention =
+            Retention::new(store.clone(), Arc::clone(&clock) as _, sample_settings());
+        let late_ms = Some(samples::START_MS + to_millis(20 * DAY));
         for number in 0..250 {
             let (state, end_ms) = match number % 5 {
                 0 => (DeliveryState::Delivered, Some(samples::START_MS + number)),
@@ -246,10 +253,10 @@ mod tests {
                 3 => (DeliveryState::Pending { due_ms: 1 }, None),
                 _ => (DeliveryState::Retry { due_ms: 1 }, None),
             };
-            let delivery = delivery(number, state, end_ms);
-            let mut changes = store.changes();
+            let delivery = sample_delivery(number, state, end_ms);
+            let mut changes = store.new_changes();
             changes.insert(&delivery);
-            changes.insert(&attempt(&delivery));
+            changes.insert(&sample_attempt(&delivery));
             store.apply(Lane::Bulk, changes).await.unwrap();
         }
         assert_eq!(retention.delete_old().await.unwrap(), 0);
@@ -277,14 +284,16 @@ mod tests {
     #[tokio::test]
     async fn unreadable_deliveries_do_not_stop_retention() {
         let store = samples::store();
-        let clock = Arc::new(ManualClock::at(samples::START_MS));
-        let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, settings());
-        let mut changes = store.changes();
+        let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
+        let mut retention =
+            Retention::new(store.clone(), Arc::clone(&clock) as _, sample_settings());
+        let mut changes = store.new_changes();
         let mut ids = Vec::new();
         for number in 0..250 {
-            let delivery = delivery(number, DeliveryState::Delivered, Some(samples::START_MS));
+            let delivery =
+                sample_delivery(number, DeliveryState::Delivered, Some(samples::START_MS));
             changes.insert(&delivery);
-            changes.insert(&attempt(&delivery));
+            changes.insert(&sample_attempt(&delivery));
             ids.push(delivery.id);
         }
         store.apply(Lane::Bulk, changes).await.unwrap();

@@ -9,7 +9,7 @@ use crate::{
 
 /// The first message of a thread, as far as further messages refer to it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Thread {
+pub(crate) struct ThreadContext {
     /// The chat's id of the message.
     pub(crate) chat: Option<ChatThread>,
     /// The content of the message, if mail programs show further messages with its subject as one
@@ -19,12 +19,12 @@ pub(crate) struct Thread {
 
 /// Reads the first message of a thread. It is missing if it was sent to another destination or is
 /// no longer stored.
-pub(super) async fn read(
+pub(super) async fn read_thread(
     store: &Store,
     opening: Option<RecordId>,
     kind: &DestinationKind,
-) -> Thread {
-    Thread {
+) -> ThreadContext {
+    ThreadContext {
         chat: chat_thread(store, opening, kind).await,
         opening: opening_content(store, opening, kind).await,
     }
@@ -38,7 +38,7 @@ async fn chat_thread(
     let opening = opening.filter(|_| destination::has_threads(kind))?;
     let key = opening.to_bytes().into();
     let first = store.get::<Delivery>(key).await.ok()??.value;
-    if !destination::continues(kind, &first.content.destination_kind) {
+    if !destination::can_reply_to(kind, &first.content.destination_kind) {
         return None;
     }
     let key = attempt_key(opening, first.attempts);

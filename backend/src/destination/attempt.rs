@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{
     Advice, ChatThread, Verdict,
-    http::{Answer, HttpClient, HttpRequest, SendFailure, USER_AGENT},
+    http::{HttpClient, HttpRequest, HttpResponse, SendFailure, USER_AGENT},
     outlets::AttemptResources,
     times::ExchangeTimes,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
@@ -91,7 +91,7 @@ impl AttemptContext<'_> {
         url: String,
         extra: Option<(HeaderName, HeaderValue)>,
         body: impl Into<Bytes>,
-    ) -> (Result<Answer, SendFailure>, Transcript) {
+    ) -> (Result<HttpResponse, SendFailure>, Transcript) {
         let mut headers = self.headers("application/json; charset=utf-8");
         headers.extend(extra.map(|(name, value)| (Some(name), value)));
         self.exchange(HttpRequest {
@@ -108,7 +108,7 @@ impl AttemptContext<'_> {
     pub(super) async fn exchange(
         &self,
         request: HttpRequest,
-    ) -> (Result<Answer, SendFailure>, Transcript) {
+    ) -> (Result<HttpResponse, SendFailure>, Transcript) {
         let mut transcript = Transcript {
             request: Some(Request {
                 method: request.method.to_string(),
@@ -149,7 +149,7 @@ impl AttemptContext<'_> {
     }
 
     /// Returns the verdict for services where the HTTP status is conclusive.
-    pub(super) fn verdict_by_status(&self, result: &Result<Answer, SendFailure>) -> Verdict {
+    pub(super) fn verdict_by_status(&self, result: &Result<HttpResponse, SendFailure>) -> Verdict {
         match result {
             Ok(answer) => answer.verdict(&self.masker, self.start_ms),
             Err(failure) => failure.verdict(&self.masker),
@@ -158,7 +158,7 @@ impl AttemptContext<'_> {
 
     /// Returns the verdict on a response that is not the provider's own: proxies, login pages and
     /// sleeping instances also return 200.
-    pub(super) fn foreign_verdict(&self, answer: &Answer, provider: &str) -> Verdict {
+    pub(super) fn foreign_verdict(&self, answer: &HttpResponse, provider: &str) -> Verdict {
         if !answer.status.is_success() {
             return answer.verdict(&self.masker, self.start_ms);
         }
@@ -166,7 +166,7 @@ impl AttemptContext<'_> {
             "the response {} is not from {provider}; another server may use this address",
             answer.status
         );
-        Verdict::rejected(explanation, Advice::Fix)
+        Verdict::new_rejected(explanation, Advice::Fix)
     }
 
     pub(super) fn mask_and_truncate(&self, text: &str) -> String {

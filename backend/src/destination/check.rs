@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::{DestinationType, Guard};
+use super::{DestinationType, EgressGuard};
 use crate::{
     domain::{DestinationKind, NO_SNIPPETS, Secret, Snippets, TemplateLanguage},
     error::Violation,
@@ -11,19 +11,19 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Checks<'a> {
+pub(crate) struct SettingsChecker<'a> {
     kind: &'static str,
     pub(super) language: TemplateLanguage,
-    guard: Option<&'a Guard>,
+    guard: Option<&'a EgressGuard>,
     pub(super) snippets: &'a Snippets,
     pub(super) found: Vec<Violation>,
 }
 
-impl<'a> Checks<'a> {
+impl<'a> SettingsChecker<'a> {
     pub(super) fn new(
         kind: &DestinationKind,
         language: TemplateLanguage,
-        (guard, snippets): (Option<&'a Guard>, &'a Snippets),
+        (guard, snippets): (Option<&'a EgressGuard>, &'a Snippets),
     ) -> Self {
         Self {
             kind: kind.as_str(),
@@ -43,7 +43,7 @@ impl<'a> Checks<'a> {
             .push(Violation::new(self.path(field), description));
     }
 
-    pub(super) fn templates(&mut self, settings: &impl DestinationType) {
+    pub(super) fn check_templates(&mut self, settings: &impl DestinationType) {
         for (field, source) in settings.templates() {
             // A secret is sent only to the address that it was entered for.
             let is_fixed = field.starts_with("headers[")
@@ -71,7 +71,7 @@ impl<'a> Checks<'a> {
     }
 
     /// Checks a required secret, which is sent in a header, a form or a JSON text.
-    pub(super) fn secret(&mut self, field: &str, secret: &Secret) {
+    pub(super) fn check_secret(&mut self, field: &str, secret: &Secret) {
         self.check_setting(field, secret.reveal());
     }
 
@@ -88,7 +88,7 @@ impl<'a> Checks<'a> {
     }
 
     /// Checks a target URL. Violations do not repeat the URL, because it may be secret.
-    pub(super) fn url(&mut self, field: &str, text: &str) {
+    pub(super) fn check_url(&mut self, field: &str, text: &str) {
         if text.is_empty() {
             return self.add(field, "is required: an `http` or `https` address");
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tokio::{net::TcpStream, time::Instant};
 
 use crate::destination::{
-    egress::{Guard, Refusal},
+    egress::{EgressGuard, Refusal},
     times::DialTimes,
 };
 
@@ -40,7 +40,7 @@ pub(crate) enum DialError {
         /// Error of the resolver; `None` if it returned an empty list.
         source: Option<io::Error>,
     },
-    #[error("cannot connect to {address}: {}", reason(source))]
+    #[error("cannot connect to {address}: {}", error_without_number(source))]
     Connect {
         address: SocketAddr,
         source: io::Error,
@@ -52,7 +52,7 @@ pub(crate) enum DialError {
 }
 
 /// Returns the description of an I/O error without its error number.
-pub(crate) fn reason(error: &io::Error) -> String {
+pub(crate) fn error_without_number(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
         io::ErrorKind::ConnectionReset => "connection reset".into(),
@@ -65,13 +65,17 @@ pub(crate) fn reason(error: &io::Error) -> String {
 /// A dialer that connects only to addresses that the guard allows.
 #[derive(Debug, Clone)]
 pub(crate) struct Dialer {
-    guard: Arc<Guard>,
+    guard: Arc<EgressGuard>,
     resolver: Arc<dyn Resolve>,
     limit: Duration,
 }
 
 impl Dialer {
-    pub(crate) fn new(guard: Arc<Guard>, resolver: Arc<dyn Resolve>, limit: Duration) -> Self {
+    pub(crate) fn new(
+        guard: Arc<EgressGuard>,
+        resolver: Arc<dyn Resolve>,
+        limit: Duration,
+    ) -> Self {
         Self {
             guard,
             resolver,
@@ -79,11 +83,11 @@ impl Dialer {
         }
     }
 
-    pub(crate) fn limit(&self) -> Duration {
+    pub(crate) fn timeout_left(&self) -> Duration {
         self.limit
     }
 
-    pub(crate) fn guard(&self) -> &Guard {
+    pub(crate) fn egress_guard(&self) -> &EgressGuard {
         &self.guard
     }
 
@@ -103,7 +107,7 @@ impl Dialer {
             host: host.into(),
             limit: self.limit,
         };
-        let addresses = tokio::time::timeout_at(deadline, self.addresses(host, port))
+        let addresses = tokio::time::timeout_at(deadline, self.resolve_allowed(host, port))
             .await
             .unwrap_or_else(|_elapsed| Err(timeout()))?;
         let resolve = begun.elapsed();
@@ -133,7 +137,7 @@ impl Dialer {
     }
 
     /// Resolves a name and returns the addresses that the guard allows, at least one.
-    pub(crate) async fn addresses(
+    pub(crate) async fn resolve_allowed(
         &self,
         host: &str,
         port: u16,

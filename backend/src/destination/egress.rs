@@ -16,7 +16,7 @@ use crate::config::EgressConfig;
 /// The addresses that are checked are the ones that are dialled, so that a name cannot resolve to
 /// another address after the check.
 #[derive(Debug, Default)]
-pub struct Guard {
+pub struct EgressGuard {
     allow: Vec<IpNet>,
     allow_names: Vec<String>,
     own: Vec<SocketAddr>,
@@ -43,7 +43,7 @@ pub enum Refusal {
     OwnListener(SocketAddr),
 }
 
-impl Guard {
+impl EgressGuard {
     /// Creates a guard with the configured exceptions, for a service that listens on `own`.
     pub fn new(config: &EgressConfig, own: Vec<SocketAddr>) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Guard {
             Some(Host::Ipv4(address)) => address.into(),
             Some(Host::Ipv6(address)) => address.into(),
             // These names refer to this machine, regardless of the resolver.
-            Some(Host::Domain(name)) if is_local(name) => {
+            Some(Host::Domain(name)) if is_local_host(name) => {
                 self.check(name, SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
                 return Ok(url);
             }
@@ -107,7 +107,7 @@ impl Guard {
 
     fn check(&self, host: &str, address: SocketAddr) -> Result<(), Refusal> {
         let canonical = address.ip().to_canonical();
-        if self.is_own(SocketAddr::new(canonical, address.port())) {
+        if self.is_own_listener(SocketAddr::new(canonical, address.port())) {
             return Err(Refusal::OwnListener(address));
         }
         let allowed = self.allow_names.contains(&normalize_name(host))
@@ -128,7 +128,7 @@ impl Guard {
     /// Whether the address is one of this service's listeners. A listener on the unspecified
     /// address is reachable at each address of this machine, and dialling the unspecified address
     /// also reaches this machine.
-    fn is_own(&self, address: SocketAddr) -> bool {
+    fn is_own_listener(&self, address: SocketAddr) -> bool {
         let same_port = self.own.iter().filter(|own| own.port() == address.port());
         same_port.map(SocketAddr::ip).any(|own| {
             own.to_canonical() == address.ip()
@@ -138,7 +138,7 @@ impl Guard {
     }
 }
 
-fn is_local(name: &str) -> bool {
+fn is_local_host(name: &str) -> bool {
     let name = normalize_name(name);
     name == "localhost" || name.ends_with(".localhost")
 }

@@ -11,7 +11,9 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
+use super::{
+    AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
+};
 use crate::{
     config::parse_mailboxes,
     domain::{TemplateLanguage, destination::Email},
@@ -42,7 +44,7 @@ pub(crate) struct Mail {
     html: String,
 }
 
-fn check_addresses(checks: &mut Checks<'_>, field: &str, text: &str) -> usize {
+fn check_addresses(checks: &mut SettingsChecker<'_>, field: &str, text: &str) -> usize {
     if text.len() > SETTING_BYTES_MAX {
         checks.check_one_line(field, text);
         return 0;
@@ -64,7 +66,7 @@ impl DestinationType for Email {
         Some(format!("smtp://{}:{}", config.host, config.port))
     }
 
-    fn check(&self, checks: &mut Checks<'_>) {
+    fn check(&self, checks: &mut SettingsChecker<'_>) {
         if self.to.trim().is_empty() {
             checks.add(
                 "to",
@@ -112,7 +114,7 @@ impl DestinationType for Email {
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Mail {
-        message::mail(facts, self)
+        message::build_mail(facts, self)
     }
 
     fn reduced_message(&self, facts: &mut Facts<'_>) -> Mail {
@@ -128,6 +130,6 @@ impl DestinationType for Email {
     }
 
     async fn send(&self, attempt: &mut AttemptContext<'_>, mail: Mail) -> AttemptOutcome {
-        send::send(self, attempt, mail).await
+        send::send_mail(self, attempt, mail).await
     }
 }

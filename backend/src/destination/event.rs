@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
+use super::{
+    AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
+};
 use crate::{
     domain::{IncomingEvent, Severity, Status, TemplateLanguage, destination::EventTemplates},
     message::{Facts, domain_json},
@@ -24,7 +26,7 @@ impl DestinationType for EventTemplates {
         None
     }
 
-    fn check(&self, checks: &mut Checks<'_>) {
+    fn check(&self, checks: &mut SettingsChecker<'_>) {
         for (field, text) in self.templates() {
             checks.check_required(&field, text);
         }
@@ -43,11 +45,11 @@ impl DestinationType for EventTemplates {
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> IncomingEvent {
-        message::event(facts, self)
+        message::build_event(facts, self)
     }
 
     fn reduced_message(&self, facts: &mut Facts<'_>) -> IncomingEvent {
-        message::event(facts, self)
+        message::build_event(facts, self)
     }
 
     fn to_display(event: &IncomingEvent) -> Value {
@@ -65,6 +67,6 @@ impl DestinationType for EventTemplates {
     }
 
     async fn send(&self, attempt: &mut AttemptContext<'_>, event: IncomingEvent) -> AttemptOutcome {
-        send::send(attempt, event).await
+        send::submit_event(attempt, event).await
     }
 }

@@ -38,7 +38,7 @@ use crate::destination::{
         body::{OutgoingBody, SentFlag},
         connector::GuardedConnector,
         error::RequestFailure,
-        line::{Peer, ResponseFlag},
+        line::{PeerAddress, ResponseFlag},
         origins::{Connections, Origins},
         route::Route,
     },
@@ -48,7 +48,7 @@ use crate::destination::{
     verdict::{Advice, Verdict},
 };
 
-pub(crate) use retry_after::retry_after;
+pub(crate) use retry_after::retry_after_from_headers;
 use retry_after::retry_after_in_body;
 
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -86,7 +86,7 @@ pub(crate) struct HttpRequest {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// At most the first 64 kB.
@@ -158,7 +158,7 @@ impl HttpClient {
         }
     }
 
-    fn identified_origins(&self, identity: Identity) -> Result<Origins, SendFailure> {
+    fn origins_for_identity(&self, identity: Identity) -> Result<Origins, SendFailure> {
         let mut identified = self
             .identified
             .lock()
@@ -167,7 +167,7 @@ impl HttpClient {
         let origins = if let Some(at) = known {
             identified.remove(at).1
         } else {
-            let config = tls::client_config_of(&self.trust, &identity);
+            let config = tls::client_config_with_identity(&self.trust, &identity);
             let config = config.map_err(|_bad| {
                 SendFailure::Unreachable("the certificate in `auth.mtls` is unusable".into())
             })?;
@@ -182,7 +182,7 @@ impl HttpClient {
 
     /// Checks a URL without resolving its host name.
     pub(crate) fn check(&self, url: &str) -> Result<Url, Refusal> {
-        self.dialer.guard().check_url(url)
+        self.dialer.egress_guard().check_url(url)
     }
 
     /// Sends a request and reads the response within the timeout.
@@ -197,12 +197,12 @@ impl HttpClient {
         &self,
         request: HttpRequest,
         timeout: Duration,
-    ) -> Result<Answer, SendFailure> {
+    ) -> Result<HttpResponse, SendFailure> {
         let deadline = Instant::now() + timeout;
         let url = self.check(&request.url)?;
         let origin = url.origin().ascii_serialization();
         let origins = match request.identity.clone() {
-            Some(identity) => self.identified_origins(identity)?,
+            Some(identity) => self.origins_for_identity(identity)?,
             None => self.origins.clone(),
         };
         let is_repeatable = request.headers.contains_key("idempotency-key");
@@ -213,7 +213,7 @@ impl HttpClient {
         loop {
             let (number, connections) = origins.connections(&origin);
             let sent = send_once(&connections, &request, deadline, timeout).await;
-            if let Ok(Answer {
+            if let Ok(HttpResponse {
                 address: Some(address),
                 ..
             }) = &sent
@@ -319,9 +319,9 @@ async fn send_once(
     request: &Request<Bytes>,
     deadline: Instant,
     timeout: Duration,
-) -> Result<Answer, RequestFailure> {
+) -> Result<HttpResponse, RequestFailure> {
     let body = OutgoingBody::new(request.body().clone());
-    let sent = body.sent();
+    let sent = body.sent_flag();
     let mut outgoing = request.clone().map(|_bytes| body);
     let connection = capture_connection(&mut outgoing);
     let begun = Instant::now();
@@ -362,7 +362,7 @@ async fn send_once(
         ..ExchangeTimes::default()
     };
     let is_tls = request.uri().scheme_str() == Some("https");
-    let address = answer.extensions().get::<Peer>().map(|peer| peer.0);
+    let address = answer.extensions().get::<PeerAddress>().map(|peer| peer.0);
     if let Some(answered) = answer.extensions().get::<ResponseFlag>() {
         if !answered.is_set() {
             let dialed = answer.extensions().get().copied();
@@ -371,9 +371,9 @@ async fn send_once(
         answered.set();
     }
     let (head, body) = answer.into_parts();
-    let (body, end) = read_start(body, deadline).await;
+    let (body, end) = read_limited_body(body, deadline).await;
     times.total = begun.elapsed();
-    Ok(Answer {
+    Ok(HttpResponse {
         status: head.status,
         headers: head.headers,
         body,
@@ -384,21 +384,21 @@ async fn send_once(
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Progress {
+struct ConnectionProgress {
     /// Whether the request was completely handed to a connection.
     is_sent: bool,
     /// Whether the connection had received a response before.
     is_reused: bool,
 }
 
-fn connection_progress(connection: &CaptureConnection, sent: &SentFlag) -> Progress {
+fn connection_progress(connection: &CaptureConnection, sent: &SentFlag) -> ConnectionProgress {
     let connection = connection.connection_metadata();
     let mut extras = http::Extensions::new();
     if let Some(connection) = &*connection {
         connection.get_extras(&mut extras);
     }
-    Progress {
-        is_sent: connection.is_some() && sent.is_whole(),
+    ConnectionProgress {
+        is_sent: connection.is_some() && sent.is_fully_sent(),
         is_reused: extras.get().is_some_and(ResponseFlag::is_set),
     }
 }
@@ -421,7 +421,7 @@ fn compress(body: &[u8]) -> Bytes {
 }
 
 /// Reads the body until its end, the limit, the deadline or an error.
-async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, BodyEnd) {
+async fn read_limited_body(mut body: Incoming, deadline: Instant) -> (Bytes, BodyEnd) {
     let mut read = BytesMut::new();
     loop {
         match tokio::time::timeout_at(deadline, body.frame()).await {
@@ -445,20 +445,20 @@ impl SendFailure {
     pub(crate) fn verdict(&self, masker: &Masker) -> Verdict {
         let explanation = masker.mask(&self.to_string(), EXPLANATION_BYTES_MAX);
         match self {
-            Self::Blocked(_) => Verdict::blocked(explanation),
-            Self::Unreachable(_) | Self::NotSent(_) => Verdict::unreachable(explanation),
-            Self::NoAnswer(_) | Self::Unknown(_) => Verdict::unknown(explanation),
+            Self::Blocked(_) => Verdict::new_blocked(explanation),
+            Self::Unreachable(_) | Self::NotSent(_) => Verdict::new_unreachable(explanation),
+            Self::NoAnswer(_) | Self::Unknown(_) => Verdict::new_unknown(explanation),
             // Nothing is known to prevent the delivery of the message.
-            Self::OnlyRendered => Verdict::delivered(explanation),
+            Self::OnlyRendered => Verdict::new_delivered(explanation),
         }
     }
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn verdict(&self, masker: &Masker, now_ms: i64) -> Verdict {
         let status = self.status;
         if status.is_success() {
-            return Verdict::delivered(format!("the receiver returned {status}"));
+            return Verdict::new_delivered(format!("the receiver returned {status}"));
         }
         let said = self.first_line();
         let explanation = if status.is_redirection() {
@@ -483,7 +483,7 @@ impl Answer {
         };
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
         let explanation = masker.mask(&explanation, left_bytes);
-        Verdict::rejected(explanation + &wish, advice)
+        Verdict::new_rejected(explanation + &wish, advice)
     }
 
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
@@ -515,7 +515,7 @@ impl Answer {
     fn requested_wait(&self, now_ms: i64) -> Option<Duration> {
         let is_limit = matches!(self.status.as_u16(), 429 | 503) || self.status.is_success();
         let in_body = || is_limit.then(|| retry_after_in_body(&self.body)).flatten();
-        retry_after(&self.headers, now_ms).or_else(in_body)
+        retry_after_from_headers(&self.headers, now_ms).or_else(in_body)
     }
 
     pub(crate) fn is_web_page(&self) -> bool {

@@ -5,7 +5,9 @@ mod message;
 
 use serde_json::Value;
 
-use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
+use super::{
+    AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
+};
 use crate::{
     domain::{TemplateLanguage, destination::MsTeams},
     message::Facts,
@@ -21,8 +23,8 @@ impl DestinationType for MsTeams {
         Some(self.url.reveal().to_owned())
     }
 
-    fn check(&self, checks: &mut Checks<'_>) {
-        checks.url("url", self.url.reveal());
+    fn check(&self, checks: &mut SettingsChecker<'_>) {
+        checks.check_url("url", self.url.reveal());
     }
 
     fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
@@ -30,7 +32,7 @@ impl DestinationType for MsTeams {
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Value {
-        message::body(facts)
+        message::card_body(facts)
     }
 
     fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {

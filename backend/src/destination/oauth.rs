@@ -10,7 +10,7 @@ use url::form_urlencoded;
 
 use super::{
     Advice, AttemptContext, AttemptOutcome, Verdict,
-    http::{Answer, HttpRequest, SendFailure},
+    http::{HttpRequest, HttpResponse, SendFailure},
     tokens::Token,
     verdict::FailureCause,
 };
@@ -71,7 +71,7 @@ pub(super) async fn with_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
     request: &HttpRequest,
-) -> Result<(Result<Answer, SendFailure>, Transcript), Box<AttemptOutcome>> {
+) -> Result<(Result<HttpResponse, SendFailure>, Transcript), Box<AttemptOutcome>> {
     let key = cache_key(grant);
     let cached = attempt.outlets.tokens.get(key, attempt.start_ms);
     let was_cached = cached.is_some();
@@ -79,7 +79,7 @@ pub(super) async fn with_token(
         Some(bearer) => bearer,
         // A placeholder if the request is only rendered.
         None if !attempt.sends => MASK.to_owned(),
-        None => fetch(attempt, grant).await?,
+        None => fetch_token(attempt, grant).await?,
     };
     let bearing = with_bearer(attempt, request, &bearer)?;
     let mut made = attempt.exchange(bearing).await;
@@ -88,7 +88,7 @@ pub(super) async fn with_token(
         attempt.outlets.tokens.drop_token(key);
     }
     if refused && was_cached {
-        let bearer = fetch(attempt, grant).await?;
+        let bearer = fetch_token(attempt, grant).await?;
         let bearing = with_bearer(attempt, request, &bearer)?;
         made = attempt.exchange(bearing).await;
     }
@@ -103,7 +103,7 @@ fn with_bearer(
 ) -> Result<HttpRequest, Box<AttemptOutcome>> {
     attempt.masker.add(bearer);
     let value = HeaderValue::try_from(format!("Bearer {bearer}")).map_err(|_control| {
-        let verdict = Verdict::rejected(
+        let verdict = Verdict::new_rejected(
             "the returned token is not a valid header value",
             Advice::Fix,
         );
@@ -126,7 +126,7 @@ pub(super) async fn bearer_token(
         .get(cache_key(grant), attempt.start_ms);
     let bearer = match cached {
         Some(bearer) => bearer,
-        None => fetch(attempt, grant).await?,
+        None => fetch_token(attempt, grant).await?,
     };
     attempt.masker.add(&bearer);
     Ok(bearer)
@@ -137,15 +137,16 @@ pub(super) fn forget_token(attempt: &AttemptContext<'_>, grant: Grant<'_>) {
     attempt.outlets.tokens.drop_token(cache_key(grant));
 }
 
-async fn fetch(
+async fn fetch_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
 ) -> Result<String, Box<AttemptOutcome>> {
     let key = cache_key(grant);
-    let is_in_body = grant.client == ClientAuth::InBody || attempt.outlets.tokens.is_in_body(key);
-    let (mut result, mut transcript) = request_token(attempt, grant, is_in_body).await;
-    let refuses = |answer: &Answer| matches!(answer.status.as_u16(), 400 | 401 | 403);
-    if !is_in_body && matches!(&result, Ok(answer) if refuses(answer)) {
+    let requires_secret_in_body =
+        grant.client == ClientAuth::InBody || attempt.outlets.tokens.requires_secret_in_body(key);
+    let (mut result, mut transcript) = request_token(attempt, grant, requires_secret_in_body).await;
+    let refuses = |answer: &HttpResponse| matches!(answer.status.as_u16(), 400 | 401 | 403);
+    if !requires_secret_in_body && matches!(&result, Ok(answer) if refuses(answer)) {
         (result, transcript) = request_token(attempt, grant, true).await;
         if matches!(&result, Ok(answer) if answer.status.is_success()) {
             attempt.outlets.tokens.record_in_body(key);
@@ -177,7 +178,7 @@ async fn fetch(
         .as_str()
         .filter(|token| !token.is_empty())
     else {
-        let verdict = Verdict::rejected("no token in the response", Advice::Fix);
+        let verdict = Verdict::new_rejected("no token in the response", Advice::Fix);
         return Err(Box::new((verdict, transcript)));
     };
     let seconds = match &said["expires_in"] {
@@ -199,7 +200,7 @@ async fn fetch(
 }
 
 /// Describes a refusal by its status and OAuth error code only.
-fn describe_refusal(answer: &Answer) -> String {
+fn describe_refusal(answer: &HttpResponse) -> String {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let word = said["error"].as_str().filter(|word| ERRORS.contains(word));
     let word = word.map_or_else(String::new, |word| format!(" ({word})"));
@@ -209,15 +210,15 @@ fn describe_refusal(answer: &Answer) -> String {
 async fn request_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
-    is_in_body: bool,
-) -> (Result<Answer, SendFailure>, Transcript) {
+    requires_secret_in_body: bool,
+) -> (Result<HttpResponse, SendFailure>, Transcript) {
     let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
     let accept = HeaderValue::from_static("application/json");
     let mut headers = HeaderMap::from_iter([
         (header::CONTENT_TYPE, content_type),
         (header::ACCEPT, accept),
     ]);
-    if !is_in_body {
+    if !requires_secret_in_body {
         // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
         let encoded = [grant.client_id, grant.client_secret]
             .map(|text| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>());
@@ -230,14 +231,14 @@ async fn request_token(
         method: Method::POST,
         url: grant.token_url.to_owned(),
         headers,
-        body: token_form(grant, is_in_body).into(),
+        body: token_form(grant, requires_secret_in_body).into(),
         compress: false,
         identity: None,
     };
     attempt.exchange(request).await
 }
 
-fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
+fn token_form(grant: Grant<'_>, requires_secret_in_body: bool) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     match grant.refresh_token {
         "" => form.append_pair("grant_type", "client_credentials"),
@@ -245,7 +246,7 @@ fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
             .append_pair("grant_type", "refresh_token")
             .append_pair("refresh_token", refresh_token),
     };
-    if is_in_body {
+    if requires_secret_in_body {
         form.append_pair("client_id", grant.client_id)
             .append_pair("client_secret", grant.client_secret);
     }

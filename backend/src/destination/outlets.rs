@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::{
     Renderers, dial::Dialer, http::HttpClient, mail_server::MailServer, sink::EventSink,
-    tokens::Tokens,
+    tokens::TokenCache,
 };
 use crate::{clock::Clock, config::ProviderConfig, domain::SharedSettings, message::Links};
 
@@ -19,7 +19,7 @@ pub(crate) struct AttemptResources {
     pub(super) mail_server: Option<MailServer>,
     /// Timeout for a mail server's reply to DATA.
     pub(super) mail_answer_timeout: Duration,
-    pub(super) tokens: Tokens,
+    pub(super) tokens: TokenCache,
     pub(super) sink: Option<Arc<dyn EventSink>>,
     pub(super) settings: watch::Receiver<Arc<SharedSettings>>,
     /// Targets of links in messages: as sent, and as shown to readers.

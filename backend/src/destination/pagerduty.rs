@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
+use super::{
+    AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
+};
 use crate::{
     domain::{TemplateLanguage, destination::PagerDuty},
     message::Facts,
@@ -27,8 +29,8 @@ impl DestinationType for PagerDuty {
         Some(outlets.providers.pagerduty.clone())
     }
 
-    fn check(&self, checks: &mut Checks<'_>) {
-        checks.secret("routingKey", &self.routing_key);
+    fn check(&self, checks: &mut SettingsChecker<'_>) {
+        checks.check_secret("routingKey", &self.routing_key);
     }
 
     fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {

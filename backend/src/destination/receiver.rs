@@ -28,14 +28,14 @@ use crate::{
 type Body = UnsyncBoxBody<Bytes, &'static str>;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
 }
 
-impl Received {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -73,17 +73,23 @@ impl Reply {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(crate) addr: SocketAddr,
-    received: Arc<Mutex<Vec<Received>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
     _server: JoinSet<()>,
 }
 
 impl Receiver {
-    pub(crate) async fn start(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        reply: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let received = Arc::default();
         let mut server = JoinSet::new();
-        server.spawn(serve(listener, Arc::clone(&received), Arc::new(reply)));
+        server.spawn(serve_connection(
+            listener,
+            Arc::clone(&received),
+            Arc::new(reply),
+        ));
         Self {
             addr,
             received,
@@ -95,7 +101,7 @@ impl Receiver {
         format!("http://{}{path}", self.addr)
     }
 
-    pub(crate) fn received(&self) -> Vec<Received> {
+    pub(crate) fn received_requests(&self) -> Vec<ReceivedRequest> {
         self.received.lock().unwrap().clone()
     }
 
@@ -104,10 +110,10 @@ impl Receiver {
     }
 }
 
-async fn serve(
+async fn serve_connection(
     listener: TcpListener,
-    received: Arc<Mutex<Vec<Received>>>,
-    reply: Arc<impl Fn(&Received) -> Reply + Send + Sync + 'static>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
+    reply: Arc<impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static>,
 ) {
     let mut connections = JoinSet::new();
     loop {
@@ -115,7 +121,7 @@ async fn serve(
         let (received, reply) = (Arc::clone(&received), Arc::clone(&reply));
         connections.spawn(async move {
             let service = service_fn(|request: Request<Incoming>| async {
-                let request = record(request).await;
+                let request = record_request(request).await;
                 let reply = reply(&request);
                 received.lock().unwrap().push(request);
                 to_response(reply).await
@@ -129,14 +135,14 @@ async fn serve(
     }
 }
 
-async fn record(request: Request<Incoming>) -> Received {
+async fn record_request(request: Request<Incoming>) -> ReceivedRequest {
     let (head, body) = request.into_parts();
     let body = body
         .collect()
         .await
         .map(http_body_util::Collected::to_bytes)
         .unwrap_or_default();
-    Received {
+    ReceivedRequest {
         method: head.method,
         path: head.uri.path_and_query().unwrap().to_string(),
         headers: head.headers,

@@ -15,13 +15,13 @@ use tokio::task::spawn_blocking;
 use crate::{
     error::Error,
     limits::{RENDER_STUCK_AFTER, RENDER_TIME_MAX, RENDERS_WAITING_MAX},
-    scan::{self, Caller, FairSlots, run_timed},
+    scan::{self, CallerConnection, FairSlots, run_timed},
     store::{audit, metrics::Metrics},
 };
 
 /// The purpose of rendering; each has separate slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RenderPurpose {
     /// A preview, or a test of a destination or mapping.
     Preview,
     Delivery,
@@ -29,7 +29,7 @@ pub enum Purpose {
     Mapping,
 }
 
-impl Purpose {
+impl RenderPurpose {
     pub const ALL: [Self; 3] = [Self::Preview, Self::Delivery, Self::Mapping];
 
     pub fn as_str(self) -> &'static str {
@@ -45,12 +45,12 @@ impl Purpose {
 /// shares for clients. Clones share the slots.
 #[derive(Debug, Clone)]
 pub struct Renderers {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     metrics: Metrics,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     slots: [Arc<FairSlots>; 3],
     /// Start times of running jobs, by their number.
     begun: Mutex<(u64, HashMap<u64, Instant>)>,
@@ -58,12 +58,12 @@ struct Shared {
 
 /// A running job; removed when dropped.
 struct RunningJob {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     number: u64,
 }
 
 impl RunningJob {
-    fn new(shared: &Arc<Shared>) -> Self {
+    fn new(shared: &Arc<SharedState>) -> Self {
         let mut begun = shared.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.0 += 1;
         let number = begun.0;
@@ -98,12 +98,14 @@ impl Renderers {
     }
 
     fn with_slots(metrics: Metrics, slots: usize) -> Self {
-        let slots = Purpose::ALL.map(|purpose| match purpose {
-            Purpose::Preview => FairSlots::new(slots, RENDERS_WAITING_MAX, "previews and tests"),
-            Purpose::Delivery => FairSlots::new(slots, usize::MAX, "messages"),
-            Purpose::Mapping => FairSlots::new(slots, RENDERS_WAITING_MAX, "webhooks"),
+        let slots = RenderPurpose::ALL.map(|purpose| match purpose {
+            RenderPurpose::Preview => {
+                FairSlots::new(slots, RENDERS_WAITING_MAX, "previews and tests")
+            }
+            RenderPurpose::Delivery => FairSlots::new(slots, usize::MAX, "messages"),
+            RenderPurpose::Mapping => FairSlots::new(slots, RENDERS_WAITING_MAX, "webhooks"),
         });
-        let shared = Shared {
+        let shared = SharedState {
             slots,
             begun: Mutex::default(),
         };
@@ -113,13 +115,13 @@ impl Renderers {
         }
     }
 
-    /// Runs work for the calling client as soon as it has a slot; see [`Self::run_for`].
+    /// Runs work for the calling client as soon as it has a slot; see [`Self::run_for_client`].
     pub async fn run<T: Send + 'static>(
         &self,
-        purpose: Purpose,
+        purpose: RenderPurpose,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        self.run_for(purpose, &current_client().unwrap_or_default(), work)
+        self.run_for_client(purpose, &current_client().unwrap_or_default(), work)
             .await
     }
 
@@ -132,9 +134,9 @@ impl Renderers {
     /// # Cancel safety
     /// Waiting work is not started after the future is dropped. Running work keeps its slot until
     /// it ends; its templates stop at their next step.
-    pub async fn run_for<T: Send + 'static>(
+    pub async fn run_for_client<T: Send + 'static>(
         &self,
-        purpose: Purpose,
+        purpose: RenderPurpose,
         client: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
@@ -142,8 +144,8 @@ impl Renderers {
         let slot = slots.acquire(&client.into()).await;
         let slot =
             slot.inspect_err(|_busy| self.metrics.record_rendering(purpose.as_str(), "refused"))?;
-        let caller = Caller::default();
-        let (is_left, shared) = (caller.left_flag(), Arc::clone(&self.shared));
+        let caller = CallerConnection::default();
+        let (is_left, shared) = (caller.disconnected_flag(), Arc::clone(&self.shared));
         let ended = spawn_blocking(move || {
             let begun = RunningJob::new(&shared);
             let ended = run_timed(RENDER_TIME_MAX, is_left, work);
@@ -178,5 +180,5 @@ impl Renderers {
 /// Returns the client whose call this task serves; `None` for the service's own work.
 pub(super) fn current_client() -> Option<Arc<str>> {
     let by = || Some(Arc::from(audit::current_actor()?.client.as_str()));
-    scan::client().or_else(by)
+    scan::current_client().or_else(by)
 }

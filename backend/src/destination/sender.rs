@@ -14,10 +14,10 @@ use tokio::{sync::watch, time::Instant};
 use url::Url;
 
 use super::{
-    Advice, AttemptContext, AttemptOutcome, ChatThread, DestinationType, EventSink, Rendered,
-    RenderedMessage, Renderers, Report, Verdict, as_type,
+    Advice, AttemptContext, AttemptOutcome, AttemptReport, ChatThread, DestinationType, EventSink,
+    RenderedMessage, RenderedView, Renderers, Verdict, as_type,
     dial::{Dialer, SystemResolver},
-    egress::Guard,
+    egress::EgressGuard,
     http::{HttpClient, HttpRequest, SendFailure, route::Route},
     mail_server::MailServer,
     outlets::AttemptResources,
@@ -25,7 +25,7 @@ use super::{
     render_display, render_message, run_off_runtime,
     times::ExchangeTimes,
     tls,
-    tokens::Tokens,
+    tokens::TokenCache,
     transcript::Masker,
     with_type,
 };
@@ -82,7 +82,7 @@ impl Sender {
     pub fn new(
         config: &Config,
         settings: watch::Receiver<Arc<SharedSettings>>,
-        guard: Arc<Guard>,
+        guard: Arc<EgressGuard>,
         clock: Arc<dyn Clock>,
         links: Links,
         sink: Option<Arc<dyn EventSink>>,
@@ -102,7 +102,7 @@ impl Sender {
             http: HttpClient::new(dialer.clone(), trust, Route::new(&config.egress)),
             dialer,
             providers: config.providers.clone(),
-            tokens: Tokens::default(),
+            tokens: TokenCache::default(),
             sink,
             settings,
             masked_links: links.with_masked_signatures(),
@@ -123,9 +123,9 @@ impl Sender {
         self.0.renderers.clone()
     }
 
-    pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
+    pub async fn render(&self, request: SendRequest<'_>) -> Result<RenderedView, Error> {
         let shared = Arc::clone(&self.0.settings.borrow());
-        let around = self.context(&request, &shared, false);
+        let around = self.message_context(&request, &shared, false);
         with_type!(&request.content.destination_kind, settings => {
             let content = (request.content, &around);
             run_off_runtime(&self.0.renderers, settings, content, render_display).await
@@ -142,7 +142,10 @@ impl Sender {
             return Ok(None);
         };
         let shared = Arc::clone(&self.0.settings.borrow());
-        let content = (request.content, &self.context(&request, &shared, false));
+        let content = (
+            request.content,
+            &self.message_context(&request, &shared, false),
+        );
         let made = run_off_runtime(
             &self.0.renderers,
             templates,
@@ -154,7 +157,7 @@ impl Sender {
 
     /// Returns the rendering context. Links that need no key are only included in messages that
     /// leave the service, not in events, which every reader sees.
-    fn context<'a>(
+    fn message_context<'a>(
         &'a self,
         request: &SendRequest<'a>,
         settings: &'a SharedSettings,
@@ -188,7 +191,7 @@ impl Sender {
     }
 
     /// Requests the URL of an external monitor; any success status counts.
-    pub(crate) async fn ping(&self, url: &str, timeout: Duration) -> Result<(), PingFailure> {
+    pub(crate) async fn ping_url(&self, url: &str, timeout: Duration) -> Result<(), PingFailure> {
         let request = HttpRequest {
             method: Method::GET,
             url: url.to_owned(),
@@ -225,7 +228,7 @@ impl Sender {
     ///
     /// # Cancel safety
     /// The message may have been sent when the future is dropped.
-    pub async fn send(&self, request: SendRequest<'_>) -> Report {
+    pub async fn send(&self, request: SendRequest<'_>) -> AttemptReport {
         let begun = Instant::now();
         let mut span = Span::start(
             "deliver",
@@ -237,13 +240,13 @@ impl Sender {
             request.destination_name.to_owned()
         });
         let trace = span.context();
-        let made = with_type!(request.kind, settings => self.attempt(settings, request, (begun, trace), true).await);
+        let made = with_type!(request.kind, settings => self.perform_attempt(settings, request, (begun, trace), true).await);
         let ((verdict, transcript), times) = made;
         span.set_attribute("bellwether.outcome", || verdict.outcome.as_str());
         if verdict.outcome != Outcome::Delivered {
             span.fail(&verdict.explanation);
         }
-        Report {
+        AttemptReport {
             verdict,
             // The precision with which it is stored.
             duration: Duration::from_micros(
@@ -258,12 +261,12 @@ impl Sender {
     /// what would prevent it from being sent, and is "delivered" if nothing would.
     pub async fn build_request(&self, request: SendRequest<'_>) -> (Verdict, Transcript) {
         let begun = Instant::now();
-        let made = with_type!(request.kind, settings => self.attempt(settings, request, (begun, None), false).await);
+        let made = with_type!(request.kind, settings => self.perform_attempt(settings, request, (begun, None), false).await);
         made.0
     }
 
     #[expect(clippy::too_many_lines, reason = "one attempt from start to end")]
-    async fn attempt<T: DestinationType>(
+    async fn perform_attempt<T: DestinationType>(
         &self,
         settings: &T,
         request: SendRequest<'_>,
@@ -285,7 +288,7 @@ impl Sender {
                 (&current, settings)
             };
         let shared = Arc::clone(&self.0.settings.borrow());
-        let around = self.context(&request, &shared, sends);
+        let around = self.message_context(&request, &shared, sends);
         let is_reduced = request.is_reduced;
         let content_of = (content, &around);
         let made = run_off_runtime(
@@ -301,7 +304,7 @@ impl Sender {
         } = match made.await {
             Ok(made) => made,
             Err(error) => {
-                let verdict = Verdict::unreachable(error.to_string());
+                let verdict = Verdict::new_unreachable(error.to_string());
                 return ((verdict, Transcript::default()), None);
             }
         };

@@ -6,7 +6,7 @@ mod send;
 use serde_json::Value;
 
 use super::{
-    AttemptContext, AttemptOutcome, Checks, DestinationType, normalized_address,
+    AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, normalized_address,
     outlets::AttemptResources,
 };
 use crate::{
@@ -25,12 +25,12 @@ impl DestinationType for ServiceNow {
         Some(self.instance_url.clone())
     }
 
-    fn check(&self, checks: &mut Checks<'_>) {
-        checks.url("instanceUrl", &self.instance_url);
+    fn check(&self, checks: &mut SettingsChecker<'_>) {
+        checks.check_url("instanceUrl", &self.instance_url);
         checks.check_setting("clientId", &self.client_id);
-        checks.secret("clientSecret", &self.client_secret);
+        checks.check_secret("clientSecret", &self.client_secret);
         if !self.token_url.is_empty() {
-            checks.url("tokenUrl", &self.token_url);
+            checks.check_url("tokenUrl", &self.token_url);
         }
         checks.check_one_line("refreshToken", self.refresh_token.reveal());
     }
@@ -60,6 +60,6 @@ impl DestinationType for ServiceNow {
     }
 
     async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> AttemptOutcome {
-        send::send(self, attempt, &body).await
+        send::send_request(self, attempt, &body).await
     }
 }

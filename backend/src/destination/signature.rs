@@ -17,7 +17,7 @@ const SECRET_PREFIX: &str = "whsec_";
 pub(crate) struct SecretError;
 
 /// Returns the value of `webhook-signature`: one signature per secret, separated by spaces.
-pub(crate) fn sign(
+pub(crate) fn sign_with_secrets(
     secrets: &Secret,
     id: RecordId,
     timestamp_seconds: i64,
@@ -26,11 +26,11 @@ pub(crate) fn sign(
     let signatures = secrets
         .reveal()
         .split_whitespace()
-        .map(|secret| sign_with(secret, &id.to_string(), timestamp_seconds, body));
+        .map(|secret| sign_with_secret(secret, &id.to_string(), timestamp_seconds, body));
     Ok(signatures.collect::<Result<Vec<_>, _>>()?.join(" "))
 }
 
-fn sign_with(
+fn sign_with_secret(
     secret: &str,
     id: &str,
     timestamp_seconds: i64,
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn signature_matches_the_published_example() {
-        let signature = sign_with(
+        let signature = sign_with_secret(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             1_614_265_330,
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn each_secret_adds_a_signature() {
         let id = RecordId::from_parts(1, 2);
-        let one = |secret| sign(&Secret::new(secret), id, 7, b"body").unwrap();
+        let one = |secret| sign_with_secrets(&Secret::new(secret), id, 7, b"body").unwrap();
         assert_eq!(
             one("whsec_AAAA whsec_BBBB"),
             format!("{} {}", one("whsec_AAAA"), one("whsec_BBBB"))
@@ -81,7 +81,8 @@ mod tests {
     #[test]
     fn invalid_secrets_are_rejected() {
         for secret in ["AAAA", "whsec_", "whsec_?", "whsec_AAAA other"] {
-            let signed = sign(&Secret::new(secret), RecordId::from_parts(1, 2), 7, b"body");
+            let signed =
+                sign_with_secrets(&Secret::new(secret), RecordId::from_parts(1, 2), 7, b"body");
             assert!(signed.is_err(), "{secret}");
         }
     }

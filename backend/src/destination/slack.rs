@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    AttemptContext, AttemptOutcome, ChatThread, Checks, DestinationType, outlets::AttemptResources,
+    AttemptContext, AttemptOutcome, ChatThread, DestinationType, SettingsChecker,
+    outlets::AttemptResources,
 };
 use crate::{
     domain::{TemplateLanguage, destination::Slack},
@@ -23,7 +24,7 @@ impl DestinationType for Slack {
 
     const THREADS: bool = true;
 
-    fn continues(&self, first: &Self) -> bool {
+    fn can_reply_to(&self, first: &Self) -> bool {
         self.channel == first.channel
     }
 
@@ -35,9 +36,9 @@ impl DestinationType for Slack {
         Some(outlets.providers.slack.clone())
     }
 
-    fn check(&self, checks: &mut Checks<'_>) {
+    fn check(&self, checks: &mut SettingsChecker<'_>) {
         checks.check_setting("channel", &self.channel);
-        checks.secret("token", &self.token);
+        checks.check_secret("token", &self.token);
     }
 
     fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
@@ -61,6 +62,6 @@ impl DestinationType for Slack {
     }
 
     async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> AttemptOutcome {
-        send::send(self, attempt, body).await
+        send::post_message(self, attempt, body).await
     }
 }

@@ -42,7 +42,7 @@ impl SmtpReceiver {
                 let (stream, _peer) = listener.accept().await.unwrap();
                 let stored = Arc::clone(&stored);
                 conversations.spawn(async move {
-                    let mail = converse(stream, refuse).await;
+                    let mail = run_conversation(stream, refuse).await;
                     stored.lock().unwrap().push(mail);
                 });
             }
@@ -59,7 +59,7 @@ impl SmtpReceiver {
     }
 }
 
-async fn converse(stream: TcpStream, refuse: &[(&str, &str)]) -> Mail {
+async fn run_conversation(stream: TcpStream, refuse: &[(&str, &str)]) -> Mail {
     let mut stream = BufReader::new(stream);
     let mut mail = Mail::default();
     let mut in_data = false;

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::{Rendered, check, render};
+use super::{RenderedView, check, render};
 use crate::{
     domain::{
         Annotation, Clause, Content, DestinationKind, Literal, NO_SNIPPETS, Name, Query, RecordId,
@@ -63,7 +63,8 @@ fn trigger() -> Trigger {
 }
 
 fn content(kind: DestinationKind, message: &str) -> Content {
-    let mut content = sample::content(sample::occurrence(NOW_MS), kind, message.into());
+    let mut content =
+        sample::sample_content(sample::sample_occurrence(NOW_MS), kind, message.into());
     content.trigger = Some(trigger());
     content.rule.name = "wake somebody".into();
     content.rule.trigger_names = vec![name("disk full")];
@@ -153,7 +154,7 @@ fn every_kind(template: &str) -> [DestinationKind; 7] {
     ]
 }
 
-fn rendered(content: &Content) -> Rendered {
+fn rendered(content: &Content) -> RenderedView {
     render(content, &context())
 }
 

@@ -56,10 +56,10 @@ impl Trust {
 }
 
 pub(crate) fn client_config(trust: &Trust) -> ClientConfig {
-    builder(trust).with_no_client_auth()
+    config_builder(trust).with_no_client_auth()
 }
 
-pub(crate) fn client_config_of(
+pub(crate) fn client_config_with_identity(
     trust: &Trust,
     identity: &Identity,
 ) -> Result<ClientConfig, IdentityError> {
@@ -73,7 +73,7 @@ pub(crate) fn client_config_of(
         .key_provider
         .load_private_key(key.clone_key())
         .map_err(|_unfit| IdentityError::Key)?;
-    let config = builder(trust).with_client_auth_cert(chain, key);
+    let config = config_builder(trust).with_client_auth_cert(chain, key);
     config.map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => IdentityError::Pair,
         _ => IdentityError::Certificate,
@@ -85,11 +85,11 @@ pub(crate) fn check_identity(identity: &Identity) -> Result<(), IdentityError> {
         roots: Arc::new(RootCertStore::empty()),
         named: Arc::default(),
     };
-    client_config_of(&trust, identity).map(drop)
+    client_config_with_identity(&trust, identity).map(drop)
 }
 
 /// Names the provider explicitly, because a process can have only one default.
-fn builder(trust: &Trust) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+fn config_builder(trust: &Trust) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

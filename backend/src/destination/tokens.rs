@@ -9,7 +9,7 @@ use std::{
 const TOKENS_MAX: usize = 1_000;
 /// Cached tokens, by their request parameters.
 #[derive(Debug, Default)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenCache {
     given: Mutex<HashMap<[u8; 32], Token>>,
     /// Keys whose server only accepts the client's secret in the body.
     in_body: Mutex<HashSet<[u8; 32]>>,
@@ -27,8 +27,8 @@ impl std::fmt::Debug for Token {
     }
 }
 
-impl Tokens {
-    pub(super) fn is_in_body(&self, key: [u8; 32]) -> bool {
+impl TokenCache {
+    pub(super) fn requires_secret_in_body(&self, key: [u8; 32]) -> bool {
         let in_body = self.in_body.lock().unwrap_or_else(PoisonError::into_inner);
         in_body.contains(&key)
     }

@@ -8,7 +8,7 @@ use crate::domain::{Outcome, Transcript, delivery::Recipients};
 pub(crate) const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct AttemptReport {
     pub verdict: Verdict,
     pub duration: Duration,
     /// Request and response, with secrets masked.
@@ -143,23 +143,23 @@ impl Verdict {
         Self { recipients, ..self }
     }
 
-    pub(crate) fn delivered(explanation: impl Into<String>) -> Self {
+    pub(crate) fn new_delivered(explanation: impl Into<String>) -> Self {
         Self::new(Outcome::Delivered, explanation, Advice::Again)
     }
 
-    pub(crate) fn rejected(explanation: impl Into<String>, advice: Advice) -> Self {
+    pub(crate) fn new_rejected(explanation: impl Into<String>, advice: Advice) -> Self {
         Self::new(Outcome::Rejected, explanation, advice)
     }
 
-    pub(crate) fn unreachable(explanation: impl Into<String>) -> Self {
+    pub(crate) fn new_unreachable(explanation: impl Into<String>) -> Self {
         Self::new(Outcome::Unreachable, explanation, Advice::Again)
     }
 
-    pub(crate) fn blocked(explanation: impl Into<String>) -> Self {
+    pub(crate) fn new_blocked(explanation: impl Into<String>) -> Self {
         Self::new(Outcome::Blocked, explanation, Advice::Fix)
     }
 
-    pub(crate) fn unknown(explanation: impl Into<String>) -> Self {
+    pub(crate) fn new_unknown(explanation: impl Into<String>) -> Self {
         Self::new(Outcome::Unknown, explanation, Advice::Again)
     }
 

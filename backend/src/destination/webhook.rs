@@ -13,7 +13,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde_json::{Value, json};
 
 use super::{
-    AttemptContext, AttemptOutcome, Checks, DestinationType, normalized_address,
+    AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, normalized_address,
     outlets::AttemptResources,
 };
 use crate::{
@@ -82,7 +82,7 @@ impl DestinationType for Webhook {
         address.split("{{").next().map(str::to_owned)
     }
 
-    fn check(&self, checks: &mut Checks<'_>) {
+    fn check(&self, checks: &mut SettingsChecker<'_>) {
         check::check(self, checks);
     }
 
@@ -97,7 +97,10 @@ impl DestinationType for Webhook {
         if_template("url".into(), &self.url);
         if_template("secretUrl".into(), self.secret_url.reveal());
         for header in &self.headers {
-            if_template(header::path(header).into(), header::text(header));
+            if_template(
+                header::header_path(header).into(),
+                header::header_text(header),
+            );
         }
         if let Some(on_clear) = &self.on_clear {
             if_template("onClear.url".into(), &on_clear.url);
@@ -148,6 +151,6 @@ impl DestinationType for Webhook {
     }
 
     async fn send(&self, attempt: &mut AttemptContext<'_>, body: Body) -> AttemptOutcome {
-        send::send(self, attempt, body).await
+        send::send_request(self, attempt, body).await
     }
 }

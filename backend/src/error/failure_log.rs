@@ -18,7 +18,7 @@ struct FailureLog(HashMap<(&'static str, String), (Instant, u64)>);
 impl FailureLog {
     /// Returns the number of times a failure has been suppressed since it was last logged; `None`
     /// if it is suppressed now.
-    fn begin(&mut self, work: &'static str, error: &str, now: Instant) -> Option<u64> {
+    fn suppressed_count(&mut self, work: &'static str, error: &str, now: Instant) -> Option<u64> {
         let key = (work, error.to_owned());
         let last = self.0.get_mut(&key);
         if let Some((at, left_out)) = last
@@ -41,7 +41,7 @@ pub fn log_failure(work: &'static str, error: &(dyn Display + Send + Sync)) {
     static LOGGED: LazyLock<Mutex<FailureLog>> = LazyLock::new(Mutex::default);
     let text = error.to_string();
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
-    let left_out = logged.begin(work, &text, Instant::now());
+    let left_out = logged.suppressed_count(work, &text, Instant::now());
     drop(logged);
     match left_out {
         Some(0) => tracing::warn!(error = text, "{work}"),
@@ -69,7 +69,7 @@ mod tests {
             ("deliver", "full", 61, None),
         ];
         for (work, error, after, expected) in table {
-            let found = logged.begin(work, error, start + second * after);
+            let found = logged.suppressed_count(work, error, start + second * after);
             assert_eq!(found, expected, "{work}, {error}, {after} s");
         }
     }

@@ -4,7 +4,7 @@ use std::{fmt, net::IpAddr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bellwether_process::{
-    listen::{PermitError, Pool, network_of},
+    listen::{PermitError, Pool, network_key},
     oidc::{CodeRequest, Description, Provider, ProviderError},
 };
 use rand::RngCore as _;
@@ -36,14 +36,14 @@ impl fmt::Debug for SignInStart {
 
 /// A client of the provider that acts on behalf of browsers.
 #[derive(Debug)]
-pub(super) struct Browsers {
+pub(super) struct BrowserSignIns {
     provider: Provider,
     places: Arc<Pool<IpAddr>>,
     /// The provider's metadata and the time of its fetch. Locked during a fetch.
     described: tokio::sync::Mutex<Option<(Instant, Description)>>,
 }
 
-impl Browsers {
+impl BrowserSignIns {
     pub(super) fn new(provider: Provider) -> Self {
         Self {
             provider,
@@ -151,8 +151,8 @@ impl SignIns {
             let why = "browser sign-in is disabled (`oidc.page`)";
             return Err(Error::FailedPrecondition(why.into()));
         }
-        let mut place = self.browsers.places.permit(address.map(network_of));
-        place.take(1).map_err(|full| {
+        let mut place = self.browsers.places.new_permit(address.map(network_key));
+        place.acquire(1).map_err(|full| {
             let why = match full {
                 PermitError::All => "too many sign-ins in progress; try again",
                 PermitError::Share => "too many sign-ins from this address in progress; try again",

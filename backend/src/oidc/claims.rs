@@ -95,7 +95,7 @@ fn user_name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
         if *claim == "email" && claims["email_verified"] == false {
             return None;
         }
-        Name::for_user(claim_at(claims, claim)?.as_str()?)
+        Name::for_user(claim_value(claims, claim)?.as_str()?)
     });
     named.ok_or_else(|| {
         let names = names.join("`, `");
@@ -105,7 +105,7 @@ fn user_name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
 
 fn claimed_role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role, Error> {
     let claim = &config.role_claim;
-    let found = claim_at(claims, claim).unwrap_or(&Value::Null);
+    let found = claim_value(claims, claim).unwrap_or(&Value::Null);
     let has = |wanted: &[String]| match found {
         Value::Array(several) => several
             .iter()
@@ -129,7 +129,7 @@ fn claimed_role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role
 
 /// Returns the value of a claim. Unless a claim has the dotted name, the name is a path into
 /// objects.
-fn claim_at<'a>(claims: &'a Value, path: &str) -> Option<&'a Value> {
+fn claim_value<'a>(claims: &'a Value, path: &str) -> Option<&'a Value> {
     claims.get(path).or_else(|| {
         let mut parts = path.split('.');
         parts.try_fold(claims, |value, part| value.get(part))

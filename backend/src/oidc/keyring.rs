@@ -65,7 +65,7 @@ impl Keyring {
 
     fn cached_key(&self, id: &str, algorithm: Algorithm) -> Option<Key> {
         let keys = self.cached_keys()?;
-        let mut fitting = keys.iter().filter(|key| key.fits(algorithm));
+        let mut fitting = keys.iter().filter(|key| key.supports(algorithm));
         if id.is_empty() {
             let only = fitting.next()?;
             return fitting.next().is_none().then(|| only.clone());
@@ -98,7 +98,7 @@ impl Keyring {
 
     async fn read(&self) -> Result<Arc<[Key]>, ProviderError> {
         let description = self.provider.describe().await?;
-        let text = self.provider.keys(&description).await?;
+        let text = self.provider.fetch_keys(&description).await?;
         let unfit = || ProviderError::Unusable("no published signing keys".into());
         let set: Value = serde_json::from_slice(&text).ok().ok_or_else(unfit)?;
         let keys = set["keys"].as_array().ok_or_else(unfit)?;

@@ -93,7 +93,7 @@ impl StandIn {
             viewers: words("staff"),
             ..OidcConfig::default()
         };
-        SignIns::new(config, Arc::new(ManualClock::at(NOW_MS)))
+        SignIns::new(config, Arc::new(ManualClock::starting_at(NOW_MS)))
     }
 
     /// Returns valid claims, with some of them replaced.

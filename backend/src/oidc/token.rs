@@ -106,7 +106,7 @@ impl Key {
         })
     }
 
-    pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
+    pub(super) fn supports(&self, algorithm: Algorithm) -> bool {
         let is_kind = match self.public {
             PublicKey::Rsa { .. } => matches!(algorithm, Algorithm::Rs256 | Algorithm::Ps256),
             PublicKey::P256(_) => algorithm == Algorithm::Es256,
@@ -183,7 +183,7 @@ impl<'a> Token<'a> {
     pub(super) fn verify(&self, key: &Key) -> Result<(), Error> {
         let (message, signature) = (self.signed.as_bytes(), &*self.signature);
         let is_good = match (&key.public, self.algorithm) {
-            _ if !key.fits(self.algorithm) => false,
+            _ if !key.supports(self.algorithm) => false,
             (PublicKey::Rsa { n, e }, algorithm) => {
                 let way = match algorithm {
                     Algorithm::Ps256 => &RSA_PSS_2048_8192_SHA256,

@@ -48,7 +48,7 @@ pub async fn annotate(
     let decide = async || {
         let mut edits = Edits::read(&deciding.store, &targets).await?;
         let now_ms = deciding.clock.now_ms();
-        let mut changes = deciding.store.changes();
+        let mut changes = deciding.store.new_changes();
         let mut answers = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
             answers.push(match edits.get(at) {

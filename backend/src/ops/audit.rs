@@ -10,12 +10,12 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     domain::{AnyResource, AuditAction, AuditEntry},
     error::{Error, log_failure},
     limits::{AUDIT_REFUSALS_MAX, LIST_PAGE_BYTES, PAGE_TIME_MAX},
     ops::{
-        page::{PageRequest, Scope},
+        page::{PageRequest, TokenScope},
         settings,
     },
     scan,
@@ -63,16 +63,16 @@ impl AuditFilter {
             && !(self.without_clients && concerns_clients)
     }
 
-    fn scope(&self) -> Scope {
+    fn scope(&self) -> TokenScope {
         let moment = |at_ms: Option<i64>| at_ms.map(|at_ms| at_ms.to_string());
-        Scope::new("audit")
-            .with("clients", &self.clients)
-            .with("kinds", &self.kinds)
-            .with("names", &self.names)
-            .with("actions", self.actions.iter().map(|it| format!("{it:?}")))
-            .with("start", moment(self.start_ms))
-            .with("end", moment(self.end_ms))
-            .with("without clients", self.without_clients.then_some("true"))
+        TokenScope::new("audit")
+            .with_field("clients", &self.clients)
+            .with_field("kinds", &self.kinds)
+            .with_field("names", &self.names)
+            .with_field("actions", self.actions.iter().map(|it| format!("{it:?}")))
+            .with_field("start", moment(self.start_ms))
+            .with_field("end", moment(self.end_ms))
+            .with_field("without clients", self.without_clients.then_some("true"))
     }
 }
 
@@ -118,14 +118,14 @@ impl AuditLog {
     pub async fn record_read(&self, by: &Actor, what: &str) -> Result<(), Error> {
         let entry = AuditEntry {
             kind: what.into(),
-            ..by.entry(AuditAction::Read)
+            ..by.audit_entry(AuditAction::Read)
         };
         Ok(self.store.write_audit(vec![entry]).await?)
     }
 
     /// Counts a refused call. It is written soon, together with similar calls.
     pub fn record_refused(&self, by: Actor, reason: &str) {
-        self.count(CountedCall {
+        self.count_call(CountedCall {
             client: by.client,
             address: by.address,
             method: by.method,
@@ -137,8 +137,8 @@ impl AuditLog {
 
     /// Counts a read without an API key, through a link or feed URL that grants it, or the issuing
     /// of such a link. Written like [`Self::record_refused`].
-    pub fn read_by_grant(&self, by: Actor, kind: &'static str, name: &str, reason: &str) {
-        self.count(CountedCall {
+    pub fn record_granted_read(&self, by: Actor, kind: &'static str, name: &str, reason: &str) {
+        self.count_call(CountedCall {
             client: by.client,
             address: by.address,
             method: by.method,
@@ -148,7 +148,7 @@ impl AuditLog {
         });
     }
 
-    fn count(&self, call: CountedCall) {
+    fn count_call(&self, call: CountedCall) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = &mut counts.counts;
         let call = if counts.len() < AUDIT_REFUSALS_MAX || counts.contains_key(&call) {
@@ -172,14 +172,20 @@ impl AuditLog {
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let mut forget_at_ms = self.clock.now_ms();
         loop {
-            let next_ms = self.clock.now_ms().saturating_add(millis(FLUSH_INTERVAL));
+            let next_ms = self
+                .clock
+                .now_ms()
+                .saturating_add(to_millis(FLUSH_INTERVAL));
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 () = self.clock.wait_until(next_ms) => {}
             }
             self.flush(false).await;
             if self.clock.now_ms() >= forget_at_ms {
-                forget_at_ms = self.clock.now_ms().saturating_add(millis(FORGET_INTERVAL));
+                forget_at_ms = self
+                    .clock
+                    .now_ms()
+                    .saturating_add(to_millis(FORGET_INTERVAL));
                 match self.delete_expired().await {
                     Ok(0) => {}
                     Ok(forgotten) => tracing::info!(forgotten, "deleted expired audit entries"),
@@ -204,7 +210,7 @@ impl AuditLog {
     fn due_entries(&self, all: bool) -> Vec<AuditEntry> {
         let now_ms = self.clock.now_ms();
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = now_ms.saturating_sub(counts.since_ms) >= millis(REFUSALS_WINDOW);
+        let is_over = now_ms.saturating_sub(counts.since_ms) >= to_millis(REFUSALS_WINDOW);
         let mut entries = Vec::new();
         for (call, (count, is_reported)) in &mut counts.counts {
             if *count == 0 || (*is_reported && !is_over && !all) {
@@ -223,7 +229,7 @@ impl AuditLog {
                 kind: kind.unwrap_or_default().to_owned(),
                 names: name.into_iter().collect(),
                 reason: call.reason.clone(),
-                ..by.entry(call.action)
+                ..by.audit_entry(call.action)
             });
             *is_reported = true;
         }
@@ -243,8 +249,8 @@ impl AuditLog {
         let mut forgotten = 0;
         loop {
             let settings = settings::read_stored(&self.store).await?;
-            let keep = settings::values_of(settings.as_ref()).audit_retention;
-            let until_ms = self.clock.now_ms().saturating_sub(millis(keep));
+            let keep = settings::values_or_defaults(settings.as_ref()).audit_retention;
+            let until_ms = self.clock.now_ms().saturating_sub(to_millis(keep));
             let page = self.store.page::<AuditEntry>(
                 Range::with_prefix(&[]),
                 Direction::Ascending,
@@ -257,7 +263,7 @@ impl AuditLog {
             if old.is_empty() {
                 return Ok(forgotten);
             }
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             for entry in &old {
                 changes.delete(entry);
             }
@@ -281,7 +287,7 @@ impl AuditLog {
         let stop = self.clock.elapsed() + PAGE_TIME_MAX;
         let (mut found, mut bytes) = (Vec::new(), 0);
         loop {
-            let step = self.step(filter, before.as_deref()).await?;
+            let step = self.read_batch(filter, before.as_deref()).await?;
             let is_last = step.len() < STEP;
             for (entry, size) in step {
                 let key = entry.number.to_be_bytes().to_vec();
@@ -298,7 +304,7 @@ impl AuditLog {
                 }
                 before = Some(key);
                 if found.len() == limit || bytes > LIST_PAGE_BYTES || self.clock.elapsed() >= stop {
-                    let token = before.as_deref().map(|key| scope.token(key));
+                    let token = before.as_deref().map(|key| scope.encode_token(key));
                     return Ok((found, token.unwrap_or_default()));
                 }
             }
@@ -310,7 +316,7 @@ impl AuditLog {
 
     /// Reads the next batch of entries below a sequence number, newest first, each with its size in
     /// bytes. Entries about a single resource are looked up in the name index.
-    async fn step(
+    async fn read_batch(
         &self,
         filter: &AuditFilter,
         before: Option<&[u8]>,
@@ -328,9 +334,9 @@ impl AuditLog {
         }
         let stored = if prefix.is_some() {
             let index = Index::AuditByName;
-            let page = self
-                .store
-                .page_by::<AuditEntry>(index, range, Direction::Descending, STEP);
+            let page =
+                self.store
+                    .page_by_index::<AuditEntry>(index, range, Direction::Descending, STEP);
             page.await?.into_iter().map(|(_, stored)| stored).collect()
         } else {
             let page = self.store.page(range, Direction::Descending, STEP);

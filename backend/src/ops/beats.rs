@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     decide::{LoadedHeartbeat, Snapshot},
     domain::{Expectation, Heartbeat, Occurrence, RecordId, heartbeat::SERVICE, hold::SharedValue},
     error::Error,
@@ -64,7 +64,7 @@ impl ServiceTime {
     fn now_ms(self, passed: Duration) -> i64 {
         let since = passed.saturating_sub(self.at);
         let since = if self.stands { Duration::ZERO } else { since };
-        self.base_ms.saturating_add(millis(since))
+        self.base_ms.saturating_add(to_millis(since))
     }
 }
 
@@ -98,7 +98,7 @@ struct Beat {
 /// Beats that this process is about to store. Dropping them before they are stored releases the
 /// claims.
 #[derive(Debug)]
-pub struct Claims {
+pub struct BeatClaims {
     beats: Arc<Beats>,
     claimed: Vec<Beat>,
     next: Vec<(Option<Stored<Expectation>>, Expectation)>,
@@ -132,7 +132,7 @@ impl Beats {
         let at_ms = stored.and_then(|it| it.value.last_ms);
         // All nodes use the database's clock. While there is a leader, its service time applies.
         let since_ms = at_ms.map_or(0, |it| clock.now_ms().saturating_sub(it));
-        let ahead_ms = since_ms.clamp(0, millis(SERVICE_TIME_INTERVAL));
+        let ahead_ms = since_ms.clamp(0, to_millis(SERVICE_TIME_INTERVAL));
         self.lock_cache().time = Some(ServiceTime {
             base_ms: stored_ms.saturating_add(ahead_ms),
             at: passed,
@@ -166,7 +166,7 @@ impl Beats {
         std::mem::take(&mut self.lock_cache().is_changed)
     }
 
-    pub(crate) fn forget(&self, heartbeat: RecordId, key: RecordId) {
+    pub(crate) fn forget_expectation(&self, heartbeat: RecordId, key: RecordId) {
         let mut known = self.lock_cache();
         known.noted.remove(&(heartbeat, key));
         known.counts.clear();
@@ -232,19 +232,19 @@ impl Beats {
         claimed: &mut Vec<Beat>,
     ) {
         for loaded in snapshot.heartbeats().iter() {
-            if !loaded.uses_events() || loaded.is_quiet(moment.service_ms) {
+            if !loaded.uses_events() || loaded.can_ignore_beat(moment.service_ms) {
                 continue;
             }
             if let Some(values) = loaded.beat_values(occurrence) {
                 let key = loaded
                     .single_expectation_key()
                     .unwrap_or_else(|| loaded.key(&values));
-                claimed.extend(self.claim_one(loaded, key, values, moment));
+                claimed.extend(self.claim_beat(loaded, key, values, moment));
             }
         }
     }
 
-    fn claim_one(
+    fn claim_beat(
         &self,
         loaded: &LoadedHeartbeat,
         key: RecordId,
@@ -255,7 +255,7 @@ impl Beats {
             loaded.heartbeat.id,
             loaded.heartbeat.min_store_interval_ms(),
         );
-        let rest_ms = moment.service_ms + millis(BEATS_APART);
+        let rest_ms = moment.service_ms + to_millis(BEATS_APART);
         let mut known = self.lock_cache();
         match known.noted.get_mut(&(heartbeat, key)) {
             Some(noted) if noted.is_claimed || moment.service_ms - noted.stored_ms < apart_ms => {
@@ -294,7 +294,7 @@ impl Beats {
         }
     }
 
-    pub(crate) fn claim_cached(self: &Arc<Self>, clock: &dyn Clock) -> Claims {
+    pub(crate) fn claim_cached(self: &Arc<Self>, clock: &dyn Clock) -> BeatClaims {
         let service_ms = self.service_ms(clock);
         let mut known = self.lock_cache();
         let mut claimed = Vec::new();
@@ -313,7 +313,7 @@ impl Beats {
                 apart_ms: noted.apart_ms,
             });
         }
-        Claims {
+        BeatClaims {
             beats: Arc::clone(self),
             claimed,
             next: Vec::new(),
@@ -327,8 +327,8 @@ impl Beats {
     }
 }
 
-impl Claims {
-    pub fn empty(beats: &Arc<Beats>) -> Self {
+impl BeatClaims {
+    pub fn new(beats: &Arc<Beats>) -> Self {
         Self {
             beats: Arc::clone(beats),
             claimed: Vec::new(),
@@ -359,7 +359,7 @@ impl Claims {
     }
 
     /// Reads the expectations of these value sets and computes their state after the beats.
-    pub async fn read(&mut self, store: &Store) -> Result<(), EngineError> {
+    pub async fn read_expectations(&mut self, store: &Store) -> Result<(), EngineError> {
         if self.claimed.is_empty() {
             return Ok(());
         }
@@ -381,7 +381,7 @@ impl Claims {
                     continue;
                 }
             };
-            let mut next = before.after_beat(at_ms, service_ms, false);
+            let mut next = before.with_beat(at_ms, service_ms, false);
             if service_ms < beat.claim_ms {
                 // The beat was cached, so the event may have been opened since.
                 next.beat_service_ms = before.beat_service_ms.max(service_ms);
@@ -391,7 +391,7 @@ impl Claims {
         Ok(())
     }
 
-    pub fn add_to(&self, changes: &mut Changes) {
+    pub fn add_to_changes(&self, changes: &mut Changes) {
         for (stored, next) in &self.next {
             match stored {
                 Some(stored) => changes.update(stored, next),
@@ -429,7 +429,7 @@ impl Claims {
     }
 }
 
-impl Drop for Claims {
+impl Drop for BeatClaims {
     fn drop(&mut self) {
         if self.claimed.is_empty() {
             return;

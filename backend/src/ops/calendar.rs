@@ -14,10 +14,10 @@ use crate::{
     limits::{CALENDAR_EXCEPT_MAX, CALENDAR_SPANS_MAX, CALENDAR_WINDOWS_MAX, CALENDARS_MAX},
     ops::{
         ended_uses::users_in_force,
-        etag::etag,
+        etag::compute_etag,
         references::References,
         refers::ReferenceChecker,
-        resource::{self, Drafted, Origin, Resource as _, Resources, resource},
+        resource::{self, AuthoredResource, Origin, Resource as _, Resources, resource},
         validate::Violations,
         wire::{FromDomain, time::timestamp},
     },
@@ -45,7 +45,7 @@ pub type Calendars = Resources<Calendar>;
 
 resource!(Calendar, v1::Calendar, "calendar", |_| None);
 
-impl Drafted for Calendar {
+impl AuthoredResource for Calendar {
     type Draft = v1::Calendar;
     type View = v1::Calendar;
 
@@ -55,7 +55,7 @@ impl Drafted for Calendar {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let mut violations = Violations::default();
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
@@ -81,7 +81,7 @@ impl Drafted for Calendar {
         }
         if let (Some(name), false) = (&name, except.is_empty()) {
             let references = References::find(&all.store, Kind::Calendar, name).await?;
-            if let Some(user) = references.first("calendar") {
+            if let Some(user) = references.first_user("calendar") {
                 let message = format!("is not allowed: calendar `{user}` excludes this calendar");
                 violations.add(EXCEPT_PATH, message);
             }
@@ -107,7 +107,7 @@ impl Drafted for Calendar {
         calendar: &Self,
         _force: bool,
     ) -> Result<Changes, Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let used = (Kind::Calendar, &calendar.name);
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
         users.ensure_unused(Self::WORD, &calendar.name)?;
@@ -117,7 +117,7 @@ impl Drafted for Calendar {
     async fn view(all: &Calendars, calendar: Self) -> Result<(v1::Calendar, usize), Error> {
         let used = (Kind::Calendar, &calendar.name);
         // Excluded calendars must exist for as long as the calendar does.
-        let mut unused = all.store.changes();
+        let mut unused = all.store.new_changes();
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut unused).await?;
         let prepared = prepare_calendar(&all.store, &calendar).await?;
         let standing = prepared.map(|it| it.status_at(all.clock.now_ms()));
@@ -128,7 +128,7 @@ impl Drafted for Calendar {
         let view = v1::Calendar {
             in_window: standing.map(|it| it.in_window),
             next_change_time: standing.and_then(|it| it.changes_ms).map(timestamp),
-            used_by: users.all().map(user).collect(),
+            used_by: users.iter().map(user).collect(),
             ..v1::Calendar::from_domain(calendar)
         };
         Ok((view, users.bytes()))
@@ -149,7 +149,7 @@ impl FromDomain<Calendar> for v1::Calendar {
             used_by: Vec::new(),
             create_time: Some(timestamp(calendar.create_ms)),
             update_time: Some(timestamp(calendar.update_ms)),
-            etag: etag(calendar.id, calendar.revision),
+            etag: compute_etag(calendar.id, calendar.revision),
         }
     }
 }
@@ -246,7 +246,7 @@ fn windows(draft: &v1::Calendar, violations: &mut Violations) -> Option<Vec<Wind
         );
         None
     } else {
-        let zone = calendar::zone(&draft.time_zone);
+        let zone = calendar::find_zone(&draft.time_zone);
         zone.map_err(|missing| violations.add("timeZone", missing.to_string()))
             .ok()
     };
@@ -258,10 +258,10 @@ fn windows(draft: &v1::Calendar, violations: &mut Violations) -> Option<Vec<Wind
     }
     let mut windows = Vec::with_capacity(count);
     for (at, window) in draft.windows.iter().enumerate() {
-        match Window::read(&text(window)) {
+        match Window::parse(&text(window)) {
             Ok(window) => {
                 let zone = zone.clone().unwrap_or(jiff::tz::TimeZone::UTC);
-                match calendar::check(&window, &zone) {
+                match calendar::check_calendar(&window, &zone) {
                     Ok(()) => windows.push(window),
                     Err((field, message)) => {
                         violations.add(format!("windows[{at}].{field}"), message);
@@ -291,7 +291,7 @@ fn text(wire: &v1::CalendarWindow) -> WindowText {
 }
 
 fn window_view(window: &Window) -> v1::CalendarWindow {
-    let it = window.text();
+    let it = window.to_text();
     v1::CalendarWindow {
         dtstart: it.dtstart,
         duration: it.duration,

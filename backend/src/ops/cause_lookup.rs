@@ -91,7 +91,7 @@ pub async fn load_missing(store: &Store, causes: &Causes) -> Result<bool, Engine
         )));
     }
     for ask in wanted.groups {
-        causes.set_group(ask, group::group_at(store, ask).await?);
+        causes.set_group(ask, group::read_group(store, ask).await?);
     }
     let under = |prefixes: Vec<Vec<u8>>| prefixes.iter().map(|it| Range::with_prefix(it)).collect();
     let prefixes = wanted.inhibitions.iter().map(|it| it.to_bytes().into());
@@ -99,7 +99,7 @@ pub async fn load_missing(store: &Store, causes: &Causes) -> Result<bool, Engine
     if wanted.any {
         prefixes.push(Vec::new());
     }
-    let mut first = entries(store, under(prefixes), 1).await?;
+    let mut first = read_entries(store, under(prefixes), 1).await?;
     if wanted.any {
         let any = first.pop();
         causes.set_has_any(any.is_some_and(|it| !it.is_empty()));
@@ -114,9 +114,9 @@ pub async fn load_missing(store: &Store, causes: &Causes) -> Result<bool, Engine
     }
     for (limit, keys) in keys {
         let prefixes = keys.iter();
-        let prefixes =
-            prefixes.map(|(inhibition, values)| Key::new().id(*inhibition).rest(values).build());
-        let found = entries(store, under(prefixes.collect()), limit).await?;
+        let prefixes = prefixes
+            .map(|(inhibition, values)| Key::new().id(*inhibition).remainder(values).build());
+        let found = read_entries(store, under(prefixes.collect()), limit).await?;
         for (key, found) in keys.into_iter().zip(found) {
             let has_more = found.len() >= limit;
             let records = found.into_iter().map(|(_, record)| record).collect();
@@ -128,7 +128,7 @@ pub async fn load_missing(store: &Store, causes: &Causes) -> Result<bool, Engine
     Ok(is_settled)
 }
 
-async fn entries(
+async fn read_entries(
     store: &Store,
     ranges: Vec<Range>,
     limit: usize,
@@ -138,7 +138,7 @@ async fn entries(
     }
     let (index, ascending) = (Index::OccurrenceByCause, Direction::Ascending);
     let engine = store.engine();
-    engine.entries_in(index, &ranges, ascending, limit).await
+    engine.read_ranges(index, &ranges, ascending, limit).await
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use bellwether_process::listen::Tls;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, DAY_MS, millis},
+    clock::{Clock, DAY_MS, to_millis},
     domain::{IncomingEvent, Severity, Status},
     error::Error,
     ops::{find, intake::Intake},
@@ -45,7 +45,7 @@ impl CertificateWatch {
     /// Checks every hour and at each renewal, until shutdown.
     pub async fn run(mut self, mut tls: Tls, shutdown: CancellationToken) {
         loop {
-            let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
+            let next_ms = self.clock.now_ms().saturating_add(to_millis(INTERVAL));
             let end_ms = tls.borrow_and_update().end_ms;
             if let Err(error) = self.check(end_ms).await {
                 // If the certificate still expires soon, the next check reports it again.
@@ -67,8 +67,8 @@ impl CertificateWatch {
         if self.reported == Some(reported) {
             return Ok(());
         }
-        let event = event(level.map(|(_, severity)| *severity), end_ms, now_ms);
-        if level.is_some() || find::is_open(&self.store, event.id()).await? {
+        let event = certificate_event(level.map(|(_, severity)| *severity), end_ms, now_ms);
+        if level.is_some() || find::is_event_open(&self.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         self.reported = Some(reported);
@@ -78,7 +78,7 @@ impl CertificateWatch {
 
 /// Creates the event about a certificate. Without a severity, the certificate is not about to
 /// expire.
-fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent {
+fn certificate_event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent {
     let end = jiff::Timestamp::from_millisecond(end_ms)
         .map_or_else(|_out_of_range| "never".to_owned(), |end| end.to_string());
     let (status, summary) = match severity {
@@ -96,7 +96,7 @@ fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent 
             .into(),
         severity,
         status: Some(status),
-        ..IncomingEvent::own_event("certificate ends", "certificate-ends", [], now_ms)
+        ..IncomingEvent::new_own_event("certificate ends", "certificate-ends", [], now_ms)
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
     use crate::ops::samples::{self, START_MS};
 
     #[tokio::test]
-    async fn expiry_is_reported_per_level_and_closed_on_renewal() {
+    async fn certificate_expiry_is_reported_per_level_and_closed_on_renewal() {
         let store = samples::store();
         let (deciding, clock) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
@@ -126,7 +126,9 @@ mod tests {
         for (days, end_ms) in steps.into_iter().chain(later) {
             clock.advance(day * days);
             watch.check(end_ms).await.unwrap();
-            let newest = find::newest(&store, event(None, 0, 0).id()).await.unwrap();
+            let newest = find::newest_occurrence(&store, certificate_event(None, 0, 0).id())
+                .await
+                .unwrap();
             reported.push(newest.map(|it| (it.status, it.severity, it.count)));
         }
         let (open, closed) = (Status::Open, Status::Closed);

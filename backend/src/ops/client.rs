@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     domain::{CertificateName, Client, KeyScope, Name, PreviousKey, Rates, RecordId, Role, Secret},
     error::Error,
     limits::PAGE_SIZE_MAX,
     ops::{
         commit::commit,
-        page::{Page, PageRequest, Scope},
+        page::{Page, PageRequest, TokenScope},
         resource::find_lookalike,
     },
     store::{Changes, Direction, Lane, Store, Stored, engine::Range, open::replace_file},
@@ -85,7 +85,7 @@ impl Clients {
             scope: wanted.scope,
             certificates: wanted.certificates,
             expire_ms: draft.expire_ms,
-            ..self.client(name, role, &key)
+            ..self.new_client(name, role, &key)
         };
         let _making = self.making.lock().await;
         let decide = || self.decide_create(&client);
@@ -109,7 +109,7 @@ impl Clients {
             if edit.expire_ms.is_some() {
                 self.ensure_admin_remains(&stored.value, &client).await?;
             }
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             if client != stored.value {
                 changes.update(&stored, &client);
             }
@@ -123,7 +123,7 @@ impl Clients {
         if client.certificates.is_empty() {
             return Ok(());
         }
-        let others = self.all().await?;
+        let others = self.read_all().await?;
         let others = others.iter().filter(|other| other.value.id != client.id);
         check_conflicts(client, others.map(|other| &other.value))
     }
@@ -150,7 +150,7 @@ impl Clients {
         let key = new_key();
         let decide = async || {
             let stored = self.find(&name).await?.ok_or_else(absent)?;
-            let until_ms = self.clock.now_ms().saturating_add(millis(overlap));
+            let until_ms = self.clock.now_ms().saturating_add(to_millis(overlap));
             let client = Client {
                 key_hash: key_hash(key.reveal()),
                 previous: (!overlap.is_zero()).then_some(PreviousKey {
@@ -159,7 +159,7 @@ impl Clients {
                 }),
                 ..stored.value.clone()
             };
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             changes.update(&stored, &client);
             Ok((changes, client))
         };
@@ -173,7 +173,7 @@ impl Clients {
         if new.role != Role::Admin || new.expire_ms.is_none() || old.expire_ms.is_some() {
             return Ok(());
         }
-        let all = self.all().await?;
+        let all = self.read_all().await?;
         let stays =
             |it: &Client| it.role == Role::Admin && it.expire_ms.is_none() && it.id != new.id;
         if all.iter().any(|stored| stays(&stored.value)) {
@@ -187,9 +187,9 @@ impl Clients {
 
     pub async fn list(&self, page: &PageRequest) -> Result<Page<Client>, Error> {
         let limit = page.limit()?;
-        let scope = Scope::new("clients");
+        let scope = TokenScope::new("clients");
         let after = scope.last_key(&page.token)?;
-        let all = self.all().await?;
+        let all = self.read_all().await?;
         let total = all.len();
         let is_next = |client: &Client| {
             let key = client.name.as_str().as_bytes();
@@ -198,7 +198,7 @@ impl Clients {
         let mut rest = all.into_iter().map(|stored| stored.value).filter(is_next);
         let items: Vec<_> = rest.by_ref().take(limit).collect();
         let next_page_token = match (items.last(), rest.next()) {
-            (Some(last), Some(_)) => scope.token(last.name.as_str().as_bytes()),
+            (Some(last), Some(_)) => scope.encode_token(last.name.as_str().as_bytes()),
             _ => String::new(),
         };
         Ok(Page {
@@ -225,9 +225,9 @@ impl Clients {
         let name = Name::parse(name).map_err(|_error| absent())?;
         let decide = async || {
             let client = self.find(&name).await?.ok_or_else(absent)?;
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             if client.value.role == Role::Admin && client.value.expire_ms.is_none() {
-                let other_admin = self.all().await?.into_iter().find(|other| {
+                let other_admin = self.read_all().await?.into_iter().find(|other| {
                     other.value.role == Role::Admin
                         && other.value.expire_ms.is_none()
                         && other.value.id != client.value.id
@@ -239,7 +239,7 @@ impl Clients {
                     ))
                 })?;
                 // If two admins revoke each other concurrently, one of them must remain.
-                changes.touch(&other_admin);
+                changes.touch_record(&other_admin);
             }
             changes.delete(&client);
             Ok((changes, ()))
@@ -263,18 +263,18 @@ impl Clients {
     /// Like [`Clients::ensure_admin`], with an explicit file. Returns whether the client was
     /// created.
     pub async fn create_first_admin(&self, key_file: &Path) -> Result<bool, Error> {
-        if !self.page(Vec::new(), 1).await?.is_empty() {
+        if !self.read_page(Vec::new(), 1).await?.is_empty() {
             return Ok(false);
         }
         let key = new_key();
         let name = Name::parse(ADMIN_NAME).map_err(|message| Error::Internal(message.into()))?;
-        let client = self.client(name, Role::Admin, &key);
+        let client = self.new_client(name, Role::Admin, &key);
         // Write the file first. The next start overwrites an unused key, but a client whose key no
         // one has would lock out all users.
         let content = format!("{}\n", key.reveal());
         replace_file(key_file, content.as_bytes())
             .map_err(|error| Error::Internal(Box::new(error)))?;
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.insert(&client);
         self.store.apply(Lane::Admin, changes).await?;
         Ok(true)
@@ -287,7 +287,7 @@ impl Clients {
                 client.name
             )));
         }
-        let others = self.all().await?;
+        let others = self.read_all().await?;
         let names = others.iter().map(|other| other.value.name.as_str());
         if let Some(other) = find_lookalike(client.name.as_str(), names) {
             return Err(Error::AlreadyExists(format!(
@@ -302,12 +302,12 @@ impl Clients {
                 retry_after: None,
             });
         }
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.insert(client);
         Ok((changes, ()))
     }
 
-    fn client(&self, name: Name, role: Role, key: &Secret) -> Client {
+    fn new_client(&self, name: Name, role: Role, key: &Secret) -> Client {
         let create_ms = self.clock.now_ms();
         Client {
             id: RecordId::from_parts(create_ms.unsigned_abs(), rand::random()),
@@ -330,13 +330,13 @@ impl Clients {
         Ok(self.store.get(name.as_str().into()).await?)
     }
 
-    async fn all(&self) -> Result<Vec<Stored<Client>>, Error> {
+    async fn read_all(&self) -> Result<Vec<Stored<Client>>, Error> {
         let mut all: Vec<Stored<Client>> = Vec::new();
         loop {
             let start = all.last().map_or_else(Vec::new, |last| {
                 [last.value.name.as_str().as_bytes(), &[0]].concat()
             });
-            let page = self.page(start, PAGE_SIZE_MAX).await?;
+            let page = self.read_page(start, PAGE_SIZE_MAX).await?;
             let is_last = page.len() < PAGE_SIZE_MAX;
             all.extend(page);
             if is_last {
@@ -345,7 +345,7 @@ impl Clients {
         }
     }
 
-    async fn page(&self, start: Vec<u8>, limit: usize) -> Result<Vec<Stored<Client>>, Error> {
+    async fn read_page(&self, start: Vec<u8>, limit: usize) -> Result<Vec<Stored<Client>>, Error> {
         let range = Range { start, end: None };
         Ok(self.store.page(range, Direction::Ascending, limit).await?)
     }

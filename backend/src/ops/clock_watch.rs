@@ -6,7 +6,7 @@ use tokio::{sync::Mutex, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Boot, Clock, STEP_MIN_MS, SteadyClock, millis},
+    clock::{BootId, Clock, STEP_MIN_MS, SteadyClock, to_millis},
     domain::{Delivery, Occurrence, Receipt, Silence},
     error::{Error, log_failure},
     limits::{
@@ -28,7 +28,7 @@ const DRIFT_MS: i64 = STEP_MIN_MS / 5;
 pub struct ClockWatch {
     store: Store,
     clock: Arc<SteadyClock>,
-    boot: Option<Boot>,
+    boot: Option<BootId>,
     known: Mutex<LastCheck>,
 }
 
@@ -52,7 +52,7 @@ impl ClockWatch {
 
     pub(crate) fn new(store: Store, below: Arc<dyn Clock>, fact: &ClockFact) -> Self {
         // Elapsed times are only comparable within one boot.
-        let boot = below.boot();
+        let boot = below.boot_id();
         let is_same_boot = boot.is_some() && fact.boot == boot;
         let clock = if is_same_boot {
             SteadyClock::resume_from(below, fact.offset_ms)
@@ -99,8 +99,10 @@ impl ClockWatch {
         if let Err(error) = checked {
             log_failure("failed to apply a clock change", &error);
         }
-        let below = self.clock.underlying();
-        let next_ms = below.now_ms().saturating_add(millis(CLOCK_CHECK_INTERVAL));
+        let below = self.clock.inner();
+        let next_ms = below
+            .now_ms()
+            .saturating_add(to_millis(CLOCK_CHECK_INTERVAL));
         below.wait_until(next_ms).await;
     }
 
@@ -166,7 +168,7 @@ impl ClockWatch {
         };
         // A larger step forward corrects a clock that was plainly wrong. All records that are due
         // by the new time are due.
-        if step_ms <= millis(CLOCK_FORWARD_MAX) {
+        if step_ms <= to_millis(CLOCK_FORWARD_MAX) {
             fact.shift_ms = before.shift_ms.saturating_add(step_ms);
         }
         // After a step in both directions, some entries may have been rewritten in between.
@@ -250,7 +252,7 @@ async fn rewrite_by_index<T: Record>(store: &Store, index: Index) -> Result<(), 
 async fn rewrite<T: Record>(store: &Store, keys: Vec<Vec<u8>>) -> Result<(), Error> {
     let decide = async || {
         let (found, _) = store.get_readable::<T>(keys.clone()).await?;
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         for stored in found.iter().flatten().filter(|it| it.is_shifted()) {
             changes.update(stored, &stored.value);
         }

@@ -17,14 +17,14 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 pub struct ConflictPauses(Duration);
 
 impl ConflictPauses {
-    pub fn is_first(&self) -> bool {
+    pub fn is_first_attempt(&self) -> bool {
         self.0.is_zero()
     }
 
     /// Waits a random part of the pause before the next attempt, so that the parties of a conflict
     /// do not retry in lockstep.
-    pub async fn wait(&mut self) {
-        if !self.is_first() {
+    pub async fn wait_before_retry(&mut self) {
+        if !self.is_first_attempt() {
             tokio::time::sleep(self.0.mul_f64(rand::random_range(0.5..1.0))).await;
         }
         self.0 = (2 * self.0).clamp(PAUSE_MIN, PAUSE_MAX);
@@ -60,7 +60,7 @@ where
         drop(steady);
         match applied {
             Ok(applied) => return Ok((answer, Some(applied.position))),
-            Err(EngineError::Conflict(_)) => pauses.wait().await,
+            Err(EngineError::Conflict(_)) => pauses.wait_before_retry().await,
             Err(error) => return Err(error.into()),
         }
     }
@@ -78,15 +78,15 @@ mod tests {
     /// succeeds.
     async fn is_committed(others: usize) -> bool {
         let store = samples::store();
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&samples::trigger("disk"));
         store.apply(Lane::Admin, changes).await.unwrap();
         let left = AtomicUsize::new(others);
         let decide = async || {
             let stored = store.get::<Trigger>("disk".into()).await?.unwrap();
             let touch = || {
-                let mut changes = store.changes();
-                changes.touch(&stored);
+                let mut changes = store.new_changes();
+                changes.touch_record(&stored);
                 changes
             };
             let is_contested = |it: usize| it.checked_sub(1);

@@ -6,17 +6,17 @@ mod stopped_responses;
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
-use bellwether_proto::v1::config_document::Resource as Definition;
+use bellwether_proto::v1::config_document::Resource as DefinitionVersion;
 
 use crate::{
     clock::Clock,
-    destination::Guard,
+    destination::EgressGuard,
     domain::{Role, any_resource::each_documented},
     error::{Error, Violation},
     ops::{
         commit::commit,
-        etag::etag,
-        resource::{Described, Drafted, PutOutcome, Resource, Resources},
+        etag::compute_etag,
+        resource::{AuthoredResource, PutOutcome, Resource, ResourceDraft, Resources},
         settings,
         wire::FromDomain,
     },
@@ -32,25 +32,25 @@ const NAMED_MAX: usize = 10;
 
 macro_rules! kinds {
     ($($number:literal $word:ident $field:ident($kind:ident) $own:tt)+) => {
-        fn identity(definition: &Definition) -> (&'static str, &str) {
+        fn kind_and_name(definition: &DefinitionVersion) -> (&'static str, &str) {
             match definition {
-                $(Definition::$field(draft) => (crate::domain::$kind::WORD, draft.name()),)+
+                $(DefinitionVersion::$field(draft) => (crate::domain::$kind::WORD, draft.name()),)+
             }
         }
 
-        fn tags(definition: &Definition) -> &[String] {
+        fn definition_tags(definition: &DefinitionVersion) -> &[String] {
             match definition {
-                $(Definition::$field(draft) => draft.tags(),)+
+                $(DefinitionVersion::$field(draft) => draft.tags(),)+
             }
         }
 
-        $(impl FromDomain<crate::domain::$kind> for Definition {
+        $(impl FromDomain<crate::domain::$kind> for DefinitionVersion {
             fn from_domain(resource: crate::domain::$kind) -> Self {
                 Self::$field(FromDomain::from_domain(resource))
             }
         })+
 
-        impl Stage {
+        impl ConfigStage {
             async fn put_documents(
                 &self,
                 documents: &[Document],
@@ -58,11 +58,11 @@ macro_rules! kinds {
                 changes: &mut [Option<Change>],
                 failed: &mut DocumentErrors,
             ) -> Result<(), Error> {
-                $(let all = self.all::<crate::domain::$kind>();
+                $(let all = self.resources::<crate::domain::$kind>();
                 for at in order {
                     let document = &documents[*at];
-                    let Definition::$field(draft) = &document.definition else { continue };
-                    match all.put(draft, document.must_be_new).await {
+                    let DefinitionVersion::$field(draft) = &document.definition else { continue };
+                    match all.create_or_update(draft, document.must_be_new).await {
                         Ok(put) => changes[*at] = Some(to_change(put)),
                         Err(error) => failed.add(*at, document, error)?,
                     }
@@ -83,7 +83,7 @@ macro_rules! kinds {
 
             async fn delete(&self, word: &str, name: &str) -> Result<(), Error> {
                 match word {
-                    $(crate::domain::$kind::WORD => self.all::<crate::domain::$kind>().delete(name, "", false).await,)+
+                    $(crate::domain::$kind::WORD => self.resources::<crate::domain::$kind>().delete(name, "", false).await,)+
                     _ => Ok(()),
                 }
             }
@@ -94,20 +94,20 @@ macro_rules! kinds {
 each_documented!(kinds);
 
 pub struct Document {
-    pub definition: Definition,
+    pub definition: DefinitionVersion,
     pub must_be_new: bool,
 }
 
 impl Document {
     fn is_settings(&self) -> bool {
-        matches!(self.definition, Definition::Settings(_))
+        matches!(self.definition, DefinitionVersion::Settings(_))
     }
 }
 
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Document");
-        shown.field("definition", &identity(&self.definition));
+        shown.field("definition", &kind_and_name(&self.definition));
         shown.finish_non_exhaustive()
     }
 }
@@ -115,13 +115,13 @@ impl fmt::Debug for Document {
 #[derive(Debug)]
 pub enum Action {
     Unchanged,
-    Created(Box<Definition>),
+    Created(Box<DefinitionVersion>),
     Updated {
-        before: Box<Definition>,
-        after: Box<Definition>,
+        before: Box<DefinitionVersion>,
+        after: Box<DefinitionVersion>,
         changed_secrets: Vec<String>,
     },
-    Deleted(Box<Definition>),
+    Deleted(Box<DefinitionVersion>),
 }
 
 #[derive(Debug)]
@@ -139,11 +139,11 @@ pub struct Change {
 pub struct Configuration {
     store: Store,
     clock: Arc<dyn Clock>,
-    guard: Arc<Guard>,
+    guard: Arc<EgressGuard>,
 }
 
 impl Configuration {
-    pub fn new(store: Store, clock: Arc<dyn Clock>, guard: Arc<Guard>) -> Self {
+    pub fn new(store: Store, clock: Arc<dyn Clock>, guard: Arc<EgressGuard>) -> Self {
         Self {
             store,
             clock,
@@ -176,7 +176,7 @@ impl Configuration {
                     &mut changes,
                 )
                 .await?;
-                self.store.changes()
+                self.store.new_changes()
             } else {
                 staged.take_changes()
             };
@@ -191,7 +191,7 @@ impl Configuration {
         prune_owner: &str,
     ) -> Result<(StagedStore, Vec<Change>), Error> {
         let staged = self.store.stage().await?;
-        let stage = Stage::new(self, staged.store());
+        let stage = ConfigStage::new(self, staged.store());
         let mut changes = stage.put_all(documents).await?;
         if !prune_owner.is_empty() {
             changes.extend(stage.prune(documents, prune_owner).await?);
@@ -210,13 +210,13 @@ impl Configuration {
 }
 
 /// A store with uncommitted changes, and its resources.
-struct Stage {
+struct ConfigStage {
     store: Store,
     clock: Arc<dyn Clock>,
-    guard: Arc<Guard>,
+    guard: Arc<EgressGuard>,
 }
 
-impl Stage {
+impl ConfigStage {
     fn new(configuration: &Configuration, store: &Store) -> Self {
         Self {
             store: store.clone(),
@@ -225,7 +225,7 @@ impl Stage {
         }
     }
 
-    fn all<T: Drafted>(&self) -> Resources<T> {
+    fn resources<T: AuthoredResource>(&self) -> Resources<T> {
         let all = Resources::new(self.store.clone(), Arc::clone(&self.clock));
         all.with_guard(Arc::clone(&self.guard))
     }
@@ -237,7 +237,7 @@ impl Stage {
         order.sort_by_key(|at| {
             matches!(
                 &documents[*at].definition,
-                Definition::Calendar(draft) if !draft.except_calendar_names.is_empty()
+                DefinitionVersion::Calendar(draft) if !draft.except_calendar_names.is_empty()
             )
         });
         let mut changes: Vec<Option<Change>> = documents.iter().map(|_| None).collect();
@@ -252,7 +252,7 @@ impl Stage {
     async fn prune(&self, documents: &[Document], owner: &str) -> Result<Vec<Change>, Error> {
         let described = documents
             .iter()
-            .map(|it| identity(&it.definition))
+            .map(|it| kind_and_name(&it.definition))
             .collect();
         let mut left = self
             .stale_deletions(&format!("{OWNER}{owner}"), &described)
@@ -279,14 +279,14 @@ impl Stage {
         Ok(deleted)
     }
 
-    async fn add_stale_deletions<T: Drafted>(
+    async fn add_stale_deletions<T: AuthoredResource>(
         &self,
         tag: &str,
         described: &HashSet<(&str, &str)>,
         owned: &mut Vec<Change>,
     ) -> Result<(), Error>
     where
-        Definition: FromDomain<T>,
+        DefinitionVersion: FromDomain<T>,
     {
         let mut pages = self.store.pages::<T>(Range::with_prefix(&[]));
         while let Some(page) = pages.next().await? {
@@ -298,7 +298,7 @@ impl Stage {
                     owned.push(Change {
                         kind: T::WORD,
                         name: name.to_owned(),
-                        etag: etag(resource.id(), resource.revision()),
+                        etag: compute_etag(resource.id(), resource.revision()),
                         action: Action::Deleted(box_resource(resource.clone())),
                         stopped_responses: 0,
                     });
@@ -309,18 +309,18 @@ impl Stage {
     }
 }
 
-fn box_resource<T>(resource: T) -> Box<Definition>
+fn box_resource<T>(resource: T) -> Box<DefinitionVersion>
 where
-    Definition: FromDomain<T>,
+    DefinitionVersion: FromDomain<T>,
 {
-    Box::new(Definition::from_domain(resource))
+    Box::new(DefinitionVersion::from_domain(resource))
 }
 
-fn to_change<T: Drafted>(put: PutOutcome<T>) -> Change
+fn to_change<T: AuthoredResource>(put: PutOutcome<T>) -> Change
 where
-    Definition: FromDomain<T>,
+    DefinitionVersion: FromDomain<T>,
 {
-    let etag = |stored: &T| etag(stored.id(), stored.revision());
+    let etag = |stored: &T| compute_etag(stored.id(), stored.revision());
     let (name, etag, action) = match put {
         PutOutcome::Unchanged(stored) => {
             (stored.name().to_string(), etag(&stored), Action::Unchanged)
@@ -360,7 +360,7 @@ struct DocumentErrors {
 impl DocumentErrors {
     /// Adds the error of a document. Returns the error itself if the document did not cause it.
     fn add(&mut self, at: usize, document: &Document, error: Error) -> Result<(), Error> {
-        let (kind, name) = identity(&document.definition);
+        let (kind, name) = kind_and_name(&document.definition);
         self.missing.insert(format!("{kind} `{name}` not found"));
         match error {
             Error::Invalid(violations) => {

@@ -16,10 +16,10 @@ use crate::{
     },
     ops::{
         ended_uses::users_in_force,
-        etag::etag,
+        etag::compute_etag,
         reach,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         validate::{Violations, check_length},
         wire::{
             FromDomain,
@@ -33,7 +33,7 @@ pub type Contacts = Resources<Contact>;
 
 resource!(Contact, v1::Contact, "contact", |_| None);
 
-impl Drafted for Contact {
+impl AuthoredResource for Contact {
     type Draft = v1::Contact;
     type View = v1::Contact;
 
@@ -43,12 +43,12 @@ impl Drafted for Contact {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let mut violations = Violations::default();
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
         if !draft.time_zone.is_empty()
-            && let Err(missing) = calendar::zone(&draft.time_zone)
+            && let Err(missing) = calendar::find_zone(&draft.time_zone)
         {
             violations.add("timeZone", missing.to_string());
         }
@@ -85,7 +85,7 @@ impl Drafted for Contact {
     }
 
     async fn warnings(&self, all: &Contacts) -> Result<Vec<String>, Error> {
-        never::warnings(self, &all.store, all.clock.now_ms()).await
+        never::never_usable_warnings(self, &all.store, all.clock.now_ms()).await
     }
 
     async fn changes_on_delete(
@@ -93,7 +93,7 @@ impl Drafted for Contact {
         contact: &Self,
         _force: bool,
     ) -> Result<Changes, Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let used = (Kind::Contact, &contact.name);
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
         reach::ensure_unused((&all.store, &users), used, all.clock.now_ms()).await?;
@@ -136,7 +136,7 @@ async fn check_methods(
         check_variables(&path("variables"), draft, violations);
         let after_ms = check_length(
             &path("after"),
-            draft.after.as_ref().map_or(0, time::length_ms),
+            draft.after.as_ref().map_or(0, time::duration_to_ms),
             (std::time::Duration::ZERO, CONTACT_AFTER_MAX),
             violations,
         );
@@ -155,8 +155,8 @@ async fn check_methods(
             });
         }
     }
-    method_id::check(drafts, refers.violations);
-    method_id::assign(&mut methods, before);
+    method_id::check_ids(drafts, refers.violations);
+    method_id::assign_ids(&mut methods, before);
     Ok(methods)
 }
 
@@ -189,7 +189,7 @@ impl FromDomain<Contact> for v1::Contact {
         let method = |it: ContactMethod| v1::ContactMethod {
             destination_name: it.destination.to_string(),
             variables: it.variables,
-            after: (it.after_ms > 0).then(|| time::length(it.after_ms)),
+            after: (it.after_ms > 0).then(|| time::duration_from_ms(it.after_ms)),
             min_severity: it.min_severity.map_or(0, |it| it as i32),
             calendar_name: text(it.calendar),
             id: it.id,
@@ -204,7 +204,7 @@ impl FromDomain<Contact> for v1::Contact {
             methods: contact.methods.into_iter().map(method).collect(),
             create_time: Some(timestamp(contact.create_ms)),
             update_time: Some(timestamp(contact.update_ms)),
-            etag: etag(contact.id, contact.revision),
+            etag: compute_etag(contact.id, contact.revision),
             reached_by: Vec::new(),
         }
     }

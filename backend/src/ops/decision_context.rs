@@ -63,7 +63,7 @@ impl DecisionContext {
         if *occurrence == before {
             return AlteredOccurrence::default();
         }
-        let matches = snapshot.matches(occurrence);
+        let matches = snapshot.matching_triggers(occurrence);
         self.store.metrics().record_evaluation(matches.len());
         let step = Step {
             kind: StepKind::Change,

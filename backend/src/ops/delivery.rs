@@ -28,7 +28,7 @@ use crate::{
     store::{
         Direction, Index, Lane, Store, Stored,
         engine::Range,
-        record::{EndedDelivery, bytes::id_at},
+        record::{EndedDelivery, bytes::read_id},
     },
 };
 use resend::Templates;
@@ -39,13 +39,13 @@ pub use counts::DeliveryTally;
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
 pub use shadow::render_shadow_message;
-pub use waiting::{Hold, Holds, WaitReason, WaitReasons};
+pub use waiting::{QueueHold, QueueHolds, WaitReason, WaitReasons};
 
 #[derive(Debug, Clone)]
 pub struct Deliveries {
     store: Store,
     clock: Arc<dyn Clock>,
-    holds: Holds,
+    holds: QueueHolds,
     fields: FieldCache,
 }
 
@@ -55,7 +55,7 @@ impl Deliveries {
             fields: FieldCache::new(store.clone(), Arc::clone(&clock)),
             store,
             clock,
-            holds: Holds::default(),
+            holds: QueueHolds::default(),
         }
     }
 
@@ -66,7 +66,7 @@ impl Deliveries {
     }
 
     #[must_use]
-    pub fn with_holds(mut self, holds: Holds) -> Self {
+    pub fn with_holds(mut self, holds: QueueHolds) -> Self {
         self.holds = holds;
         self
     }
@@ -119,8 +119,8 @@ impl Deliveries {
         let now_ms = self.clock.now_ms();
         let decide = || async {
             let old = self.find(id).await?;
-            let old = self.carrier(old).await?;
-            let mut changes = self.store.changes();
+            let old = self.find_digest(old).await?;
+            let mut changes = self.store.new_changes();
             check_delivery_owner((&self.store, &mut changes), &old.value).await?;
             if old.value.test {
                 return Err(Error::FailedPrecondition(
@@ -169,7 +169,7 @@ impl Deliveries {
 
     /// Sends a dead message again unless that was already done. Messages that died with their
     /// digest are skipped.
-    pub(crate) async fn revive(&self, id: RecordId) -> Result<(), Error> {
+    pub(crate) async fn resend_dead(&self, id: RecordId) -> Result<(), Error> {
         let old = self.find(id).await?.value;
         if old.state == DeliveryState::Dead && old.retried_as.is_none() {
             self.retry(id).await?;
@@ -187,7 +187,7 @@ impl Deliveries {
         let now_ms = self.clock.now_ms();
         let decide = || async {
             let old = self.find(id).await?;
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             check_delivery_owner((&self.store, &mut changes), &old.value).await?;
             if old.value.state.due_ms().is_none() {
                 let word = state_name(old.value.state);
@@ -227,7 +227,7 @@ pub async fn cancel_waiting(
             .await?;
         let keys = entries.into_iter().map(|(_, key)| key).collect();
         let (found, unreadable) = store.get_readable::<Delivery>(keys).await?;
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let mut count = 0;
         for delivery in found.iter().flatten() {
             changes.update(delivery, &cancelled_delivery(&delivery.value, now_ms));
@@ -236,12 +236,12 @@ pub async fn cancel_waiting(
         let unended = unreadable.iter().filter_map(|key| {
             Some(EndedDelivery {
                 destination,
-                delivery: id_at(key, 0)?,
+                delivery: read_id(key, 0)?,
                 at_ms: now_ms,
             })
         });
         let unended = unended.collect();
-        store.wake_followers_of(unended, &mut changes).await?;
+        store.wake_followers_after(unended, &mut changes).await?;
         Ok((changes, (count, unreadable)))
     };
     let (done, _) = commit(store, Lane::Bulk, decide).await?;

@@ -15,7 +15,7 @@ mod to_wire;
 use bellwether_proto::v1;
 
 use crate::{
-    destination::{self, Guard},
+    destination::{self, EgressGuard},
     domain::{
         BudgetWindow, DeliverySettings, Destination, DestinationKind, Health, HealthState, Name,
         RecordId, Snippets, TemplateLanguage,
@@ -23,10 +23,10 @@ use crate::{
     error::Error,
     message::check_message,
     ops::{
-        etag::etag,
+        etag::compute_etag,
         reach,
-        references::{References, UsedResource, bytes_of, remove_from_rules, rules_using},
-        resource::{Drafted, Origin, Resources, resource},
+        references::{ReferencedResource, References, names_bytes, remove_from_rules, rules_using},
+        resource::{AuthoredResource, Origin, Resources, resource},
         settings,
         tag_scope::TagScope,
         validate::{Violations, convert_language},
@@ -36,16 +36,16 @@ use crate::{
 };
 
 pub use crate::destination::{ExchangeTimes, is_credential, is_plain_header, is_secret_header};
-pub use failing::{FailingWatch, is_silent};
-pub use health::health;
-pub use health_summary::{HealthSummary, Verdict};
+pub use failing::{FailingWatch, would_notify_no_one};
+pub use health::health_to_wire;
+pub use health_summary::{HealthSummary, HealthVerdict};
 pub use tester::{CompletedTest, RenderedTest, SentTest, Test, TestSubject, TestTarget, Tester};
 
 pub type Destinations = Resources<Destination>;
 
 resource!(Destination, v1::Destination, "destination", |_| None);
 
-impl Drafted for Destination {
+impl AuthoredResource for Destination {
     type Draft = v1::Destination;
     type View = v1::Destination;
 
@@ -58,17 +58,18 @@ impl Drafted for Destination {
     ) -> Result<(Self, Changes), Error> {
         let mut violations = Violations::default();
         let kind = violations.read(|it| from_wire::destination_type(draft.r#type.clone(), it));
-        let delivery = violations.read(|it| from_wire::delivery_settings(draft.delivery, it));
+        let delivery =
+            violations.read(|it| from_wire::delivery_settings_from_wire(draft.delivery, it));
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
-        check::settings(delivery, kind.as_ref(), &mut violations);
+        check::check_settings(delivery, kind.as_ref(), &mut violations);
         let previous = stored.map(|stored| (&stored.kind, stored.template_language));
         let language =
             convert_language(draft.template_language, &mut violations).unwrap_or_default();
         let snippets = settings::read_values(&all.store).await?.templates;
         let against = (Some(&*all.guard), &*snippets);
-        let kind = checked_kind((kind, language), previous, against, &mut violations);
-        let mut changes = all.store.changes();
+        let kind = parse_kind((kind, language), previous, against, &mut violations);
+        let mut changes = all.store.new_changes();
         if let (Some(stored), Some(kind)) = (stored, &kind)
             && stored.kind != *kind
         {
@@ -96,12 +97,12 @@ impl Drafted for Destination {
         destination: &Self,
         force: bool,
     ) -> Result<Changes, Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let references = References::find(&all.store, Kind::Destination, &destination.name).await?;
         let now_ms = all.clock.now_ms();
         let named = (Kind::Destination, &destination.name);
         reach::ensure_unused((&all.store, &references), named, now_ms).await?;
-        let used = UsedResource::Destination(&destination.name);
+        let used = ReferencedResource::Destination(&destination.name);
         remove_from_rules(&all.store, used, force, now_ms, &mut changes).await?;
         let health = destination.id.to_bytes().into();
         if let Some(health) = all.store.get::<Health>(health).await? {
@@ -126,16 +127,19 @@ impl Drafted for Destination {
         let stored = all.store.get::<Health>(id.to_bytes().into()).await?;
         let stored = stored.map(|stored| stored.value);
         let summary = HealthSummary::compute(&all.store, &all.clock, id, stored).await?;
-        let rule_names =
-            rules_using(&all.store, UsedResource::Destination(&destination.name)).await?;
+        let rule_names = rules_using(
+            &all.store,
+            ReferencedResource::Destination(&destination.name),
+        )
+        .await?;
         let named = (Kind::Destination, &destination.name);
         let reached_by = reach::rules_reaching(&all.store, named, all.clock.now_ms()).await?;
         let (reached_by, reach_bytes) = reach::to_wire(&reached_by);
-        let bytes = bytes_of(&rule_names) + reach_bytes;
+        let bytes = names_bytes(&rule_names) + reach_bytes;
         let view = v1::Destination {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(to_i32(all.recent.count_by_destination(id).await?)),
-            health: Some(health(Some(&summary))),
+            health: Some(health_to_wire(Some(&summary))),
             reached_by,
             lasting_effect: destination::lasting_effect(&destination.kind).to_owned(),
             ..v1::Destination::from_domain(destination)
@@ -156,15 +160,15 @@ impl FromDomain<Destination> for v1::Destination {
                 r#type: Some(to_wire::destination_type_to_wire(destination.kind)),
             }),
             template_language: destination.template_language.number(),
-            delivery: (!is_default).then(|| to_wire::settings(destination.delivery)),
+            delivery: (!is_default).then(|| to_wire::settings_to_wire(destination.delivery)),
             rule_names: Vec::new(),
             recent_notification_count: Some(0),
-            health: Some(health(None)),
+            health: Some(health_to_wire(None)),
             reached_by: Vec::new(),
             lasting_effect: String::new(),
             create_time: Some(timestamp(destination.create_ms)),
             update_time: Some(timestamp(destination.update_ms)),
-            etag: etag(destination.id, destination.revision),
+            etag: compute_etag(destination.id, destination.revision),
         }
     }
 }
@@ -187,7 +191,7 @@ impl Destinations {
     /// Returns [`Error::Invalid`] with all violations, also if a stored secret may not be sent to
     /// the address in the draft, and [`Error::PermissionDenied`] if the caller may not change the
     /// stored destination.
-    pub async fn try_draft(
+    pub async fn prepare_draft_test(
         &self,
         draft: v1::Destination,
     ) -> Result<(DestinationKind, TemplateLanguage, DeliverySettings), Error> {
@@ -195,23 +199,24 @@ impl Destinations {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
             Err(_error) => None,
         };
-        if let (Some(scope), Some(stored)) = (TagScope::of_caller(), &stored) {
+        if let (Some(scope), Some(stored)) = (TagScope::from_caller(), &stored) {
             scope.check("name", &stored.value)?;
         }
         let previous = stored.as_ref().map(|stored| &stored.value);
         let previous = previous.map(|stored| (&stored.kind, stored.template_language));
         let mut violations = Violations::default();
         let kind = violations.read(|it| from_wire::destination_type(draft.r#type, it));
-        let delivery = violations.read(|it| from_wire::delivery_settings(draft.delivery, it));
+        let delivery =
+            violations.read(|it| from_wire::delivery_settings_from_wire(draft.delivery, it));
         if !draft.name.is_empty() {
             violations.name(&draft.name, false);
         }
-        check::settings(delivery, kind.as_ref(), &mut violations);
+        check::check_settings(delivery, kind.as_ref(), &mut violations);
         // The test reports addresses that the guard blocks.
         let language =
             convert_language(draft.template_language, &mut violations).unwrap_or_default();
         let snippets = settings::read_values(&self.store).await?.templates;
-        let kind = checked_kind(
+        let kind = parse_kind(
             (kind, language),
             previous,
             (None, &*snippets),
@@ -235,10 +240,10 @@ impl Destinations {
     }
 }
 
-fn checked_kind(
+fn parse_kind(
     (kind, language): (Option<DestinationKind>, TemplateLanguage),
     previous: Option<(&DestinationKind, TemplateLanguage)>,
-    (guard, snippets): (Option<&Guard>, &Snippets),
+    (guard, snippets): (Option<&EgressGuard>, &Snippets),
     violations: &mut Violations,
 ) -> Option<DestinationKind> {
     let kind = secrets::fill_stored_secrets((kind?, language), previous, violations);

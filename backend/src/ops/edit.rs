@@ -104,7 +104,7 @@ impl Edits {
     ///
     /// # Errors
     /// Returns [`Error::FailedPrecondition`] if another occurrence of the event is open.
-    pub fn reopen(&mut self, id: OccurrenceId) -> Result<(), Error> {
+    pub fn reopen_occurrence(&mut self, id: OccurrenceId) -> Result<(), Error> {
         let of_event = self
             .rows
             .iter_mut()

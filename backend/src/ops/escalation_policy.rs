@@ -5,7 +5,7 @@ mod preview;
 use bellwether_proto::v1::{self, escalation_target::Target};
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     domain::{
         Contact, Destination, EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget,
         Schedule,
@@ -16,10 +16,10 @@ use crate::{
         ESCALATION_TARGETS_MAX, ESCALATION_WAIT_DEFAULT, ESCALATION_WAIT_MAX, POLICIES_MAX,
     },
     ops::{
-        etag::etag,
+        etag::compute_etag,
         references::References,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         validate::{Violations, check_length},
         wire::{
             FromDomain,
@@ -35,7 +35,7 @@ pub type EscalationPolicies = Resources<EscalationPolicy>;
 
 resource!(EscalationPolicy, v1::EscalationPolicy, "policy", |_| None);
 
-impl Drafted for EscalationPolicy {
+impl AuthoredResource for EscalationPolicy {
     type Draft = v1::EscalationPolicy;
     type View = v1::EscalationPolicy;
 
@@ -45,7 +45,7 @@ impl Drafted for EscalationPolicy {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let mut violations = Violations::default();
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
@@ -61,7 +61,7 @@ impl Drafted for EscalationPolicy {
             let message = format!("is {}; expected 1 to {ESCALATION_ROUNDS_MAX}", draft.rounds);
             violations.add("rounds", message);
         }
-        let ack_timeout_ms = draft.ack_timeout.as_ref().map_or(0, time::length_ms);
+        let ack_timeout_ms = draft.ack_timeout.as_ref().map_or(0, time::duration_to_ms);
         if ack_timeout_ms != 0 {
             let bounds = (ACKNOWLEDGEMENT_MIN, ACKNOWLEDGEMENT_MAX);
             check_length("ackTimeout", ack_timeout_ms, bounds, &mut violations);
@@ -92,7 +92,7 @@ impl Drafted for EscalationPolicy {
     ) -> Result<Changes, Error> {
         let references = References::find(&all.store, Kind::Policy, &policy.name).await?;
         references.ensure_unused("escalation policy", &policy.name)?;
-        Ok(all.store.changes())
+        Ok(all.store.new_changes())
     }
 
     async fn view(
@@ -101,7 +101,7 @@ impl Drafted for EscalationPolicy {
     ) -> Result<(v1::EscalationPolicy, usize), Error> {
         let references = References::find(&all.store, Kind::Policy, &policy.name).await?;
         let view = v1::EscalationPolicy {
-            used_by_rule_names: references.all().map(|(_, it)| it.to_string()).collect(),
+            used_by_rule_names: references.iter().map(|(_, it)| it.to_string()).collect(),
             ..v1::EscalationPolicy::from_domain(policy)
         };
         Ok((view, references.bytes()))
@@ -123,7 +123,7 @@ async fn check_steps(
         let wait_ms = draft
             .wait
             .as_ref()
-            .map_or_else(|| millis(ESCALATION_WAIT_DEFAULT), time::length_ms);
+            .map_or_else(|| to_millis(ESCALATION_WAIT_DEFAULT), time::duration_to_ms);
         let bounds = (std::time::Duration::ZERO, ESCALATION_WAIT_MAX);
         check_length(
             &format!("steps[{at}].wait"),
@@ -188,7 +188,7 @@ impl FromDomain<EscalationPolicy> for v1::EscalationPolicy {
         };
         let step = |it: EscalationStep| v1::EscalationStep {
             targets: it.targets.into_iter().map(target).collect(),
-            wait: Some(time::length(it.wait_ms)),
+            wait: Some(time::duration_from_ms(it.wait_ms)),
         };
         let plan = policy.plan;
         let fallback = plan.fallback.map(|it| it.to_string());
@@ -198,12 +198,13 @@ impl FromDomain<EscalationPolicy> for v1::EscalationPolicy {
             tags: policy.tags,
             steps: plan.steps.into_iter().map(step).collect(),
             rounds: i32::try_from(plan.rounds).unwrap_or(i32::MAX),
-            ack_timeout: (plan.ack_timeout_ms > 0).then(|| time::length(plan.ack_timeout_ms)),
+            ack_timeout: (plan.ack_timeout_ms > 0)
+                .then(|| time::duration_from_ms(plan.ack_timeout_ms)),
             fallback_destination_name: fallback.unwrap_or_default(),
             used_by_rule_names: Vec::new(),
             create_time: Some(timestamp(policy.create_ms)),
             update_time: Some(timestamp(policy.update_ms)),
-            etag: etag(policy.id, policy.revision),
+            etag: compute_etag(policy.id, policy.revision),
         }
     }
 }

@@ -21,11 +21,11 @@ use std::collections::{HashMap, HashSet};
 
 use bellwether_proto::v1::NotificationOutcome;
 use definitions::Definitions;
-pub use history::{HistoryItem, timeline};
+pub use history::{HistoryItem, build_timeline};
 use judge::{Judge, Subject};
 pub use reason::{Reason, describe};
-use sent::Pauses;
-use timeline::{PastState, Point};
+use sent::PauseHistory;
+use timeline::{DecisionPoint, PastState};
 
 use crate::{
     decide::Snapshot,
@@ -73,7 +73,7 @@ pub struct RuleExplanation {
 
 /// The decision that a judgement refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
+pub enum JudgementBasis {
     /// The decision that made the rule report the occurrence.
     Notification,
     LastDecision,
@@ -84,14 +84,14 @@ pub enum Basis {
 /// The result of a rule for an occurrence at one decision.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    pub basis: Basis,
+    pub basis: JudgementBasis,
     pub at_ms: i64,
     /// Whether the rule notified, or would notify now.
     pub notifies: bool,
     pub held_back: bool,
     pub reason: Reason,
     /// Revision of the rule; `None` if it did not exist or is no longer stored.
-    pub definition: Option<Definition>,
+    pub definition: Option<DefinitionVersion>,
     pub triggers: Vec<TriggerExplanation>,
     /// Conditions that must be met before a match notifies, in order.
     pub gates: Vec<Gate>,
@@ -99,12 +99,12 @@ pub struct Judgement {
 
 impl Judgement {
     pub fn reason_text(&self) -> String {
-        self.reason.text(self.basis == Basis::Now)
+        self.reason.text(self.basis == JudgementBasis::Now)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Definition {
+pub struct DefinitionVersion {
     /// Revision number, starting at 1.
     pub revision: u64,
     pub since_ms: i64,
@@ -119,29 +119,29 @@ pub struct TriggerExplanation {
     pub trigger_name: Name,
     /// Whether the trigger's state at that time is still stored.
     pub is_stored: bool,
-    pub definition: Option<Definition>,
+    pub definition: Option<DefinitionVersion>,
     /// Explanation of the query. `None` if the trigger did not exist, is no longer stored, or has
     /// an invalid query.
     pub query: Option<ClauseEvaluation>,
     /// Whether the query is true but does not match, because the occurrence was closed and the
     /// query does not mention the status.
-    pub is_for_open_only: bool,
+    pub matches_only_open: bool,
 }
 
 impl TriggerExplanation {
-    fn missing(name: &Name) -> Self {
+    fn for_missing_trigger(name: &Name) -> Self {
         Self {
             trigger_name: name.clone(),
             is_stored: true,
             definition: None,
             query: None,
-            is_for_open_only: false,
+            matches_only_open: false,
         }
     }
 
     pub fn verdict(&self) -> Option<bool> {
         match &self.query {
-            Some(_) if self.is_for_open_only => Some(false),
+            Some(_) if self.matches_only_open => Some(false),
             Some(query) => query.verdict(),
             None => self.is_stored.then_some(false),
         }
@@ -238,10 +238,10 @@ pub async fn explain(
     let notified = occurrence.notified.iter().flat_map(|it| &it.destinations);
     let notified = notified.map(|(id, name)| (*id, name));
     let current = snapshot.destinations().map(|it| (it.id, &it.name));
-    let pauses = Pauses::read(store, notified.chain(current)).await?;
+    let pauses = PauseHistory::read(store, notified.chain(current)).await?;
     let limit = (EVALUATIONS_MAX / definitions.len().max(1)).clamp(2, POINTS_MAX);
-    let points = timeline::points(occurrence, limit).into_iter();
-    let now = Point {
+    let points = timeline::decision_points(occurrence, limit).into_iter();
+    let now = DecisionPoint {
         at_ms: now_ms,
         rules_ms: now_ms,
         last: true,
@@ -250,9 +250,9 @@ pub async fn explain(
         snapshot,
         pauses,
         states: points
-            .map(|point| (point, timeline::state(occurrence, point)))
+            .map(|point| (point, timeline::state_at(occurrence, point)))
             .collect(),
-        now: (now, PastState::complete(occurrence.clone())),
+        now: (now, PastState::from_current(occurrence.clone())),
         verdicts: HashMap::new(),
         definitions,
     };
@@ -292,7 +292,7 @@ pub async fn explain(
     for rule in &mut explanations {
         rule.main.reason.delivered = best_outcome(&rule.deliveries);
         let judgements = std::iter::once(&mut rule.main).chain(&mut rule.others);
-        judgements.for_each(|it| it.reason.expire(now_ms));
+        judgements.for_each(|it| it.reason.drop_passed_end(now_ms));
     }
     explanations.sort_by(|a, b| {
         let key = |it: &RuleExplanation| (it.deleted, it.rule_name.clone());
@@ -307,10 +307,10 @@ pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Resul
     let is_waiting = |it: &&mut SentDelivery| it.final_state().due_ms().is_some();
     for sent in sent.filter(is_waiting) {
         sent.waiting = match &sent.digest {
-            None => reasons.reason(&sent.delivery).await?,
+            None => reasons.wait_reason(&sent.delivery).await?,
             Some(digest) => {
                 let (digest, _) = all.get(digest.id).await?;
-                reasons.reason(&digest).await?
+                reasons.wait_reason(&digest).await?
             }
         };
     }
@@ -326,14 +326,14 @@ fn explain_rule(
     let decided = subject.notified.is_some() || !subject.sent.is_empty();
     let is_notified = subject.notified.is_some_and(|it| !it.shadow);
     let notified = is_notified || subject.sent.iter().any(|it| !it.is_shadow());
-    let now = judge.evaluate_now(subject);
+    let now = judge.evaluate_current(subject);
     let decisions = judge.states.len();
     let mut others = Vec::new();
-    let main = match judge.opening(subject) {
+    let main = match judge.judge_opening(subject) {
         Some(mut opening) if decided => {
             let last = judge.states.first().map(|(point, _)| *point);
             if last.is_some_and(|it| it.last && it.at_ms > opening.at_ms) {
-                others.push(judge.decision(subject, 0));
+                others.push(judge.judge_decision(subject, 0));
             }
             let suffix = outcome_suffix(subject.sent);
             opening.reason.detail.push_str(&suffix);
@@ -348,7 +348,7 @@ fn explain_rule(
             }
             let shown = held_back.or(existed.filter(|_| deleted_ms.is_some()));
             let shown = shown.or((decisions > 0).then_some(0));
-            shown.map(|at| judge.decision(subject, at))
+            shown.map(|at| judge.judge_decision(subject, at))
         }
     };
     let main = main.or_else(|| now.clone())?;
@@ -360,7 +360,7 @@ fn explain_rule(
         notified,
         main,
         others,
-        notifications: sent::notifications(subject.notified, subject.sent),
+        notifications: sent::list_notifications(subject.notified, subject.sent),
         deliveries: Vec::new(),
         held_by: Vec::new(),
         skipped_reason: None,
@@ -370,7 +370,9 @@ fn explain_rule(
 
 impl RuleExplanation {
     fn with_deliveries(mut self, deliveries: Vec<SentDelivery>, now_ms: i64) -> Self {
-        self.main.gates.extend(gates::budget(&deliveries, now_ms));
+        self.main
+            .gates
+            .extend(gates::budget_gate(&deliveries, now_ms));
         Self { deliveries, ..self }
     }
 
@@ -391,11 +393,11 @@ impl RuleExplanation {
         }
         let pending = occurrence.pending.iter().find(|it| it.rule == rule);
         if let Some(pending) = pending {
-            self.main.reason = Reason::pending(pending, snapshot);
+            self.main.reason = Reason::from_pending(pending, snapshot);
             self.held_by.extend_from_slice(&pending.held_by);
             return self;
         }
-        if let Some(skipped) = Reason::skipped(occurrence, rule) {
+        if let Some(skipped) = Reason::from_skipped(occurrence, rule) {
             self.skipped_reason = Some(skipped.detail.clone());
             if !self.notified {
                 self.main.reason = skipped;
@@ -415,11 +417,11 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
         deleted_ms: None,
         notified: !notified.shadow,
         main: Judgement {
-            basis: Basis::Notification,
+            basis: JudgementBasis::Notification,
             at_ms,
             notifies: true,
             held_back: false,
-            reason: Reason::notified(
+            reason: Reason::new_notified(
                 notified.shadow,
                 format!("the rule was deleted and is no longer stored{suffix}"),
             ),
@@ -428,7 +430,7 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
             gates: Vec::new(),
         },
         others: Vec::new(),
-        notifications: sent::notifications(Some(notified), &deliveries),
+        notifications: sent::list_notifications(Some(notified), &deliveries),
         deliveries,
         held_by: Vec::new(),
         skipped_reason: None,

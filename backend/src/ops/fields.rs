@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     limits::{FIELD_NAMES_MAX, FIELDS_NEWS_MAX, FIELDS_READ_MAX},
     matching::field::Field,
-    ops::search::{Filter, NEWEST_FIRST, Walk, changed_occurrences},
+    ops::search::{Filter, IndexWalk, NEWEST_FIRST, changed_occurrences},
     scan,
     store::{LogPosition, Store},
 };
@@ -98,16 +98,16 @@ impl FieldCache {
         own: &[&str],
     ) -> Result<Vec<Option<UnknownField>>, Error> {
         let is_all_known =
-            |known: &CachedFields| names.iter().all(|name| is_known(name, &known.names));
+            |known: &CachedFields| names.iter().all(|name| is_known_field(name, &known.names));
         let is_done = is_all_known(&self.lock_cache());
         if !is_done {
             self.refresh().await?;
         }
         let known = self.lock_cache();
         let unknown = names.iter().map(|name| {
-            (!is_known(name, &known.names)).then(|| UnknownField {
+            (!is_known_field(name, &known.names)).then(|| UnknownField {
                 field: (*name).to_owned(),
-                here: filter::local_name(name),
+                here: filter::local_field_name(name),
                 nearest: most_similar(name, &known.names, own),
                 is_certain: known.is_whole,
                 is_of_many: known.is_many,
@@ -119,7 +119,7 @@ impl FieldCache {
     /// Returns hints about fields that no event has, each with the position in its text, if known.
     /// They are not errors, because a future event, or an old one that was not read, may have the
     /// field.
-    pub async fn hints(
+    pub async fn field_hints(
         &self,
         named: &[(&str, Option<usize>)],
         own: &[&str],
@@ -141,12 +141,12 @@ impl FieldCache {
         Ok(hints)
     }
 
-    pub async fn warnings(&self, query: &Query) -> Result<Vec<String>, Error> {
+    pub async fn field_warnings(&self, query: &Query) -> Result<Vec<String>, Error> {
         let mut names = field_names(&query.clause);
         names.sort_unstable();
         names.dedup();
         let named: Vec<_> = names.into_iter().map(|name| (name, None)).collect();
-        self.hints(&named, &[]).await
+        self.field_hints(&named, &[]).await
     }
 
     /// Reads the changes since the last call, or the latest occurrences if there are too many.
@@ -184,7 +184,7 @@ impl FieldCache {
                 .flatten()
             {
                 is_any = true;
-                add(&found.value, &mut names);
+                add_field(&found.value, &mut names);
                 scan::yield_if_needed().await;
             }
         }
@@ -194,7 +194,7 @@ impl FieldCache {
         known.is_whole |= is_first;
         known.is_whole &= known.names.len() < FIELD_NAMES_MAX;
         if let Some((_, place)) = &mut known.read {
-            *place = through.later_of(*place);
+            *place = through.later(*place);
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl FieldCache {
         // missed.
         let through = self.store.engine().log_head().await?;
         let filter = Filter::default();
-        let mut walk = Walk::new(&self.store, &filter, NEWEST_FIRST, None);
+        let mut walk = IndexWalk::new(&self.store, &filter, NEWEST_FIRST, None);
         let (mut names, mut scanned, mut is_whole) = (BTreeSet::new(), 0, false);
         while scanned < FIELDS_READ_MAX && names.len() < FIELD_NAMES_MAX {
             let batch = walk.next(BATCH).await?;
@@ -214,7 +214,7 @@ impl FieldCache {
             }
             scanned += batch.len();
             for (_, found) in &batch {
-                add(&found.value, &mut names);
+                add_field(&found.value, &mut names);
                 scan::yield_if_needed().await;
             }
             tokio::task::yield_now().await;
@@ -236,23 +236,23 @@ impl FieldCache {
 
 pub fn field_names(clause: &Clause) -> Vec<&str> {
     let mut names = Vec::new();
-    collect(clause, &mut names);
+    collect_fields(clause, &mut names);
     names
 }
 
-fn collect<'a>(clause: &'a Clause, names: &mut Vec<&'a str>) {
+fn collect_fields<'a>(clause: &'a Clause, names: &mut Vec<&'a str>) {
     match clause {
         Clause::And(clauses) | Clause::Or(clauses) => {
             for clause in clauses {
-                collect(clause, names);
+                collect_fields(clause, names);
             }
         }
-        Clause::Not(clause) => collect(clause, names),
+        Clause::Not(clause) => collect_fields(clause, names),
         comparison => names.extend(comparison.field()),
     }
 }
 
-fn add(occurrence: &Occurrence, names: &mut BTreeSet<String>) {
+fn add_field(occurrence: &Occurrence, names: &mut BTreeSet<String>) {
     let mut add = |prefix: &str, name: &str| {
         if !names.contains(name) {
             names.insert(name.to_owned());
@@ -263,10 +263,10 @@ fn add(occurrence: &Occurrence, names: &mut BTreeSet<String>) {
     for key in occurrence.dimensions.keys() {
         add(DIMENSIONS, key);
     }
-    add_inside("", &occurrence.metadata, 1, &mut |name| add(METADATA, name));
+    add_nested_fields("", &occurrence.metadata, 1, &mut |name| add(METADATA, name));
 }
 
-fn add_inside(before: &str, fields: &Fields, depth: usize, add: &mut dyn FnMut(&str)) {
+fn add_nested_fields(before: &str, fields: &Fields, depth: usize, add: &mut dyn FnMut(&str)) {
     for (key, value) in fields {
         let name = format!("{before}{key}");
         add(&name);
@@ -278,12 +278,12 @@ fn add_inside(before: &str, fields: &Fields, depth: usize, add: &mut dyn FnMut(&
 
 fn add_value(name: &str, value: &Value, depth: usize, add: &mut dyn FnMut(&str)) {
     match value {
-        Value::Object(inner) => add_inside(&format!("{name}."), inner, depth + 1, add),
+        Value::Object(inner) => add_nested_fields(&format!("{name}."), inner, depth + 1, add),
         // Paths continue into lists.
         Value::List(values) => {
             for value in values {
                 if let Value::Object(inner) = value {
-                    add_inside(&format!("{name}."), inner, depth + 1, add);
+                    add_nested_fields(&format!("{name}."), inner, depth + 1, add);
                 }
             }
         }
@@ -294,7 +294,7 @@ fn add_value(name: &str, value: &Value, depth: usize, add: &mut dyn FnMut(&str))
 const DIMENSIONS: &str = "dimensions.";
 const METADATA: &str = "metadata.";
 
-fn is_known(name: &str, names: &BTreeSet<String>) -> bool {
+fn is_known_field(name: &str, names: &BTreeSet<String>) -> bool {
     match Field::parse(name) {
         Ok(Field::Dimension(_) | Field::Metadata(_) | Field::Either(_)) => {
             // Fields at a deeper level than those read are not reported.
@@ -311,11 +311,11 @@ fn most_similar(name: &str, names: &BTreeSet<String>, own: &[&str]) -> Option<St
     let seen = names.iter().map(String::as_str);
     let found = if let Some(prefix) = prefix {
         let alike = seen.filter_map(|seen| seen.strip_prefix(prefix));
-        filter::nearest(&name[prefix.len()..], alike)
+        filter::nearest_field(&name[prefix.len()..], alike)
     } else {
         let bare = seen.filter(|seen| !prefixes.iter().any(|it| seen.starts_with(it)));
         let fixed = Field::fixed_names().into_iter().chain(own.iter().copied());
-        filter::nearest(name, fixed.chain(bare))
+        filter::nearest_field(name, fixed.chain(bare))
     };
     found.map(|(_, nearest)| format!("{}{nearest}", prefix.unwrap_or_default()))
 }
@@ -332,10 +332,10 @@ mod tests {
         let disk = Fields::from([("usedPercent".to_owned(), Value::Number(97.0))]);
         let list = Value::List(vec![Value::Object(disk)]);
         occurrence.metadata.insert("disks".into(), list);
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&occurrence);
         store.apply(Lane::Bulk, changes).await.unwrap();
-        FieldCache::new(store, Arc::new(ManualClock::at(samples::START_MS)))
+        FieldCache::new(store, Arc::new(ManualClock::starting_at(samples::START_MS)))
     }
 
     #[tokio::test]

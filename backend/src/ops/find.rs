@@ -5,19 +5,22 @@ use crate::{
     store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
 };
 
-pub async fn newest(store: &Store, event: EventId) -> Result<Option<Occurrence>, EngineError> {
+pub async fn newest_occurrence(
+    store: &Store,
+    event: EventId,
+) -> Result<Option<Occurrence>, EngineError> {
     let (index, prefixes) = (Index::OccurrenceByEvent, [event.to_bytes().into()]);
     let found = store.last_with_prefix::<Occurrence>(index, &prefixes);
     Ok(found.await?.into_iter().flatten().next().map(|it| it.value))
 }
 
 /// Checks whether the newest occurrence of an event is not closed.
-pub async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
-    let newest = newest(store, event).await?;
+pub async fn is_event_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
+    let newest = newest_occurrence(store, event).await?;
     Ok(newest.is_some_and(|it| it.status != Status::Closed))
 }
 
-pub async fn occurrence(
+pub async fn find_occurrence(
     store: &Store,
     id: OccurrenceId,
 ) -> Result<Option<Occurrence>, EngineError> {
@@ -30,6 +33,8 @@ pub async fn find_stored(
 ) -> Result<Option<Stored<Occurrence>>, EngineError> {
     let range = Range::with_prefix(&Key::new().event(id.event).number(id.number).build());
     let index = Index::OccurrenceByEvent;
-    let found = store.page_by(index, range, Direction::Ascending, 1).await?;
+    let found = store
+        .page_by_index(index, range, Direction::Ascending, 1)
+        .await?;
     Ok(found.into_iter().next().map(|(_, stored)| stored))
 }

@@ -28,12 +28,12 @@ pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
             end: Some(Key::new().time_ms(before_ms).build()),
         };
         let (index, ascending) = (Index::GroupByEnd, Direction::Ascending);
-        let found = store.page_by::<Group>(index, range, ascending, PAGE_SIZE_MAX);
+        let found = store.page_by_index::<Group>(index, range, ascending, PAGE_SIZE_MAX);
         let found = found.await?;
         if found.is_empty() {
             return Ok(());
         }
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.depend_on(&snapshot);
         for (_, stored) in &found {
             changes.delete(stored);

@@ -19,8 +19,8 @@ use crate::{
     clock::Clock,
     decide::{LoadedHeartbeat, alarm_violations},
     domain::{
-        Calendar, Expectation, Heartbeat, RecordId, Secret, Standing, event::SOURCE,
-        hold::SharedValue, is_reserved,
+        Calendar, Expectation, ExpectationState, Heartbeat, RecordId, Secret, event::SOURCE,
+        hold::SharedValue, is_reserved_key,
     },
     error::Error,
     limits::{EXPECTATIONS_MAX, HEARTBEAT_FIELDS_MAX, HEARTBEATS_MAX},
@@ -29,13 +29,13 @@ use crate::{
         beats::new_expectation,
         commit::commit,
         decision_context::DecisionContext,
-        etag::etag,
+        etag::compute_etag,
         intake::Intake,
-        link::Grant,
-        page::{PageRequest, Scope},
+        link::LinkGrant,
+        page::{PageRequest, TokenScope},
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resources, find, resource},
-        tag_scope::{check_owner, is_bound},
+        resource::{AuthoredResource, Origin, Resources, find, resource},
+        tag_scope::{check_owner, requires_own_dimension},
         validate::Violations,
         wire::{
             FromDomain, query,
@@ -59,7 +59,7 @@ const NAMED: &str = "heartbeat";
 
 resource!(Heartbeat, v1::Heartbeat, "heartbeat", |_| None);
 
-impl Drafted for Heartbeat {
+impl AuthoredResource for Heartbeat {
     type Draft = v1::Heartbeat;
     type View = v1::Heartbeat;
 
@@ -76,16 +76,16 @@ impl Drafted for Heartbeat {
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
         if let Some(Err(found)) = condition.as_ref().map(matching::compile) {
-            violations.add_under("query", found);
+            violations.add_with_prefix("query", found);
         }
         draft::check_fields(&draft.by, &mut violations);
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let calendar = refers
             .resolve_optional::<Calendar>("calendarName", &draft.calendar_name)
             .await?;
-        let times = draft::Times::check(draft, &mut violations);
-        let event = draft::event(draft.event.clone().unwrap_or_default(), &mut violations);
+        let times = draft::HeartbeatTimes::check(draft, &mut violations);
+        let event = draft::parse_event(draft.event.clone().unwrap_or_default(), &mut violations);
         violations.extend_new(alarm_violations(&draft.by, &event));
         all.check_room(stored, HEARTBEATS_MAX).await?;
         let heartbeat = name.map(|name| Self {
@@ -113,16 +113,21 @@ impl Drafted for Heartbeat {
     }
 
     async fn view(all: &Heartbeats, heartbeat: Self) -> Result<(v1::Heartbeat, usize), Error> {
-        let ranges = [Standing::Unreported, Standing::Late, Standing::Awaited]
-            .map(|standing| Range::with_prefix(&beat_prefix(heartbeat.id, standing).build()));
+        let ranges = [
+            ExpectationState::Unreported,
+            ExpectationState::Late,
+            ExpectationState::Awaited,
+        ]
+        .map(|standing| Range::with_prefix(&beat_prefix(heartbeat.id, standing).build()));
         let (engine, index) = (all.store.engine(), Index::ExpectationByBeat);
-        let counts = engine.count_in(index, &ranges, EXPECTATIONS_MAX);
+        let counts = engine.count_ranges(index, &ranges, EXPECTATIONS_MAX);
         let counts = counts.await?;
         let count = |many: usize| Some(i32::try_from(many).unwrap_or(i32::MAX));
-        let newest = Range::with_prefix(&beat_prefix(heartbeat.id, Standing::Awaited).build());
+        let newest =
+            Range::with_prefix(&beat_prefix(heartbeat.id, ExpectationState::Awaited).build());
         let newest = all
             .store
-            .page_by::<Expectation>(index, newest, Direction::Descending, 1)
+            .page_by_index::<Expectation>(index, newest, Direction::Descending, 1)
             .await?;
         let last = newest.first().and_then(|(_, it)| it.value.last_ms);
         let view = v1::Heartbeat {
@@ -136,7 +141,7 @@ impl Drafted for Heartbeat {
 
     async fn warnings(&self, all: &Heartbeats) -> Result<Vec<String>, Error> {
         match &self.query {
-            Some(query) => Ok(all.fields.warnings(query).await?),
+            Some(query) => Ok(all.fields.field_warnings(query).await?),
             None => Ok(Vec::new()),
         }
     }
@@ -154,19 +159,19 @@ impl FromDomain<Heartbeat> for v1::Heartbeat {
             query: heartbeat.query.as_ref().map(query::to_wire),
             filter: heartbeat
                 .query
-                .map(|query| filter::print(&query.clause))
+                .map(|query| filter::print_clause(&query.clause))
                 .unwrap_or_default(),
             by: heartbeat.by,
-            every: every_ms.map(time::length),
+            every: every_ms.map(time::duration_from_ms),
             calendar_name: heartbeat
                 .calendar
                 .map(|it| it.to_string())
                 .unwrap_or_default(),
             cron: heartbeat.cron,
             time_zone: heartbeat.time_zone,
-            max_run: heartbeat.max_run_ms.map(time::length),
-            grace: Some(time::length(heartbeat.grace_ms)),
-            forget_after: Some(time::length(heartbeat.forget_ms)),
+            max_run: heartbeat.max_run_ms.map(time::duration_from_ms),
+            grace: Some(time::duration_from_ms(heartbeat.grace_ms)),
+            forget_after: Some(time::duration_from_ms(heartbeat.forget_ms)),
             event: Some(v1::HeartbeatEvent {
                 name: event.name,
                 severity: event.severity as i32,
@@ -180,7 +185,7 @@ impl FromDomain<Heartbeat> for v1::Heartbeat {
             has_key: Some(heartbeat.key_number > 0),
             create_time: Some(timestamp(heartbeat.create_ms)),
             update_time: Some(timestamp(heartbeat.update_ms)),
-            etag: etag(heartbeat.id, heartbeat.revision),
+            etag: compute_etag(heartbeat.id, heartbeat.revision),
         }
     }
 }
@@ -255,10 +260,10 @@ impl Signal {
 
     fn apply(self, before: &Expectation, now_ms: i64, service_ms: i64) -> Expectation {
         match self {
-            Self::Start => before.after_start(now_ms, service_ms),
+            Self::Start => before.with_start(now_ms, service_ms),
             Self::Log => before.clone(),
-            Self::Beat => before.after_beat(now_ms, service_ms, false),
-            Self::Failure => before.after_beat(now_ms, service_ms, true),
+            Self::Beat => before.with_beat(now_ms, service_ms, false),
+            Self::Failure => before.with_beat(now_ms, service_ms, true),
         }
     }
 }
@@ -284,7 +289,7 @@ impl Expectations {
     /// if it is disabled, [`Error::Invalid`] for too many values or the service's own source,
     /// [`Error::PermissionDenied`] for a beat of another source, [`Error::Exhausted`] at the limit
     /// of expectations, and an error if the store fails.
-    pub async fn record_beat_from(
+    pub async fn record_beat_from_source(
         &self,
         sources: &BTreeSet<String>,
         name: &str,
@@ -299,7 +304,7 @@ impl Expectations {
         }
         let reserved = |(key, value): (&String, &String)| {
             let key = key.rsplit('.').next().unwrap_or_default();
-            is_reserved(key, value)
+            is_reserved_key(key, value)
         };
         if values.iter().any(reserved) {
             let message =
@@ -322,21 +327,21 @@ impl Expectations {
         };
         let values = loaded.values(named);
         check_source(&loaded.heartbeat, &values, sources)?;
-        self.store(loaded, values, signal).await
+        self.store_expectation(loaded, values, signal).await
     }
 
-    /// Like [`Self::record_beat_from`], for a caller without restrictions on sources.
+    /// Like [`Self::record_beat_from_source`], for a caller without restrictions on sources.
     pub async fn record_beat(
         &self,
         name: &str,
         values: &BTreeMap<String, String>,
         signal: Signal,
     ) -> Result<(), Error> {
-        self.record_beat_from(&BTreeSet::new(), name, values, signal)
+        self.record_beat_from_source(&BTreeSet::new(), name, values, signal)
             .await
     }
 
-    async fn store(
+    async fn store_expectation(
         &self,
         loaded: &Arc<LoadedHeartbeat>,
         values: Vec<(String, Option<String>)>,
@@ -351,7 +356,7 @@ impl Expectations {
         let (heartbeat, key) = (loaded.heartbeat.id, loaded.key(&values));
         beats.refresh_service_time(store, clock.as_ref()).await?;
         let decide = async || {
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             let (now_ms, service_ms) = (clock.now_ms(), beats.service_ms(clock.as_ref()));
             let found = store.get::<Expectation>(Key::new().id(heartbeat).id(key).build());
             if let Some(found) = found.await? {
@@ -379,18 +384,19 @@ impl Expectations {
         let store = &self.deciding.store;
         let heartbeat = find::<Heartbeat>(store, name).await?.value;
         let limit = page.limit()?;
-        let scope = Scope::new("expectations").with("heartbeat", &[heartbeat.id.to_string()]);
+        let scope =
+            TokenScope::new("expectations").with_field("heartbeat", &[heartbeat.id.to_string()]);
         let mut range = Range::with_prefix(&Key::new().id(heartbeat.id).build());
         if let Some(last) = scope.last_key(&page.token)? {
             range.exclude_through(&last);
         }
         let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
-        let found = store.page_by::<Expectation>(index, range, ascending, limit + 1);
+        let found = store.page_by_index::<Expectation>(index, range, ascending, limit + 1);
         let mut found = found.await?;
         let has_more = found.len() > limit;
         found.truncate(limit);
         let token = match found.last() {
-            Some((last, _)) if has_more => scope.token(last),
+            Some((last, _)) if has_more => scope.encode_token(last),
             _ => String::new(),
         };
         let beats = &self.deciding.beats;
@@ -426,7 +432,7 @@ impl Expectations {
         };
         let key = RecordId::parse(key).ok_or_else(unknown)?;
         let decide = async || {
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             check_owner(&mut changes, "name", &heartbeat)?;
             let found = Key::new().id(heartbeat.value.id).id(key).build();
             let found = store.get::<Expectation>(found).await?;
@@ -434,13 +440,16 @@ impl Expectations {
             if let Some(open) = found.value.open {
                 // Close the event first, so that a retry after a failure still finds the
                 // expectation.
-                alarm::close(&self.deciding, &self.intake, open.event, "it is forgotten").await?;
+                alarm::close_alarm(&self.deciding, &self.intake, open.event, "it is forgotten")
+                    .await?;
             }
             changes.delete(&found);
             Ok((changes, ()))
         };
         commit(store, Lane::Admin, decide).await?;
-        self.deciding.beats.forget(heartbeat.value.id, key);
+        self.deciding
+            .beats
+            .forget_expectation(heartbeat.value.id, key);
         Ok(())
     }
 }
@@ -460,7 +469,7 @@ fn check_source(
     };
     let is_bound = || {
         let query = heartbeat.query.as_ref();
-        query.is_some_and(|it| is_bound(&it.clause, &is_own))
+        query.is_some_and(|it| requires_own_dimension(&it.clause, &is_own))
     };
     if sources.is_empty() || values.iter().any(is_of_source) || is_bound() {
         return Ok(());
@@ -476,10 +485,10 @@ fn check_source(
 
 fn expectation_view(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
     use v1::expectation::State;
-    let state = match it.standing() {
+    let state = match it.static_state() {
         _ if it.has_failed => State::Failed,
-        Standing::Late => State::Late,
-        Standing::Unreported | Standing::Awaited => State::Beating,
+        ExpectationState::Late => State::Late,
+        ExpectationState::Unreported | ExpectationState::Awaited => State::Beating,
     };
     let values = it.values.into_iter();
     v1::Expectation {
@@ -491,9 +500,9 @@ fn expectation_view(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
         last_beat_time: it.last_ms.map(timestamp),
         due_time: due_ms.filter(|_| state == State::Beating).map(timestamp),
         event_id: it.open.map(|it| it.event.to_string()).unwrap_or_default(),
-        last_run: it.run_ms.map(time::length),
+        last_run: it.run_ms.map(time::duration_from_ms),
         run_start_time: it.run.map(|it| timestamp(it.start_ms)),
-        gaps: it.gaps_ms.into_iter().map(time::length).collect(),
+        gaps: it.gaps_ms.into_iter().map(time::duration_from_ms).collect(),
     }
 }
 
@@ -518,17 +527,17 @@ impl HeartbeatKeys {
                 update_ms: self.clock.now_ms(),
                 ..found.value.clone()
             };
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             changes.update(&found, &next);
             Ok((changes, next))
         };
         let (next, _) = commit(&self.store, Lane::Admin, decide).await?;
-        Ok(self.key(&next))
+        Ok(self.derive_key(&next))
     }
 
     /// Returns the key, which consists of the proof and the name of the heartbeat.
-    fn key(&self, heartbeat: &Heartbeat) -> Secret {
-        let proof = Grant::Beat(heartbeat).prove(&self.store);
+    fn derive_key(&self, heartbeat: &Heartbeat) -> Secret {
+        let proof = LinkGrant::Beat(heartbeat).prove(&self.store);
         let key = [&proof[..], heartbeat.name.as_str().as_bytes()].concat();
         Secret::new(URL_SAFE_NO_PAD.encode(key))
     }
@@ -539,7 +548,7 @@ impl HeartbeatKeys {
     /// # Errors
     /// Returns [`Error::Unauthenticated`] if the key is not valid or the heartbeat does not exist,
     /// and an error if the store fails.
-    pub async fn check(&self, named: &str, key: &str) -> Result<String, Error> {
+    pub async fn check_key(&self, named: &str, key: &str) -> Result<String, Error> {
         let refused = || Error::Unauthenticated("invalid heartbeat URL".into());
         let bytes = URL_SAFE_NO_PAD.decode(key).map_err(|_no_key| refused())?;
         let (proof, of) = bytes.split_at_checked(PROOF_BYTES).ok_or_else(refused)?;
@@ -554,7 +563,7 @@ impl HeartbeatKeys {
             Err(Error::NotFound(_)) => return Err(refused()),
             Err(error) => return Err(error),
         };
-        if Grant::Beat(&heartbeat).is_proven(&self.store, proof) {
+        if LinkGrant::Beat(&heartbeat).is_proven(&self.store, proof) {
             Ok(name.to_owned())
         } else {
             Err(refused())

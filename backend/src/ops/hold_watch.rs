@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     domain::{IncomingEvent, Occurrence, Severity, Status},
     error::Error,
     limits::{HOLDS_BATCH, HOLDS_LATE_EVENT, HOLDS_LATE_MAX, HOLDS_WATCH_INTERVAL},
@@ -40,7 +40,7 @@ pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, En
     };
     loop {
         let (index, ascending) = (Index::OccurrenceByDue, Direction::Ascending);
-        let found = store.page_by::<Occurrence>(index, range.clone(), ascending, HOLDS_BATCH);
+        let found = store.page_by_index::<Occurrence>(index, range.clone(), ascending, HOLDS_BATCH);
         let found = found.await?;
         let Some((last, _)) = found.last() else {
             return Ok(None);
@@ -68,7 +68,7 @@ impl HoldWatch {
     }
 
     /// Returns a watch on whether holds are so late that the service is not ready.
-    pub fn is_late(&self) -> watch::Receiver<bool> {
+    pub fn watch_lateness(&self) -> watch::Receiver<bool> {
         self.is_late.subscribe()
     }
 
@@ -78,7 +78,7 @@ impl HoldWatch {
                 let next_ms = self
                     .clock
                     .now_ms()
-                    .saturating_add(millis(HOLDS_WATCH_INTERVAL));
+                    .saturating_add(to_millis(HOLDS_WATCH_INTERVAL));
                 if let Err(error) = self.check().await {
                     tracing::warn!(%error, "failed to check the age of due holds");
                 }
@@ -93,7 +93,7 @@ impl HoldWatch {
 
     async fn check(&mut self) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
-        if settings::read_values(&self.store).await?.is_quiet() {
+        if settings::read_values(&self.store).await?.is_quiet_mode() {
             // In quiet mode no holds are evaluated, and none counts as late when it ends.
             self.since_ms = now_ms;
         }
@@ -101,16 +101,16 @@ impl HoldWatch {
         self.since_ms = self.since_ms.min(now_ms);
         let oldest_ms = oldest_due_ms(&self.store, now_ms).await?;
         let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms.max(self.since_ms)));
-        let is_late = age_ms >= millis(HOLDS_LATE_MAX);
+        let is_late = age_ms >= to_millis(HOLDS_LATE_MAX);
         if self.is_late.send_replace(is_late) != is_late {
             tracing::warn!(age_ms, is_late, "due holds are evaluated late");
         }
-        let is_open = age_ms >= millis(HOLDS_LATE_EVENT);
+        let is_open = age_ms >= to_millis(HOLDS_LATE_EVENT);
         if self.reported == Some(is_open) {
             return Ok(());
         }
-        let event = event(is_open, age_ms, now_ms);
-        if is_open != find::is_open(&self.store, event.id()).await? {
+        let event = late_holds_event(is_open, age_ms, now_ms);
+        if is_open != find::is_event_open(&self.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         self.reported = Some(is_open);
@@ -118,7 +118,7 @@ impl HoldWatch {
     }
 }
 
-fn event(is_open: bool, age_ms: i64, now_ms: i64) -> IncomingEvent {
+fn late_holds_event(is_open: bool, age_ms: i64, now_ms: i64) -> IncomingEvent {
     let (severity, status, summary) = if is_open {
         let seconds = age_ms / 1_000;
         let summary =
@@ -135,7 +135,7 @@ fn event(is_open: bool, age_ms: i64, now_ms: i64) -> IncomingEvent {
             .into(),
         severity,
         status: Some(status),
-        ..IncomingEvent::own_event("held notifications late", "holds-late", [], now_ms)
+        ..IncomingEvent::new_own_event("held notifications late", "holds-late", [], now_ms)
     }
 }
 

@@ -14,8 +14,8 @@ use crate::{
     },
     matching::{self, field::Field},
     ops::{
-        etag::etag,
-        resource::{Drafted, Origin, Resources, resource},
+        etag::compute_etag,
+        resource::{AuthoredResource, Origin, Resources, resource},
         tag_scope::TagScope,
         validate::Violations,
         wire::{
@@ -26,13 +26,13 @@ use crate::{
     store::Changes,
 };
 
-pub use preview::{HeldPair, Preview, Previews};
+pub use preview::{HeldPair, InhibitionPreviews, Preview};
 
 pub type Inhibitions = Resources<Inhibition>;
 
 resource!(Inhibition, v1::Inhibition, "inhibition", |_| None);
 
-impl Drafted for Inhibition {
+impl AuthoredResource for Inhibition {
     type Draft = v1::Inhibition;
     type View = v1::Inhibition;
 
@@ -54,9 +54,12 @@ impl Drafted for Inhibition {
         let source = check_query("source", source, &mut violations);
         let target = check_query("target", target, &mut violations);
         let equal = equal_fields(&draft.equal, &mut violations);
-        let linger_ms = check_linger(draft.linger.as_ref().map(time::length_ms), &mut violations);
+        let linger_ms = check_linger(
+            draft.linger.as_ref().map(time::duration_to_ms),
+            &mut violations,
+        );
         all.check_room(stored, INHIBITIONS_MAX).await?;
-        if let (Some(scope), Some(target)) = (TagScope::of_caller(), &target) {
+        if let (Some(scope), Some(target)) = (TagScope::from_caller(), &target) {
             scope.check_query("target", target)?;
         }
         let queries = source.zip(target);
@@ -75,12 +78,12 @@ impl Drafted for Inhibition {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.into_result(inhibition)?, all.store.changes()))
+        Ok((violations.into_result(inhibition)?, all.store.new_changes()))
     }
 
     async fn warnings(&self, all: &Inhibitions) -> Result<Vec<String>, Error> {
-        let mut warnings = all.fields.warnings(&self.source).await?;
-        warnings.extend(all.fields.warnings(&self.target).await?);
+        let mut warnings = all.fields.field_warnings(&self.source).await?;
+        warnings.extend(all.fields.field_warnings(&self.target).await?);
         Ok(warnings)
     }
 }
@@ -104,15 +107,15 @@ impl FromDomain<Inhibition> for v1::Inhibition {
             tags: inhibition.tags,
             enabled: Some(inhibition.enabled),
             source: Some(query::to_wire(&inhibition.source)),
-            source_filter: filter::print(&inhibition.source.clause),
+            source_filter: filter::print_clause(&inhibition.source.clause),
             target: Some(query::to_wire(&inhibition.target)),
-            target_filter: filter::print(&inhibition.target.clause),
+            target_filter: filter::print_clause(&inhibition.target.clause),
             equal: inhibition.equal.into_iter().map(equal).collect(),
-            linger: Some(time::length(inhibition.linger_ms)),
+            linger: Some(time::duration_from_ms(inhibition.linger_ms)),
             state: state.into(),
             create_time: Some(timestamp(inhibition.create_ms)),
             update_time: Some(timestamp(inhibition.update_ms)),
-            etag: etag(inhibition.id, inhibition.revision),
+            etag: compute_etag(inhibition.id, inhibition.revision),
         }
     }
 }
@@ -123,7 +126,7 @@ fn check_query(path: &str, query: Option<Query>, violations: &mut Violations) ->
         return None;
     };
     if let Err(found) = matching::compile(&query) {
-        violations.add_under(path, found);
+        violations.add_with_prefix(path, found);
         return None;
     }
     Some(query)

@@ -157,7 +157,7 @@ impl Intake {
     ///
     /// # Cancel safety
     /// The event may still be accepted if the future is dropped.
-    pub async fn submit_about_store(&self, event: IncomingEvent) -> Result<OccurrenceId, Error> {
+    pub async fn submit_store_event(&self, event: IncomingEvent) -> Result<OccurrenceId, Error> {
         self.submit_own(event, Vec::new(), DiskShare::All).await
     }
 
@@ -245,7 +245,7 @@ impl Intake {
             claim: None,
             reply,
             queued: Instant::now(),
-            trace: trace::current(),
+            trace: trace::current_context(),
             space: from.space,
             stored: from.stored,
         };

@@ -27,15 +27,15 @@ use crate::{
     matching::DocumentQuery,
     message,
     ops::{
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         validate::Violations,
     },
     store::Changes,
 };
 
-use parts::Parts;
+use parts::MappingParts;
 
-pub use body::Incoming;
+pub use body::IncomingBody;
 pub use evaluate::{Evaluator, MappingResult, evaluate};
 pub use handshake::Handshakes;
 pub use merge::find_merges;
@@ -46,7 +46,7 @@ pub type Mappings = Resources<IntakeMapping>;
 
 resource!(IntakeMapping, v1::IntakeMapping, "mapping", |_| None);
 
-impl Drafted for IntakeMapping {
+impl AuthoredResource for IntakeMapping {
     type Draft = v1::IntakeMapping;
     type View = v1::IntakeMapping;
 
@@ -57,7 +57,7 @@ impl Drafted for IntakeMapping {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut violations = Violations::default();
-        let parts = violations.read(|it| Parts::read(draft, it));
+        let parts = violations.read(|it| MappingParts::read(draft, it));
         let name = violations.name(&draft.name, stored.is_none());
         let mapping = build_mapping(draft, parts, stored, &mut violations);
         all.check_room(stored, MAPPINGS_MAX).await?;
@@ -69,7 +69,7 @@ impl Drafted for IntakeMapping {
             update_ms: origin.update_ms,
             ..mapping
         });
-        Ok((violations.into_result(mapping)?, all.store.changes()))
+        Ok((violations.into_result(mapping)?, all.store.new_changes()))
     }
 
     fn new_secrets(&self, before: &Self) -> Vec<String> {
@@ -92,7 +92,7 @@ pub fn reject_body(mapping: &IntakeMapping, body: &[u8], reason: &str) -> Reject
 /// Validates a draft without storing it; the name is optional.
 pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
     let mut violations = Violations::default();
-    let mut parts = violations.read(|it| Parts::read(draft, it));
+    let mut parts = violations.read(|it| MappingParts::read(draft, it));
     // Tests do not require a signature.
     parts.signature = None;
     let mapping = build_mapping(draft, parts, None, &mut violations);
@@ -102,12 +102,12 @@ pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
 /// Builds a mapping from a draft under a placeholder name.
 fn build_mapping(
     draft: &v1::IntakeMapping,
-    parts: Parts,
+    parts: MappingParts,
     stored: Option<&IntakeMapping>,
     violations: &mut Violations,
 ) -> Option<IntakeMapping> {
     violations.check_texts(&draft.description, &draft.tags);
-    path("each", &draft.each, violations);
+    check_path("each", &draft.each, violations);
     check_parse(&draft.parse, violations);
     check_clause("drop", parts.drop.as_ref(), violations);
     let previous = stored.and_then(|it| it.signature.as_ref());
@@ -180,7 +180,7 @@ fn check_event(event: &MappedEvent, violations: &mut Violations) {
                 .collect(),
         );
     }
-    path("event.severity.from", &event.severity.from, violations);
+    check_path("event.severity.from", &event.severity.from, violations);
     if event.severity.map.len() > VALUE_MAP_MAX {
         let count = event.severity.map.len();
         violations.add(
@@ -220,11 +220,11 @@ fn check_parse(paths: &[String], violations: &mut Violations) {
         if it.is_empty() {
             violations.add(&field, "is empty; expected a path such as `message.data`");
         }
-        path(&field, it, violations);
+        check_path(&field, it, violations);
     }
 }
 
-fn path(field: &str, path: &str, violations: &mut Violations) {
+fn check_path(field: &str, path: &str, violations: &mut Violations) {
     if path.len() > MAPPING_PATH_BYTES_MAX {
         let bytes = path.len();
         violations.add(
@@ -237,7 +237,7 @@ fn path(field: &str, path: &str, violations: &mut Violations) {
 fn check_clause(field: &str, clause: Option<&Clause>, violations: &mut Violations) {
     let compiled = clause.map(DocumentQuery::compile);
     if let Some(Err(found)) = compiled {
-        violations.add_under(field, found);
+        violations.add_with_prefix(field, found);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::text::percent_encoded;
+use bellwether_proto::text::percent_encode;
 
 use crate::{
     clock::Clock,
@@ -23,7 +23,7 @@ const STEP_MS: i64 = 60_000;
 
 /// Returns the configuration of links in messages. Links are signed if they can be followed without
 /// a key.
-pub fn links(
+pub fn link_config(
     config: &Config,
     store: &Store,
     clock: &Arc<dyn Clock>,
@@ -45,7 +45,7 @@ pub fn links(
 /// Permission granted to any caller that presents its signature instead of a key. All access
 /// without a key requires a grant.
 #[derive(Debug, Clone, Copy)]
-pub enum Grant<'a> {
+pub enum LinkGrant<'a> {
     /// Reading an event or a group for a limited time.
     Read {
         /// The occurrence or group.
@@ -68,14 +68,14 @@ pub enum Grant<'a> {
     Beat(&'a Heartbeat),
 }
 
-impl Grant<'_> {
+impl LinkGrant<'_> {
     /// Returns the signature of the grant. It is secret and must only be shown to the holder.
     pub fn sign(self, store: &Store) -> Secret {
         Secret::new(URL_SAFE_NO_PAD.encode(self.prove(store)))
     }
 
     pub(super) fn prove(self, store: &Store) -> Vec<u8> {
-        self.with_parts(|purpose, parts| store.prove(purpose, parts))
+        self.with_parts(|purpose, parts| store.compute_proof(purpose, parts))
     }
 
     pub fn is_signed(self, store: &Store, signature: &str) -> bool {
@@ -157,7 +157,7 @@ impl SignedLinks {
     /// Returns [`Error::Unauthenticated`] with a message for the user of the link.
     pub fn check(&self, thread: &str, until_ms: i64, sign: &str) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::Unauthenticated(why.to_owned()));
-        if !(Grant::Read { thread, until_ms }).is_signed(&self.store, sign) {
+        if !(LinkGrant::Read { thread, until_ms }).is_signed(&self.store, sign) {
             return refused("the link was not issued by this service; use a key");
         }
         let now_ms = self.clock.now_ms();
@@ -180,7 +180,7 @@ impl SignedLinks {
         (thread, response, contact): (&str, &str, &str),
         sign: &str,
     ) -> Result<(), Error> {
-        let grant = Grant::Acknowledge {
+        let grant = LinkGrant::Acknowledge {
             thread,
             response,
             contact,
@@ -193,17 +193,17 @@ impl SignedLinks {
         ))
     }
 
-    pub fn feed(&self, schedule: &Schedule) -> String {
-        self.feed_path("schedules", &schedule.name, Grant::Feed(schedule))
+    pub fn schedule_feed(&self, schedule: &Schedule) -> String {
+        self.feed_path("schedules", &schedule.name, LinkGrant::Feed(schedule))
     }
 
     pub fn contact_feed(&self, contact: &Contact) -> String {
-        self.feed_path("contacts", &contact.name, Grant::ContactFeed(contact))
+        self.feed_path("contacts", &contact.name, LinkGrant::ContactFeed(contact))
     }
 
-    fn feed_path(&self, kind: &str, name: &Name, grant: Grant<'_>) -> String {
+    fn feed_path(&self, kind: &str, name: &Name, grant: LinkGrant<'_>) -> String {
         let sign = grant.sign(&self.store);
-        let name = percent_encoded(name.as_str());
+        let name = percent_encode(name.as_str());
         format!("/{kind}/{name}.ics?sign={}", sign.reveal())
     }
 
@@ -215,7 +215,7 @@ impl SignedLinks {
     pub fn check_feed<T>(
         &self,
         found: Option<T>,
-        grant: impl Fn(&T) -> Grant<'_>,
+        grant: impl Fn(&T) -> LinkGrant<'_>,
         sign: &str,
     ) -> Result<T, Error> {
         // Returns the same error if the name does not exist, so that existence is not disclosed.
@@ -229,12 +229,12 @@ impl SignedLinks {
 impl SignLinks for SignedLinks {
     fn read_signature(&self, thread: &str, since_ms: i64) -> (i64, Secret) {
         let until_ms = since_ms.saturating_add(self.lifetime_ms);
-        let signature = Grant::Read { thread, until_ms }.sign(&self.store);
+        let signature = LinkGrant::Read { thread, until_ms }.sign(&self.store);
         (until_ms, signature)
     }
 
     fn acknowledgement_signature(&self, thread: &str, response: &str, contact: &Name) -> Secret {
-        let grant = Grant::Acknowledge {
+        let grant = LinkGrant::Acknowledge {
             thread,
             response,
             contact: contact.as_str(),
@@ -251,7 +251,7 @@ impl SignLinks for SignedLinks {
             time_ms: self.clock.now_ms(),
             scope: Arc::default(),
         };
-        audit.read_by_grant(by, "occurrence", thread, ISSUED);
+        audit.record_granted_read(by, "occurrence", thread, ISSUED);
     }
 }
 
@@ -264,7 +264,10 @@ mod tests {
 
     #[test]
     fn signed_link_is_valid_unmodified_until_expiry() {
-        let (store, clock) = (Store::in_memory(), Arc::new(ManualClock::at(START_MS)));
+        let (store, clock) = (
+            Store::in_memory(),
+            Arc::new(ManualClock::starting_at(START_MS)),
+        );
         let links = |lifetime| {
             let clock = Arc::clone(&clock) as Arc<dyn Clock>;
             SignedLinks::new(store.clone(), clock, lifetime)

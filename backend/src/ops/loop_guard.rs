@@ -4,7 +4,7 @@
 use crate::{
     decide::{Notices, UnansweredNotice},
     domain::{
-        IncomingEvent, Name, Occurrence, OwnEvent, Severity, Status, Value, is_own,
+        IncomingEvent, Name, Occurrence, OwnEvent, Severity, Status, Value, has_own_source,
         response::{ESCALATION_KIND, POLICY_DIMENSION},
     },
     ops::identity::new_id,
@@ -27,10 +27,10 @@ impl Reports {
     /// Adds a report for each stopped rule, unless the occurrence itself is an event of the
     /// service. Adds a marker for each response that became unanswered or is no longer unanswered.
     pub(crate) fn add_reports(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
-        let is_reported = !is_own(&occurrence.dimensions);
+        let is_reported = !has_own_source(&occurrence.dimensions);
         let stopped = notices.stopped.iter().filter(|_| is_reported);
-        let stopped = stopped.map(|rule| event(rule, occurrence, now_ms));
-        let is_counted = !occurrence.is_no_response();
+        let stopped = stopped.map(|rule| loop_event(rule, occurrence, now_ms));
+        let is_counted = !occurrence.is_unanswered_report();
         let unanswered = notices.unanswered.iter().filter(|_| is_counted);
         let unanswered = unanswered.map(|it| marker_event(it, now_ms));
         self.0
@@ -57,17 +57,17 @@ impl Reports {
 }
 
 impl RecordedReports {
-    pub(crate) fn single(event: OwnEvent) -> Self {
+    pub(crate) fn from_event(event: OwnEvent) -> Self {
         Self(vec![event])
     }
 }
 
-fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
+fn loop_event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("loop stopped: rule {rule} matches an event that it caused"),
         body: format!("Event: {}, {}.", occurrence.name, occurrence.id()),
         severity: Some(Severity::Warning),
-        ..IncomingEvent::own_event(
+        ..IncomingEvent::new_own_event(
             "rule stopped by the loop guard",
             LOOP_KIND,
             [("rule", rule.as_str())],
@@ -87,7 +87,7 @@ fn marker_event(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         metadata: [(POLICY_DIMENSION.to_owned(), policy)].into(),
         status: of.is_over.then_some(Status::Closed),
-        ..IncomingEvent::own_event(
+        ..IncomingEvent::new_own_event(
             NO_RESPONSE,
             ESCALATION_KIND,
             [("rule", rule.as_str()), ("occurrence", &id)],

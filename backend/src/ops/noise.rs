@@ -10,14 +10,14 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     calendar,
-    clock::{Clock, DAY_MS, millis},
+    clock::{Clock, DAY_MS, to_millis},
     domain::{
         Contact, Delivery, Destination, HoldKind, Name, Occurrence, RecordId, Rule, Status,
         Trigger,
         counter::{Counter, Numbers, Period, SLOTS, Subject},
         noise::{
             ACKNOWLEDGED_WITHIN, HALF_HOUR_MS, HALF_HOURS, NOISE_NUMBERS, NoiseBy, NoiseTally,
-            contact_id, day,
+            contact_id, day_number,
         },
     },
     error::Error,
@@ -26,7 +26,7 @@ use crate::{
         NOISE_SPAN,
     },
     ops::{
-        search::{Filter, NEWEST_FIRST, Walk},
+        search::{Filter, IndexWalk, NEWEST_FIRST},
         settings,
     },
     scan,
@@ -157,12 +157,12 @@ pub struct NoiseReports {
 
 /// A range of whole UTC days since the epoch.
 #[derive(Debug, Clone, Copy)]
-struct Days {
+struct DayRange {
     start: u32,
     end: u32,
 }
 
-impl Days {
+impl DayRange {
     fn start_ms(self) -> i64 {
         i64::from(self.start) * DAY_MS
     }
@@ -172,7 +172,7 @@ impl Days {
     }
 
     /// Removes the days before `known_ms`, for which counts may be missing.
-    fn starting_at(self, known_ms: i64) -> Self {
+    fn with_start(self, known_ms: i64) -> Self {
         let first = u32::try_from(known_ms.max(0).div_euclid(DAY_MS)).unwrap_or(u32::MAX);
         let start = self.start.max(first).min(self.end);
         Self { start, ..self }
@@ -190,16 +190,16 @@ impl NoiseReports {
     pub async fn report(&self, request: &NoiseRequest) -> Result<NoiseReport, Error> {
         let (days, zone) = self.check_request(request)?;
         let since_ms = self.store.noise_since_ms().await?;
-        let days = days.starting_at(since_ms.unwrap_or_else(|| self.clock.now_ms()));
+        let days = days.with_start(since_ms.unwrap_or_else(|| self.clock.now_ms()));
         match request.rows {
             NoiseRows::Counted(by) => self.count_notifications(by, days, &zone).await,
             NoiseRows::EventName => self.count_by_event(days, &zone).await,
         }
     }
 
-    fn check_request(&self, request: &NoiseRequest) -> Result<(Days, TimeZone), Error> {
+    fn check_request(&self, request: &NoiseRequest) -> Result<(DayRange, TimeZone), Error> {
         let end_ms = request.end_ms.unwrap_or_else(|| self.clock.now_ms());
-        let start_ms = request.start_ms.unwrap_or(end_ms - millis(NOISE_SPAN));
+        let start_ms = request.start_ms.unwrap_or(end_ms - to_millis(NOISE_SPAN));
         if end_ms <= start_ms {
             return Err(Error::invalid("end", "must be after `start`"));
         }
@@ -209,7 +209,7 @@ impl NoiseReports {
         }
         let zone = match &*request.time_zone {
             "" => TimeZone::UTC,
-            name => calendar::zone(name)
+            name => calendar::find_zone(name)
                 .map_err(|missing| Error::invalid("timeZone", missing.to_string()))?,
         };
         for at_ms in [start_ms, end_ms] {
@@ -220,9 +220,9 @@ impl NoiseReports {
                 return Err(Error::invalid("timeZone", message));
             }
         }
-        let days = Days {
-            start: day(start_ms),
-            end: day(end_ms - 1).saturating_add(1),
+        let days = DayRange {
+            start: day_number(start_ms),
+            end: day_number(end_ms - 1).saturating_add(1),
         };
         Ok((days, zone))
     }
@@ -230,10 +230,10 @@ impl NoiseReports {
     async fn count_notifications(
         &self,
         by: NoiseBy,
-        days: Days,
+        days: DayRange,
         zone: &TimeZone,
     ) -> Result<NoiseReport, Error> {
-        let names = self.names(by).await?;
+        let names = self.load_names(by).await?;
         let mut sums: BTreeMap<Option<RecordId>, NoiseSum> = BTreeMap::new();
         let mut pages = self.store.noise(by, days.start, days.end);
         let mut read = 0;
@@ -251,7 +251,7 @@ impl NoiseReports {
             }
             scan::yield_if_needed().await;
         }
-        let (mut events, events_start_ms) = self.events(by, days).await?;
+        let (mut events, events_start_ms) = self.load_events(by, days).await?;
         let lines = sums.into_iter().map(|(id, sum)| {
             let name = id.and_then(|id| names.get(&id)).cloned();
             let events = id.and_then(|id| events.remove(&id)).unwrap_or_default();
@@ -259,31 +259,33 @@ impl NoiseReports {
                 name: name.unwrap_or_default(),
                 numbers: sum.numbers,
                 night: sum.night,
-                events: most_frequent(events),
+                events: sort_by_count(events),
             }
         });
         Ok(report(lines.collect(), days, events_start_ms))
     }
 
-    async fn names(&self, by: NoiseBy) -> Result<Names, Error> {
+    async fn load_names(&self, by: NoiseBy) -> Result<Names, Error> {
         let store = &self.store;
         let of = |id: RecordId, name: &Name| (id, name.to_string());
         match by {
-            NoiseBy::Rule => names(store, |it: &Rule| of(it.id, &it.name)).await,
-            NoiseBy::Trigger => names(store, |it: &Trigger| of(it.id, &it.name)).await,
-            NoiseBy::Destination => names(store, |it: &Destination| of(it.id, &it.name)).await,
+            NoiseBy::Rule => collect_names(store, |it: &Rule| of(it.id, &it.name)).await,
+            NoiseBy::Trigger => collect_names(store, |it: &Trigger| of(it.id, &it.name)).await,
+            NoiseBy::Destination => {
+                collect_names(store, |it: &Destination| of(it.id, &it.name)).await
+            }
             NoiseBy::Contact => {
-                names(store, |it: &Contact| of(contact_id(&it.name), &it.name)).await
+                collect_names(store, |it: &Contact| of(contact_id(&it.name), &it.name)).await
             }
         }
     }
 
     /// Returns the number of notifications per subject and event name, and the time from which they
     /// are known, in milliseconds since the epoch.
-    async fn events(&self, by: NoiseBy, days: Days) -> Result<(Events, i64), Error> {
+    async fn load_events(&self, by: NoiseBy, days: DayRange) -> Result<(Events, i64), Error> {
         let mut events = Events::new();
         let mut decided = BTreeSet::new();
-        let start_ms = self.deliveries(days, |delivery| {
+        let start_ms = self.count_deliveries(days, |delivery| {
             let Some(decision) = delivery.decision_key().filter(|_| !delivery.is_dry_run()) else {
                 return;
             };
@@ -300,9 +302,13 @@ impl NoiseReports {
 
     /// Reads the stored deliveries of a period of days, newest first. Returns the time from which
     /// they are complete, in milliseconds since the epoch.
-    async fn deliveries(&self, days: Days, mut read: impl FnMut(&Delivery)) -> Result<i64, Error> {
+    async fn count_deliveries(
+        &self,
+        days: DayRange,
+        mut read: impl FnMut(&Delivery),
+    ) -> Result<i64, Error> {
         let retention = settings::read_values(&self.store).await?.delivery_retention;
-        let retained_ms = self.clock.now_ms().saturating_sub(millis(retention));
+        let retained_ms = self.clock.now_ms().saturating_sub(to_millis(retention));
         let start_ms = if retention.is_zero() {
             days.start_ms()
         } else {
@@ -310,7 +316,7 @@ impl NoiseReports {
         };
         let key = |at_ms: i64| {
             let at_ms = u64::try_from(at_ms).unwrap_or_default();
-            RecordId::first_at(at_ms).to_bytes().to_vec()
+            RecordId::first_at_time(at_ms).to_bytes().to_vec()
         };
         let mut range = Range {
             start: key(start_ms),
@@ -339,11 +345,11 @@ impl NoiseReports {
         }
     }
 
-    async fn count_by_event(&self, days: Days, zone: &TimeZone) -> Result<NoiseReport, Error> {
+    async fn count_by_event(&self, days: DayRange, zone: &TimeZone) -> Result<NoiseReport, Error> {
         let mut sums: BTreeMap<String, BTreeMap<u32, NoiseSum>> = BTreeMap::new();
         let mut scan = NoiseScan::default();
         let mut add = |name: &str, scan: &mut NoiseScan| {
-            for (counter, numbers) in scan.take() {
+            for (counter, numbers) in scan.take_counts() {
                 // Each notification belongs to exactly one rule.
                 if let Subject::Noise(NoiseBy::Rule, _, part) = counter.subject
                     && let Period::Day(day) = counter.period
@@ -354,20 +360,20 @@ impl NoiseReports {
                 }
             }
         };
-        let known_ms = self.deliveries(days, |delivery| {
+        let known_ms = self.count_deliveries(days, |delivery| {
             scan.add(delivery);
             add(&delivery.content.occurrence.name, &mut scan);
         });
         let known_ms = known_ms.await?;
         let known_ms = known_ms.max(
-            self.occurrences(days, |occurrence| {
+            self.count_occurrences(days, |occurrence| {
                 scan.add(occurrence);
                 add(&occurrence.name, &mut scan);
             })
             .await?,
         );
         // The first day may be incomplete.
-        let whole = days.starting_at(known_ms.saturating_add(DAY_MS - 1));
+        let whole = days.with_start(known_ms.saturating_add(DAY_MS - 1));
         let lines = sums.into_iter().filter_map(|(name, by_day)| {
             let mut numbers = NoiseNumbers::default();
             let mut night = 0;
@@ -390,15 +396,15 @@ impl NoiseReports {
 
     /// Reads the stored occurrences that may have notified in a period of days. Returns the time
     /// from which they are complete, in milliseconds since the epoch.
-    async fn occurrences(
+    async fn count_occurrences(
         &self,
-        days: Days,
+        days: DayRange,
         mut read: impl FnMut(&Occurrence),
     ) -> Result<i64, Error> {
         let retention = settings::read_values(&self.store).await?.event_retention;
         let mut start_ms = days.start_ms();
         if !retention.is_zero() {
-            start_ms = start_ms.max(self.clock.now_ms().saturating_sub(millis(retention)));
+            start_ms = start_ms.max(self.clock.now_ms().saturating_sub(to_millis(retention)));
         }
         for statuses in [vec![Status::Open, Status::Suppressed], vec![Status::Closed]] {
             let is_closed = statuses.contains(&Status::Closed);
@@ -406,7 +412,7 @@ impl NoiseReports {
                 statuses,
                 ..Filter::default()
             };
-            let mut walk = Walk::new(&self.store, &filter, NEWEST_FIRST, None);
+            let mut walk = IndexWalk::new(&self.store, &filter, NEWEST_FIRST, None);
             let mut left = NOISE_RECORDS_MAX;
             loop {
                 let batch = walk.next(BATCH).await?;
@@ -433,7 +439,7 @@ impl NoiseReports {
     }
 }
 
-async fn names<T: Record>(
+async fn collect_names<T: Record>(
     store: &Store,
     of: impl Fn(&T) -> (RecordId, String),
 ) -> Result<Names, Error> {
@@ -452,14 +458,14 @@ fn counter_subject(counter: &Counter) -> Option<(RecordId, u8, u32)> {
     }
 }
 
-fn most_frequent(events: BTreeMap<String, i64>) -> Vec<(String, i64)> {
+fn sort_by_count(events: BTreeMap<String, i64>) -> Vec<(String, i64)> {
     let mut events: Vec<_> = events.into_iter().collect();
     events.sort_by_key(|(_, count)| Reverse(*count));
     events.truncate(NOISE_EVENTS_MAX);
     events
 }
 
-fn report(mut rows: Vec<NoiseLine>, days: Days, events_start_ms: i64) -> NoiseReport {
+fn report(mut rows: Vec<NoiseLine>, days: DayRange, events_start_ms: i64) -> NoiseReport {
     rows.sort_by(|a, b| {
         let count = |it: &NoiseLine| it.numbers.get(NoiseTally::Notification);
         let order = count(b).cmp(&count(a));

@@ -15,7 +15,7 @@ use crate::{
         loop_guard::{RecordedReports, Reports},
         resource::find,
         revision,
-        search::{Filter, NEWEST_FIRST, Walk},
+        search::{Filter, IndexWalk, NEWEST_FIRST},
         tag_scope::check_owner,
     },
     scan,
@@ -30,12 +30,12 @@ pub enum StoredDefinition {
 }
 
 #[derive(Debug, Clone)]
-pub struct NotifyOpen {
+pub struct OpenNotifier {
     deciding: DecisionContext,
     intake: Intake,
 }
 
-impl NotifyOpen {
+impl OpenNotifier {
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
@@ -52,15 +52,15 @@ impl NotifyOpen {
             return Ok(None);
         }
         let count = if validate_only {
-            self.count(stores).await?
+            self.count_affected(stores).await?
         } else {
-            self.notify(&stores).await?
+            self.notify_all(&stores).await?
         };
         Ok(Some(count))
     }
 
     /// Returns the number of notifications that the definition would cause, without making changes.
-    pub async fn count(&self, stores: StoredDefinition) -> Result<usize, Error> {
+    pub async fn count_affected(&self, stores: StoredDefinition) -> Result<usize, Error> {
         let current = self.deciding.ruleset.refresh().await?;
         let (snapshot, rules) = match stores {
             StoredDefinition::Rule(rule) => {
@@ -73,7 +73,7 @@ impl NotifyOpen {
             }
         };
         let mut count = 0;
-        let mut walk = self.walk();
+        let mut walk = self.start_walk();
         while let Some(keys) = next_keys(&mut walk).await? {
             for stored in self.read_open(keys).await? {
                 scan::yield_if_needed().await;
@@ -94,18 +94,18 @@ impl NotifyOpen {
     ///
     /// # Cancel safety
     /// If the future is dropped, some notifications may have been sent.
-    pub async fn notify(&self, stores: &StoredDefinition) -> Result<usize, Error> {
+    pub async fn notify_all(&self, stores: &StoredDefinition) -> Result<usize, Error> {
         let mut count = 0;
-        let mut walk = self.walk();
+        let mut walk = self.start_walk();
         while let Some(keys) = next_keys(&mut walk).await? {
-            let (step_count, reports) = self.step(stores, keys).await?;
+            let (step_count, reports) = self.process_batch(stores, keys).await?;
             self.intake.report_all(reports);
             count += step_count;
         }
         Ok(count)
     }
 
-    async fn step(
+    async fn process_batch(
         &self,
         stores: &StoredDefinition,
         keys: Vec<Vec<u8>>,
@@ -117,7 +117,7 @@ impl NotifyOpen {
                 StoredDefinition::Rule(rule) => HashSet::from([rule.id]),
                 StoredDefinition::Trigger(trigger) => rules_using(&snapshot, &trigger.name),
             };
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             changes.depend_on(&snapshot);
             match stores {
                 StoredDefinition::Rule(rule) => {
@@ -163,16 +163,16 @@ impl NotifyOpen {
         snapshot: &Snapshot,
         rules: &HashSet<RecordId>,
         occurrence: &mut Occurrence,
-    ) -> Result<Decided, Error> {
-        let mut matches = snapshot.matches(occurrence);
+    ) -> Result<BatchDecision, Error> {
+        let mut matches = snapshot.matching_triggers(occurrence);
         let is_known = |it: &&Notified| !it.is_outdated(snapshot.rule(it.rule));
         let known = occurrence.notified.iter().filter(is_known);
         let known: HashSet<_> = known.map(|it| it.rule).collect();
         matches.retain(|it| rules.contains(&it.rule.id) && !known.contains(&it.rule.id));
         if matches.is_empty() {
-            return Ok(Decided::default());
+            return Ok(BatchDecision::default());
         }
-        let past = revision::read_past(
+        let past = revision::read_past_definitions(
             &self.deciding.store,
             snapshot,
             std::iter::once(&*occurrence),
@@ -197,7 +197,7 @@ impl NotifyOpen {
         };
         let mut reports = Reports::default();
         reports.add_reports(&notices, occurrence, now_ms);
-        Ok(Decided {
+        Ok(BatchDecision {
             notifications: {
                 let notified = occurrence.notified.iter().filter(|it| !it.shadow);
                 notified.filter(|it| !known.contains(&it.rule)).count()
@@ -207,12 +207,12 @@ impl NotifyOpen {
         })
     }
 
-    fn walk(&self) -> Walk<'_> {
+    fn start_walk(&self) -> IndexWalk<'_> {
         let open = Filter {
             statuses: vec![Status::Open],
             ..Filter::default()
         };
-        Walk::new(&self.deciding.store, &open, NEWEST_FIRST, None)
+        IndexWalk::new(&self.deciding.store, &open, NEWEST_FIRST, None)
     }
 
     async fn read_open(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Stored<Occurrence>>, Error> {
@@ -224,7 +224,7 @@ impl NotifyOpen {
 }
 
 #[derive(Debug, Default)]
-struct Decided {
+struct BatchDecision {
     notifications: usize,
     deliveries: Vec<Delivery>,
     reports: Reports,
@@ -238,7 +238,7 @@ fn rules_using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
 
 /// Returns the keys of the next occurrences of a walk; `None` at its end. An occurrence that moves
 /// in the order was changed, and that change decided on it.
-async fn next_keys(walk: &mut Walk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
+async fn next_keys(walk: &mut IndexWalk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let places = walk.next_positions(REVIEW_BATCH).await?;
     let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();
     Ok((!keys.is_empty()).then_some(keys))

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     decide::{LoadedSchedule, condition::format_time},
     domain::{
         EventId, IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value, own_dimensions,
@@ -51,7 +51,7 @@ impl OnCallWatch {
                 let clock = &self.deciding.clock;
                 let next_ms = clock
                     .now_ms()
-                    .saturating_add(millis(ON_CALL_CHECK_INTERVAL));
+                    .saturating_add(to_millis(ON_CALL_CHECK_INTERVAL));
                 clock.wait_until(next_ms).await;
             }
         };
@@ -79,7 +79,7 @@ impl OnCallWatch {
             self.report_hand_off(schedule, now_ms).await?;
             self.report_gap(schedule, now_ms).await?;
             let next_ms = schedule.next(now_ms).map_or(i64::MAX, |it| it.start_ms);
-            let latest_ms = now_ms.saturating_add(millis(ON_CALL_CHECK_MAX));
+            let latest_ms = now_ms.saturating_add(to_millis(ON_CALL_CHECK_MAX));
             let checked = (next_ms.min(latest_ms), Arc::clone(schedule));
             self.checked.insert(name.clone(), checked);
         }
@@ -92,7 +92,7 @@ impl OnCallWatch {
         let contacts = schedule.on_call_at(now_ms).contacts;
         let contacts = contacts.iter().map(Name::as_str).collect::<Vec<_>>();
         let contacts = contacts.join(", ");
-        let newest = find::newest(&self.deciding.store, id(CHANGED, name)).await?;
+        let newest = find::newest_occurrence(&self.deciding.store, id(CHANGED, name)).await?;
         let is_open = newest
             .as_ref()
             .is_some_and(|it| it.status != Status::Closed);
@@ -115,8 +115,8 @@ impl OnCallWatch {
             severity: Some(Severity::Info),
             summary,
             // A hand-off is news, not a problem that lasts until the next one.
-            expire_ms: Some(now_ms.saturating_add(millis(ON_CALL_NEWS_AGE))),
-            ..event(CHANGED, name, now_ms)
+            expire_ms: Some(now_ms.saturating_add(to_millis(ON_CALL_NEWS_AGE))),
+            ..schedule_event(CHANGED, name, now_ms)
         };
         let closed = closing_event(CHANGED, name, now_ms);
         // Each hand-off is a separate occurrence, so that rules notify about it.
@@ -131,20 +131,20 @@ impl OnCallWatch {
         let Schedule {
             name, gaps_allowed, ..
         } = &schedule.schedule;
-        let end_ms = now_ms.saturating_add(millis(ON_CALL_AHEAD));
+        let end_ms = now_ms.saturating_add(to_millis(ON_CALL_AHEAD));
         let gap = schedule.first_gap(now_ms, end_ms).filter(|_| !gaps_allowed);
         let Some(gap) = gap else {
             return self.close(NOBODY, name).await;
         };
         let since = format_time(gap.start_ms.max(now_ms - now_ms % 60_000));
         let summary = format!("no one is on call for {name} from {since}");
-        if find::is_open(&self.deciding.store, id(NOBODY, name)).await? {
+        if find::is_event_open(&self.deciding.store, id(NOBODY, name)).await? {
             return Ok(());
         }
         let opened = IncomingEvent {
             severity: Some(Severity::Warning),
             summary,
-            ..event(NOBODY, name, now_ms)
+            ..schedule_event(NOBODY, name, now_ms)
         };
         self.intake.submit(vec![opened], None).await?;
         Ok(())
@@ -152,7 +152,7 @@ impl OnCallWatch {
 
     async fn close(&self, called: &str, schedule: &Name) -> Result<(), Error> {
         let closing = closing_event(called, schedule, self.deciding.clock.now_ms());
-        if find::is_open(&self.deciding.store, closing.id()).await? {
+        if find::is_event_open(&self.deciding.store, closing.id()).await? {
             self.intake.submit(vec![closing], None).await?;
         }
         Ok(())
@@ -168,7 +168,7 @@ pub async fn close_for_deleted(
 ) -> Result<(), EngineError> {
     for called in [CHANGED, NOBODY] {
         let event = closing_event(called, schedule, now_ms);
-        if find::is_open(store, event.id()).await? {
+        if find::is_event_open(store, event.id()).await? {
             let id = new_id(now_ms);
             changes.insert(&OwnEvent {
                 id,
@@ -183,7 +183,7 @@ pub async fn close_for_deleted(
 fn closing_event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         status: Some(Status::Closed),
-        ..event(called, schedule, now_ms)
+        ..schedule_event(called, schedule, now_ms)
     }
 }
 
@@ -191,8 +191,8 @@ fn id(called: &str, schedule: &Name) -> EventId {
     EventId::derive(called, &own_dimensions([("schedule", schedule.as_str())]))
 }
 
-fn event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::own_event(called, KIND, [("schedule", schedule.as_str())], now_ms)
+fn schedule_event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
+    IncomingEvent::new_own_event(called, KIND, [("schedule", schedule.as_str())], now_ms)
 }
 
 #[cfg(test)]
@@ -208,9 +208,9 @@ mod tests {
         store::Lane,
     };
 
-    async fn newest(deciding: &DecisionContext, called: &str) -> Option<Occurrence> {
+    async fn newest_occurrence(deciding: &DecisionContext, called: &str) -> Option<Occurrence> {
         let schedule = samples::name("nights");
-        let found = find::newest(&deciding.store, id(called, &schedule)).await;
+        let found = find::newest_occurrence(&deciding.store, id(called, &schedule)).await;
         found.unwrap()
     }
 
@@ -227,13 +227,13 @@ mod tests {
         // The clock starts on 15 January 2027 at 08:00.
         schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
         schedule.layers[0].calendar = None;
-        let mut changes = deciding.store.changes();
+        let mut changes = deciding.store.new_changes();
         changes.insert(&schedule);
         changes.insert(&full::contact("ana"));
         deciding.store.apply(Lane::Admin, changes).await.unwrap();
         let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
         watch.run_once().await.unwrap();
-        let first = newest(&deciding, CHANGED).await.unwrap();
+        let first = newest_occurrence(&deciding, CHANGED).await.unwrap();
         assert_eq!(
             (first.number, &*first.summary),
             (1, "on call for nights now: ana")
@@ -241,15 +241,18 @@ mod tests {
         // A restarted process does not report again.
         let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
         watch.run_once().await.unwrap();
-        assert_eq!(newest(&deciding, CHANGED).await.unwrap().count, 1);
+        assert_eq!(
+            newest_occurrence(&deciding, CHANGED).await.unwrap().count,
+            1
+        );
         clock.advance(Duration::from_secs(23 * 3_600));
         watch.run_once().await.unwrap();
-        let second = newest(&deciding, CHANGED).await.unwrap();
+        let second = newest_occurrence(&deciding, CHANGED).await.unwrap();
         assert_eq!(
             (second.number, &*second.summary),
             (2, "on call for nights now: ben, cleo")
         );
-        assert!(newest(&deciding, NOBODY).await.is_none());
+        assert!(newest_occurrence(&deciding, NOBODY).await.is_none());
         // No one is on call from the day after tomorrow on.
         let key = schedule.name.as_str().into();
         let stored = deciding.store.get::<Schedule>(key).await.unwrap().unwrap();
@@ -262,14 +265,14 @@ mod tests {
         };
         let mut next = stored.value.clone();
         next.overrides = vec![gap];
-        let mut changes = deciding.store.changes();
+        let mut changes = deciding.store.new_changes();
         changes.update(&stored, &next);
         deciding.store.apply(Lane::Admin, changes).await.unwrap();
         watch.run_once().await.unwrap();
-        assert!(newest(&deciding, NOBODY).await.is_none());
+        assert!(newest_occurrence(&deciding, NOBODY).await.is_none());
         clock.advance(Duration::from_secs(7 * 3_600));
         watch.run_once().await.unwrap();
-        let warned = newest(&deciding, NOBODY).await.unwrap();
+        let warned = newest_occurrence(&deciding, NOBODY).await.unwrap();
         assert_eq!(
             (warned.severity, warned.status),
             (Severity::Warning, Status::Open)
@@ -277,13 +280,13 @@ mod tests {
         clock.advance(Duration::from_secs(26 * 3_600));
         watch.run_once().await.unwrap();
         assert_eq!(
-            newest(&deciding, NOBODY).await.unwrap().status,
+            newest_occurrence(&deciding, NOBODY).await.unwrap().status,
             Status::Closed
         );
     }
 
     #[tokio::test]
-    async fn hand_off_event_closes_by_itself() {
+    async fn hand_off_event_closes_automatically() {
         for is_of_earlier_version in [false, true] {
             let (deciding, clock) = samples::deciding(samples::store()).await;
             let mut schedule = Schedule {
@@ -293,7 +296,7 @@ mod tests {
             };
             schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
             schedule.layers[0].calendar = None;
-            let mut changes = deciding.store.changes();
+            let mut changes = deciding.store.new_changes();
             changes.insert(&schedule);
             changes.insert(&full::contact("ana"));
             deciding.store.apply(Lane::Admin, changes).await.unwrap();
@@ -301,7 +304,7 @@ mod tests {
             if is_of_earlier_version {
                 let opened = IncomingEvent {
                     metadata: [(CONTACTS.to_owned(), Value::Text("ana".into()))].into(),
-                    ..event(CHANGED, &schedule.name, deciding.clock.now_ms())
+                    ..schedule_event(CHANGED, &schedule.name, deciding.clock.now_ms())
                 };
                 intake.submit(vec![opened], None).await.unwrap();
             }
@@ -312,13 +315,13 @@ mod tests {
                 clock.advance(Duration::from_secs(hours * 3_600));
                 assert!(reviewer.run_once().await);
                 watch.run_once().await.unwrap();
-                let changed = newest(&deciding, CHANGED).await.unwrap();
+                let changed = newest_occurrence(&deciding, CHANGED).await.unwrap();
                 let said = changed.metadata.get(CONTACTS).cloned();
                 let expected = Value::Text(contacts.into());
                 assert_eq!((changed.number, said), (number, Some(expected)));
                 clock.advance(Duration::from_secs(16 * 60));
                 assert!(reviewer.run_once().await);
-                let changed = newest(&deciding, CHANGED).await.unwrap();
+                let changed = newest_occurrence(&deciding, CHANGED).await.unwrap();
                 assert_eq!((changed.number, changed.status), (number, Status::Closed));
             }
         }
@@ -334,14 +337,14 @@ mod tests {
         };
         schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
         schedule.layers[0].calendar = None;
-        let mut changes = deciding.store.changes();
+        let mut changes = deciding.store.new_changes();
         changes.insert(&schedule);
         changes.insert(&full::contact("ana"));
         deciding.store.apply(Lane::Admin, changes).await.unwrap();
         let (intake, guard) = samples::intake(&deciding);
         let mut watch = OnCallWatch::new(deciding.clone(), intake);
         watch.run_once().await.unwrap();
-        let open = newest(&deciding, CHANGED).await.unwrap();
+        let open = newest_occurrence(&deciding, CHANGED).await.unwrap();
         assert_eq!(open.status, Status::Open);
         drop(guard);
         let all = Schedules::new(deciding.store.clone(), deciding.clock.clone());
@@ -351,7 +354,7 @@ mod tests {
         while !samples::all::<OwnEvent>(&deciding.store).await.is_empty() {
             tokio::task::yield_now().await;
         }
-        let changed = newest(&deciding, CHANGED).await.unwrap();
+        let changed = newest_occurrence(&deciding, CHANGED).await.unwrap();
         assert_eq!(changed.status, Status::Closed);
     }
 }

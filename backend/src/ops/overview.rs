@@ -16,16 +16,16 @@ use crate::{
     },
     error::Error,
     ops::{
-        destination::{self, Verdict},
+        destination::{self, HealthVerdict},
         footprint::Footprint,
         recent::RECENT_MAX,
-        search::{Filter, Walk, count},
+        search::{Filter, IndexWalk, count_matches},
         statistics::StatisticsReader,
     },
     store::{
         Direction, Index, LogPosition, Store,
         engine::{ClusterNode, Condition, Range},
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 
@@ -75,10 +75,10 @@ pub struct NodeOverview {
 
 fn node_overviews(seen: Vec<ClusterNode>) -> Vec<NodeOverview> {
     let leader = seen.iter().find(|it| it.leads);
-    let leader = leader.map(|it| NodeReport::read(&it.about));
+    let leader = leader.map(|it| NodeReport::parse(&it.about));
     let leader = leader.unwrap_or_default();
     let overview = |seen: ClusterNode| {
-        let report = NodeReport::read(&seen.about);
+        let report = NodeReport::parse(&seen.about);
         NodeOverview {
             differing_sections: report.differing_sections(&leader),
             settings_digest: report.digest(),
@@ -100,7 +100,7 @@ pub struct DestinationOverview {
     pub is_silent: bool,
 }
 
-pub async fn overview(
+pub async fn compute_overview(
     store: &Store,
     clock: &Arc<dyn Clock>,
     snapshot: &Snapshot,
@@ -119,7 +119,7 @@ pub async fn overview(
         nodes: node_overviews(store.engine().cluster().nodes().await?),
         log_head,
         events_per_minute: counting.events_per_minute().await?,
-        destinations: destinations(store, clock, &counting, snapshot).await?,
+        destinations: destination_overviews(store, clock, &counting, snapshot).await?,
         counted_since_ms: store.counters_since_ms().await?,
         oldest_undelivered_ms: oldest_undelivered_ms(store).await?,
         dead: dead_count(store).await?,
@@ -141,7 +141,7 @@ fn ongoing_filter(severities: Vec<Severity>) -> Filter {
 async fn open_by_severity(store: &Store) -> Result<BTreeMap<Severity, usize>, Error> {
     let mut open = BTreeMap::new();
     for severity in Severity::ALL {
-        let number = count(store, &ongoing_filter(vec![severity])).await?;
+        let number = count_matches(store, &ongoing_filter(vec![severity])).await?;
         if number > 0 {
             open.insert(severity, number);
         }
@@ -181,7 +181,7 @@ async fn acknowledged_count(store: &Store, open: usize) -> Result<Option<usize>,
         return Ok(None);
     }
     let filter = ongoing_filter(Vec::new());
-    let mut walk = Walk::new(store, &filter, crate::ops::search::NEWEST_FIRST, None);
+    let mut walk = IndexWalk::new(store, &filter, crate::ops::search::NEWEST_FIRST, None);
     let mut acknowledged = 0;
     loop {
         let batch = walk.next(PAGE).await?;
@@ -195,7 +195,7 @@ async fn acknowledged_count(store: &Store, open: usize) -> Result<Option<usize>,
     }
 }
 
-async fn destinations(
+async fn destination_overviews(
     store: &Store,
     clock: &Arc<dyn Clock>,
     counting: &StatisticsReader,
@@ -213,18 +213,22 @@ async fn destinations(
         let health = health.map(|health| health.value);
         let now_ms = clock.now_ms();
         let unwell = health.as_ref().filter(|it| is_failing(it));
-        let is_silent =
-            unwell.is_some_and(|it| destination::is_silent(snapshot, found, it, &failing, now_ms));
+        let is_silent = unwell.is_some_and(|it| {
+            destination::would_notify_no_one(snapshot, found, it, &failing, now_ms)
+        });
         let health_summary =
             destination::HealthSummary::compute(store, clock, found.id, health).await?;
-        let is_troubled = !matches!(health_summary.verdict, Verdict::Untried | Verdict::Healthy);
+        let is_troubled = !matches!(
+            health_summary.verdict,
+            HealthVerdict::Untried | HealthVerdict::Healthy
+        );
         let day = counting.last_day_counts(found.id).await?;
         let is_idle = day.is_idle() && health_summary.dead == 0;
         if is_troubled || !is_idle {
             overviews.push(DestinationOverview {
                 name: found.name.to_string(),
                 health_summary,
-                delivered: day.total(Tally::Delivered),
+                delivered: day.tally_total(Tally::Delivered),
                 is_silent,
             });
         }
@@ -243,11 +247,11 @@ async fn oldest_undelivered_ms(store: &Store) -> Result<Option<i64>, Error> {
     let mut oldest: Option<u64> = None;
     let ranges = [1_u8, 2, 3].map(|state| Range::with_prefix(&[state]));
     let engine = store.engine();
-    let firsts = engine.entries_in(Index::DeliveryByState, &ranges, Direction::Ascending, 1);
+    let firsts = engine.read_ranges(Index::DeliveryByState, &ranges, Direction::Ascending, 1);
     for first in firsts.await? {
         let time_ms = first
             .first()
-            .and_then(|(key, _)| id_at(key, 1))
+            .and_then(|(key, _)| read_id(key, 1))
             .map(RecordId::time_ms);
         oldest = match (oldest, time_ms) {
             (Some(one), Some(other)) => Some(one.min(other)),

@@ -47,30 +47,30 @@ pub struct Page<T> {
 
 /// The list and the filters that a page token belongs to.
 #[derive(Debug, Clone)]
-pub struct Scope(Sha256);
+pub struct TokenScope(Sha256);
 
-impl Scope {
+impl TokenScope {
     pub fn new(list: &str) -> Self {
-        Self(Sha256::new()).with("list", [list])
+        Self(Sha256::new()).with_field("list", [list])
     }
 
     /// Adds a filter; the order of filters and of their values matters.
     #[must_use]
-    pub fn with<V: AsRef<[u8]>>(
+    pub fn with_field<V: AsRef<[u8]>>(
         mut self,
         filter: &str,
         values: impl IntoIterator<Item = V>,
     ) -> Self {
-        self.add(filter.as_bytes());
+        self.add_field(filter.as_bytes());
         for value in values {
-            self.add(value.as_ref());
+            self.add_field(value.as_ref());
         }
         // No string has this length, so the next filter cannot be mistaken for a value.
         self.0.update(u64::MAX.to_be_bytes());
         self
     }
 
-    pub fn token(&self, last_key: &[u8]) -> String {
+    pub fn encode_token(&self, last_key: &[u8]) -> String {
         let mut bytes = vec![VERSION];
         let tail = [&self.hash()[..], last_key].concat();
         bytes.extend(crc32c::crc32c(&tail).to_be_bytes());
@@ -112,7 +112,7 @@ impl Scope {
         Ok(Some(key.to_vec()))
     }
 
-    fn add(&mut self, bytes: &[u8]) {
+    fn add_field(&mut self, bytes: &[u8]) {
         self.0.update((bytes.len() as u64).to_be_bytes());
         self.0.update(bytes);
     }
@@ -154,18 +154,18 @@ mod tests {
 
     #[test]
     fn token_is_valid_only_for_its_list_and_filters() {
-        let scope = Scope::new("triggers").with("tags", ["a", "b"]);
-        let token = scope.token(b"key");
+        let scope = TokenScope::new("triggers").with_field("tags", ["a", "b"]);
+        let token = scope.encode_token(b"key");
         assert_eq!(scope.last_key(&token).unwrap(), Some(b"key".to_vec()));
         assert_eq!(scope.last_key("").unwrap(), None);
         let others = [
-            Scope::new("rules").with("tags", ["a", "b"]),
-            Scope::new("triggers").with("tags", ["a"]),
-            Scope::new("triggers").with("tags", ["ab"]),
-            Scope::new("triggers")
-                .with("tags", ["a"])
-                .with("b", [""; 0]),
-            Scope::new("triggers").with("names", ["a", "b"]),
+            TokenScope::new("rules").with_field("tags", ["a", "b"]),
+            TokenScope::new("triggers").with_field("tags", ["a"]),
+            TokenScope::new("triggers").with_field("tags", ["ab"]),
+            TokenScope::new("triggers")
+                .with_field("tags", ["a"])
+                .with_field("b", [""; 0]),
+            TokenScope::new("triggers").with_field("names", ["a", "b"]),
         ];
         for other in others {
             assert!(other.last_key(&token).is_err());
@@ -175,21 +175,21 @@ mod tests {
     proptest! {
         #[test]
         fn token_round_trips_its_key(key: Vec<u8>) {
-            let scope = Scope::new("triggers");
-            prop_assert_eq!(scope.last_key(&scope.token(&key)).unwrap(), Some(key));
+            let scope = TokenScope::new("triggers");
+            prop_assert_eq!(scope.last_key(&scope.encode_token(&key)).unwrap(), Some(key));
         }
 
         #[test]
         fn a_forged_token_is_refused(text in "\\PC{1,80}") {
-            prop_assert!(Scope::new("triggers").last_key(&text).is_err());
+            prop_assert!(TokenScope::new("triggers").last_key(&text).is_err());
         }
 
         #[test]
         fn a_token_with_one_changed_letter_is_refused(at in 0_usize..20, letter in "[A-Za-z0-9_-]") {
-            let scope = Scope::new("triggers");
-            let mut token = scope.token(b"disk-full");
+            let scope = TokenScope::new("triggers");
+            let mut token = scope.encode_token(b"disk-full");
             token.replace_range(at..=at, &letter);
-            let changed = token != scope.token(b"disk-full");
+            let changed = token != scope.encode_token(b"disk-full");
             prop_assert_eq!(scope.last_key(&token).is_err(), changed);
         }
     }

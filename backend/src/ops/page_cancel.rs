@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::{
     domain::{
         Delivery, DeliveryState, Notified, Occurrence, PagedContact, PagedMethod, RecordId,
-        Response, ResponseState, ThreadStanding,
+        Response, ResponseState, ThreadState,
     },
     store::{
         Changes, Direction, EngineError, Index, Store, Stored,
@@ -24,7 +24,7 @@ const FRESH_MS: i64 = 5_000;
 type Receiver = (RecordId, Option<PagedMethod>);
 
 /// Returns whether a delivery is for a receiver. Deliveries of earlier versions have no method.
-fn is_for(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
+fn is_for_receiver(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
     match (&delivery.content.contact, receiver) {
         (Some(contact), Some((name, method))) => {
             contact.name == *name && (contact.method == *method || contact.method.is_empty())
@@ -45,10 +45,10 @@ pub(crate) async fn cancel_pages(
     let mut over = Vec::new();
     for (before, after) in changed {
         for entry in &after.notified {
-            let response = entry.response.as_deref().filter(|it| is_over(it));
+            let response = entry.response.as_deref().filter(|it| has_ended(it));
             let ended = response.filter(|it| response_state(before, it.id) != Some(it.state));
             if let Some(response) = ended {
-                let all = Receivers::for_response(response).into_iter();
+                let all = CancelledReceivers::for_response(response).into_iter();
                 over.extend(all.map(|to| (after, entry, response, to)));
             }
         }
@@ -75,7 +75,7 @@ pub(crate) async fn cancel_pages(
             *occurrence == report.content.occurrence.key
                 && report.rule == Some(*rule)
                 && *destination == report.destination
-                && is_for(report, to.as_ref())
+                && is_for_receiver(report, to.as_ref())
         });
         if is_missed {
             *report = cancelled_delivery(report, now_ms);
@@ -84,7 +84,7 @@ pub(crate) async fn cancel_pages(
     Ok(())
 }
 
-fn is_over(response: &Response) -> bool {
+fn has_ended(response: &Response) -> bool {
     let over = [ResponseState::Acknowledged, ResponseState::Ended];
     over.contains(&response.state)
 }
@@ -96,7 +96,7 @@ fn response_state(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState
 }
 
 /// The receivers of a response at one destination, and the receivers that have been reached.
-struct Receivers {
+struct CancelledReceivers {
     destination: RecordId,
     /// The newest page by contact and method.
     paged: BTreeMap<Option<PagedMethod>, RecordId>,
@@ -104,7 +104,7 @@ struct Receivers {
     reached: BTreeSet<Option<PagedMethod>>,
 }
 
-impl Receivers {
+impl CancelledReceivers {
     fn for_response(response: &Response) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for paged in &response.paged {
@@ -127,7 +127,10 @@ impl Receivers {
     /// Records that a receiver has, or may have, received a delivery, if it is a page.
     fn record_delivery(&mut self, delivery: &Delivery) {
         if !delivery.content.clear {
-            let reached = self.paged.keys().filter(|it| is_for(delivery, it.as_ref()));
+            let reached = self
+                .paged
+                .keys()
+                .filter(|it| is_for_receiver(delivery, it.as_ref()));
             self.reached.extend(reached.cloned());
         }
     }
@@ -148,7 +151,9 @@ impl Receivers {
     }
 
     fn contains(&self, delivery: &Delivery) -> bool {
-        self.paged.keys().any(|it| is_for(delivery, it.as_ref()))
+        self.paged
+            .keys()
+            .any(|it| is_for_receiver(delivery, it.as_ref()))
     }
 
     fn has_reached_all(&self) -> bool {
@@ -162,16 +167,16 @@ async fn find_waiting(
     store: &Store,
     occurrence: &Occurrence,
     (entry, response): (&Notified, &Response),
-    mut to: Receivers,
+    mut to: CancelledReceivers,
     now_ms: i64,
 ) -> Result<(Vec<Receiver>, Vec<Stored<Delivery>>), EngineError> {
-    use ThreadStanding::{Arrived, Closing, Folded, Uncertain, Waiting};
+    use ThreadState::{Arrived, Closing, Folded, Uncertain, Waiting};
     let own = entry.thread.map_or(occurrence.key, |it| it.key);
     let thread = (entry.group.unwrap_or(own), entry.rule);
     let since_ms = occurrence.key.time_ms().min(response.id.time_ms());
     let range = |standing| {
         let prefix = thread_prefix(to.destination, thread, standing).build();
-        let start = [&prefix[..], &RecordId::first_at(since_ms).to_bytes()].concat();
+        let start = [&prefix[..], &RecordId::first_at_time(since_ms).to_bytes()].concat();
         Range {
             start,
             ..Range::with_prefix(&prefix)
@@ -220,7 +225,7 @@ async fn find_waiting(
     }
     reports.retain(|report| {
         let mut reached = to.reached.iter();
-        !reached.any(|it| is_for(&report.value, it.as_ref()))
+        !reached.any(|it| is_for_receiver(&report.value, it.as_ref()))
     });
     cancelled.append(&mut reports);
     let missed = to.paged.into_keys();
@@ -248,7 +253,10 @@ async fn next_page(
 }
 
 /// Returns whether a delivery is a page of a response that was acknowledged or has ended.
-pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bool, EngineError> {
+pub(crate) async fn is_obsolete_page(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<bool, EngineError> {
     let contact = delivery.content.contact.as_ref();
     let Some(contact) = contact.filter(|_| !delivery.content.clear && !delivery.test) else {
         return Ok(false);
@@ -259,7 +267,7 @@ pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bo
     let index = Index::OccurrenceByResponse;
     let found = store
         .engine()
-        .entries_in(index, &ranges, Direction::Ascending, 1);
+        .read_ranges(index, &ranges, Direction::Ascending, 1);
     Ok(found.await?.iter().any(|it| !it.is_empty()))
 }
 

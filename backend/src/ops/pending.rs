@@ -15,7 +15,7 @@ use crate::{
         edit::{Edits, OccurrenceTarget},
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
-        page::{PageRequest, Scope},
+        page::{PageRequest, TokenScope},
         revision,
         tag_scope::check_rule_owner,
     },
@@ -46,13 +46,13 @@ pub enum Kind {
 }
 
 impl Filter {
-    fn scope(&self) -> Scope {
-        Scope::new("pending")
-            .with("kinds", self.kinds.iter().map(|it| [*it as u8]))
-            .with("ruleNames", &self.rule_names)
-            .with("silenceName", [&self.silence_name])
-            .with("eventId", self.event.map(EventId::to_bytes))
-            .with("before", self.before_ms.map(i64::to_be_bytes))
+    fn scope(&self) -> TokenScope {
+        TokenScope::new("pending")
+            .with_field("kinds", self.kinds.iter().map(|it| [*it as u8]))
+            .with_field("ruleNames", &self.rule_names)
+            .with_field("silenceName", [&self.silence_name])
+            .with_field("eventId", self.event.map(EventId::to_bytes))
+            .with_field("before", self.before_ms.map(i64::to_be_bytes))
     }
 
     fn includes_kind(&self, kind: Kind) -> bool {
@@ -91,7 +91,7 @@ pub enum HeldMessage {
 
 /// Lists held messages in the order of their re-evaluation. Also returns the token of the next
 /// page, which is empty at the end.
-pub async fn list(
+pub async fn list_pending(
     deciding: &DecisionContext,
     filter: &Filter,
     page: &PageRequest,
@@ -110,7 +110,7 @@ pub async fn list(
     let mut digests = digests::waiting_digests(&deciding.store, filter, &range).await?;
     let (mut items, mut scanned) = (Vec::new(), 0);
     loop {
-        let found = deciding.store.page_by::<Occurrence>(
+        let found = deciding.store.page_by_index::<Occurrence>(
             Index::OccurrenceByDue,
             range.clone(),
             Direction::Ascending,
@@ -138,7 +138,7 @@ pub async fn list(
                 }
             }
             if items.len() >= limit || scanned >= DELIVERIES_SCANNED_MAX {
-                return Ok((items, scope.token(&key)));
+                return Ok((items, scope.encode_token(&key)));
             }
         }
     }
@@ -150,7 +150,7 @@ pub async fn list(
 /// # Errors
 /// Returns [`Error::NotFound`] if no notification of the rule is held, and
 /// [`Error::FailedPrecondition`] if it cannot be sent.
-pub async fn release(
+pub async fn release_pending(
     (deciding, intake): (&DecisionContext, &Intake),
     rule: &str,
     target: OccurrenceTarget,
@@ -184,7 +184,7 @@ async fn decide_release(
     let store = &deciding.store;
     let snapshot = deciding.ruleset.refresh().await?;
     let mut edits = Edits::read(store, &[target]).await?;
-    let past = revision::read_past(store, &snapshot, edits.occurrences())
+    let past = revision::read_past_definitions(store, &snapshot, edits.occurrences())
         .await?
         .with_causes(causes);
     let Some(occurrence) = edits.get(0) else {
@@ -198,7 +198,7 @@ async fn decide_release(
             "rule `{rule}` has no held notification about occurrence `{id}`"
         )));
     };
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     check_rule_owner((store, &mut changes), (rule_id, &rule_name)).await?;
     if waiting_for_group(occurrence, rule_id) {
         return Err(Error::FailedPrecondition(
@@ -209,7 +209,7 @@ async fn decide_release(
     let step = Step {
         kind: StepKind::Release(rule_id),
         transition: Transition::default(),
-        matches: &snapshot.matches(occurrence),
+        matches: &snapshot.matching_triggers(occurrence),
         now_ms,
         past: &past,
     };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bellwether_proto::v1;
 
-use super::references::{References, UsedResource, rules_using};
+use super::references::{ReferencedResource, References, rules_using};
 use crate::{
     decide::{Calendars, LoadedSchedule},
     domain::{Contact, EscalationPolicy, EscalationTarget, Name, Schedule},
@@ -16,7 +16,7 @@ use crate::{
 
 /// A path from a rule to a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Reached {
+pub struct ReachedReceiver {
     pub destination: Name,
     /// The policy; `None` for a destination of the rule itself.
     pub policy: Option<Name>,
@@ -29,8 +29,8 @@ pub struct Reached {
     pub method: String,
 }
 
-impl Reached {
-    fn destination(name: &Name, policy: Option<&Name>, step: u32) -> Self {
+impl ReachedReceiver {
+    fn from_destination(name: &Name, policy: Option<&Name>, step: u32) -> Self {
         Self {
             destination: name.clone(),
             policy: policy.cloned(),
@@ -66,16 +66,16 @@ impl Reached {
 
 /// Returns all receivers that a rule with these destinations and this policy can notify at any
 /// time, in the order of the policy; at most [`REACH_MAX`].
-pub async fn reached_by(
+pub async fn receivers_of_rule(
     store: &Store,
     (destinations, policy): (&[Name], Option<&Name>),
     now_ms: i64,
-) -> Result<Vec<Reached>, Error> {
+) -> Result<Vec<ReachedReceiver>, Error> {
     let direct = destinations.iter();
-    let direct = direct.map(|it| Reached::destination(it, None, 0));
+    let direct = direct.map(|it| ReachedReceiver::from_destination(it, None, 0));
     let mut all: Vec<_> = direct.collect();
     if let Some(name) = policy {
-        all.extend(through_policy(store, name, now_ms).await?);
+        all.extend(reach_through_policy(store, name, now_ms).await?);
     }
     all.truncate(REACH_MAX);
     Ok(all)
@@ -87,20 +87,20 @@ pub async fn rules_reaching(
     store: &Store,
     (kind, name): (Kind, &Name),
     now_ms: i64,
-) -> Result<Vec<(Name, Reached)>, Error> {
+) -> Result<Vec<(Name, ReachedReceiver)>, Error> {
     let mut found = BTreeMap::new();
     if kind == Kind::Destination {
-        for rule in rules_using(store, UsedResource::Destination(name)).await? {
-            found.insert(rule, Reached::destination(name, None, 0));
+        for rule in rules_using(store, ReferencedResource::Destination(name)).await? {
+            found.insert(rule, ReachedReceiver::from_destination(name, None, 0));
         }
     }
     for policy in policies_using(store, (kind, name)).await? {
-        let ways = through_policy(store, &policy, now_ms).await?;
+        let ways = reach_through_policy(store, &policy, now_ms).await?;
         let Some(way) = ways.into_iter().find(|it| it.involves(kind, name)) else {
             continue;
         };
         let rules = References::find(store, Kind::Policy, &policy).await?;
-        for (_, rule) in rules.all() {
+        for (_, rule) in rules.iter() {
             found.entry(rule.clone()).or_insert_with(|| way.clone());
         }
     }
@@ -116,7 +116,7 @@ pub(super) async fn ensure_unused(
     (kind, name): (Kind, &Name),
     now_ms: i64,
 ) -> Result<(), Error> {
-    if references.all().next().is_none() {
+    if references.iter().next().is_none() {
         return Ok(());
     }
     let rules = rules_reaching(store, (kind, name), now_ms).await?;
@@ -125,15 +125,15 @@ pub(super) async fn ensure_unused(
 }
 
 /// Converts the rules that reach a resource, and returns their size on the wire in bytes.
-pub fn to_wire(rules: &[(Name, Reached)]) -> (Vec<v1::RuleReach>, usize) {
+pub fn to_wire(rules: &[(Name, ReachedReceiver)]) -> (Vec<v1::RuleReach>, usize) {
     let rows = rules.iter().map(|(rule, way)| way.to_wire(rule.as_str()));
     let rows: Vec<_> = rows.collect();
-    let bytes = rows.iter().map(bytes_of).sum();
+    let bytes = rows.iter().map(wire_bytes).sum();
     (rows, bytes)
 }
 
 /// Returns the size of a path on the wire, in bytes.
-pub fn bytes_of(way: &v1::RuleReach) -> usize {
+pub fn wire_bytes(way: &v1::RuleReach) -> usize {
     /// Field numbers and lengths.
     const AROUND: usize = 20;
     let names = [&way.rule_name, &way.destination_name, &way.policy_name];
@@ -164,7 +164,11 @@ async fn policies_using(store: &Store, used: (Kind, &Name)) -> Result<BTreeSet<N
     Ok(policies)
 }
 
-async fn through_policy(store: &Store, name: &Name, now_ms: i64) -> Result<Vec<Reached>, Error> {
+async fn reach_through_policy(
+    store: &Store,
+    name: &Name,
+    now_ms: i64,
+) -> Result<Vec<ReachedReceiver>, Error> {
     let Some(policy) = store
         .get::<EscalationPolicy>(name.as_str().into())
         .await?
@@ -172,21 +176,26 @@ async fn through_policy(store: &Store, name: &Name, now_ms: i64) -> Result<Vec<R
     else {
         return Ok(Vec::new());
     };
-    let schedules = read::<Schedule>(store, policy.schedules().cloned(), |it| &it.name).await?;
+    let schedules =
+        read_by_name::<Schedule>(store, policy.schedules().cloned(), |it| &it.name).await?;
     let on_call: HashMap<_, _> = schedules
         .into_iter()
-        .map(|(name, it)| (name, contacts_from(&it, now_ms)))
+        .map(|(name, it)| (name, contacts_on_schedule(&it, now_ms)))
         .collect();
     let scheduled = on_call.values().flatten();
     let contacts = policy.contacts().chain(scheduled).cloned();
-    let contacts = read::<Contact>(store, contacts, |it| &it.name).await?;
+    let contacts = read_by_name::<Contact>(store, contacts, |it| &it.name).await?;
     let mut all = ReachPaths::default();
     for (at, step) in policy.plan.steps.iter().enumerate() {
         let step_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
         for target in &step.targets {
             let (named, schedule) = match target {
                 EscalationTarget::Destination(destination) => {
-                    all.add(Reached::destination(destination, Some(name), step_number));
+                    all.add(ReachedReceiver::from_destination(
+                        destination,
+                        Some(name),
+                        step_number,
+                    ));
                     continue;
                 }
                 EscalationTarget::Contact(contact) => (std::slice::from_ref(contact), None),
@@ -197,18 +206,22 @@ async fn through_policy(store: &Store, name: &Name, now_ms: i64) -> Result<Vec<R
             };
             for contact in named.iter().filter_map(|it| contacts.get(it)) {
                 for method in &contact.methods {
-                    all.add(Reached {
+                    all.add(ReachedReceiver {
                         contact: Some(contact.name.clone()),
                         schedule: schedule.cloned(),
                         method: method.id.clone(),
-                        ..Reached::destination(&method.destination, Some(name), step_number)
+                        ..ReachedReceiver::from_destination(
+                            &method.destination,
+                            Some(name),
+                            step_number,
+                        )
                     });
                 }
             }
         }
     }
     if let Some(fallback) = &policy.plan.fallback {
-        all.add(Reached::destination(fallback, Some(name), 0));
+        all.add(ReachedReceiver::from_destination(fallback, Some(name), 0));
     }
     Ok(all.ordered)
 }
@@ -216,19 +229,19 @@ async fn through_policy(store: &Store, name: &Name, now_ms: i64) -> Result<Vec<R
 /// Paths in order, without duplicates.
 #[derive(Default)]
 struct ReachPaths {
-    ordered: Vec<Reached>,
-    seen: HashSet<Reached>,
+    ordered: Vec<ReachedReceiver>,
+    seen: HashSet<ReachedReceiver>,
 }
 
 impl ReachPaths {
-    fn add(&mut self, way: Reached) {
+    fn add(&mut self, way: ReachedReceiver) {
         if self.seen.insert(way.clone()) {
             self.ordered.push(way);
         }
     }
 }
 
-async fn read<T: Record>(
+async fn read_by_name<T: Record>(
     store: &Store,
     names: impl Iterator<Item = Name>,
     name: impl Fn(&T) -> &Name,
@@ -241,7 +254,7 @@ async fn read<T: Record>(
 }
 
 /// Returns the contacts that a schedule can put on call from now on, without duplicates.
-fn contacts_from(schedule: &Schedule, now_ms: i64) -> Vec<Name> {
+fn contacts_on_schedule(schedule: &Schedule, now_ms: i64) -> Vec<Name> {
     let loaded = LoadedSchedule::new(schedule.clone(), &Calendars::default()).ok();
     let has_ended = |at: usize| loaded.as_ref().is_some_and(|it| it.has_ended(at, now_ms));
     let layers = schedule.layers.iter().enumerate();

@@ -17,7 +17,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub struct Claim {
+pub struct ReceiptClaim {
     pub client: RecordId,
     pub key: String,
     /// SHA-256 of the request.
@@ -26,7 +26,7 @@ pub struct Claim {
     pub refused: Vec<Refusal>,
 }
 
-impl Claim {
+impl ReceiptClaim {
     pub(super) fn receipt(&self, now_ms: i64) -> Receipt {
         Receipt {
             client: self.client,
@@ -95,10 +95,10 @@ impl ReceiptSweep {
         };
         let sweep = async {
             loop {
-                if let Err(error) = self.sweep(most).await {
+                if let Err(error) = self.delete_expired(most).await {
                     log_failure("failed to delete old receipts", &error);
                 }
-                let next_ms = self.clock.now_ms() + millis(RECEIPT_SWEEP_INTERVAL);
+                let next_ms = self.clock.now_ms() + to_millis(RECEIPT_SWEEP_INTERVAL);
                 self.clock.wait_until(next_ms).await;
             }
         };
@@ -113,9 +113,9 @@ impl ReceiptSweep {
     ///
     /// # Errors
     /// Returns an error if the store fails; earlier deletions are kept.
-    pub async fn sweep(&mut self, most: ReceiptLimits) -> Result<usize, Error> {
+    pub async fn delete_expired(&mut self, most: ReceiptLimits) -> Result<usize, Error> {
         let now_ms = self.clock.now_ms();
-        let old = older_range(now_ms - millis(RECEIPT_TIME));
+        let old = older_range(now_ms - to_millis(RECEIPT_TIME));
         let mut forgotten = 0;
         loop {
             let step = self.delete_first(old.clone(), RECEIPT_BATCH).await?;
@@ -124,7 +124,7 @@ impl ReceiptSweep {
                 break;
             }
         }
-        self.count(now_ms).await?;
+        self.count_receipts(now_ms).await?;
         let (count, bytes) = (self.tally.count, self.tally.bytes);
         if count > most.count || bytes > most.bytes {
             tracing::warn!(count, bytes, "too many receipts; deleting the oldest early");
@@ -149,17 +149,17 @@ impl ReceiptSweep {
 
     /// Counts the receipts added since the last call. Recounts all of them once a day, in case the
     /// clock was set.
-    async fn count(&mut self, now_ms: i64) -> Result<(), Error> {
-        if !(0..millis(RECEIPT_TIME)).contains(&(now_ms - self.tally.since_ms)) {
+    async fn count_receipts(&mut self, now_ms: i64) -> Result<(), Error> {
+        if !(0..to_millis(RECEIPT_TIME)).contains(&(now_ms - self.tally.since_ms)) {
             self.tally = ReceiptTally {
                 since_ms: now_ms,
                 ..ReceiptTally::default()
             };
         }
         // Receipts in flight already have their time, so the most recent interval is skipped.
-        let settled = older_range(now_ms - millis(RECEIPT_SWEEP_INTERVAL));
+        let settled = older_range(now_ms - to_millis(RECEIPT_SWEEP_INTERVAL));
         loop {
-            let found = self.store.page_by::<Receipt>(
+            let found = self.store.page_by_index::<Receipt>(
                 Index::ReceiptByTime,
                 Range {
                     start: self.tally.next.clone(),
@@ -181,7 +181,7 @@ impl ReceiptSweep {
 
     async fn delete_first(&mut self, range: Range, limit: usize) -> Result<usize, Error> {
         let decide = async || {
-            let found = self.store.page_by::<Receipt>(
+            let found = self.store.page_by_index::<Receipt>(
                 Index::ReceiptByTime,
                 range.clone(),
                 Direction::Ascending,
@@ -190,7 +190,7 @@ impl ReceiptSweep {
             let mut found = found.await?;
             // Entries indexed before the clock was set are not necessarily old.
             found.retain(|(_, it)| !it.is_shifted());
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             for (_, receipt) in &found {
                 changes.delete(receipt);
             }
@@ -213,7 +213,7 @@ fn older_range(ms: i64) -> Range {
     }
 }
 
-fn millis(duration: Duration) -> i64 {
+fn to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -224,36 +224,36 @@ mod tests {
 
     const UNBOUNDED: usize = usize::MAX;
 
-    async fn remember(store: &Store, clock: &ManualClock, key: &str) {
-        let claim = Claim {
+    async fn store_receipt(store: &Store, clock: &ManualClock, key: &str) {
+        let claim = ReceiptClaim {
             client: samples::id("sender"),
             key: key.into(),
             fingerprint: [7; 32],
             refused: Vec::new(),
         };
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&claim.receipt(clock.now_ms()));
         store.apply(Lane::Bulk, changes).await.unwrap();
     }
 
-    async fn keys(store: &Store) -> Vec<String> {
+    async fn stored_keys(store: &Store) -> Vec<String> {
         let all = samples::all::<Receipt>(store).await;
         all.into_iter().map(|receipt| receipt.key).collect()
     }
 
     /// Returns a store with four receipts, one hour apart; the last is one hour old.
-    async fn four() -> (Store, Arc<ManualClock>, ReceiptSweep) {
+    async fn store_with_four_receipts() -> (Store, Arc<ManualClock>, ReceiptSweep) {
         let store = samples::store();
-        let clock = Arc::new(ManualClock::at(samples::START_MS));
+        let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
         let sweep = ReceiptSweep::new(store.clone(), Arc::clone(&clock) as _);
         for key in ["d", "c", "b", "a"] {
-            remember(&store, &clock, key).await;
+            store_receipt(&store, &clock, key).await;
             clock.advance(Duration::from_secs(3600));
         }
         (store, clock, sweep)
     }
 
-    fn most(count: usize) -> ReceiptLimits {
+    fn limits_with_count(count: usize) -> ReceiptLimits {
         ReceiptLimits {
             count,
             bytes: UNBOUNDED,
@@ -262,42 +262,42 @@ mod tests {
 
     #[tokio::test]
     async fn receipts_expire_by_age_and_count() {
-        let (store, clock, mut sweep) = four().await;
+        let (store, clock, mut sweep) = store_with_four_receipts().await;
         let hour = Duration::from_secs(3600);
-        assert_eq!(sweep.sweep(most(4)).await.unwrap(), 0);
-        assert_eq!(sweep.sweep(most(3)).await.unwrap(), 1);
-        assert_eq!(keys(&store).await, ["a", "b", "c"]);
+        assert_eq!(sweep.delete_expired(limits_with_count(4)).await.unwrap(), 0);
+        assert_eq!(sweep.delete_expired(limits_with_count(3)).await.unwrap(), 1);
+        assert_eq!(stored_keys(&store).await, ["a", "b", "c"]);
         // Four hours have passed; receipt `c` was created one hour after `d`.
         clock.advance(21 * hour);
-        assert_eq!(sweep.sweep(most(4)).await.unwrap(), 0);
+        assert_eq!(sweep.delete_expired(limits_with_count(4)).await.unwrap(), 0);
         clock.advance(Duration::from_millis(1));
-        assert_eq!(sweep.sweep(most(4)).await.unwrap(), 1);
-        assert_eq!(keys(&store).await, ["a", "b"]);
+        assert_eq!(sweep.delete_expired(limits_with_count(4)).await.unwrap(), 1);
+        assert_eq!(stored_keys(&store).await, ["a", "b"]);
         clock.advance(24 * hour);
-        assert_eq!(sweep.sweep(most(4)).await.unwrap(), 2);
+        assert_eq!(sweep.delete_expired(limits_with_count(4)).await.unwrap(), 2);
     }
 
     #[tokio::test]
     async fn oldest_receipts_are_evicted_beyond_the_byte_limit() {
-        let (store, clock, mut sweep) = four().await;
+        let (store, clock, mut sweep) = store_with_four_receipts().await;
         let all = store.page::<Receipt>(Range::with_prefix(&[]), Direction::Ascending, 9);
         let each = all.await.unwrap()[0].bytes;
         let most = |bytes| ReceiptLimits {
             count: UNBOUNDED,
             bytes,
         };
-        assert_eq!(sweep.sweep(most(4 * each)).await.unwrap(), 0);
-        assert_eq!(sweep.sweep(most(4 * each - 1)).await.unwrap(), 1);
-        assert_eq!(keys(&store).await, ["a", "b", "c"]);
+        assert_eq!(sweep.delete_expired(most(4 * each)).await.unwrap(), 0);
+        assert_eq!(sweep.delete_expired(most(4 * each - 1)).await.unwrap(), 1);
+        assert_eq!(stored_keys(&store).await, ["a", "b", "c"]);
         // Later receipts are counted once they have settled.
         clock.advance(Duration::from_secs(3600));
-        remember(&store, &clock, "e").await;
-        assert_eq!(sweep.sweep(most(3 * each)).await.unwrap(), 0);
+        store_receipt(&store, &clock, "e").await;
+        assert_eq!(sweep.delete_expired(most(3 * each)).await.unwrap(), 0);
         clock.advance(2 * RECEIPT_SWEEP_INTERVAL);
-        assert_eq!(sweep.sweep(most(3 * each)).await.unwrap(), 1);
-        assert_eq!(keys(&store).await, ["a", "b", "e"]);
-        assert_eq!(sweep.sweep(most(0)).await.unwrap(), 3);
-        assert_eq!(sweep.sweep(most(0)).await.unwrap(), 0);
+        assert_eq!(sweep.delete_expired(most(3 * each)).await.unwrap(), 1);
+        assert_eq!(stored_keys(&store).await, ["a", "b", "e"]);
+        assert_eq!(sweep.delete_expired(most(0)).await.unwrap(), 3);
+        assert_eq!(sweep.delete_expired(most(0)).await.unwrap(), 0);
     }
 
     #[test]

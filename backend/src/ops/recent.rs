@@ -9,7 +9,7 @@ use crate::{
     store::{
         Direction, Index, Store,
         engine::Range,
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 
@@ -61,7 +61,7 @@ impl RecentNotifications {
             .engine()
             .entries(Index::DeliveryByRule, range, Direction::Descending, 1)
             .await?;
-        let newest = entries.first().and_then(|(key, _)| id_at(key, 16));
+        let newest = entries.first().and_then(|(key, _)| read_id(key, 16));
         Ok(newest.and_then(|delivery| i64::try_from(delivery.time_ms()).ok()))
     }
 
@@ -71,7 +71,8 @@ impl RecentNotifications {
     }
 
     fn last_day_range(&self, of: RecordId) -> Range {
-        let day_ago = RecordId::first_at((self.clock.now_ms() - DAY_MS).try_into().unwrap_or(0));
+        let day_ago =
+            RecordId::first_at_time((self.clock.now_ms() - DAY_MS).try_into().unwrap_or(0));
         Range {
             start: Key::new().id(of).id(day_ago).build(),
             end: Range::with_prefix(&of.to_bytes()).end,

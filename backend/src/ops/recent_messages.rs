@@ -41,7 +41,7 @@ pub(super) async fn held_messages(
 ) -> Result<HeldMessages, Error> {
     let first = since_ms(clock.now_ms()).try_into().unwrap_or(0);
     let mut range = Range {
-        start: RecordId::first_at(first).to_bytes().into(),
+        start: RecordId::first_at_time(first).to_bytes().into(),
         end: None,
     };
     let mut by_rule: BTreeMap<String, usize> = BTreeMap::new();
@@ -65,7 +65,7 @@ pub(super) async fn held_messages(
                 *by_rule.entry(content.rule.name.clone()).or_default() += 1;
             }
         }
-        if end.is_over(clock) {
+        if end.has_passed(clock) {
             stopped_early = true;
             break;
         }
@@ -91,7 +91,7 @@ impl Deadline {
         Self(clock.elapsed() + TRIGGER_TEST_TIME_MAX)
     }
 
-    pub(super) fn is_over(&self, clock: &dyn Clock) -> bool {
+    pub(super) fn has_passed(&self, clock: &dyn Clock) -> bool {
         clock.elapsed() >= self.0
     }
 }

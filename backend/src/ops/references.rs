@@ -11,12 +11,12 @@ use crate::{
 const NAMED_MAX: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum UsedResource<'a> {
+pub(super) enum ReferencedResource<'a> {
     Trigger(&'a Name),
     Destination(&'a Name),
 }
 
-impl UsedResource<'_> {
+impl ReferencedResource<'_> {
     fn name(&self) -> &Name {
         match self {
             Self::Trigger(name) | Self::Destination(name) => name,
@@ -50,7 +50,10 @@ impl UsedResource<'_> {
 }
 
 /// Returns the names of the rules that use a resource, in order; at most [`PAGE_SIZE_MAX`].
-pub(super) async fn rules_using(store: &Store, used: UsedResource<'_>) -> Result<Vec<Name>, Error> {
+pub(super) async fn rules_using(
+    store: &Store,
+    used: ReferencedResource<'_>,
+) -> Result<Vec<Name>, Error> {
     user_names(store, (used.index(), used.kind()), used.name()).await
 }
 
@@ -101,12 +104,12 @@ impl References {
         Ok(Self(all))
     }
 
-    pub(super) fn first(&self, word: &str) -> Option<&Name> {
+    pub(super) fn first_user(&self, word: &str) -> Option<&Name> {
         let mut all = self.0.iter();
         all.find(|it| it.0 == word).map(|it| &it.1)
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Name)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &Name)> {
         self.0.iter().map(|(word, name)| (*word, name))
     }
 
@@ -122,7 +125,7 @@ impl References {
     pub(super) fn bytes(&self) -> usize {
         /// Overhead per name: the kind, field numbers and lengths.
         const AROUND: usize = 20;
-        self.all().map(|(_, it)| it.as_str().len() + AROUND).sum()
+        self.iter().map(|(_, it)| it.as_str().len() + AROUND).sum()
     }
 
     /// Refuses to delete a resource that is in use.
@@ -142,7 +145,7 @@ impl References {
         (what, name): (&str, &Name),
         rules: &[Name],
     ) -> Result<(), Error> {
-        let named = self.all().take(NAMED_MAX);
+        let named = self.iter().take(NAMED_MAX);
         let named: Vec<_> = named
             .map(|(word, name)| format!("{word} `{name}`"))
             .collect();
@@ -168,7 +171,7 @@ impl References {
     }
 }
 
-pub(super) fn bytes_of(names: &[Name]) -> usize {
+pub(super) fn names_bytes(names: &[Name]) -> usize {
     /// Overhead per text: field number and length.
     const AROUND: usize = 4;
     names.iter().map(|name| name.as_str().len() + AROUND).sum()
@@ -180,7 +183,7 @@ pub(super) fn bytes_of(names: &[Name]) -> usize {
 /// Returns [`Error::FailedPrecondition`] if a rule uses it and `force` is not set.
 pub(super) async fn remove_from_rules(
     store: &Store,
-    used: UsedResource<'_>,
+    used: ReferencedResource<'_>,
     force: bool,
     now_ms: i64,
     changes: &mut Changes,
@@ -188,7 +191,7 @@ pub(super) async fn remove_from_rules(
     let mut range = used.range();
     loop {
         let rules = store
-            .page_by::<Rule>(
+            .page_by_index::<Rule>(
                 used.index(),
                 range.clone(),
                 Direction::Ascending,
@@ -206,8 +209,10 @@ pub(super) async fn remove_from_rules(
         for stored in rules {
             let mut rule = stored.value.clone();
             match used {
-                UsedResource::Trigger(name) => rule.trigger_names.retain(|other| other != name),
-                UsedResource::Destination(name) => {
+                ReferencedResource::Trigger(name) => {
+                    rule.trigger_names.retain(|other| other != name);
+                }
+                ReferencedResource::Destination(name) => {
                     rule.destination_names.retain(|other| other != name);
                 }
             }
@@ -252,7 +257,7 @@ pub(super) async fn release_rule(
     Ok(())
 }
 
-fn in_use_error(used: UsedResource<'_>, rules: &[Stored<Rule>]) -> Error {
+fn in_use_error(used: ReferencedResource<'_>, rules: &[Stored<Rule>]) -> Error {
     let names: Vec<_> = rules.iter().map(|it| it.value.name.clone()).collect();
     Error::Refused {
         reason: Reason::InUse,

@@ -38,7 +38,7 @@ impl<'a> ReferenceChecker<'a> {
             .into_iter();
         Self {
             store: &all.store,
-            scope: TagScope::of_caller(),
+            scope: TagScope::from_caller(),
             existing: existing.map(|it| (it.kind, it.name.clone())).collect(),
             violations,
             changes,
@@ -116,18 +116,18 @@ impl<'a> ReferenceChecker<'a> {
             existing.any(|(kind, name)| (*kind, name) == (T::KIND, stored.value.name()))
         };
         if let Some(scope) = &self.scope
-            && !is_shared(T::KIND)
+            && !is_usable_by_any_author(T::KIND)
             && !is_existing()
         {
             scope.check(field, &stored.value)?;
         }
-        self.changes.touch(stored);
+        self.changes.touch_record(stored);
         Ok(())
     }
 }
 
 /// Returns whether definitions of a kind only select events or times. Any author may refer to them.
-fn is_shared(kind: Kind) -> bool {
+fn is_usable_by_any_author(kind: Kind) -> bool {
     matches!(kind, Kind::Trigger | Kind::Calendar)
 }
 

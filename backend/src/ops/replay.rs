@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::timeline::ReplayEvent;
-pub use self::timeline::{Opening, Timeline};
+pub use self::timeline::{OccurrenceOpening, Timeline};
 use crate::{
     clock::{Clock, ManualClock},
     domain::{
@@ -40,16 +40,16 @@ use crate::{
 const NO_AGE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
 #[derive(Debug, Default)]
-pub struct Replayed {
-    pub messages: Vec<Message>,
+pub struct ReplayResult {
+    pub messages: Vec<ReplayedMessage>,
     /// The notified occurrences, each with the time of its first notification, in milliseconds
     /// since the epoch.
-    pub notified: HashMap<Opening, i64>,
+    pub notified: HashMap<OccurrenceOpening, i64>,
     pub until_ms: i64,
 }
 
 #[derive(Debug)]
-pub struct Message {
+pub struct ReplayedMessage {
     pub at_ms: i64,
     /// Name of the rule; empty for a digest.
     pub rule: String,
@@ -58,18 +58,18 @@ pub struct Message {
 
 /// Replays a timeline up to `until_ms`, in milliseconds since the epoch, under the definitions of a
 /// store. Stops early when the monotonic clock reaches `end`.
-pub async fn replay(
+pub async fn replay_timeline(
     (definitions, like): (&Store, &DecisionContext),
     timeline: &Timeline,
     until_ms: i64,
     end: Duration,
-) -> Result<Replayed, Error> {
+) -> Result<ReplayResult, Error> {
     let start_ms = timeline.start_ms().unwrap_or(until_ms);
     let mut world = ReplayService::with_definitions(definitions, like, start_ms).await?;
     for (done, step) in timeline.steps.iter().enumerate() {
         let is_check_due = done % REPLAY_STEP == 0;
         let is_over = || like.clock.elapsed() >= end;
-        let is_full = async || Ok::<_, Error>(world.rows().await? > REPLAY_ROWS_MAX);
+        let is_full = async || Ok::<_, Error>(world.row_count().await? > REPLAY_ROWS_MAX);
         if is_check_due && (is_over() || is_full().await?) {
             // The steps of this moment may be incomplete.
             return world.into_result(step.at_ms - 1).await;
@@ -121,10 +121,10 @@ impl ReplayService {
         copy_records::<Inhibition>(definitions, &store, |it| it.counted_revision = 0).await?;
         copy_records::<Silence>(definitions, &store, |it| it.progress = Progress::default())
             .await?;
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&without_aging(definitions).await?);
         store.apply(Lane::Admin, changes).await?;
-        let clock = Arc::new(ManualClock::at(start_ms));
+        let clock = Arc::new(ManualClock::starting_at(start_ms));
         let deciding = DecisionContext {
             beats: Arc::default(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await?),
@@ -134,7 +134,7 @@ impl ReplayService {
         let (intake, workers) = Intake::new(deciding.clone());
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        tasks.spawn(scan::carry_scan(workers.run(stop.clone())));
+        tasks.spawn(scan::with_current_scan(workers.run(stop.clone())));
         let world = Self {
             real: Arc::clone(&like.clock),
             reviewer: Reviewer::new(deciding.clone(), intake.clone()),
@@ -158,15 +158,15 @@ impl ReplayService {
             if self.real.elapsed() >= end {
                 return Ok(false);
             }
-            self.advance(due_ms);
+            self.advance_clock(due_ms);
             self.reviewed_ms = due_ms;
             self.run_review().await;
         }
-        self.advance(at_ms);
+        self.advance_clock(at_ms);
         Ok(true)
     }
 
-    fn advance(&self, to_ms: i64) {
+    fn advance_clock(&self, to_ms: i64) {
         let left_ms = to_ms.saturating_sub(self.clock.now_ms());
         self.clock
             .advance(Duration::from_millis(left_ms.try_into().unwrap_or(0)));
@@ -208,15 +208,15 @@ impl ReplayService {
         }
     }
 
-    async fn rows(&self) -> Result<u64, Error> {
+    async fn row_count(&self) -> Result<u64, Error> {
         Ok(self.deciding.store.engine().row_count().await?)
     }
 
-    async fn into_result(self, until_ms: i64) -> Result<Replayed, Error> {
+    async fn into_result(self, until_ms: i64) -> Result<ReplayResult, Error> {
         let store = &self.deciding.store;
-        let mut replayed = Replayed {
+        let mut replayed = ReplayResult {
             until_ms,
-            ..Replayed::default()
+            ..ReplayResult::default()
         };
         let mut pages = store.pages::<Delivery>(Range::with_prefix(&[]));
         while let Some(page) = pages.next().await? {
@@ -224,7 +224,7 @@ impl ReplayService {
                 let is_unsent = matches!(it.state, DeliveryState::Shadowed | DeliveryState::Folded);
                 !is_unsent
             });
-            replayed.messages.extend(sent.map(|it| Message {
+            replayed.messages.extend(sent.map(|it| ReplayedMessage {
                 at_ms: it.create_ms,
                 rule: it.content.rule.name,
                 destination: it.destination_name,
@@ -236,7 +236,7 @@ impl ReplayService {
                 if let Some(at_ms) = first_notified_ms(&occurrence) {
                     replayed
                         .notified
-                        .insert(Opening::from_occurrence(&occurrence), at_ms);
+                        .insert(OccurrenceOpening::from_occurrence(&occurrence), at_ms);
                 }
             }
         }
@@ -268,7 +268,7 @@ async fn copy_records<T: Record>(
 ) -> Result<(), Error> {
     let mut pages = from.pages::<T>(Range::with_prefix(&[]));
     while let Some(page) = pages.next().await? {
-        let mut changes = to.changes();
+        let mut changes = to.new_changes();
         for mut record in page.into_iter().map(|it| it.value) {
             change(&mut record);
             changes.insert(&record);

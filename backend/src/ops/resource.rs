@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     clock::Clock,
-    destination::Guard,
+    destination::EgressGuard,
     domain::{Name, RecordId},
     error::Error,
     ops::{
@@ -34,17 +34,17 @@ pub use list::Filter;
 pub use crate::ops::named::Resource;
 
 /// A resource as described by its author, not validated yet.
-pub trait Described: Send + Sync {
+pub trait ResourceDraft: Send + Sync {
     fn name(&self) -> &str;
     fn tags(&self) -> &[String];
     /// Returns the etag that must be current. An empty etag disables the check.
     fn etag(&self) -> &str;
 }
 
-/// Implements [`Described`] and [`Resource`] for types with the common field names.
+/// Implements [`ResourceDraft`] and [`Resource`] for types with the common field names.
 macro_rules! resource {
     ($kind:ty, $draft:ty, $word:literal, $was:expr) => {
-        impl $crate::ops::resource::Described for $draft {
+        impl $crate::ops::resource::ResourceDraft for $draft {
             fn name(&self) -> &str {
                 &self.name
             }
@@ -115,7 +115,7 @@ async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error
 
 fn check_etag<T: Resource>(given: &str, stored: &T) -> Result<(), Error> {
     let what = format!("{} `{}`", T::WORD, stored.name());
-    etag::check(given, stored.id(), stored.revision(), &what)
+    etag::check_etag(given, stored.id(), stored.revision(), &what)
 }
 
 /// Identity, revision and timestamps of a resource, which are not part of an edit.
@@ -137,7 +137,7 @@ impl Origin {
         }
     }
 
-    fn of_stored<T: Resource>(stored: &T) -> Self {
+    fn from_stored<T: Resource>(stored: &T) -> Self {
         Self {
             id: stored.id(),
             revision: stored.revision(),
@@ -156,9 +156,9 @@ impl Origin {
     }
 }
 
-pub trait Drafted: Resource + PartialEq {
+pub trait AuthoredResource: Resource + PartialEq {
     /// Form in which authors describe the resource.
-    type Draft: Described;
+    type Draft: ResourceDraft;
     /// Form returned to readers. Built only from the resource, so without information about its
     /// use.
     type View: FromDomain<Self> + Send;
@@ -184,7 +184,7 @@ pub trait Drafted: Resource + PartialEq {
         _resource: &Self,
         _force: bool,
     ) -> impl Future<Output = Result<Changes, Error>> + Send {
-        async move { Ok(all.store.changes()) }
+        async move { Ok(all.store.new_changes()) }
     }
 
     /// Returns the view for readers, and the number of bytes that it adds to the resource itself.
@@ -211,7 +211,7 @@ pub trait Drafted: Resource + PartialEq {
 }
 
 #[derive(Debug)]
-pub struct Saved<T: Drafted> {
+pub struct SavedResource<T: AuthoredResource> {
     pub resource: T,
     pub view: T::View,
     pub warnings: Vec<String>,
@@ -234,13 +234,13 @@ pub struct Resources<T> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recent: RecentNotifications,
     pub(super) fields: FieldCache,
-    pub(super) guard: Arc<Guard>,
+    pub(super) guard: Arc<EgressGuard>,
     /// Locked during creation, so that no two similar-looking names are created concurrently.
     names: Arc<Mutex<NameIndex>>,
     kind: PhantomData<fn() -> T>,
 }
 
-impl<T: Drafted> Resources<T> {
+impl<T: AuthoredResource> Resources<T> {
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             recent: RecentNotifications::new(store.clone(), Arc::clone(&clock)),
@@ -255,7 +255,7 @@ impl<T: Drafted> Resources<T> {
 
     /// Restricts destinations to addresses that the guard allows.
     #[must_use]
-    pub fn with_guard(mut self, guard: Arc<Guard>) -> Self {
+    pub fn with_guard(mut self, guard: Arc<EgressGuard>) -> Self {
         self.guard = guard;
         self
     }
@@ -265,7 +265,11 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and [`Error::AlreadyExists`] if the name or
     /// one that looks the same is taken.
-    pub async fn create(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
+    pub async fn create(
+        &self,
+        draft: &T::Draft,
+        validate_only: bool,
+    ) -> Result<SavedResource<T>, Error> {
         let new = self.store_new(draft, validate_only).await?;
         self.to_saved(new).await
     }
@@ -283,8 +287,8 @@ impl<T: Drafted> Resources<T> {
         })
     }
 
-    async fn to_saved(&self, resource: T) -> Result<Saved<T>, Error> {
-        Ok(Saved {
+    async fn to_saved(&self, resource: T) -> Result<SavedResource<T>, Error> {
+        Ok(SavedResource {
             warnings: resource.warnings(self).await?,
             view: T::view(self, resource.clone()).await?.0,
             resource,
@@ -309,10 +313,7 @@ impl<T: Drafted> Resources<T> {
             }
             check_free::<T>(&self.store, new.name()).await?;
             changes.insert(&new);
-            Ok((
-                changes_unless_validating(validate_only, &self.store, changes)?,
-                new,
-            ))
+            Ok((changes_to_commit(validate_only, &self.store, changes)?, new))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
@@ -328,7 +329,7 @@ impl<T: Drafted> Resources<T> {
     /// of the caller's tags.
     pub async fn find_in_scope(&self, name: &str) -> Result<T, Error> {
         let found = self.find(name).await?;
-        if let Some(scope) = TagScope::of_caller() {
+        if let Some(scope) = TagScope::from_caller() {
             scope.check("name", &found)?;
         }
         Ok(found)
@@ -340,7 +341,7 @@ impl<T: Drafted> Resources<T> {
 
     pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
-        list::list(&self.store, filter, page, &|_| true, view).await
+        list::list_page(&self.store, filter, page, &|_| true, view).await
     }
 
     /// Like [`Self::list`], with an additional predicate. The values that it depends on must be in
@@ -352,7 +353,7 @@ impl<T: Drafted> Resources<T> {
         passes: &(dyn Fn(&T) -> bool + Send + Sync),
     ) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
-        list::list(&self.store, filter, page, passes, view).await
+        list::list_page(&self.store, filter, page, passes, view).await
     }
 
     /// Replaces the resource with the draft's name and stores the previous revision. With
@@ -361,7 +362,11 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, [`Error::NotFound`] if there is none, and
     /// [`Error::Aborted`] if the draft's etag is not current.
-    pub async fn update(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
+    pub async fn update(
+        &self,
+        draft: &T::Draft,
+        validate_only: bool,
+    ) -> Result<SavedResource<T>, Error> {
         let new = self.store_edited(draft, validate_only).await?;
         self.to_saved(new).await
     }
@@ -379,10 +384,7 @@ impl<T: Drafted> Resources<T> {
                     .await?;
             }
             changes.update(&stored, &new);
-            Ok((
-                changes_unless_validating(validate_only, &self.store, changes)?,
-                new,
-            ))
+            Ok((changes_to_commit(validate_only, &self.store, changes)?, new))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
@@ -393,7 +395,11 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and [`Error::Aborted`] if the draft's etag
     /// or `must_be_new` does not match the stored state.
-    pub async fn put(&self, draft: &T::Draft, must_be_new: bool) -> Result<PutOutcome<T>, Error> {
+    pub async fn create_or_update(
+        &self,
+        draft: &T::Draft,
+        must_be_new: bool,
+    ) -> Result<PutOutcome<T>, Error> {
         let (text, etag) = (draft.name(), draft.etag());
         let stored = match Name::parse(text) {
             Ok(name) => self.store.get::<T>(name.as_str().into()).await?,
@@ -414,7 +420,7 @@ impl<T: Drafted> Resources<T> {
         }
         check_etag(etag, &stored)?;
         let (same, _) =
-            T::from_draft(self, draft, Some(&stored), Origin::of_stored(&stored)).await?;
+            T::from_draft(self, draft, Some(&stored), Origin::from_stored(&stored)).await?;
         if same == stored {
             return Ok(PutOutcome::Unchanged(stored));
         }
@@ -437,7 +443,7 @@ impl<T: Drafted> Resources<T> {
             let stored = find::<T>(&self.store, name).await?;
             // The scope is checked before the references to the resource, so that a caller without
             // permission does not learn its users.
-            if let Some(scope) = TagScope::of_caller() {
+            if let Some(scope) = TagScope::from_caller() {
                 scope.check("name", &stored.value)?;
             }
             check_etag(etag, &stored.value)?;
@@ -460,7 +466,7 @@ impl<T: Drafted> Resources<T> {
 ///
 /// # Errors
 /// Returns [`Error::PermissionDenied`] if the changes are outside the caller's scope.
-fn changes_unless_validating(
+fn changes_to_commit(
     validate_only: bool,
     store: &Store,
     changes: Changes,
@@ -469,5 +475,5 @@ fn changes_unless_validating(
         return Ok(changes);
     }
     changes.check_scope()?;
-    Ok(store.changes())
+    Ok(store.new_changes())
 }

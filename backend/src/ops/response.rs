@@ -24,7 +24,7 @@ use crate::{
         group,
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
-        page::{PageRequest, Scope},
+        page::{PageRequest, TokenScope},
         revision,
         set_status::{StatusItem, set_status},
         tag_scope::check_rule_owner,
@@ -33,7 +33,7 @@ use crate::{
     store::{
         Changes, Direction, Index, Lane, Stored,
         engine::Range,
-        record::{bytes::id_at, response_prefix},
+        record::{bytes::read_id, response_prefix},
     },
 };
 
@@ -59,18 +59,18 @@ impl ResponseFilter {
     fn states(&self) -> Vec<ResponseState> {
         let all = ResponseState::ALL.into_iter();
         let is_requested = |it: &ResponseState| match self.states.as_slice() {
-            [] => !it.is_over(),
+            [] => !it.has_ended(),
             states if *it == ResponseState::Stopped => states.contains(&ResponseState::Ended),
             states => states.contains(it),
         };
         all.filter(is_requested).collect()
     }
 
-    fn scope(&self) -> Scope {
-        Scope::new("responses")
-            .with("states", self.states().iter().map(|it| [*it as u8]))
-            .with("ruleNames", &self.rule_names)
-            .with("eventId", self.event.map(EventId::to_bytes))
+    fn scope(&self) -> TokenScope {
+        TokenScope::new("responses")
+            .with_field("states", self.states().iter().map(|it| [*it as u8]))
+            .with_field("ruleNames", &self.rule_names)
+            .with_field("eventId", self.event.map(EventId::to_bytes))
     }
 
     fn matches(&self, occurrence: &Occurrence, notified: &Notified) -> bool {
@@ -112,7 +112,7 @@ impl Responses {
                 }
             }
             loop {
-                let entries = self.deciding.store.page_by::<Occurrence>(
+                let entries = self.deciding.store.page_by_index::<Occurrence>(
                     Index::OccurrenceByResponse,
                     range.clone(),
                     Direction::Descending,
@@ -125,15 +125,15 @@ impl Responses {
                 range.end = Some(oldest.clone());
                 for (key, stored) in entries {
                     scanned += 1;
-                    let id = id_at(&key, 1);
-                    let passing = responses(&stored.value)
+                    let id = read_id(&key, 1);
+                    let passing = occurrence_responses(&stored.value)
                         .find(|(_, it)| Some(it.id) == id)
                         .filter(|(notified, _)| filter.matches(&stored.value, notified));
                     if let Some(of) = passing {
                         found.push(self.response_view(&stored.value, of).await?);
                     }
                     if found.len() >= limit || scanned >= DELIVERIES_SCANNED_MAX {
-                        return Ok((found, scope.token(&key)));
+                        return Ok((found, scope.encode_token(&key)));
                     }
                 }
             }
@@ -143,7 +143,7 @@ impl Responses {
 
     pub async fn get(&self, id: &str) -> Result<v1::Response, Error> {
         let (stored, id) = self.find(id).await?;
-        let mut found = responses(&stored.value).filter(|(_, it)| it.id == id);
+        let mut found = occurrence_responses(&stored.value).filter(|(_, it)| it.id == id);
         let found = found.next().ok_or_else(|| not_found(&id.to_string()))?;
         self.response_view(&stored.value, found).await
     }
@@ -153,7 +153,7 @@ impl Responses {
         let store = &self.deciding.store;
         for state in ResponseState::ALL {
             let key = response_prefix(state).id(id);
-            let found = store.page_by::<Occurrence>(
+            let found = store.page_by_index::<Occurrence>(
                 Index::OccurrenceByResponse,
                 Range::with_prefix(&key.build()),
                 Direction::Ascending,
@@ -171,7 +171,7 @@ impl Responses {
         occurrence: &Occurrence,
         of: (&Notified, &Response),
     ) -> Result<v1::Response, Error> {
-        let snapshot = self.deciding.ruleset.current();
+        let snapshot = self.deciding.ruleset.current_snapshot();
         let view = response_view(occurrence, of, &snapshot);
         let current = receivers::current_receivers(&self.deliveries, of.1).await?;
         let now_ms = self.deciding.clock.now_ms();
@@ -222,12 +222,14 @@ impl Responses {
         } = &self.deciding;
         let snapshot = ruleset.refresh().await?;
         let (stored, id) = self.find(text).await?;
-        let mut changes = store.changes();
-        let notified = responses(&stored.value).find(|(_, it)| it.id == id);
+        let mut changes = store.new_changes();
+        let notified = occurrence_responses(&stored.value).find(|(_, it)| it.id == id);
         let (notified, _) = notified.ok_or_else(|| not_found(text))?;
         let rule = (notified.rule, &notified.rule_name);
         check_rule_owner((store, &mut changes), rule).await?;
-        let past = revision::read_past(store, &snapshot, std::iter::once(&stored.value)).await?;
+        let past =
+            revision::read_past_definitions(store, &snapshot, std::iter::once(&stored.value))
+                .await?;
         let past = past.with_causes(causes);
         let (mut next, now_ms) = (stored.value.clone(), clock.now_ms());
         let active = next
@@ -254,7 +256,7 @@ impl Responses {
         let step = Step {
             kind: StepKind::Check,
             transition: Transition::default(),
-            matches: &snapshot.matches(&next),
+            matches: &snapshot.matching_triggers(&next),
             now_ms,
             past: &past,
         };
@@ -292,7 +294,7 @@ impl Responses {
             edits.get(0).cloned().ok_or_else(missing)
         };
         let mut before = read(OccurrenceTarget::Exactly(target)).await?;
-        if !responses(&before).any(|(_, it)| it.id.to_string() == response) {
+        if !occurrence_responses(&before).any(|(_, it)| it.id.to_string() == response) {
             // Another member of the group may carry the response by now.
             match self.find(response).await {
                 Ok((carrier, _)) => before = carrier.value,
@@ -301,8 +303,8 @@ impl Responses {
             }
         }
         let target = OccurrenceTarget::Exactly(before.id());
-        let known = responses(&before).find(|(_, it)| it.id.to_string() == response);
-        let is_over = known.is_none_or(|(_, it)| it.state.is_over());
+        let known = occurrence_responses(&before).find(|(_, it)| it.id.to_string() == response);
+        let is_over = known.is_none_or(|(_, it)| it.state.has_ended());
         if is_over || before.status == Status::Closed {
             let why = "the response has ended: the event is closed or no longer escalated";
             return Err(Error::FailedPrecondition(why.into()));
@@ -369,20 +371,20 @@ fn number(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-fn responses(occurrence: &Occurrence) -> impl Iterator<Item = (&Notified, &Response)> {
+fn occurrence_responses(occurrence: &Occurrence) -> impl Iterator<Item = (&Notified, &Response)> {
     let notified = occurrence.notified.iter();
     notified.filter_map(|it| Some((it, it.response.as_deref()?)))
 }
 
 /// Returns the author of the last acknowledgement; `None` if the occurrence is not acknowledged.
-pub fn acknowledged_by(occurrence: &Occurrence) -> Option<&Name> {
+pub fn acknowledging_user(occurrence: &Occurrence) -> Option<&Name> {
     let mut history = occurrence.history.iter().rev();
     let last = history.find(|it| it.field == Field::Acknowledged)?;
     last.author.as_ref().filter(|_| occurrence.acknowledged)
 }
 
 pub fn responses_to_wire(occurrence: &Occurrence, snapshot: &Snapshot) -> Vec<v1::Response> {
-    let all = responses(occurrence);
+    let all = occurrence_responses(occurrence);
     all.map(|it| response_view(occurrence, it, snapshot))
         .collect()
 }
@@ -394,7 +396,7 @@ fn response_view(
     of: (&Notified, &Response),
     snapshot: &Snapshot,
 ) -> v1::Response {
-    let by = acknowledged_by(occurrence);
+    let by = acknowledging_user(occurrence);
     let contact = by.and_then(|by| {
         let is_of = |it: &&Arc<Contact>| {
             it.client.as_ref() == Some(by) || Name::for_user(&it.subject).as_ref() == Some(by)

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use self::ageing::Ageing;
+pub use self::ageing::AgeReviewer;
 use crate::{
-    clock::millis,
+    clock::to_millis,
     error::{Error, log_failure},
     limits::{REVIEW_CHECK_INTERVAL, REVIEW_INTERVAL_MAX, REVIEW_RETRY},
     ops::{
@@ -26,13 +26,13 @@ pub struct Reviewer {
     deciding: DecisionContext,
     intake: Intake,
     pending: PendingReview,
-    ageing: Ageing,
+    ageing: AgeReviewer,
 }
 
 impl Reviewer {
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         let pending = PendingReview::new(deciding.clone(), intake.clone());
-        let ageing = Ageing::new(&deciding, intake.clone());
+        let ageing = AgeReviewer::new(&deciding, intake.clone());
         Self {
             deciding,
             intake,
@@ -47,7 +47,7 @@ impl Reviewer {
                 // Subscribe first, so that commits during the review are noticed.
                 let log = self.deciding.store.engine().log_signal();
                 let since_ms = self.deciding.clock.now_ms();
-                let latest = if self.evaluate().await {
+                let latest = if self.evaluate_pass().await {
                     REVIEW_INTERVAL_MAX
                 } else {
                     REVIEW_RETRY
@@ -69,11 +69,11 @@ impl Reviewer {
     /// Processes all work that is due now, including the work of each node for the slots that it
     /// owns. Failed work is left for the next pass, which should follow soon if this returns false.
     pub async fn run_once(&self) -> bool {
-        let is_evaluated = self.evaluate().await;
+        let is_evaluated = self.evaluate_pass().await;
         self.ageing.run_once().await && is_evaluated
     }
 
-    async fn evaluate(&self) -> bool {
+    async fn evaluate_pass(&self) -> bool {
         let held = self.review_holds().await;
         if let Err(error) = &held {
             log_failure(
@@ -91,7 +91,7 @@ impl Reviewer {
         let said = lifecycle::report_stages(&self.deciding, &self.intake).await;
         let reviewed = self.pending.run_once().await;
         let ended = lifecycle::end_idle_silences(&self.deciding).await;
-        let counted = unanswered::report(&self.deciding, &self.intake).await;
+        let counted = unanswered::report_unanswered(&self.deciding, &self.intake).await;
         resumed.and(said).and(reviewed).and(ended).and(counted)
     }
 
@@ -113,7 +113,7 @@ impl Reviewer {
         most: Duration,
     ) {
         let clock = &self.deciding.clock;
-        let latest_ms = since_ms.saturating_add(millis(most));
+        let latest_ms = since_ms.saturating_add(to_millis(most));
         loop {
             let next = self.next_held_ms(since_ms).await.ok().flatten();
             let next_ms = next.unwrap_or(latest_ms).min(latest_ms);
@@ -125,7 +125,9 @@ impl Reviewer {
                 }
             }
             // Commits may have made work due earlier. One check covers many commits.
-            let review_ms = clock.now_ms().saturating_add(millis(REVIEW_CHECK_INTERVAL));
+            let review_ms = clock
+                .now_ms()
+                .saturating_add(to_millis(REVIEW_CHECK_INTERVAL));
             clock.wait_until(review_ms.min(next_ms)).await;
             // Edits may release notifications that have no due time.
             if self.pending.is_outdated().await.unwrap_or(true) {
@@ -145,8 +147,8 @@ impl Reviewer {
     async fn next_held_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let waits = self.pending.next_ms(since_ms).await?;
         let snapshot = self.deciding.ruleset.refresh().await?;
-        let said = lifecycle::next_ms(&snapshot, since_ms);
-        let is_marked = unanswered::is_marked(&self.deciding.store).await?;
+        let said = lifecycle::next_due_ms(&snapshot, since_ms);
+        let is_marked = unanswered::has_unreported_changes(&self.deciding.store).await?;
         let counted = is_marked.then(|| self.deciding.clock.now_ms());
         self.deciding.store.record_progress();
         Ok([waits, said, counted].into_iter().flatten().min())

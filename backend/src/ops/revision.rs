@@ -2,7 +2,7 @@
 //! long as occurrences may have been evaluated with them.
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     decide::{NeededRevisions, PastDefinitions, Snapshot},
     domain::{Name, Occurrence, RecordId, RevisedResource, Revision, RevisionKind},
     error::Error,
@@ -13,7 +13,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane, Store,
         engine::Range,
-        record::bytes::{Key, time_ms_at},
+        record::bytes::{Key, read_time_ms},
     },
 };
 
@@ -72,7 +72,7 @@ pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
     Ok(newest
         .await?
         .first()
-        .and_then(|(key, _)| time_ms_at(key, 0)))
+        .and_then(|(key, _)| read_time_ms(key, 0)))
 }
 
 /// Deletes revisions that ended before the oldest stored occurrence was opened, and the oldest ones
@@ -84,12 +84,12 @@ pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
 pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
     let engine = store.engine();
     let all = || Range::with_prefix(&[]);
-    let listed_ms = now_ms.saturating_sub(millis(SHIFTS_TIME_MAX));
+    let listed_ms = now_ms.saturating_sub(to_millis(SHIFTS_TIME_MAX));
     let mut rest = all();
     loop {
         let first = engine.entries(Index::OccurrenceByStart, all(), Direction::Ascending, 1);
         let first = first.await?;
-        let opened_ms = first.first().and_then(|(key, _)| time_ms_at(key, 0));
+        let opened_ms = first.first().and_then(|(key, _)| read_time_ms(key, 0));
         // A sender's clock may be ahead by this much.
         let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
         let needed_ms = opened_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(ahead_ms));
@@ -98,14 +98,14 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
         let decide = async || {
             let range = rest.clone();
             let oldest = store
-                .page_by::<Revision>(
+                .page_by_index::<Revision>(
                     Index::RevisionByEnd,
                     range,
                     Direction::Ascending,
                     REVISIONS_STEP,
                 )
                 .await?;
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             for (at, (_, stored)) in oldest.iter().enumerate() {
                 let needed_ms = match stored.value.was {
                     RevisedResource::Schedule(_) => needed_ms.min(listed_ms),
@@ -130,7 +130,7 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
 }
 
 /// Reads the definitions no longer in force that updates of these occurrences may have to report.
-pub async fn read_past(
+pub async fn read_past_definitions(
     store: &Store,
     snapshot: &Snapshot,
     occurrences: impl Iterator<Item = &Occurrence>,

@@ -18,12 +18,12 @@ pub struct Route {
     pub silences: Vec<Name>,
 }
 
-pub fn route(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) -> Route {
-    let matches = snapshot.matches(occurrence);
+pub fn route_event(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) -> Route {
+    let matches = snapshot.matching_triggers(occurrence);
     let rules: Vec<_> = matches.iter().map(|it| it.rule.name.clone()).collect();
     let destinations = matches.iter().flat_map(|it| &it.rule.destination_names);
     let destinations: BTreeSet<_> = destinations.collect();
-    let silences = snapshot.silences().matching(occurrence, now_ms);
+    let silences = snapshot.silences().find_matching(occurrence, now_ms);
     let silences = silences.into_iter().filter(|silence| {
         let names: Vec<_> = rules.iter().collect();
         silence.covers(occurrence, &names) && rules.iter().all(|rule| silence.applies_to_rule(rule))

@@ -21,10 +21,10 @@ use crate::{
     matching::field::Field,
     message,
     ops::{
-        etag::etag,
+        etag::compute_etag,
         reach, references,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resource, Resources, resource},
+        resource::{AuthoredResource, Origin, Resource, Resources, resource},
         settings,
         validate::{Violations, convert_language},
         wire::{
@@ -44,7 +44,7 @@ resource!(Rule, v1::Rule, "rule", |was| Some(RevisedResource::Rule(
     was
 )));
 
-impl Drafted for Rule {
+impl AuthoredResource for Rule {
     type Draft = v1::Rule;
     type View = v1::Rule;
 
@@ -54,7 +54,7 @@ impl Drafted for Rule {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let mut violations = Violations::default();
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
@@ -115,7 +115,7 @@ impl Drafted for Rule {
     }
 
     async fn changes_on_delete(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let now_ms = all.clock.now_ms();
         references::release_rule(&all.store, &rule.name, now_ms, &mut changes).await?;
         Ok(changes)
@@ -126,10 +126,10 @@ impl Drafted for Rule {
         let shadows = all.recent.count_shadow_messages(rule.id).await?;
         let last_ms = all.recent.last_by_rule(rule.id).await?;
         let receivers = (&*rule.destination_names, rule.escalation_policy.as_ref());
-        let ways = reach::reached_by(&all.store, receivers, all.clock.now_ms()).await?;
+        let ways = reach::receivers_of_rule(&all.store, receivers, all.clock.now_ms()).await?;
         let ways = ways.iter().map(|it| it.to_wire(rule.name.as_str()));
         let reaches: Vec<_> = ways.collect();
-        let bytes = reaches.iter().map(reach::bytes_of).sum();
+        let bytes = reaches.iter().map(reach::wire_bytes).sum();
         let view = v1::Rule {
             reaches,
             recent_notification_count: Some(to_i32(recent)),
@@ -160,21 +160,22 @@ impl FromDomain<Rule> for v1::Rule {
             repeat: Some(rule.repeat),
             repeat_interval: Some(rule.repeat_interval_seconds.into()),
             send_updates: Some(rule.send_updates),
-            delay: (rule.delay_ms > 0).then(|| time::length(rule.delay_ms)),
-            auto_pause: (rule.auto_pause_ms > 0).then(|| time::length(rule.auto_pause_ms)),
+            delay: (rule.delay_ms > 0).then(|| time::duration_from_ms(rule.delay_ms)),
+            auto_pause: (rule.auto_pause_ms > 0)
+                .then(|| time::duration_from_ms(rule.auto_pause_ms)),
             active_calendar_name: rule
                 .active_calendar
                 .map(|it| it.to_string())
                 .unwrap_or_default(),
             group: rule.group.map(|it| v1::Grouping {
                 by: it.by,
-                wait: Some(time::length(it.wait_ms)),
-                interval: Some(time::length(it.interval_ms)),
+                wait: Some(time::duration_from_ms(it.wait_ms)),
+                interval: Some(time::duration_from_ms(it.interval_ms)),
             }),
             flapping: rule.flapping.map(|it| v1::Flapping {
                 open_count: it.open_count.try_into().unwrap_or(i32::MAX),
-                window: Some(time::length(it.window_ms)),
-                settle: Some(time::length(it.settle_ms)),
+                window: Some(time::duration_from_ms(it.window_ms)),
+                settle: Some(time::duration_from_ms(it.settle_ms)),
             }),
             shadow: Some(rule.shadow),
             recent_shadow_count: Some(0),
@@ -182,7 +183,7 @@ impl FromDomain<Rule> for v1::Rule {
             last_notification_time: None,
             create_time: Some(timestamp(rule.create_ms)),
             update_time: Some(timestamp(rule.update_ms)),
-            etag: etag(rule.id, rule.revision),
+            etag: compute_etag(rule.id, rule.revision),
             reaches: Vec::new(),
         }
     }
@@ -231,7 +232,7 @@ pub(super) fn check_grouping(draft: &v1::Grouping, violations: &mut Violations) 
         }
     }
     let mut length = |field: &str, given: &Option<_>, (default, least, most): (_, _, _)| {
-        let given = given.as_ref().map(time::length_ms);
+        let given = given.as_ref().map(time::duration_to_ms);
         let length_ms = given.unwrap_or_else(|| millis(default));
         if !(millis(least)..=millis(most)).contains(&length_ms) {
             let (least, most) = (least.as_secs(), most.as_secs());
@@ -265,7 +266,7 @@ fn flapping_limits(draft: &v1::Flapping, violations: &mut Violations) -> Flappin
         violations.add("flapping.openCount", message);
     }
     let mut length = |field: &str, given: &Option<_>| {
-        let given = given.as_ref().map(time::length_ms);
+        let given = given.as_ref().map(time::duration_to_ms);
         let (least, most) = (FLAPPING_TIME_MIN, FLAPPING_TIME_MAX);
         let is_valid = |it: &i64| (millis(least)..=millis(most)).contains(it);
         if !given.is_some_and(|it| is_valid(&it)) {
@@ -287,7 +288,7 @@ fn flapping_limits(draft: &v1::Flapping, violations: &mut Violations) -> Flappin
 }
 
 fn read_auto_pause_ms(draft: &v1::Rule, violations: &mut Violations) -> i64 {
-    let pause_ms = draft.auto_pause.as_ref().map_or(0, time::length_ms);
+    let pause_ms = draft.auto_pause.as_ref().map_or(0, time::duration_to_ms);
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let (least, most) = (RULE_AUTO_PAUSE_MIN, RULE_AUTO_PAUSE_MAX);
     if pause_ms != 0 && !(millis(least)..=millis(most)).contains(&pause_ms) {
@@ -303,7 +304,7 @@ fn read_auto_pause_ms(draft: &v1::Rule, violations: &mut Violations) -> i64 {
 
 fn read_delay_ms(draft: &v1::Rule, violations: &mut Violations) -> i64 {
     let delay_max_ms = i64::try_from(RULE_DELAY_MAX.as_millis()).unwrap_or(i64::MAX);
-    let delay_ms = draft.delay.as_ref().map_or(0, time::length_ms);
+    let delay_ms = draft.delay.as_ref().map_or(0, time::duration_to_ms);
     if !(0..=delay_max_ms).contains(&delay_ms) {
         let hours = RULE_DELAY_MAX.as_secs() / 3_600;
         let found = delay_ms / 1_000;

@@ -60,11 +60,11 @@ pub struct Ruleset {
     head: watch::Receiver<LogPosition>,
     current: ArcSwap<Snapshot>,
     settings: watch::Sender<Arc<SharedSettings>>,
-    loaded: Mutex<Loaded>,
+    loaded: Mutex<LoadedDefinitions>,
 }
 
 #[derive(Debug, Default)]
-struct Loaded {
+struct LoadedDefinitions {
     position: LogPosition,
     /// Position of the last change that affects held notifications.
     edition: u64,
@@ -92,7 +92,7 @@ struct Loaded {
 
 impl Ruleset {
     pub async fn load(store: Store) -> Result<Self, EngineError> {
-        let loaded = Loaded::read(&store).await?;
+        let loaded = LoadedDefinitions::read(&store).await?;
         Ok(Self {
             head: store.engine().log_signal(),
             current: ArcSwap::from_pointee(loaded.snapshot()),
@@ -103,7 +103,7 @@ impl Ruleset {
     }
 
     /// Returns the rules as of the last refresh.
-    pub fn current(&self) -> Arc<Snapshot> {
+    pub fn current_snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
 
@@ -123,7 +123,7 @@ impl Ruleset {
         let mut loaded = self.loaded.lock().await;
         let changed = self.store.engine().last_changed(&FOLLOWED);
         if changed <= loaded.position {
-            loaded.position = loaded.position.later_of(head);
+            loaded.position = loaded.position.later(head);
         } else if loaded.position < head && loaded.catch_up(&self.store).await? {
             self.current.store(Arc::new(loaded.snapshot()));
             let settings = &loaded.settings;
@@ -133,11 +133,11 @@ impl Ruleset {
                 is_other
             });
         }
-        Ok(self.current())
+        Ok(self.current_snapshot())
     }
 }
 
-impl Loaded {
+impl LoadedDefinitions {
     async fn read(store: &Store) -> Result<Self, EngineError> {
         // Read the log position first, so that concurrent edits are read again from there.
         let mut loaded = Self {
@@ -312,7 +312,7 @@ impl Loaded {
             self.destinations.clone(),
             self.newest_end_ms,
         );
-        let snapshot = snapshot.read_through(self.position.to_number());
+        let snapshot = snapshot.with_position(self.position.to_number());
         let snapshot = snapshot.with_calendars(Arc::clone(&self.query_calendars));
         let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
         let snapshot = snapshot.with_heartbeats(Arc::clone(&self.beating));

@@ -44,7 +44,7 @@ impl Clock for HurriedClock {
 
 /// Returns the dependencies of decisions on a store, with a clock at [`START_MS`].
 pub(crate) async fn deciding(store: Store) -> (DecisionContext, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock::at(START_MS));
+    let clock = Arc::new(ManualClock::starting_at(START_MS));
     (deciding_at(store, &clock).await, clock)
 }
 
@@ -100,19 +100,19 @@ pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
 
 pub(crate) fn store() -> Store {
     let engine = Arc::new(MemoryEngine::new());
-    Store::new(engine, Arc::new(Sealer::ephemeral()))
+    Store::new(engine, Arc::new(Sealer::with_random_key()))
 }
 
 /// Stores settings in a store that has none.
 pub(crate) async fn save_settings(store: &Store, values: SharedSettings) {
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(&settings::initial_settings(values, 0).unwrap());
     store.apply(Lane::Admin, changes).await.unwrap();
 }
 
 /// Stores a rule, and its triggers and destinations if they are missing.
 pub(crate) async fn save_rule(store: &Store, rule: &Rule) {
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for name in &rule.trigger_names {
         let found = store.get::<Trigger>(name.as_str().into()).await.unwrap();
         if found.is_none() {

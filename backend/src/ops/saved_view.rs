@@ -1,7 +1,7 @@
 //! Saved views: validation and storage.
 
 use bellwether_proto::{
-    filter::{self, Now},
+    filter::{self, TimeReference},
     v1,
 };
 
@@ -11,8 +11,8 @@ use crate::{
     limits::{VIEW_COLUMN_CHARACTERS_MAX, VIEW_COLUMNS_MAX, VIEWS_MAX},
     matching::{self, field::Field},
     ops::{
-        etag::etag,
-        resource::{Drafted, Origin, Resources, resource},
+        etag::compute_etag,
+        resource::{AuthoredResource, Origin, Resources, resource},
         validate::Violations,
         wire::{FromDomain, time::timestamp},
     },
@@ -23,7 +23,7 @@ pub type SavedViews = Resources<SavedView>;
 
 resource!(SavedView, v1::View, "view", |_| None);
 
-impl Drafted for SavedView {
+impl AuthoredResource for SavedView {
     type Draft = v1::View;
     type View = v1::View;
 
@@ -39,7 +39,7 @@ impl Drafted for SavedView {
         check_filter(&draft.filter, all.clock.now_ms(), &mut violations);
         let sort = SortField::from_word(&draft.sort);
         let sort = sort.map_err(|message| violations.add("sort", message));
-        if let Some(Err(message)) = group_by(draft).map(Field::parse_shared) {
+        if let Some(Err(message)) = grouping_field(draft).map(Field::parse_shared) {
             violations.add("groupBy", message);
         }
         check_columns(&draft.columns, &mut violations);
@@ -53,13 +53,13 @@ impl Drafted for SavedView {
             sort,
             ascending: draft.ascending,
             includes_closed: draft.includes_closed,
-            group_by: group_by(draft).map(str::to_owned),
+            group_by: grouping_field(draft).map(str::to_owned),
             columns: draft.columns.clone(),
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.into_result(view)?, all.store.changes()))
+        Ok((violations.into_result(view)?, all.store.new_changes()))
     }
 }
 
@@ -77,12 +77,12 @@ impl FromDomain<SavedView> for v1::View {
             columns: view.columns,
             create_time: Some(timestamp(view.create_ms)),
             update_time: Some(timestamp(view.update_ms)),
-            etag: etag(view.id, view.revision),
+            etag: compute_etag(view.id, view.revision),
         }
     }
 }
 
-fn group_by(draft: &v1::View) -> Option<&str> {
+fn grouping_field(draft: &v1::View) -> Option<&str> {
     Some(draft.group_by.trim()).filter(|it| !it.is_empty())
 }
 
@@ -91,7 +91,7 @@ fn check_filter(text: &str, now_ms: i64, violations: &mut Violations) {
     if text.trim().is_empty() {
         return;
     }
-    let parsed = match filter::parse(text, Some(&Now::utc(now_ms))) {
+    let parsed = match filter::parse(text, Some(&TimeReference::in_utc(now_ms))) {
         Ok(parsed) => parsed,
         Err(error) => return violations.add("filter", error.to_string()),
     };
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
     use crate::{clock::ManualClock, ops::samples};
 
-    fn views() -> SavedViews {
-        let clock = Arc::new(ManualClock::at(samples::START_MS));
+    fn sample_views() -> SavedViews {
+        let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
         SavedViews::new(samples::store(), clock)
     }
 
     #[tokio::test]
     async fn view_round_trips_and_errors_name_the_field() {
-        let views = views();
+        let views = sample_views();
         let draft = v1::View {
             name: "databases".into(),
             filter: " host=db-* since=2h ".into(),

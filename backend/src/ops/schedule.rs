@@ -18,11 +18,11 @@ use crate::{
     error::Error,
     limits::{SCHEDULE_LAYERS_MAX, SCHEDULES_MAX},
     ops::{
-        etag::etag,
+        etag::compute_etag,
         oncall_watch,
         references::References,
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resource as _, Resources, resource},
+        resource::{AuthoredResource, Origin, Resource as _, Resources, resource},
         validate::Violations,
         wire::{FromDomain, time::timestamp},
     },
@@ -38,7 +38,7 @@ resource!(Schedule, v1::Schedule, "schedule", |was| Some(
     RevisedResource::Schedule(was)
 ));
 
-impl Drafted for Schedule {
+impl AuthoredResource for Schedule {
     type Draft = v1::Schedule;
     type View = v1::Schedule;
 
@@ -48,7 +48,7 @@ impl Drafted for Schedule {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let mut violations = Violations::default();
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
@@ -59,7 +59,7 @@ impl Drafted for Schedule {
             );
             None
         } else {
-            let zone = calendar::zone(&draft.time_zone);
+            let zone = calendar::find_zone(&draft.time_zone);
             zone.map_err(|missing| violations.add("timeZone", missing.to_string()))
                 .ok()
         };
@@ -107,7 +107,7 @@ impl Drafted for Schedule {
     ) -> Result<Changes, Error> {
         let references = References::find(&all.store, Kind::Schedule, &schedule.name).await?;
         references.ensure_unused(Self::WORD, &schedule.name)?;
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let now_ms = all.clock.now_ms();
         oncall_watch::close_for_deleted(&all.store, &schedule.name, now_ms, &mut changes).await?;
         Ok(changes)
@@ -118,12 +118,12 @@ impl Drafted for Schedule {
         let now_ms = all.clock.now_ms();
         let now = loaded
             .as_ref()
-            .map(|it| texts(it.on_call_at(now_ms).contacts));
+            .map(|it| name_texts(it.on_call_at(now_ms).contacts));
         let next = loaded.as_ref().and_then(|it| it.next(now_ms));
         let view = v1::Schedule {
             on_call_names: now.unwrap_or_default(),
             next_change_time: next.as_ref().map(|it| timestamp(it.start_ms)),
-            next_names: next.map(|it| texts(&it.contacts)).unwrap_or_default(),
+            next_names: next.map(|it| name_texts(&it.contacts)).unwrap_or_default(),
             ..v1::Schedule::from_domain(schedule)
         };
         Ok((view, 0))
@@ -133,13 +133,13 @@ impl Drafted for Schedule {
 impl FromDomain<Schedule> for v1::Schedule {
     fn from_domain(schedule: Schedule) -> Self {
         let layer = |it: Layer| {
-            let hand_offs = it.hand_offs.text();
+            let hand_offs = it.hand_offs.to_text();
             let slots = it.slots.iter();
             v1::ScheduleLayer {
                 name: it.name,
                 slots: slots
                     .map(|it| v1::ScheduleSlot {
-                        contact_names: texts(&it.contacts),
+                        contact_names: name_texts(&it.contacts),
                     })
                     .collect(),
                 dtstart: hand_offs.dtstart,
@@ -164,7 +164,7 @@ impl FromDomain<Schedule> for v1::Schedule {
             next_names: Vec::new(),
             create_time: Some(timestamp(schedule.create_ms)),
             update_time: Some(timestamp(schedule.update_ms)),
-            etag: etag(schedule.id, schedule.revision),
+            etag: compute_etag(schedule.id, schedule.revision),
             keep_current: false,
         }
     }
@@ -174,7 +174,7 @@ impl FromDomain<Override> for v1::ScheduleOverride {
     fn from_domain(it: Override) -> Self {
         Self {
             id: it.id.to_string(),
-            contact_names: texts(&it.contacts),
+            contact_names: name_texts(&it.contacts),
             start_time: Some(timestamp(it.start_ms)),
             end_time: Some(timestamp(it.end_ms)),
             reason: it.reason,
@@ -204,7 +204,7 @@ fn missing_zone(zone: &str) -> Error {
     Error::FailedPrecondition(format!("time zone `{zone}` is no longer installed"))
 }
 
-fn texts(names: &[Name]) -> Vec<String> {
+fn name_texts(names: &[Name]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }
 

@@ -9,11 +9,11 @@ mod page;
 mod tests;
 mod walk;
 
-pub use count::{Bucket, count, frequency};
+pub use count::{Bucket, count_by_bucket, count_matches};
 pub use filter::Filter;
-pub use group::{Group, Groups, group};
+pub use group::{Group, Groups, group_occurrences};
 pub(crate) use page::changed_occurrences;
-pub(crate) use walk::{Sort, Walk};
+pub(crate) use walk::{IndexWalk, SortOrder};
 
 use self::{
     cursor::{Cursor, Position},
@@ -24,7 +24,7 @@ use crate::{
     domain::{Occurrence, SortField},
     error::Error,
     limits::PAGE_TIME_MAX,
-    ops::page::Scope,
+    ops::page::TokenScope,
     store::{Direction, Store},
 };
 
@@ -35,7 +35,7 @@ const BATCH_FIRST: usize = 64;
 /// Bytes of occurrences after which a page ends, even if more were requested.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-pub(crate) const NEWEST_FIRST: Sort = Sort {
+pub(crate) const NEWEST_FIRST: SortOrder = SortOrder {
     field: SortField::LastSeen,
     direction: Direction::Descending,
 };
@@ -76,29 +76,29 @@ pub struct SearchPage {
 /// # Errors
 /// Returns [`Error::Invalid`] if the cursor does not belong to this query, or an error if the store
 /// fails.
-pub async fn search(
+pub async fn search_occurrences(
     store: &Store,
     clock: &dyn Clock,
     request: &SearchRequest,
 ) -> Result<SearchPage, Error> {
     let end = clock.elapsed() + PAGE_TIME_MAX;
-    let scope = Scope::new("events in order, then by start and id")
-        .with("sort", [[request.sort as u8, u8::from(request.ascending)]])
-        .with("query", [&request.fingerprint]);
+    let scope = TokenScope::new("events in order, then by start and id")
+        .with_field("sort", [[request.sort as u8, u8::from(request.ascending)]])
+        .with_field("query", [&request.fingerprint]);
     let foreign = || Error::invalid("query.pageInput.cursor", "is not a cursor of this query");
     let cursor = scope
         .last_key(&request.cursor)
         .map_err(|_foreign| foreign())?;
     let cursor = match cursor {
         Some(bytes) => Cursor::decode(&bytes).ok_or_else(foreign)?,
-        None => begin(store, request).await?,
+        None => start_cursor(store, request).await?,
     };
     let direction = if request.ascending == request.backward {
         Direction::Descending
     } else {
         Direction::Ascending
     };
-    let sort = Sort {
+    let sort = SortOrder {
         field: request.sort,
         direction,
     };
@@ -111,8 +111,8 @@ pub async fn search(
             Position::Moved { .. } | Position::Everything(_) => &[],
         };
         let after = Some(place).filter(|place| !place.is_empty());
-        let walk = Walk::narrow(store, &request.filter, sort, after, None).await?;
-        page.walk(walk, Position::InOrder).await?
+        let walk = IndexWalk::narrow(store, &request.filter, sort, after, None).await?;
+        page.fill_from_walk(walk, Position::InOrder).await?
     } else {
         page.fill_forward(sort, cursor).await?
     };
@@ -139,7 +139,7 @@ pub async fn search(
                 newest_ms,
                 at,
             };
-            scope.token(&cursor.encode())
+            scope.encode_token(&cursor.encode())
         })
     };
     Ok(SearchPage {
@@ -151,10 +151,10 @@ pub async fn search(
     })
 }
 
-async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> {
+async fn start_cursor(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> {
     // Read the log position first: occurrences that move in between count as moved.
     let begun = store.engine().log_head().await?;
-    let newest_ms = Walk::newest_ms(store, &request.filter, request.sort).await?;
+    let newest_ms = IndexWalk::newest_ms(store, &request.filter, request.sort).await?;
     Ok(Cursor {
         begun,
         newest_ms: newest_ms.unwrap_or(i64::MIN),
@@ -166,9 +166,9 @@ async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> 
 async fn count_total(
     store: &Store,
     request: &SearchRequest,
-    sort: Sort,
+    sort: SortOrder,
 ) -> Result<Option<usize>, Error> {
-    let mut walk = Walk::narrow(store, &request.filter, sort, None, None).await?;
+    let mut walk = IndexWalk::narrow(store, &request.filter, sort, None, None).await?;
     if request.filter.is_covered_by_index(sort.field) {
         let count = walk.count(TOTAL_SCANNED_MAX + 1).await?;
         return Ok((count <= TOTAL_SCANNED_MAX).then_some(count));

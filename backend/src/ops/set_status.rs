@@ -28,7 +28,7 @@ pub struct StatusItem {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedOccurrence {
     pub id: OccurrenceId,
     /// Whether the occurrence was closed although its sender had not closed it, and may report it
     /// again.
@@ -46,7 +46,7 @@ pub async fn set_status(
     (deciding, intake): (&DecisionContext, &Intake),
     items: &[StatusItem],
     author: &Name,
-) -> Result<Vec<Result<Changed, Error>>, Error> {
+) -> Result<Vec<Result<ChangedOccurrence, Error>>, Error> {
     let mut targets: Vec<_> = items.iter().map(|item| item.target).collect();
     // Followed by the newest occurrence of each event, for checking whether an older one may be
     // reopened.
@@ -67,7 +67,7 @@ pub async fn set_status(
     Ok(answers)
 }
 
-type ItemResults = Vec<Result<Changed, Error>>;
+type ItemResults = Vec<Result<ChangedOccurrence, Error>>;
 
 /// Decides the results of the items, given the causes resolved so far.
 async fn decide_items(
@@ -80,10 +80,11 @@ async fn decide_items(
     let snapshot = deciding.ruleset.refresh().await?;
     let mut edits = Edits::read(&deciding.store, targets).await?;
     edits.read_reopened(&deciding.store).await?;
-    let past = revision::read_past(&deciding.store, &snapshot, edits.occurrences()).await?;
+    let past =
+        revision::read_past_definitions(&deciding.store, &snapshot, edits.occurrences()).await?;
     let past = past.with_causes(causes);
     let unknown = unknown_assignees(&deciding.store, items).await?;
-    let mut changes = deciding.store.changes();
+    let mut changes = deciding.store.new_changes();
     changes.depend_on(&snapshot);
     let cause = Cause {
         author: Some(author),
@@ -109,13 +110,17 @@ async fn decide_items(
             answers.push(Err(Error::invalid("assignee", message)));
             continue;
         }
-        let (id, reopens) = (occurrence.id(), reopens(occurrence, &item.change));
+        let (id, reopens) = (occurrence.id(), is_reopening(occurrence, &item.change));
         let closes = item.change.status == Some(Status::Closed);
-        let changed = Changed {
+        let changed = ChangedOccurrence {
             id,
             may_reopen: closes && occurrence.status != Status::Closed,
         };
-        let allowed = if reopens { edits.reopen(id) } else { Ok(()) };
+        let allowed = if reopens {
+            edits.reopen_occurrence(id)
+        } else {
+            Ok(())
+        };
         let (Some(occurrence), Ok(())) = (edits.get(at), &allowed) else {
             answers.push(allowed.map(|()| changed));
             continue;
@@ -152,7 +157,7 @@ async fn unknown_assignees(store: &Store, items: &[StatusItem]) -> Result<HashSe
     Ok(unknown)
 }
 
-fn reopens(occurrence: &Occurrence, change: &StateChange) -> bool {
+fn is_reopening(occurrence: &Occurrence, change: &StateChange) -> bool {
     let status = change.status.unwrap_or(occurrence.status);
     occurrence.status == Status::Closed && status != Status::Closed
 }

@@ -16,12 +16,12 @@ use crate::{
     message::check_snippets,
     ops::{
         commit::commit,
-        etag::etag,
-        resource::{Described, Drafted, Origin, Resource, Resources},
+        etag::compute_etag,
+        resource::{AuthoredResource, Origin, Resource, ResourceDraft, Resources},
         validate::Violations,
         wire::{
             FromDomain,
-            time::{duration, length_ms, timestamp},
+            time::{duration, duration_to_ms, timestamp},
         },
     },
     store::{
@@ -43,11 +43,11 @@ pub async fn read_stored(store: &Store) -> Result<Option<Stored<Settings>>, Erro
 }
 
 pub async fn read_values(store: &Store) -> Result<SharedSettings, Error> {
-    Ok(values_of(read_stored(store).await?.as_ref()))
+    Ok(values_or_defaults(read_stored(store).await?.as_ref()))
 }
 
 /// Returns the values of stored settings, or the defaults.
-pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
+pub fn values_or_defaults(stored: Option<&Stored<Settings>>) -> SharedSettings {
     stored.map(|it| it.value.values.clone()).unwrap_or_default()
 }
 
@@ -57,7 +57,7 @@ pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
 pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
     let decide = async || {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let found = read_stored(store).await?;
         let before = found.as_ref().map(|it| it.value.values.clone());
         match found {
@@ -71,7 +71,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
             }),
             Some(_) if is_shared => {}
             Some(found) => {
-                let next = apply_file(&found.value, config);
+                let next = merge_file_settings(&found.value, config);
                 if next != found.value {
                     let origin = Origin::next_revision(&found.value, now_ms);
                     changes.update(&found, &apply_edit(next, origin));
@@ -139,13 +139,13 @@ pub(crate) fn initial_settings(values: SharedSettings, now_ms: i64) -> Result<Se
     let origin = Origin::new(now_ms);
     Ok(Settings {
         values,
-        ..Settings::first(origin.id, name, now_ms)
+        ..Settings::new_initial(origin.id, name, now_ms)
     })
 }
 
 /// Applies the file of the only node to the stored settings. Sets the values in the file, and
 /// resets values that were in the file at the last start but no longer are.
-fn apply_file(stored: &Settings, config: &Config) -> Settings {
+fn merge_file_settings(stored: &Settings, config: &Config) -> Settings {
     let mut next = stored.clone();
     for key in &stored.from_file {
         next.values.copy_setting(key, &SharedSettings::default());
@@ -171,7 +171,7 @@ fn ignored_differences(config: &Config, in_force: &SharedSettings) -> Vec<Settin
     differences
 }
 
-impl Described for v1::Settings {
+impl ResourceDraft for v1::Settings {
     fn name(&self) -> &str {
         if self.name.is_empty() {
             Settings::NAME
@@ -225,7 +225,7 @@ impl Resource for Settings {
     }
 }
 
-impl Drafted for Settings {
+impl AuthoredResource for Settings {
     type Draft = v1::Settings;
     type View = v1::Settings;
 
@@ -236,7 +236,7 @@ impl Drafted for Settings {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut violations = Violations::default();
-        if Described::name(draft) != Self::NAME {
+        if ResourceDraft::name(draft) != Self::NAME {
             let message = format!("must be `{}`, the only settings object", Self::NAME);
             violations.add("name", message);
         }
@@ -246,7 +246,7 @@ impl Drafted for Settings {
             Some(stored) if !all.store.engine().is_shared() => {
                 for it in stored.values.differences(&values) {
                     if stored.from_file.iter().any(|key| key == it.key) {
-                        violations.add(field(it.key), format_difference(&it));
+                        violations.add(field_name(it.key), format_difference(&it));
                     }
                 }
                 stored.from_file.clone()
@@ -270,7 +270,7 @@ impl Drafted for Settings {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.into_result(settings)?, all.store.changes()))
+        Ok((violations.into_result(settings)?, all.store.new_changes()))
     }
 }
 
@@ -280,9 +280,9 @@ impl InstallationSettings {
             let now_ms = self.clock.now_ms();
             let found = read_stored(&self.store).await?;
             let found = found.ok_or_else(|| Error::NotFound("no settings are stored".into()))?;
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             let mut next = found.value.clone();
-            if is_quiet != next.values.is_quiet() {
+            if is_quiet != next.values.is_quiet_mode() {
                 next.values.quiet_since_ms = is_quiet.then_some(now_ms);
                 next = apply_edit(next, Origin::next_revision(&found.value, now_ms));
                 changes.update(&found, &next);
@@ -294,7 +294,7 @@ impl InstallationSettings {
     }
 }
 
-fn field(key: &str) -> &'static str {
+fn field_name(key: &str) -> &'static str {
     let mut all = SharedSettings::KEYS.iter();
     all.find(|(it, _)| *it == key)
         .map_or("", |(_, field)| field)
@@ -333,7 +333,7 @@ fn draft_values(draft: &v1::Settings, violations: &mut Violations) -> SharedSett
     let mut length = |field: &str, given: Option<&prost_types::Duration>, default, least_ms| {
         let Some(given) = given else { return default };
         let most_ms = i64::try_from(SETTING_TIME_MAX.as_millis()).unwrap_or(i64::MAX);
-        let length_ms = length_ms(given);
+        let length_ms = duration_to_ms(given);
         if !(least_ms..=most_ms).contains(&length_ms) {
             let least = if least_ms == 0 { "0s" } else { "1ms" };
             let most = SETTING_TIME_MAX.as_secs();
@@ -414,7 +414,7 @@ impl FromDomain<Settings> for v1::Settings {
             create_time: Some(timestamp(create_ms)),
             update_time: Some(timestamp(update_ms)),
             quiet_since_time: values.quiet_since_ms.map(timestamp),
-            etag: etag(id, revision),
+            etag: compute_etag(id, revision),
         }
     }
 }

@@ -30,7 +30,9 @@ impl SignInStates {
         let mut state = until_ms.to_be_bytes().to_vec();
         state.resize(HEAD_BYTES, 0);
         rand::rng().fill_bytes(&mut state[8..]);
-        let proof = self.store.prove(PURPOSE, &[&state, verifier.as_bytes()]);
+        let proof = self
+            .store
+            .compute_proof(PURPOSE, &[&state, verifier.as_bytes()]);
         state.extend(proof);
         URL_SAFE_NO_PAD.encode(state)
     }
@@ -61,7 +63,7 @@ mod tests {
 
     #[test]
     fn state_is_valid_only_for_its_verifier_and_lifetime() {
-        let clock = Arc::new(ManualClock::at(START_MS));
+        let clock = Arc::new(ManualClock::starting_at(START_MS));
         let states = SignInStates::new(Store::in_memory(), Arc::clone(&clock) as Arc<dyn Clock>);
         let state = states.create("v");
         assert!(states.check(&state, "v").is_ok());

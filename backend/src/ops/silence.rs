@@ -23,7 +23,7 @@ use crate::{
     matching,
     ops::{
         refers::ReferenceChecker,
-        resource::{Drafted, Origin, Resources, resource},
+        resource::{AuthoredResource, Origin, Resources, resource},
         tag_scope::TagScope,
         validate::Violations,
         wire::FromDomain,
@@ -33,8 +33,8 @@ use crate::{
     },
 };
 
-pub use act::{Extension, SilenceFilter, Silencing};
-pub use preview::Preview;
+pub use act::{Extension, SilenceFilter, SilenceOperations};
+pub use preview::SilencePreview;
 
 pub const QUERY_PATH: &str = "query";
 
@@ -90,7 +90,7 @@ resource!(Silence, SilenceDraft, "silence", |was| Some(
     RevisedResource::Silence(was)
 ));
 
-impl Drafted for Silence {
+impl AuthoredResource for Silence {
     type Draft = SilenceDraft;
     type View = SilenceView;
 
@@ -104,7 +104,7 @@ impl Drafted for Silence {
         if let Some(stored) = stored {
             ensure_not_expired(stored, now_ms)?;
         }
-        let mut changes = all.store.changes();
+        let mut changes = all.store.new_changes();
         let mut violations = Violations::new(&draft.violations);
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
@@ -117,7 +117,7 @@ impl Drafted for Silence {
         let calendar = refers
             .resolve_optional::<Calendar>("calendar.calendarName", &draft.calendar)
             .await?;
-        if let (Some(scope), Some(query), []) = (TagScope::of_caller(), &draft.query, &*rules) {
+        if let (Some(scope), Some(query), []) = (TagScope::from_caller(), &draft.query, &*rules) {
             scope.check_query("query", query)?;
         }
         let span = check_span(draft, stored, now_ms, &mut violations);
@@ -155,7 +155,9 @@ impl Drafted for Silence {
         let now_ms = all.clock.now_ms();
         let loaded = LoadedSilence::new(silence.clone());
         let loaded = match loaded {
-            Some(loaded) => Some(loaded.with_calendar(&calendars_of(&all.store, &silence).await?)),
+            Some(loaded) => {
+                Some(loaded.with_calendar(&load_calendars(&all.store, &silence).await?))
+            }
             None => None,
         };
         let loaded = loaded.as_ref();
@@ -170,7 +172,7 @@ impl Drafted for Silence {
         };
         let view = SilenceView {
             is_counted: !is_in_force || silence.progress.counted_revision == silence.revision,
-            state: loaded.map_or(silence.state(now_ms), |it| it.state(now_ms)),
+            state: loaded.map_or(silence.state_at(now_ms), |it| it.state_at(now_ms)),
             ends_ms: loaded.and_then(|it| {
                 let first_ms = it.next_start_ms(now_ms).unwrap_or(now_ms);
                 it.current_end_ms(first_ms)
@@ -187,7 +189,7 @@ impl Drafted for Silence {
 
     async fn warnings(&self, all: &Silences) -> Result<Vec<String>, Error> {
         match &self.query {
-            Some(query) => Ok(all.fields.warnings(query).await?),
+            Some(query) => Ok(all.fields.field_warnings(query).await?),
             None => Ok(Vec::new()),
         }
     }
@@ -197,7 +199,7 @@ impl FromDomain<Silence> for SilenceView {
     fn from_domain(silence: Silence) -> Self {
         Self {
             // The progress is filled in later.
-            state: silence.state(silence.update_ms),
+            state: silence.state_at(silence.update_ms),
             ends_ms: silence.ends_ms(),
             begins_ms: None,
             silence,
@@ -211,7 +213,7 @@ impl FromDomain<Silence> for SilenceView {
 }
 
 /// Returns the calendar of a silence, with the calendars that it excludes.
-async fn calendars_of(store: &Store, silence: &Silence) -> Result<Calendars, Error> {
+async fn load_calendars(store: &Store, silence: &Silence) -> Result<Calendars, Error> {
     let Some(name) = &silence.calendar else {
         return Ok(Calendars::default());
     };
@@ -239,7 +241,7 @@ async fn count_with_standing(
 }
 
 fn ensure_not_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
-    if silence.state(now_ms) != SilenceState::Expired {
+    if silence.state_at(now_ms) != SilenceState::Expired {
         return Ok(());
     }
     Err(Error::Refused {
@@ -255,11 +257,11 @@ fn check_coverage(draft: &SilenceDraft, violations: &mut Violations) {
     match &draft.query {
         Some(query) => {
             if let Err(found) = matching::compile(query) {
-                violations.add_under(QUERY_PATH, found);
+                violations.add_with_prefix(QUERY_PATH, found);
             }
         }
         None if draft.rule_names.is_empty() => {
-            violations.add_new(QUERY_PATH, "is required unless `ruleNames` is set")
+            violations.add_new(QUERY_PATH, "is required unless `ruleNames` is set");
         }
         None => {}
     }
@@ -296,7 +298,7 @@ fn check_span(
     if begun.is_some() && end_ms <= now_ms {
         return Some((start_ms, now_ms));
     }
-    let length_max_ms = millis(SILENCE_LENGTH_MAX);
+    let length_max_ms = to_millis(SILENCE_LENGTH_MAX);
     let message = if end_ms <= now_ms {
         Some("has passed".to_owned())
     } else if end_ms <= start_ms {
@@ -320,7 +322,7 @@ fn check_span(
 }
 
 fn check_lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, violations: &mut Violations) {
-    let idle_max_ms = millis(SILENCE_IDLE_MAX);
+    let idle_max_ms = to_millis(SILENCE_IDLE_MAX);
     let is_idle_wrong = |it: &i64| !(0..=idle_max_ms).contains(it);
     if draft
         .expire_when_idle_ms
@@ -364,7 +366,7 @@ fn format_days(ms: i64) -> String {
     }
 }
 
-fn millis(duration: Duration) -> i64 {
+fn to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 

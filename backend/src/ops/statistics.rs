@@ -10,7 +10,7 @@ use crate::{
     decide::Snapshot,
     domain::{
         RecordId, Severity,
-        counter::{HOUR_MINUTES, MINUTE_MS, Numbers, Period, Subject, Tally, minute},
+        counter::{HOUR_MINUTES, MINUTE_MS, Numbers, Period, Subject, Tally, minute_number},
     },
     error::Error,
     limits::{STATISTICS_COLUMNS_MAX, STATISTICS_SPAN_MAX, STATISTICS_SUBJECTS_MAX},
@@ -24,22 +24,22 @@ const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
 
 /// Columns of time, oldest first; the last one is still in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Columns {
+pub struct TimeColumns {
     /// First minute, counted from the epoch.
     start: u32,
     step: u32,
     count: usize,
 }
 
-impl Columns {
+impl TimeColumns {
     /// Returns columns that cover the given number of minutes, as short as the maximum number of
     /// columns allows.
-    fn covering(now_ms: i64, minutes: u32) -> Self {
+    fn for_span(now_ms: i64, minutes: u32) -> Self {
         let fits = |step: &u32| minutes.div_ceil(*step) <= STATISTICS_COLUMNS_MAX;
         let step = STEPS.into_iter().find(fits);
         let step = step.unwrap_or(6 * HOUR_MINUTES);
         let count = minutes.div_ceil(step);
-        let newest = minute(now_ms) / step;
+        let newest = minute_number(now_ms) / step;
         Self {
             start: (newest + 1).saturating_sub(count) * step,
             step,
@@ -93,7 +93,7 @@ pub struct DeliveryCounts {
 }
 
 impl DeliveryCounts {
-    pub fn total(&self, tally: Tally) -> i64 {
+    pub fn tally_total(&self, tally: Tally) -> i64 {
         self.happened.iter().map(|column| column.get(tally)).sum()
     }
 
@@ -117,8 +117,8 @@ impl DeliveryCounts {
     }
 
     /// Returns the sort key: waiting deliveries first, then activity.
-    fn rank(&self) -> (i64, i64) {
-        let happened = [Tally::Decided, Tally::Failed].map(|tally| self.total(tally));
+    fn sort_key(&self) -> (i64, i64) {
+        let happened = [Tally::Decided, Tally::Failed].map(|tally| self.tally_total(tally));
         (self.now.get(Tally::Waiting), happened.into_iter().sum())
     }
 }
@@ -130,7 +130,7 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    fn measure(columns: &Columns, counts: &[Numbers], now_ms: i64) -> Option<Self> {
+    fn measure(columns: &TimeColumns, counts: &[Numbers], now_ms: i64) -> Option<Self> {
         let delivered: Vec<_> = counts.iter().map(|it| it.get(Tally::Delivered)).collect();
         let busy = |from: usize| (from..delivered.len()).find(|at| delivered[*at] > 0);
         // An idle time before recent deliveries does not lower the rate.
@@ -154,7 +154,7 @@ impl Throughput {
 pub struct Statistics {
     /// Time at which counting began, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
-    pub columns: Columns,
+    pub columns: TimeColumns,
     pub events: BTreeMap<Severity, Vec<i64>>,
     pub deliveries: DeliveryCounts,
     /// Counts by destination, busiest first.
@@ -179,7 +179,7 @@ impl StatisticsReader {
     /// # Errors
     /// Returns [`Error::Invalid`] if the span is out of range, or an error if the store fails.
     pub async fn statistics(&self, span_ms: i64, rules: &Snapshot) -> Result<Statistics, Error> {
-        let columns = Columns::covering(self.clock.now_ms(), span_minutes(span_ms)?);
+        let columns = TimeColumns::for_span(self.clock.now_ms(), span_minutes(span_ms)?);
         let destinations = rules
             .destinations()
             .map(|it| (it.name.to_string(), it.id))
@@ -189,18 +189,20 @@ impl StatisticsReader {
         Ok(Statistics {
             since_ms: self.store.counters_since_ms().await?,
             columns,
-            events: self.events(&columns).await?,
+            events: self.events_by_severity(&columns).await?,
             deliveries: self.delivery_counts(&columns, Subject::Deliveries).await?,
             destinations: self
-                .busiest(&columns, destinations, Subject::Destination)
+                .busiest_names(&columns, destinations, Subject::Destination)
                 .await?,
-            rules: self.busiest(&columns, of_rules, Subject::Rule).await?,
+            rules: self
+                .busiest_names(&columns, of_rules, Subject::Rule)
+                .await?,
         })
     }
 
     /// Returns the number of events accepted per minute, for the last 60 minutes, oldest first.
     pub async fn events_per_minute(&self) -> Result<Vec<i64>, EngineError> {
-        let columns = Columns::covering(self.clock.now_ms(), HOUR_MINUTES);
+        let columns = TimeColumns::for_span(self.clock.now_ms(), HOUR_MINUTES);
         let minutes = columns.read(&self.store, Subject::Events).await?;
         let all = |minute: Numbers| Severity::ALL.map(|severity| minute.get(severity));
         let sum = |minute| all(minute).into_iter().sum();
@@ -214,7 +216,7 @@ impl StatisticsReader {
         destination: RecordId,
     ) -> Result<Option<Throughput>, EngineError> {
         let now_ms = self.clock.now_ms();
-        let columns = Columns::covering(now_ms, HOUR_MINUTES);
+        let columns = TimeColumns::for_span(now_ms, HOUR_MINUTES);
         let counts = columns
             .read(&self.store, Subject::Destination(destination))
             .await?;
@@ -225,8 +227,8 @@ impl StatisticsReader {
         &self,
         destination: RecordId,
     ) -> Result<DeliveryCounts, EngineError> {
-        let columns = Columns {
-            start: minute(self.clock.now_ms()).saturating_sub(DAY_MINUTES - 1),
+        let columns = TimeColumns {
+            start: minute_number(self.clock.now_ms()).saturating_sub(DAY_MINUTES - 1),
             step: 1,
             count: DAY_MINUTES as usize,
         };
@@ -234,7 +236,10 @@ impl StatisticsReader {
             .await
     }
 
-    async fn events(&self, columns: &Columns) -> Result<BTreeMap<Severity, Vec<i64>>, EngineError> {
+    async fn events_by_severity(
+        &self,
+        columns: &TimeColumns,
+    ) -> Result<BTreeMap<Severity, Vec<i64>>, EngineError> {
         let counts = columns.read(&self.store, Subject::Events).await?;
         let of = |severity: Severity| counts.iter().map(move |column| column.get(severity));
         let all = Severity::ALL.map(|severity| (severity, of(severity).collect()));
@@ -246,7 +251,7 @@ impl StatisticsReader {
 
     async fn delivery_counts(
         &self,
-        columns: &Columns,
+        columns: &TimeColumns,
         subject: Subject,
     ) -> Result<DeliveryCounts, EngineError> {
         let now = self.store.current_counts(&[subject]).await?;
@@ -256,9 +261,9 @@ impl StatisticsReader {
         })
     }
 
-    async fn busiest(
+    async fn busiest_names(
         &self,
-        columns: &Columns,
+        columns: &TimeColumns,
         named: Vec<(String, RecordId)>,
         subject: impl Fn(RecordId) -> Subject,
     ) -> Result<Vec<(String, DeliveryCounts)>, EngineError> {
@@ -269,14 +274,14 @@ impl StatisticsReader {
                 all.push((name, counts));
             }
         }
-        all.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.rank()));
+        all.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.sort_key()));
         all.truncate(STATISTICS_SUBJECTS_MAX);
         Ok(all)
     }
 }
 
 fn span_minutes(span_ms: i64) -> Result<u32, Error> {
-    let max_ms = crate::clock::millis(STATISTICS_SPAN_MAX);
+    let max_ms = crate::clock::to_millis(STATISTICS_SPAN_MAX);
     if !(MINUTE_MS..=max_ms).contains(&span_ms) {
         let days = STATISTICS_SPAN_MAX.as_secs() / (24 * 3600);
         let range = format!("is between 60 s and {days} days");
@@ -294,11 +299,11 @@ mod tests {
     fn columns_use_the_shortest_step_and_end_now() {
         let now_ms = 1_700_000_123_456;
         for (minutes, step, count) in [(1, 1, 1), (60, 1, 60), (1440, 15, 96), (43_200, 360, 120)] {
-            let columns = Columns::covering(now_ms, minutes);
+            let columns = TimeColumns::for_span(now_ms, minutes);
             assert_eq!((columns.step, columns.count), (step, count), "{minutes}");
-            assert_eq!(columns.column_index(minute(now_ms)), Some(count - 1));
+            assert_eq!(columns.column_index(minute_number(now_ms)), Some(count - 1));
             assert_eq!(
-                columns.column_index(minute(now_ms) - minutes + step),
+                columns.column_index(minute_number(now_ms) - minutes + step),
                 Some(0)
             );
             assert_eq!(columns.column_index(columns.start.wrapping_sub(1)), None);
@@ -307,7 +312,7 @@ mod tests {
 
     #[test]
     fn throughput_is_measured_from_the_first_recent_delivery() {
-        let columns = Columns {
+        let columns = TimeColumns {
             start: 0,
             step: 1,
             count: 60,

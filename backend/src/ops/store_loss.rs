@@ -14,7 +14,7 @@ use crate::{
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Returns the event about a loss. Every node that notices the loss reports the same event.
-pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
+pub fn store_loss_event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("the database has lost commits: {}", losses.why),
         body: "Events, edits and revoked keys that were confirmed just before may be missing, and \
@@ -24,13 +24,13 @@ pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
             .into(),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),
-        ..IncomingEvent::own_event("database lost commits", "store-loss", [], now_ms)
+        ..IncomingEvent::new_own_event("database lost commits", "store-loss", [], now_ms)
     }
 }
 
 /// Reports the event until it is stored: a database that has lost commits may become unreachable
 /// again.
-pub async fn report(intake: Intake, event: IncomingEvent, stop: CancellationToken) {
+pub async fn report_store_loss(intake: Intake, event: IncomingEvent, stop: CancellationToken) {
     let reported = async {
         while let Err(error) = intake.submit(vec![event.clone()], None).await {
             tracing::warn!(%error, "failed to report lost commits; retrying");

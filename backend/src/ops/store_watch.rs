@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     domain::{IncomingEvent, Settings, Severity, Status},
     error::{Error, log_failure},
     limits::{DISK_NEARLY_FULL_FLOORS, DISK_SPACIOUS_FLOORS},
@@ -32,17 +32,17 @@ pub struct StoreWatch {
     /// The last logged state and its time; `None` before the first.
     logged: Option<(&'static str, Duration)>,
     /// The level that the event reports; `None` before the first check.
-    said: Option<Level>,
+    said: Option<SpaceLevel>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum SpaceLevel {
     Spacious,
     NearlyFull,
     Full,
 }
 
-impl Level {
+impl SpaceLevel {
     /// Returns the level. `None` between two levels or if the level is unknown; the current one is
     /// then kept.
     fn from_condition(condition: &Condition, space: Option<FreeSpace>) -> Option<Self> {
@@ -81,7 +81,7 @@ impl StoreWatch {
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
+                let next_ms = self.clock.now_ms().saturating_add(to_millis(INTERVAL));
                 if let Err(error) = self.check().await {
                     // The next check reports the full disk, if it is still full.
                     log_failure("failed to report the full disk", &error);
@@ -113,7 +113,7 @@ impl StoreWatch {
     /// Performs a write without effect, so that a store without other writes is probed.
     async fn probe_write(&self) {
         let written = async {
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             if let Some(stored) = self.store.get::<Settings>(Settings::NAME.into()).await? {
                 changes.check(&stored);
                 self.store.apply(Lane::Admin, changes).await?;
@@ -146,28 +146,28 @@ impl StoreWatch {
     async fn report(&mut self, condition: &Condition) -> Result<(), Error> {
         let space = self.store.engine().free_space();
         let level =
-            Level::from_condition(condition, space).filter(|level| self.said != Some(*level));
+            SpaceLevel::from_condition(condition, space).filter(|level| self.said != Some(*level));
         let Some(level) = level else {
             return Ok(());
         };
-        let event = event(level, space, self.clock.now_ms());
-        if level != Level::Spacious || find::is_open(&self.store, event.id()).await? {
-            self.intake.submit_about_store(event).await?;
+        let event = disk_space_event(level, space, self.clock.now_ms());
+        if level != SpaceLevel::Spacious || find::is_event_open(&self.store, event.id()).await? {
+            self.intake.submit_store_event(event).await?;
         }
         self.said = Some(level);
         Ok(())
     }
 }
 
-fn event(level: Level, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
+fn disk_space_event(level: SpaceLevel, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
     let (severity, status, what) = match level {
-        Level::Spacious => (None, Status::Closed, "the disk has free space again"),
-        Level::NearlyFull => (
+        SpaceLevel::Spacious => (None, Status::Closed, "the disk has free space again"),
+        SpaceLevel::NearlyFull => (
             Some(Severity::Error),
             Status::Open,
             "the disk is nearly full",
         ),
-        Level::Full => (
+        SpaceLevel::Full => (
             Some(Severity::Critical),
             Status::Open,
             "the disk is full: new events are refused",
@@ -196,7 +196,7 @@ fn event(level: Level, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
         ),
         severity,
         status: Some(status),
-        ..IncomingEvent::own_event("disk nearly full", "disk-nearly-full", [], now_ms)
+        ..IncomingEvent::new_own_event("disk nearly full", "disk-nearly-full", [], now_ms)
     }
 }
 
@@ -213,7 +213,7 @@ mod tests {
         },
     };
 
-    struct World {
+    struct TestWorld {
         watch: StoreWatch,
         engine: Arc<MemoryEngine>,
         store: Store,
@@ -222,10 +222,13 @@ mod tests {
         _guard: tokio_util::sync::DropGuard,
     }
 
-    impl World {
+    impl TestWorld {
         async fn new() -> Self {
             let engine = Arc::new(MemoryEngine::new());
-            let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+            let store = Store::new(
+                Arc::clone(&engine) as _,
+                Arc::new(Sealer::with_random_key()),
+            );
             samples::save_settings(&store, SharedSettings::default()).await;
             let (deciding, clock) = samples::deciding(store.clone()).await;
             let (intake, guard) = samples::intake(&deciding);
@@ -240,7 +243,7 @@ mod tests {
         }
     }
 
-    fn space(free_mebibytes: u64) -> FreeSpace {
+    fn free_space(free_mebibytes: u64) -> FreeSpace {
         FreeSpace {
             free_bytes: free_mebibytes * MEBIBYTE,
             floor_bytes: 10 * MEBIBYTE,
@@ -249,19 +252,21 @@ mod tests {
 
     #[tokio::test]
     async fn low_disk_space_is_reported_once_per_level() {
-        let World {
+        let TestWorld {
             mut watch,
             engine,
             store,
             _guard,
             ..
-        } = World::new().await;
+        } = TestWorld::new().await;
         let free = [100, 30, 19, 19, 25, 9, 19, 25, 30, 100, 25, 5, 0, 100];
         let mut said = Vec::new();
         for free_mebibytes in free {
-            engine.set_free_space(Some(space(free_mebibytes)));
+            engine.set_free_space(Some(free_space(free_mebibytes)));
             watch.check().await.unwrap();
-            let newest = find::newest(&store, event(Level::Full, None, 0).id()).await;
+            let newest =
+                find::newest_occurrence(&store, disk_space_event(SpaceLevel::Full, None, 0).id())
+                    .await;
             let newest = newest.unwrap();
             said.push(newest.map(|it| (it.number, it.status, it.severity, it.count)));
         }
@@ -288,13 +293,13 @@ mod tests {
 
     #[tokio::test]
     async fn senders_are_refused_before_own_events_when_space_runs_short() {
-        let World {
+        let TestWorld {
             engine,
             clock,
             intake,
             _guard,
             ..
-        } = World::new().await;
+        } = TestWorld::new().await;
         // Free space, and whether events of senders, own events, and events about the store are
         // accepted.
         for (free, expected) in [
@@ -304,16 +309,16 @@ mod tests {
             (1, [false, false, true]),
             (0, [false, false, true]),
         ] {
-            engine.set_free_space(Some(space(free)));
+            engine.set_free_space(Some(free_space(free)));
             let own = |name: &str| {
                 let name = format!("{name} {free}");
-                IncomingEvent::own_event(&name, "own", [], clock.now_ms())
+                IncomingEvent::new_own_event(&name, "own", [], clock.now_ms())
             };
             let host = free.to_string();
             let accepted = tokio::join!(
                 intake.submit(vec![samples::event(&host)], None),
                 intake.submit_internal(own("own"), Vec::new()),
-                intake.submit_about_store(own("store")),
+                intake.submit_store_event(own("store")),
             );
             let accepted = [accepted.0.is_ok(), accepted.1.is_ok(), accepted.2.is_ok()];
             assert_eq!(accepted, expected, "{free} MiB");
@@ -322,13 +327,13 @@ mod tests {
 
     #[tokio::test]
     async fn store_state_follows_writes_and_free_space() {
-        let World {
+        let TestWorld {
             mut watch,
             engine,
             clock,
             _guard,
             ..
-        } = World::new().await;
+        } = TestWorld::new().await;
         let condition = watch.condition();
         let mut logged = Vec::new();
         let failure = EngineError::Unavailable("read-only".into());
@@ -339,7 +344,7 @@ mod tests {
             (None, 100, "writable"),
         ] {
             engine.fail_writes(failure);
-            engine.set_free_space(Some(space(free)));
+            engine.set_free_space(Some(free_space(free)));
             drop(watch.check().await);
             assert_eq!(condition.borrow().as_str(), word);
             logged.push(watch.logged.map(|(word, _)| word));

@@ -22,7 +22,7 @@ pub(super) struct TagScope(Arc<Actor>);
 impl TagScope {
     /// Returns the tag scope of the client on whose behalf this task runs; `None` if it is not
     /// restricted.
-    pub(super) fn of_caller() -> Option<Self> {
+    pub(super) fn from_caller() -> Option<Self> {
         let by = audit::current_actor()?;
         (!by.scope.tags.is_empty()).then_some(Self(by))
     }
@@ -31,11 +31,11 @@ impl TagScope {
         &self.0.scope.tags
     }
 
-    fn allows(&self, tags: &[String]) -> bool {
+    fn allows_tags(&self, tags: &[String]) -> bool {
         tags.iter().any(|tag| self.tags().contains(tag))
     }
 
-    fn dimensions(&self) -> impl Iterator<Item = (&str, &str)> {
+    fn tag_dimensions(&self) -> impl Iterator<Item = (&str, &str)> {
         self.tags().iter().filter_map(|tag| tag.split_once(':'))
     }
 
@@ -46,7 +46,7 @@ impl TagScope {
     }
 
     pub(super) fn check<T: Resource>(&self, field: &str, resource: &T) -> Result<(), Error> {
-        if self.allows(resource.tags()) {
+        if self.allows_tags(resource.tags()) {
             return Ok(());
         }
         let (word, name) = (T::WORD, resource.name());
@@ -60,7 +60,7 @@ impl TagScope {
             return Ok(());
         }
         let own: Vec<_> = self
-            .dimensions()
+            .tag_dimensions()
             .map(|(key, value)| format!("`{key}` = `{value}`"))
             .collect();
         let hint = match own.as_slice() {
@@ -71,15 +71,15 @@ impl TagScope {
     }
 
     fn is_within_scope(&self, clause: &Clause) -> bool {
-        is_bound(clause, &|key, value| {
-            self.dimensions().any(|own| own == (key, value))
+        requires_own_dimension(clause, &|key, value| {
+            self.tag_dimensions().any(|own| own == (key, value))
         })
     }
 
     /// Checks that an event has a dimension that a tag represents. The rules that notified about it
     /// do not count, because editors write those.
     pub(super) fn check_event(&self, occurrence: &Occurrence) -> Result<(), Error> {
-        if self.allows(&audit::event_tags(occurrence)) {
+        if self.allows_tags(&audit::event_tags(occurrence)) {
             return Ok(());
         }
         let id = occurrence.id();
@@ -88,7 +88,7 @@ impl TagScope {
 }
 
 /// Returns whether a clause matches only events with a dimension for which `is_own` holds.
-pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> bool {
+pub(super) fn requires_own_dimension(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> bool {
     let has_own = |field: &str, literal: &Literal| {
         // Fields that every event has, such as the type, are not dimensions.
         let (Ok(Field::Dimension(key) | Field::Either(key)), Literal::Text(text)) =
@@ -98,7 +98,7 @@ pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> 
         };
         is_own(&key, text)
     };
-    let bound = |it: &Clause| is_bound(it, is_own);
+    let bound = |it: &Clause| requires_own_dimension(it, is_own);
     match clause {
         Clause::And(clauses) => clauses.iter().any(bound),
         Clause::Or(clauses) => !clauses.is_empty() && clauses.iter().all(bound),
@@ -117,7 +117,7 @@ pub(super) fn check_owner<T: Resource>(
     field: &str,
     owner: &Stored<T>,
 ) -> Result<(), Error> {
-    if let Some(scope) = TagScope::of_caller() {
+    if let Some(scope) = TagScope::from_caller() {
         scope.check(field, &owner.value)?;
         changes.set_owner(owner);
     }
@@ -128,7 +128,7 @@ pub(super) fn check_event_owner(
     changes: &mut Changes,
     occurrence: &Occurrence,
 ) -> Result<(), Error> {
-    if let Some(scope) = TagScope::of_caller() {
+    if let Some(scope) = TagScope::from_caller() {
         scope.check_event(occurrence)?;
         changes.set_owner_event(occurrence);
     }
@@ -144,7 +144,7 @@ pub(super) async fn check_rule_owner(
     (store, changes): (&Store, &mut Changes),
     (id, name): (RecordId, &Name),
 ) -> Result<(), Error> {
-    let Some(scope) = TagScope::of_caller() else {
+    let Some(scope) = TagScope::from_caller() else {
         return Ok(());
     };
     let rule = store.get::<Rule>(name.as_str().into()).await?;
@@ -163,13 +163,13 @@ pub(super) async fn check_delivery_owner(
     (store, changes): (&Store, &mut Changes),
     delivery: &Delivery,
 ) -> Result<(), Error> {
-    let Some(scope) = TagScope::of_caller() else {
+    let Some(scope) = TagScope::from_caller() else {
         return Ok(());
     };
     let destination = delivery.destination_name.as_bytes().to_vec();
     let destination = store.get::<Destination>(destination).await?;
     let is_own = |it: &Stored<Destination>| {
-        it.value.id == delivery.destination && scope.allows(&it.value.tags)
+        it.value.id == delivery.destination && scope.allows_tags(&it.value.tags)
     };
     if let Some(destination) = destination.filter(is_own) {
         changes.set_owner(&destination);
@@ -178,7 +178,7 @@ pub(super) async fn check_delivery_owner(
     let rule = delivery.content.rule.name.as_bytes().to_vec();
     let rule = store.get::<Rule>(rule).await?;
     let is_own =
-        |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && scope.allows(&it.value.tags);
+        |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && scope.allows_tags(&it.value.tags);
     if let Some(rule) = rule.filter(is_own) {
         changes.set_owner(&rule);
         return Ok(());
@@ -195,7 +195,7 @@ mod tests {
     use crate::{domain::KeyScope, store::Lane, testing::samples};
 
     /// Stores changes as a client restricted to `team:db`, with the owner that `prepare` adds.
-    async fn stored_by_db(
+    async fn store_as_db_client(
         prepare: impl FnOnce(&mut Changes) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let scope = KeyScope {
@@ -211,7 +211,7 @@ mod tests {
         };
         let store = Store::in_memory();
         let work = async {
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             prepare(&mut changes)?;
             store.apply(Lane::Admin, changes).await?;
             Ok(())
@@ -258,7 +258,7 @@ mod tests {
             ),
         ];
         for (case, occurrence, owner, is_allowed) in cases {
-            let stored = stored_by_db(|changes| {
+            let stored = store_as_db_client(|changes| {
                 owner(changes)?;
                 changes.insert(occurrence);
                 Ok(())

@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     limits::{TRIGGER_TEST_SHOWN_MAX, TRIGGER_TEST_STEP, TRIGGER_TEST_TIME_MAX},
     matching::CompiledQuery,
-    ops::search::{Filter, NEWEST_FIRST, Walk},
+    ops::search::{Filter, IndexWalk, NEWEST_FIRST},
     scan,
     store::Store,
 };
@@ -76,7 +76,7 @@ impl TestRun {
         &self.test
     }
 
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.is_over
     }
 
@@ -85,11 +85,11 @@ impl TestRun {
         (self.filter.start_ms, self.filter.end_ms)
     }
 
-    pub async fn step(&mut self) -> Result<(), Error> {
+    pub async fn advance(&mut self) -> Result<(), Error> {
         let _place = scan::wait_for_step().await;
         let store = self.store.clone();
         let filter = self.filter.clone();
-        let mut walk = Walk::new(&store, &filter, NEWEST_FIRST, self.after.as_deref());
+        let mut walk = IndexWalk::new(&store, &filter, NEWEST_FIRST, self.after.as_deref());
         let mut left = TRIGGER_TEST_STEP;
         while left > 0 {
             let batch = walk.next(left).await?;
@@ -135,7 +135,7 @@ impl TestRun {
                 self.test.stopped_early = true;
                 return Ok(());
             }
-            self.step().await?;
+            self.advance().await?;
         }
         Ok(())
     }

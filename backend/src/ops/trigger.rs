@@ -12,9 +12,9 @@ use crate::{
     limits::TRIGGER_TEST_OCCURRENCES_MAX,
     matching::{self, CompiledQuery},
     ops::{
-        etag::etag,
-        references::{UsedResource, bytes_of, remove_from_rules, rules_using},
-        resource::{Drafted, Origin, Resources, resource},
+        etag::compute_etag,
+        references::{ReferencedResource, names_bytes, remove_from_rules, rules_using},
+        resource::{AuthoredResource, Origin, Resources, resource},
         search,
         test_trigger::TestRun,
         validate::Violations,
@@ -33,7 +33,7 @@ resource!(Trigger, v1::Trigger, "trigger", |was| Some(
     RevisedResource::Trigger(was)
 ));
 
-impl Drafted for Trigger {
+impl AuthoredResource for Trigger {
     type Draft = v1::Trigger;
     type View = v1::Trigger;
 
@@ -58,7 +58,7 @@ impl Drafted for Trigger {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((violations.into_result(trigger)?, all.store.changes()))
+        Ok((violations.into_result(trigger)?, all.store.new_changes()))
     }
 
     async fn changes_on_delete(
@@ -66,15 +66,16 @@ impl Drafted for Trigger {
         trigger: &Self,
         force: bool,
     ) -> Result<Changes, Error> {
-        let mut changes = all.store.changes();
-        let used = UsedResource::Trigger(&trigger.name);
+        let mut changes = all.store.new_changes();
+        let used = ReferencedResource::Trigger(&trigger.name);
         remove_from_rules(&all.store, used, force, all.clock.now_ms(), &mut changes).await?;
         Ok(changes)
     }
 
     async fn view(all: &Triggers, trigger: Self) -> Result<(v1::Trigger, usize), Error> {
-        let rule_names = rules_using(&all.store, UsedResource::Trigger(&trigger.name)).await?;
-        let bytes = bytes_of(&rule_names);
+        let rule_names =
+            rules_using(&all.store, ReferencedResource::Trigger(&trigger.name)).await?;
+        let bytes = names_bytes(&rule_names);
         let recent = all.recent.count_by_trigger(trigger.id).await?;
         let view = v1::Trigger {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
@@ -85,7 +86,7 @@ impl Drafted for Trigger {
     }
 
     async fn warnings(&self, all: &Triggers) -> Result<Vec<String>, Error> {
-        all.fields.warnings(&self.query).await
+        all.fields.field_warnings(&self.query).await
     }
 }
 
@@ -100,8 +101,8 @@ impl FromDomain<Trigger> for v1::Trigger {
             recent_notification_count: Some(0),
             create_time: Some(timestamp(trigger.create_ms)),
             update_time: Some(timestamp(trigger.update_ms)),
-            etag: etag(trigger.id, trigger.revision),
-            filter: filter::print(&trigger.query.clause),
+            etag: compute_etag(trigger.id, trigger.revision),
+            filter: filter::print_clause(&trigger.query.clause),
         }
     }
 }
@@ -134,7 +135,7 @@ impl Triggers {
         }
         let query = violations.into_result(query)?;
         let warnings = match &drafted {
-            Some(draft) => self.fields.warnings(draft).await?,
+            Some(draft) => self.fields.field_warnings(draft).await?,
             None => Vec::new(),
         };
         let saved = match Name::parse(&draft.name) {
@@ -181,7 +182,7 @@ fn event_condition(event: v1::EventTrigger, violations: &mut Vec<Violation>) -> 
         let message = "conflicts with `query`; set only one of them";
         violations.push(Violation::new(FILTER_PATH, message));
     }
-    let (parsed, _) = query::text(&event.filter, None, FILTER_PATH, violations)?;
+    let (parsed, _) = query::parse_filter(&event.filter, None, FILTER_PATH, violations)?;
     let clause = parsed.clause;
     Some(Query { clause })
 }
@@ -199,6 +200,6 @@ pub fn event_type(query: &Query) -> v1::TriggerType {
 /// Compiles the query. Returns `None` if there is none, or after adding violations.
 fn compile_query(query: Option<&Query>, violations: &mut Violations) -> Option<CompiledQuery> {
     matching::compile(query?)
-        .map_err(|found| violations.add_under(QUERY_PATH, found))
+        .map_err(|found| violations.add_with_prefix(QUERY_PATH, found))
         .ok()
 }

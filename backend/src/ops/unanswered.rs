@@ -20,7 +20,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
-        record::{bytes::id_at, response_prefix},
+        record::{bytes::read_id, response_prefix},
     },
 };
 
@@ -48,7 +48,7 @@ struct UnansweredResponse {
 }
 
 /// Returns whether a response became unanswered, or is no longer unanswered, since the last report.
-pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
+pub(crate) async fn has_unreported_changes(store: &Store) -> Result<bool, EngineError> {
     let all = Range::with_prefix(&[]);
     let found = store.page::<OwnEvent>(all, Direction::Ascending, BATCH);
     Ok(found.await?.iter().any(|it| is_mark(&it.value)))
@@ -56,7 +56,10 @@ pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
 
 /// Counts the unanswered responses if any is marked, and reports the policies concerned. The
 /// markers are deleted in the commit that stores the reports, so that none is lost.
-pub(crate) async fn report(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
+pub(crate) async fn report_unanswered(
+    deciding: &DecisionContext,
+    intake: &Intake,
+) -> Result<(), Error> {
     let decide = async || decide_reports(deciding).await;
     let ((reports, closed), _) = commit(&deciding.store, Lane::Bulk, decide).await?;
     intake.report_all(reports);
@@ -72,11 +75,12 @@ async fn decide_reports(
     deciding: &DecisionContext,
 ) -> Result<(Changes, (RecordedReports, Vec<IncomingEvent>)), Error> {
     let store = &deciding.store;
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     let (mut reports, mut closed) = (Vec::new(), Vec::new());
     let stored = own_events(store).await?;
     let marks = stored.iter().filter(|it| is_mark(&it.value));
-    let read = |store: Store, event: EventId| async move { find::is_open(&store, event).await };
+    let read =
+        |store: Store, event: EventId| async move { find::is_event_open(&store, event).await };
     let events = marks.clone().map(|it| it.value.event.id());
     let are_open = store.read_each(events, read).await?;
     let mut policies: BTreeMap<String, Vec<_>> = BTreeMap::new();
@@ -119,9 +123,9 @@ async fn decide_reports(
         let id = EventId::derive(NO_RESPONSE, &dimensions);
         let event = match counts.get(&policy) {
             Some(count) => opening_event(&policy, count, now_ms),
-            None if find::is_open(store, id).await? => IncomingEvent {
+            None if find::is_event_open(store, id).await? => IncomingEvent {
                 status: Some(Status::Closed),
-                ..event(&policy, now_ms)
+                ..unanswered_event(&policy, now_ms)
             },
             None => continue,
         };
@@ -163,16 +167,18 @@ async fn count_by_policy(store: &Store) -> Result<BTreeMap<String, PolicyCount>,
         let mut range = Range::with_prefix(&response_prefix(state).build());
         loop {
             let (index, ascending) = (Index::OccurrenceByResponse, Direction::Ascending);
-            let page = store.page_by::<Occurrence>(index, range.clone(), ascending, BATCH);
+            let page = store.page_by_index::<Occurrence>(index, range.clone(), ascending, BATCH);
             let page = page.await?;
             let Some((last, _)) = page.last() else { break };
             range.exclude_through(last);
             for (key, stored) in &page {
                 let occurrence = &stored.value;
-                let id = id_at(key, 1);
+                let id = read_id(key, 1);
                 let mut notified = occurrence.notified.iter();
                 let found = notified.find_map(|it| unanswered_response(it, id));
-                if let Some((entry, response)) = found.filter(|_| !occurrence.is_no_response()) {
+                if let Some((entry, response)) =
+                    found.filter(|_| !occurrence.is_unanswered_report())
+                {
                     let policy = response.policy.to_string();
                     let count = counts.entry(policy).or_default();
                     count.add(occurrence, &entry.rule_name, response);
@@ -185,7 +191,7 @@ async fn count_by_policy(store: &Store) -> Result<BTreeMap<String, PolicyCount>,
 
 fn unanswered_response(entry: &Notified, id: Option<RecordId>) -> Option<(&Notified, &Response)> {
     let response = entry.response.as_deref().filter(|it| Some(it.id) == id)?;
-    response.unanswered_by().map(|_| (entry, response))
+    response.unanswered_policy().map(|_| (entry, response))
 }
 
 impl PolicyCount {
@@ -199,7 +205,7 @@ impl PolicyCount {
         let text = format!(
             "{} {} on {} (rule {rule})",
             occurrence.severity.as_str(),
-            shorten(&occurrence.name),
+            truncate_name(&occurrence.name),
             host_text(occurrence)
         );
         let severity = occurrence.severity;
@@ -213,7 +219,7 @@ impl PolicyCount {
     }
 }
 
-fn shorten(text: &str) -> String {
+fn truncate_name(text: &str) -> String {
     text.chars().take(NAME_CHARACTERS).collect()
 }
 
@@ -227,11 +233,11 @@ fn host_text(occurrence: &Occurrence) -> String {
             .map(|(key, value)| format!("{key}={value}"));
         pairs.collect::<Vec<_>>().join(", ")
     });
-    shorten(&text)
+    truncate_name(&text)
 }
 
-fn event(policy: &str, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::own_event(
+fn unanswered_event(policy: &str, now_ms: i64) -> IncomingEvent {
+    IncomingEvent::new_own_event(
         NO_RESPONSE,
         ESCALATION_KIND,
         [(POLICY_DIMENSION, policy)],
@@ -273,6 +279,6 @@ fn opening_event(policy: &str, count: &PolicyCount, now_ms: i64) -> IncomingEven
             ("worst".to_owned(), Value::List(named.collect())),
         ]
         .into(),
-        ..event(policy, now_ms)
+        ..unanswered_event(policy, now_ms)
     }
 }

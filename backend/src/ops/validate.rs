@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     domain::{Name, TemplateLanguage},
     error::{Error, Violation},
     limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX},
@@ -45,7 +45,7 @@ impl Violations {
     }
 
     /// Adds violations whose paths are relative to `prefix`.
-    pub(super) fn add_under(&mut self, prefix: &str, violations: Vec<Violation>) {
+    pub(super) fn add_with_prefix(&mut self, prefix: &str, violations: Vec<Violation>) {
         for violation in violations {
             self.add(
                 format!("{prefix}.{}", violation.field),
@@ -140,7 +140,7 @@ pub(super) fn check_length(
     (least, most): (Duration, Duration),
     violations: &mut Violations,
 ) -> i64 {
-    if !(millis(least)..=millis(most)).contains(&length_ms) {
+    if !(to_millis(least)..=to_millis(most)).contains(&length_ms) {
         let (least, most) = (least.as_secs(), most.as_secs());
         let found = length_ms / 1_000;
         violations.add(field, format!("is {found} s; expected {least} to {most} s"));

@@ -8,7 +8,7 @@ use crate::{
     domain::{Occurrence, OccurrenceId},
     error::Error,
     limits::WATCH_MESSAGE_BYTES,
-    ops::{page::Scope, search::Filter},
+    ops::{page::TokenScope, search::Filter},
     scan,
     store::{Kind, LogPosition, Store},
 };
@@ -52,8 +52,8 @@ impl Watch {
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] if the token is invalid, or an error if the store fails.
-    pub async fn begin(store: Store, filter: Filter, resume_token: &str) -> Result<Self, Error> {
-        let token = scope().last_key(resume_token).map_err(|_foreign| {
+    pub async fn start(store: Store, filter: Filter, resume_token: &str) -> Result<Self, Error> {
+        let token = watch_scope().last_key(resume_token).map_err(|_foreign| {
             Error::invalid("resumeToken", "is not a token from an earlier message")
         })?;
         let head = store.engine().log_head().await?;
@@ -118,7 +118,7 @@ impl Watch {
             let found = self.store.get_many::<Occurrence>(keys).await?;
             for found in found.into_iter().flatten() {
                 if self.filter.matches(&found.value) {
-                    bytes += found.value.weight_bytes();
+                    bytes += found.value.estimated_bytes();
                     news.changed.push(found.value);
                 } else {
                     news.left.push(found.value.id());
@@ -128,7 +128,8 @@ impl Watch {
         }
         // Omit the token while occurrences are buffered, because resuming from it would skip them.
         if self.waiting.is_empty() {
-            news.resume_token = scope().token(&self.position.to_number().to_be_bytes());
+            news.resume_token =
+                watch_scope().encode_token(&self.position.to_number().to_be_bytes());
         }
         Ok(news)
     }
@@ -164,6 +165,6 @@ impl Watch {
     }
 }
 
-fn scope() -> Scope {
-    Scope::new("watch")
+fn watch_scope() -> TokenScope {
+    TokenScope::new("watch")
 }

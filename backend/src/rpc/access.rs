@@ -21,10 +21,11 @@ use crate::{error::Error, ops::client::Caller};
 
 pub use deadline::requested_timeout;
 pub use guard::{
-    AdmittedCall, DIALECT_HEADER, Guard, Guarded, RejectedCall, code_of, intake_bytes_max,
+    AdmittedCall, CallGuard, CallGuardService, DIALECT_HEADER, RejectedCall, intake_bytes_max,
+    response_code,
 };
-pub use refusals::{Refusals, labels as refusal_words};
-pub use scanning::too_large;
+pub use refusals::{Refusals, reason_labels as refusal_words};
+pub use scanning::too_large_status;
 pub use signed_in_users::SignedInUsers;
 
 #[derive(Debug, Clone, Copy)]

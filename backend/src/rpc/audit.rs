@@ -21,7 +21,7 @@ pub(super) fn for_resource<T>(name: impl Display, answer: T) -> Response<T> {
 }
 
 /// Returns the response of a call that changed the named resource, or of a dry run.
-pub(super) fn unless_dry_run<T>(tried: bool, name: impl Display, answer: T) -> Response<T> {
+pub(super) fn mutation_response<T>(tried: bool, name: impl Display, answer: T) -> Response<T> {
     if tried {
         with_subject(Subject::Nothing, answer)
     } else {

@@ -88,7 +88,7 @@ impl BackupService for BackupApi {
             retry_after: None,
         })?;
         let at = Some(&request.place[..]).filter(|place| !place.is_empty());
-        let reader = Reader::begin(self.store.clone(), at).await;
+        let reader = Reader::start(self.store.clone(), at).await;
         let reader = reader.map_err(Error::from)?;
         let reading = BackupStream {
             row_count: reader.row_count().await.map_err(Error::from)?,

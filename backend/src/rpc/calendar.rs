@@ -40,7 +40,7 @@ impl CalendarService for CalendarApi {
         let span = convert::requested_span(request.start.as_ref(), request.end.as_ref());
         let (expansion, standing) = self.calendars.preview(draft, span).await?;
         Ok(Response::new(v1::PreviewCalendarResponse {
-            spans: convert::spans(&expansion),
+            spans: convert::spans_to_wire(&expansion),
             stopped_early: expansion.stopped_early,
             in_window: Some(standing.in_window),
             next_change_time: standing.changes_ms.map(timestamp),
@@ -55,7 +55,7 @@ impl CalendarService for CalendarApi {
         let span = convert::requested_span(request.start.as_ref(), request.end.as_ref());
         let expansion = self.calendars.expand(&request.name, span).await?;
         Ok(Response::new(v1::ExpandCalendarResponse {
-            spans: convert::spans(&expansion),
+            spans: convert::spans_to_wire(&expansion),
             stopped_early: expansion.stopped_early,
         }))
     }

@@ -16,7 +16,7 @@ use crate::{
     limits::CHECKS_MAX,
     store::{
         Store,
-        verify::{Findings, Progress, verify_in_use},
+        verify::{Findings, Progress, verify_running_store},
     },
 };
 
@@ -85,7 +85,7 @@ impl CheckService for CheckApi {
             let show = |progress| {
                 sender.send_replace(progress);
             };
-            verify_in_use(&store, &show).await
+            verify_running_store(&store, &show).await
         };
         let checking = CheckRun {
             findings: Box::pin(findings),
@@ -110,18 +110,22 @@ mod tests {
     use super::*;
     use crate::ops::samples;
 
-    fn request() -> Request<CheckStoreRequest> {
+    fn check_request() -> Request<CheckStoreRequest> {
         Request::new(CheckStoreRequest {})
     }
 
     #[tokio::test]
     async fn only_one_check_runs_at_a_time() {
         let checks = CheckApi::new(samples::store(), CancellationToken::new());
-        let first = checks.check_store(request()).await.unwrap();
-        let second = checks.check_store(request()).await.err().unwrap();
+        let first = checks.check_store(check_request()).await.unwrap();
+        let second = checks.check_store(check_request()).await.err().unwrap();
         assert_eq!(second.code(), Code::ResourceExhausted);
         drop(first);
-        let reports = checks.check_store(request()).await.unwrap().into_inner();
+        let reports = checks
+            .check_store(check_request())
+            .await
+            .unwrap()
+            .into_inner();
         let reports: Vec<_> = reports.map(Result::unwrap).collect().await;
         let (last, before) = reports.split_last().unwrap();
         assert!(before.iter().all(|report| report.findings.is_none()));
@@ -133,7 +137,11 @@ mod tests {
     async fn check_ends_on_shutdown() {
         let shutdown = CancellationToken::new();
         let checks = CheckApi::new(samples::store(), shutdown.clone());
-        let mut reports = checks.check_store(request()).await.unwrap().into_inner();
+        let mut reports = checks
+            .check_store(check_request())
+            .await
+            .unwrap()
+            .into_inner();
         shutdown.cancel();
         let ended = reports.next().await.unwrap().unwrap_err();
         assert_eq!(ended.code(), Code::Unavailable);

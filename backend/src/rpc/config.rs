@@ -40,7 +40,7 @@ impl ConfigService for ConfigApi {
     ) -> Result<Response<v1::ApplyConfigResponse>, Status> {
         let role = caller(&request)?.role;
         let request = request.into_inner();
-        let (documents, shown) = (read(request.documents)?, request.validate_only);
+        let (documents, shown) = (parse_documents(request.documents)?, request.validate_only);
         let changes = self
             .configuration
             .apply(&documents, (&request.prune_owner, role), shown)
@@ -48,10 +48,17 @@ impl ConfigService for ConfigApi {
         let changed = |change: &&Change| !matches!(change.action, Action::Unchanged);
         let count = changes.iter().filter(changed).count();
         let answer = v1::ApplyConfigResponse {
-            changes: changes.into_iter().map(|it| wire(it, shown)).collect(),
+            changes: changes
+                .into_iter()
+                .map(|it| change_to_wire(it, shown))
+                .collect(),
         };
         let summary = format!("{count} resources");
-        Ok(audit::unless_dry_run(shown || count == 0, summary, answer))
+        Ok(audit::mutation_response(
+            shown || count == 0,
+            summary,
+            answer,
+        ))
     }
 
     async fn preview_impact(
@@ -59,7 +66,7 @@ impl ConfigService for ConfigApi {
         request: Request<v1::PreviewImpactRequest>,
     ) -> Result<Response<v1::PreviewImpactResponse>, Status> {
         let request = request.into_inner();
-        let documents = read(request.documents)?;
+        let documents = parse_documents(request.documents)?;
         let scope = (&documents[..], &*request.prune_owner);
         let impact = self.impacts.preview(scope, request.days).await?;
         Ok(Response::new(impact.into()))
@@ -85,7 +92,7 @@ impl From<Impact> for v1::PreviewImpactResponse {
             no_longer_notified: impact
                 .no_longer_notified
                 .into_iter()
-                .map(event::single)
+                .map(event::event_with_one_occurrence)
                 .collect(),
             newly_notified_count: Some(to_i32(impact.newly_notified_count)),
             occurrence_count: Some(to_i32(impact.occurrence_count)),
@@ -96,7 +103,7 @@ impl From<Impact> for v1::PreviewImpactResponse {
     }
 }
 
-fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
+fn parse_documents(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
     let mut violations = Vec::new();
     let mut read = Vec::with_capacity(documents.len());
     for (at, document) in documents.into_iter().enumerate() {
@@ -120,7 +127,7 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
 }
 
 /// Converts a change. The resource is included only if `shown`.
-fn wire(change: Change, shown: bool) -> v1::ConfigChange {
+fn change_to_wire(change: Change, shown: bool) -> v1::ConfigChange {
     let (action, before, after, changed_secrets) = match change.action {
         Action::Unchanged => (ConfigAction::Unchanged, None, None, Vec::new()),
         Action::Created(new) => (ConfigAction::Created, None, Some(new), Vec::new()),

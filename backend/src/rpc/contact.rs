@@ -55,7 +55,7 @@ impl ContactApi {
                 method: method.id.clone(),
             }),
         };
-        let result = match self.tester.test(test).await {
+        let result = match self.tester.run_test(test).await {
             Ok(tested) => test_response(tested),
             Err(error) => v1::TestDestinationResponse {
                 outcome: v1::Outcome::Unreachable.into(),

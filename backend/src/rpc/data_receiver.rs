@@ -20,7 +20,7 @@ use super::{
     access,
     code::code_label,
     convert::{
-        incoming::{incoming, join_violations, truncated},
+        incoming::{event_from_wire, join_violations, truncated_event_from_wire},
         list::to_i32,
     },
 };
@@ -32,7 +32,7 @@ use crate::{
     ops::{
         client::Caller,
         intake::{IdempotentOutcome, Intake},
-        receipt::{self, Claim},
+        receipt::{self, ReceiptClaim},
     },
     trace::{self, Span, SpanKind},
 };
@@ -81,16 +81,19 @@ impl DataReceiver {
         request: Events,
     ) -> Result<Response<EventStatusResult>, Status> {
         let (dialect, total) = (dialect::dialect_label(metadata), request.events.len());
-        let mut span = Span::begin("PutEvents", SpanKind::Server, traceparent(metadata));
+        let mut span = Span::with_parent("PutEvents", SpanKind::Server, traceparent(metadata));
         span.set_attribute("rpc.service", || "zenoss.cloud.DataReceiverService");
         span.set_attribute("bellwether.client", || caller.name.to_string());
         span.set_attribute("bellwether.dialect", || dialect);
         let received = match span.context() {
-            None => self.receive_from(dialect, caller, metadata, request).await,
+            None => {
+                self.receive_from_caller(dialect, caller, metadata, request)
+                    .await
+            }
             context => {
                 // Boxed, so that calls without a trace have a smaller future.
-                let work = Box::pin(self.receive_from(dialect, caller, metadata, request));
-                trace::run_within(context, work).await
+                let work = Box::pin(self.receive_from_caller(dialect, caller, metadata, request));
+                trace::run_in_context(context, work).await
             }
         };
         received.inspect_err(|status| {
@@ -101,7 +104,7 @@ impl DataReceiver {
         })
     }
 
-    async fn receive_from(
+    async fn receive_from_caller(
         &self,
         dialect: &'static str,
         caller: Caller,
@@ -109,7 +112,7 @@ impl DataReceiver {
         request: Events,
     ) -> Result<Response<EventStatusResult>, Status> {
         dialect::admit(metadata, &caller)?;
-        let key = idempotency::key_of(metadata)?;
+        let key = idempotency::idempotency_key(metadata)?;
         let total = request.events.len();
         if total == 0 {
             return Ok(Response::new(EventStatusResult::default()));
@@ -171,7 +174,7 @@ impl DataReceiver {
             accepted,
             places,
             refused,
-        } = self.sort(dialect, events, caller);
+        } = self.sort_events(dialect, events, caller);
         let invalid = refused.len();
         let mut refused: Vec<_> = refused.into_iter().map(with_invalid_argument).collect();
         let (mut accepted, mut first) = (accepted.into_iter().peekable(), 0);
@@ -211,9 +214,9 @@ impl DataReceiver {
         let fingerprint = idempotency::fingerprint(&request);
         let SortedEvents {
             accepted, refused, ..
-        } = self.sort(dialect, request.events, &caller);
+        } = self.sort_events(dialect, request.events, &caller);
         let refused = receipt::truncate_refusals(refused);
-        let claim = Claim {
+        let claim = ReceiptClaim {
             client: caller.id,
             key,
             fingerprint,
@@ -234,12 +237,12 @@ impl DataReceiver {
         }
     }
 
-    fn sort(&self, dialect: &str, events: Vec<Event>, caller: &Caller) -> SortedEvents {
+    fn sort_events(&self, dialect: &str, events: Vec<Event>, caller: &Caller) -> SortedEvents {
         let now_ms = self.clock.now_ms();
         let incoming = if dialect == NATIVE {
-            incoming
+            event_from_wire
         } else {
-            truncated
+            truncated_event_from_wire
         };
         let mut sorted = SortedEvents::default();
         for (place, event) in events.into_iter().enumerate() {
@@ -342,7 +345,7 @@ impl DataReceiver {
         let Some(EventType::Canonical(event)) = wrapper.event_type else {
             return Err(Error::invalid("canonical", "is required"));
         };
-        let event = incoming(event, self.clock.now_ms());
+        let event = event_from_wire(event, self.clock.now_ms());
         let event = event.and_then(|event| check_source(scope, event));
         event.map_err(|violations| {
             let inside =
@@ -368,7 +371,7 @@ impl DataReceiverService for DataReceiver {
         request: Request<Streaming<EventWrapper>>,
     ) -> Result<Response<Void>, Status> {
         let caller = access::caller(&request)?;
-        idempotency::refuse_key(request.metadata())?;
+        idempotency::check_no_key(request.metadata())?;
         let mut stream = request.into_inner();
         while self.ingest_next(&mut stream, &caller).await? {}
         Ok(Response::new(Void {}))

@@ -39,7 +39,7 @@ impl DeliveryApi {
     ) -> Result<(Selection, Vec<String>), Error> {
         let text = wire.as_mut().map(|it| std::mem::take(&mut it.filter));
         let text = text.unwrap_or_default();
-        let selection = bulk::selection(ids, wire, page)?;
+        let selection = bulk::parse_selection(ids, wire, page)?;
         Ok(match selection {
             Selection::Matching {
                 filter,
@@ -90,7 +90,7 @@ impl DeliveryService for DeliveryApi {
         let mut shown = Vec::with_capacity(deliveries.len());
         let mut reasons = self.deliveries.wait_reasons();
         for delivery in deliveries {
-            let waiting = reasons.reason(&delivery).await?;
+            let waiting = reasons.wait_reason(&delivery).await?;
             shown.push(convert::delivery(delivery, Vec::new(), waiting));
         }
         Ok(Response::new(v1::ListDeliveriesResponse {
@@ -154,7 +154,7 @@ impl DeliveryService for DeliveryApi {
         let tally = retried.await?;
         let count = tally.count;
         let answer = bulk::retry_response(tally, warnings);
-        Ok(audit::unless_dry_run(request.dry_run, count, answer))
+        Ok(audit::mutation_response(request.dry_run, count, answer))
     }
 
     async fn cancel_deliveries(
@@ -169,7 +169,7 @@ impl DeliveryService for DeliveryApi {
             .bulk(BulkAction::Cancel, selection, request.dry_run);
         let tally = cancelled.await?;
         let count = tally.count;
-        Ok(audit::unless_dry_run(
+        Ok(audit::mutation_response(
             request.dry_run,
             count,
             bulk::cancel_response(tally, warnings),

@@ -15,7 +15,7 @@ use crate::{
     error::Error,
     ops::{
         destination::{Destinations, Test, TestTarget, Tester},
-        resource::Saved,
+        resource::SavedResource,
         route,
         ruleset::Ruleset,
     },
@@ -33,7 +33,7 @@ impl TestedDestinations {
         &self,
         draft: &v1::Destination,
         validate_only: bool,
-    ) -> Result<Saved<Destination>, Error> {
+    ) -> Result<SavedResource<Destination>, Error> {
         let saved = self.all.create(draft, validate_only).await?;
         self.with_test_result(saved, validate_only).await
     }
@@ -42,22 +42,22 @@ impl TestedDestinations {
         &self,
         draft: &v1::Destination,
         validate_only: bool,
-    ) -> Result<Saved<Destination>, Error> {
+    ) -> Result<SavedResource<Destination>, Error> {
         let saved = self.all.update(draft, validate_only).await?;
         self.with_test_result(saved, validate_only).await
     }
 
     async fn with_test_result(
         &self,
-        saved: Saved<Destination>,
+        saved: SavedResource<Destination>,
         validate_only: bool,
-    ) -> Result<Saved<Destination>, Error> {
+    ) -> Result<SavedResource<Destination>, Error> {
         let name = saved.view.name.as_str();
-        if validate_only || !self.tester.adopt(name).await? {
+        if validate_only || !self.tester.apply_draft_result(name).await? {
             return Ok(saved);
         }
         let view = self.all.get(name).await?;
-        Ok(Saved { view, ..saved })
+        Ok(SavedResource { view, ..saved })
     }
 }
 
@@ -129,7 +129,7 @@ impl DestinationApi {
             ..v1::Destination::default()
         };
         let name = draft.name.clone();
-        let (kind, language, settings) = self.destinations.try_draft(draft).await?;
+        let (kind, language, settings) = self.destinations.prepare_draft_test(draft).await?;
         Ok(TestTarget::Draft {
             name,
             kind: Box::new(kind),
@@ -180,7 +180,7 @@ impl DestinationService for DestinationApi {
         request: Request<v1::TestDestinationRequest>,
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
         let test = self.requested_test(request.into_inner()).await?;
-        let tested = self.tester.test(test).await?;
+        let tested = self.tester.run_test(test).await?;
         Ok(Response::new(convert::test_response(tested)))
     }
 
@@ -199,11 +199,11 @@ impl DestinationService for DestinationApi {
             ..v1::TestDestinationRequest::default()
         };
         let test = self.requested_test(test_request).await?;
-        let rendered = self.tester.render(test).await?;
+        let rendered = self.tester.render_test(test).await?;
         let route = match &rendered.event {
             Some(event) => {
                 let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
-                let route = route::route(&snapshot, event, self.tester.now_ms());
+                let route = route::route_event(&snapshot, event, self.tester.now_ms());
                 // There is no occurrence yet.
                 Some(v1::EventRoute {
                     occurrence_id: String::new(),

@@ -3,7 +3,7 @@
 use bellwether_proto::v1::{self, escalation_policy_service_server::EscalationPolicyService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{convert::time::millis, serve::serve};
+use super::{convert::time::to_millis, serve::serve};
 use crate::{
     domain::Severity,
     error::Error,
@@ -48,7 +48,7 @@ impl EscalationPolicyService for EscalationPolicyApi {
                     .ok_or_else(|| Error::invalid("severity", "is not a severity"))?,
             ),
         };
-        let at_ms = request.time.as_ref().map(millis);
+        let at_ms = request.time.as_ref().map(to_millis);
         let answer = self.preview.preview(draft, severity, at_ms).await?;
         Ok(Response::new(answer))
     }

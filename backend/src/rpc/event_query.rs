@@ -68,7 +68,7 @@ impl EventQueryApi {
     ) -> Result<(T, Vec<String>), Error> {
         let ReadQuery { what, named } = parsed?;
         let named: Vec<_> = named.iter().map(|(name, at)| (&**name, *at)).collect();
-        Ok((what, self.fields.hints(&named, &[]).await?))
+        Ok((what, self.fields.field_hints(&named, &[]).await?))
     }
 
     async fn filter(
@@ -79,9 +79,9 @@ impl EventQueryApi {
             .await
     }
 
-    async fn newest(&self, id: &str) -> Result<Occurrence, Error> {
+    async fn newest_occurrence(&self, id: &str) -> Result<Occurrence, Error> {
         let event = EventId::parse(id).ok_or_else(|| Error::invalid("id", NO_EVENT_ID))?;
-        let newest = find::newest(&self.store, event).await?;
+        let newest = find::newest_occurrence(&self.store, event).await?;
         newest.ok_or_else(|| Error::NotFound(format!("event `{event}` not found")))
     }
 
@@ -107,7 +107,7 @@ impl EventQueryApi {
             let id = OccurrenceId::parse(id)
                 .filter(|id| id.event == newest.event)
                 .ok_or_else(|| Error::invalid(field(), "is not an occurrence id of this event"))?;
-            let occurrence = find::occurrence(&self.store, id).await?;
+            let occurrence = find::find_occurrence(&self.store, id).await?;
             found.push(
                 occurrence
                     .ok_or_else(|| Error::NotFound(format!("occurrence `{id}` not found")))?,
@@ -127,7 +127,7 @@ impl EventQueryService for EventQueryApi {
         request: Request<GetEventRequest>,
     ) -> Result<Response<GetEventResponse>, Status> {
         let request = request.into_inner();
-        let newest = self.newest(&request.id).await?;
+        let newest = self.newest_occurrence(&request.id).await?;
         let occurrences = self.occurrences(&newest, &request.occurrence_ids).await?;
         let result = Some(event::event(&newest, occurrences));
         Ok(Response::new(GetEventResponse { result }))
@@ -140,7 +140,7 @@ impl EventQueryService for EventQueryApi {
         let query = request.into_inner().query;
         let parsed = input::search(query, self.clock.now_ms());
         let (request, warnings) = self.with_warnings(parsed).await?;
-        let found = search::search(&self.store, &*self.clock, &request).await?;
+        let found = search::search_occurrences(&self.store, &*self.clock, &request).await?;
         Ok(Response::new(SearchEventsResponse {
             warnings,
             ..event::page(found)
@@ -152,7 +152,7 @@ impl EventQueryService for EventQueryApi {
         request: Request<CountEventsRequest>,
     ) -> Result<Response<CountEventsResponse>, Status> {
         let (filter, warnings) = self.filter(request.into_inner().query).await?;
-        let count = search::count(&self.store, &filter).await?;
+        let count = search::count_matches(&self.store, &filter).await?;
         Ok(Response::new(CountEventsResponse {
             count: Some(to_i32(count)),
             warnings,
@@ -173,7 +173,7 @@ impl EventQueryService for EventQueryApi {
             .start_ms
             .unwrap_or_else(|| end_ms.saturating_sub(DAY_MS));
         let span = (start_ms, end_ms);
-        let buckets = search::frequency(&self.store, &filter, span, bucket_count).await?;
+        let buckets = search::count_by_bucket(&self.store, &filter, span, bucket_count).await?;
         let buckets = buckets.into_iter().map(event::bucket).collect();
         Ok(Response::new(EventFrequencyResponse { buckets, warnings }))
     }
@@ -186,7 +186,7 @@ impl EventQueryService for EventQueryApi {
         let by = input::group_field(&request.field)?;
         let limit = input::group_limit(request.limit)?;
         let (filter, warnings) = self.filter(request.query).await?;
-        let groups = search::group(&self.store, &*self.clock, &filter, &by).await?;
+        let groups = search::group_occurrences(&self.store, &*self.clock, &filter, &by).await?;
         Ok(Response::new(GroupEventsResponse {
             warnings,
             ..event::groups(groups, limit)
@@ -212,9 +212,13 @@ impl EventQueryService for EventQueryApi {
             let id = OccurrenceId::parse(id).ok_or_else(|| {
                 Error::invalid(format!("occurrenceIds[{at}]"), "is not an occurrence id")
             })?;
-            let found = find::occurrence(&self.store, id).await;
+            let found = find::find_occurrence(&self.store, id).await;
             if let Some(occurrence) = found.map_err(Error::from)? {
-                routes.push(event::route(&route::route(&snapshot, &occurrence, now_ms)));
+                routes.push(event::route(&route::route_event(
+                    &snapshot,
+                    &occurrence,
+                    now_ms,
+                )));
             }
             scan::yield_if_needed().await;
         }
@@ -230,7 +234,7 @@ impl EventQueryService for EventQueryApi {
         let request = request.into_inner();
         let (mut filter, mut warnings) = self.filter(request.query).await?;
         (filter.start_ms, filter.end_ms) = (None, None);
-        let watch = Watch::begin(self.store.clone(), filter, &request.resume_token).await?;
+        let watch = Watch::start(self.store.clone(), filter, &request.resume_token).await?;
         let news = stream::unfold(Some((watch, self.shutdown.clone())), |state| async {
             let (mut watch, shutdown) = state?;
             tokio::select! {
@@ -258,7 +262,7 @@ impl EventQueryService for EventQueryApi {
         request: Request<ExplainEventRequest>,
     ) -> Result<Response<ExplainEventResponse>, Status> {
         let request = request.into_inner();
-        let newest = self.newest(&request.id).await?;
+        let newest = self.newest_occurrence(&request.id).await?;
         let ids: Vec<_> = Some(request.occurrence_id)
             .into_iter()
             .filter(|id| !id.is_empty())
@@ -281,7 +285,7 @@ impl EventQueryService for EventQueryApi {
         Ok(Response::new(ExplainEventResponse {
             event_id: occurrence.event.to_string(),
             occurrence_id: occurrence.id().to_string(),
-            timeline: timeline(explain::timeline(&occurrence, &rules)),
+            timeline: timeline(explain::build_timeline(&occurrence, &rules)),
             rules: rules.into_iter().map(explanation).collect(),
             time: now_ms,
             last_decision_time: occurrence.evaluation.map(|evaluation| evaluation.at_ms),

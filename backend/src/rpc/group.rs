@@ -6,7 +6,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{access, audit, convert::group as convert};
 use crate::ops::{
     decision_context::DecisionContext,
-    group::list::{get, list, set},
+    group::list::{get_group, list_groups, set_group_status},
     intake::Intake,
 };
 
@@ -29,7 +29,7 @@ impl GroupService for GroupApi {
         request: Request<v1::ListGroupsRequest>,
     ) -> Result<Response<v1::ListGroupsResponse>, Status> {
         let (filter, page) = convert::list(request.into_inner())?;
-        let (groups, next_page_token) = list(&self.deciding, &filter, &page).await?;
+        let (groups, next_page_token) = list_groups(&self.deciding, &filter, &page).await?;
         Ok(Response::new(v1::ListGroupsResponse {
             groups: groups.into_iter().map(convert::group).collect(),
             next_page_token,
@@ -41,7 +41,7 @@ impl GroupService for GroupApi {
         request: Request<v1::GetGroupRequest>,
     ) -> Result<Response<v1::GetGroupResponse>, Status> {
         let (id, page) = convert::group_request(request.into_inner())?;
-        let (group, members, next_page_token) = get(&self.deciding.store, id, &page).await?;
+        let (group, members, next_page_token) = get_group(&self.deciding.store, id, &page).await?;
         Ok(Response::new(v1::GetGroupResponse {
             group: Some(convert::group(group)),
             members: members.into_iter().map(convert::member).collect(),
@@ -55,8 +55,9 @@ impl GroupService for GroupApi {
     ) -> Result<Response<v1::SetGroupStatusResponse>, Status> {
         let author = access::caller(&request)?.name;
         let request = request.into_inner();
-        let (id, change) = convert::change(&request)?;
-        let changed = set((&self.deciding, &self.intake), id, &change, &author).await?;
+        let (id, change) = convert::group_change(&request)?;
+        let changed =
+            set_group_status((&self.deciding, &self.intake), id, &change, &author).await?;
         let answer = v1::SetGroupStatusResponse {
             changed_count: Some(super::convert::list::to_i32(changed)),
         };

@@ -12,7 +12,7 @@ use crate::ops::{
     },
     page::PageRequest,
     wire::{
-        time::{length, timestamp},
+        time::{duration_from_ms, timestamp},
         to_i32,
     },
 };
@@ -115,7 +115,7 @@ impl HeartbeatService for HeartbeatApi {
         let request = request.into_inner();
         let signal = Signal::from_call(request.start, request.exit)?;
         self.expectations
-            .record_beat_from(&scope.sources, &request.name, &request.dimensions, signal)
+            .record_beat_from_source(&scope.sources, &request.name, &request.dimensions, signal)
             .await?;
         Ok(Response::new(v1::BeatResponse {}))
     }
@@ -125,7 +125,7 @@ impl HeartbeatService for HeartbeatApi {
         request: Request<v1::BeatByKeyRequest>,
     ) -> Result<Response<v1::BeatByKeyResponse>, Status> {
         let request = parse_address(request.into_inner());
-        let name = self.keys.check(&request.name, &request.key).await?;
+        let name = self.keys.check_key(&request.name, &request.key).await?;
         let signal = Signal::from_request(&request)?;
         if signal != Signal::Log {
             let none = BTreeMap::new();
@@ -158,7 +158,7 @@ fn preview_response(previewed: HeartbeatPreview) -> v1::PreviewHeartbeatResponse
                 .filter_map(|(name, value)| Some((name, value?)))
                 .collect(),
             beat_count: Some(i64::try_from(it.beat_count).unwrap_or(i64::MAX)),
-            longest_gap: Some(length(it.longest_ms)),
+            longest_gap: Some(duration_from_ms(it.longest_ms)),
             last_beat_time: it.last_ms.map(timestamp),
             alarm_count: Some(to_i32(it.alarm_count)),
         }

@@ -4,16 +4,16 @@ use bellwether_proto::v1::{self, inhibition_service_server::InhibitionService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{convert::inhibition as convert, serve::serve};
-use crate::ops::inhibition::{Inhibitions, Previews};
+use crate::ops::inhibition::{InhibitionPreviews, Inhibitions};
 
 #[derive(Debug)]
 pub struct InhibitionApi {
     inhibitions: Inhibitions,
-    previews: Previews,
+    previews: InhibitionPreviews,
 }
 
 impl InhibitionApi {
-    pub fn new(inhibitions: Inhibitions, previews: Previews) -> Self {
+    pub fn new(inhibitions: Inhibitions, previews: InhibitionPreviews) -> Self {
         Self {
             inhibitions,
             previews,

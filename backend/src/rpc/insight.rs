@@ -5,7 +5,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::convert::{
     list::to_i32,
-    time::{length, millis, timestamp},
+    time::{duration_from_ms, timestamp, to_millis},
 };
 use crate::{
     domain::{
@@ -52,8 +52,8 @@ impl InsightService for InsightApi {
             }
         };
         let noise_request = NoiseRequest {
-            start_ms: request.start.as_ref().map(millis),
-            end_ms: request.end.as_ref().map(millis),
+            start_ms: request.start.as_ref().map(to_millis),
+            end_ms: request.end.as_ref().map(to_millis),
             rows,
             time_zone: request.time_zone,
         };
@@ -61,7 +61,7 @@ impl InsightService for InsightApi {
         let has_holds = matches!(by, v1::NoiseBy::Rule | v1::NoiseBy::EventName);
         let rows = report.rows.into_iter();
         Ok(Response::new(v1::GetNoiseResponse {
-            rows: rows.map(|it| row(it, has_holds)).collect(),
+            rows: rows.map(|it| row_to_wire(it, has_holds)).collect(),
             by: by.into(),
             start_time: Some(timestamp(report.start_ms)),
             end_time: Some(timestamp(report.end_ms)),
@@ -71,7 +71,7 @@ impl InsightService for InsightApi {
     }
 }
 
-fn row(line: NoiseLine, has_holds: bool) -> v1::NoiseRow {
+fn row_to_wire(line: NoiseLine, has_holds: bool) -> v1::NoiseRow {
     let numbers = &line.numbers;
     let of = |tally| Some(to_i32(numbers.get(tally)));
     let occurrences = numbers.get(NoiseTally::Occurrence);
@@ -94,7 +94,8 @@ fn row(line: NoiseLine, has_holds: bool) -> v1::NoiseRow {
         occurrence_count: of(NoiseTally::Occurrence),
         acknowledged_count: Some(to_i32(acknowledged)),
         acknowledged_share: (occurrences > 0).then(|| share(acknowledged)),
-        median_acknowledge_time: median.map(|seconds| length(seconds.saturating_mul(1_000))),
+        median_acknowledge_time: median
+            .map(|seconds| duration_from_ms(seconds.saturating_mul(1_000))),
         closed_soon_count: of(NoiseTally::ClosedSoon),
         never_acted_on_count: of(NoiseTally::NeverActedOn),
         night_count: Some(to_i32(line.night)),

@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{
     access,
     convert::{
-        incoming::{join_violations, truncated},
+        incoming::{join_violations, truncated_event_from_wire},
         list::to_i32,
     },
     data_receiver::DataReceiver,
@@ -107,7 +107,7 @@ impl IntakeMappingService for IntakeMappingApi {
             .await?;
         let now_ms = self.clock.now_ms();
         let violations = mapped.events.iter().enumerate().filter_map(|(at, event)| {
-            let violations = truncated(event.clone(), now_ms).err()?;
+            let violations = truncated_event_from_wire(event.clone(), now_ms).err()?;
             Some(format!("events[{at}]: {}", join_violations(&violations)))
         });
         Ok(Response::new(v1::TestIntakeMappingResponse {

@@ -17,8 +17,8 @@ use crate::{
     ops::{
         audit::AuditLog,
         contact::Contacts,
-        link::{ACKNOWLEDGE, Grant, SignedLinks},
-        response::{Responses, acknowledged_by},
+        link::{ACKNOWLEDGE, LinkGrant, SignedLinks},
+        response::{Responses, acknowledging_user},
         schedule::Schedules,
     },
     store::audit::{self, Actor},
@@ -140,7 +140,7 @@ impl LinkService for LinkApi {
             "occurrence"
         };
         self.audit
-            .read_by_grant(by, kind, &id, "via a link in a message");
+            .record_granted_read(by, kind, &id, "via a link in a message");
         let found = if GroupId::parse(&id).is_some() {
             self.group(id).await?
         } else {
@@ -165,17 +165,24 @@ impl LinkService for LinkApi {
         let reason = "via its feed URL";
         if contact_name.is_empty() {
             let found = found_or_none(self.schedules.find(&name).await)?;
-            let schedule = self.links.check_feed(found, |it| Grant::Feed(it), &sign)?;
-            self.audit.read_by_grant(by, "schedule", &name, reason);
-            return Ok(Response::new(self.schedules.feed(schedule).await?));
+            let schedule = self
+                .links
+                .check_feed(found, |it| LinkGrant::Feed(it), &sign)?;
+            self.audit
+                .record_granted_read(by, "schedule", &name, reason);
+            return Ok(Response::new(
+                self.schedules.open_schedule_feed(schedule).await?,
+            ));
         }
         let found = found_or_none(self.contacts.find(&contact_name).await)?;
         let contact = self
             .links
-            .check_feed(found, |it| Grant::ContactFeed(it), &sign)?;
+            .check_feed(found, |it| LinkGrant::ContactFeed(it), &sign)?;
         self.audit
-            .read_by_grant(by, "contact", &contact_name, reason);
-        Ok(Response::new(self.schedules.feed_of(&contact).await?))
+            .record_granted_read(by, "contact", &contact_name, reason);
+        Ok(Response::new(
+            self.schedules.open_contact_feed(&contact).await?,
+        ))
     }
 
     async fn acknowledge(
@@ -191,11 +198,11 @@ impl LinkService for LinkApi {
         if !request.confirm {
             let reason = "via an acknowledge link";
             self.audit
-                .read_by_grant(by.clone(), "occurrence", link.0, reason);
+                .record_granted_read(by.clone(), "occurrence", link.0, reason);
         }
         let acknowledging = self.responses.acknowledge(link, request.confirm);
         let (found, others) = audit::run_as(by, acknowledging).await?;
-        let by = acknowledged_by(&found).map(ToString::to_string);
+        let by = acknowledging_user(&found).map(ToString::to_string);
         let is_acknowledged = found.acknowledged;
         Ok(Response::new(AcknowledgeResponse {
             acknowledged_by: by

@@ -10,7 +10,7 @@ use std::{
 use bellwether_proto::{
     bulk,
     cloud::Events,
-    otlp::{self, Logs, Read, Settings, Unread, wire::LogsResponse},
+    otlp::{self, ConversionSettings, Logs, LogsRequestError, Read, wire::LogsResponse},
 };
 use bytes::Buf as _;
 use http::{Request as HttpRequest, Response as HttpResponse};
@@ -42,11 +42,11 @@ pub struct LogsServer(Arc<LogsIntake>);
 #[derive(Debug)]
 struct LogsIntake {
     receiver: DataReceiver,
-    settings: Settings,
+    settings: ConversionSettings,
 }
 
 impl LogsServer {
-    pub fn new(receiver: DataReceiver, settings: Settings) -> Self {
+    pub fn new(receiver: DataReceiver, settings: ConversionSettings) -> Self {
         Self(Arc::new(LogsIntake { receiver, settings }))
     }
 }
@@ -151,11 +151,11 @@ impl Decoder for LogsCodec {
 
     fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Read>, Status> {
         let bytes = from.copy_to_bytes(from.remaining());
-        let read = otlp::read(&bytes).map_err(|unread| {
+        let read = otlp::read_request(&bytes).map_err(|unread| {
             let message = format!("the message {unread}");
             match unread {
-                Unread::Malformed(_) => Status::invalid_argument(message),
-                Unread::TooMany => Status::resource_exhausted(message),
+                LogsRequestError::Malformed(_) => Status::invalid_argument(message),
+                LogsRequestError::TooMany => Status::resource_exhausted(message),
             }
         });
         read.map(Some)

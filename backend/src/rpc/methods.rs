@@ -43,7 +43,7 @@ impl Permission {
         }
     }
 
-    pub fn allows(self, role: Role) -> bool {
+    pub fn allows_role(self, role: Role) -> bool {
         match self {
             Self::Nothing | Self::Key => true,
             Self::Ingest => matches!(role, Role::Ingest | Role::Admin),
@@ -130,15 +130,15 @@ pub struct Method {
     pub audit: Option<Audit>,
 }
 
-pub fn method(path: &str) -> Option<&'static Method> {
+pub fn find_method(path: &str) -> Option<&'static Method> {
     METHODS.get(path)
 }
 
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn method_names() -> impl Iterator<Item = &'static str> {
     METHODS.keys().map(|path| path.trim_start_matches('/'))
 }
 
-pub fn services() -> impl Iterator<Item = &'static str> {
+pub fn service_names() -> impl Iterator<Item = &'static str> {
     let mut last = "";
     METHODS.keys().filter_map(move |path| {
         let (service, _) = path.strip_prefix('/')?.split_once('/')?;
@@ -173,7 +173,8 @@ const FOREIGN: [(&str, Permission, Class); 5] = [
 ];
 
 static METHODS: LazyLock<BTreeMap<Box<str>, Method>> = LazyLock::new(|| {
-    let files = descriptor::files(&[FILE_DESCRIPTOR_SET]).expect("the build encoded the set");
+    let files =
+        descriptor::decode_files(&[FILE_DESCRIPTOR_SET]).expect("the build encoded the set");
     let mut methods = BTreeMap::new();
     for file in &files {
         for service in &file.service {
@@ -233,24 +234,24 @@ mod tests {
                     let (package, service) = (file.package(), service.name());
                     let path = format!("/{package}.{service}/{}", described.name());
                     let streams = described.client_streaming() || described.server_streaming();
-                    let row = method(&path).unwrap();
+                    let row = find_method(&path).unwrap();
                     assert_eq!(row.class.is_streaming(), streams, "{path}");
                     count += 1;
                 }
             }
         }
         assert_eq!(METHODS.len(), count + FOREIGN.len());
-        assert_eq!(method("/bellwether.v1.ClientService/DropAll"), None);
+        assert_eq!(find_method("/bellwether.v1.ClientService/DropAll"), None);
     }
 
-    fn needing(needs: &[Permission]) -> Vec<&'static str> {
-        let needing = METHODS.values().filter(|it| needs.contains(&it.need));
-        needing.map(|it| &*it.path).collect()
+    fn methods_needing(needs: &[Permission]) -> Vec<&'static str> {
+        let methods_needing = METHODS.values().filter(|it| needs.contains(&it.need));
+        methods_needing.map(|it| &*it.path).collect()
     }
 
     #[test]
     fn public_and_admin_methods_are_as_listed() {
-        let open = needing(&[Permission::Nothing, Permission::Key]);
+        let open = methods_needing(&[Permission::Nothing, Permission::Key]);
         let expected = [
             "/bellwether.v1.ClientService/GetCaller",
             "/bellwether.v1.HeartbeatService/BeatByKey",
@@ -273,7 +274,7 @@ mod tests {
             "/zenoss.cloud.DataReceiverService/PutEvent",
             PUT_EVENTS,
         ];
-        assert_eq!(needing(&[Permission::Ingest]), expected);
+        assert_eq!(methods_needing(&[Permission::Ingest]), expected);
         let expected = [
             "/bellwether.v1.BackupService/ReadBackup",
             "/bellwether.v1.CheckService/CheckStore",
@@ -285,7 +286,7 @@ mod tests {
             "/bellwether.v1.SettingsService/SetQuiet",
             "/bellwether.v1.SettingsService/UpdateSettings",
         ];
-        assert_eq!(needing(&[Permission::Admin]), expected);
+        assert_eq!(methods_needing(&[Permission::Admin]), expected);
     }
 
     #[test]
@@ -328,7 +329,11 @@ mod tests {
             (Permission::Admin, [false, false, false, false, true]),
         ];
         for (need, allowed) in cases {
-            assert_eq!(roles.map(|role| need.allows(role)), allowed, "{need:?}");
+            assert_eq!(
+                roles.map(|role| need.allows_role(role)),
+                allowed,
+                "{need:?}"
+            );
         }
     }
 }

@@ -8,11 +8,11 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::convert::{event, statistics, time::length_ms};
+use super::convert::{event, statistics, time::duration_to_ms};
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     error::Error,
-    ops::{overview::overview, ruleset::Ruleset, statistics::StatisticsReader},
+    ops::{overview::compute_overview, ruleset::Ruleset, statistics::StatisticsReader},
     store::Store,
 };
 
@@ -53,7 +53,8 @@ impl OverviewService for OverviewApi {
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
         let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
-        let overview = overview(&self.store, &self.clock, &snapshot, self.data_dir.clone()).await?;
+        let overview =
+            compute_overview(&self.store, &self.clock, &snapshot, self.data_dir.clone()).await?;
         Ok(Response::new(event::overview(overview, self.start_ms)))
     }
 
@@ -62,7 +63,9 @@ impl OverviewService for OverviewApi {
         request: Request<GetStatisticsRequest>,
     ) -> Result<Response<GetStatisticsResponse>, Status> {
         let span = request.into_inner().span;
-        let span_ms = span.as_ref().map_or(millis(SPAN_DEFAULT), length_ms);
+        let span_ms = span
+            .as_ref()
+            .map_or(to_millis(SPAN_DEFAULT), duration_to_ms);
         let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
         let counting = StatisticsReader::new(self.store.clone(), Arc::clone(&self.clock));
         let found = counting.statistics(span_ms, &snapshot).await?;

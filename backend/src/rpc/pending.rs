@@ -25,9 +25,10 @@ impl PendingService for PendingApi {
         request: Request<v1::ListPendingRequest>,
     ) -> Result<Response<v1::ListPendingResponse>, Status> {
         let (filter, page) = convert::list(request.into_inner())?;
-        let (waits, next_page_token) = pending::list(&self.deciding, &filter, &page).await?;
+        let (waits, next_page_token) =
+            pending::list_pending(&self.deciding, &filter, &page).await?;
         Ok(Response::new(v1::ListPendingResponse {
-            pending: waits.into_iter().map(convert::pending).collect(),
+            pending: waits.into_iter().map(convert::pending_to_wire).collect(),
             next_page_token,
         }))
     }
@@ -39,7 +40,7 @@ impl PendingService for PendingApi {
         let request = request.into_inner();
         let target = convert::target(&request)?;
         let deciding = (&self.deciding, &self.intake);
-        let sent = pending::release(deciding, &request.rule_name, target).await?;
+        let sent = pending::release_pending(deciding, &request.rule_name, target).await?;
         let answer = v1::ReleasePendingResponse {
             delivery_ids: sent.iter().map(ToString::to_string).collect(),
         };

@@ -24,7 +24,7 @@ impl ResponseApi {
     }
 }
 
-fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
+fn parse_filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
     let state = |number: i32| {
         // Stopped responses are listed with the ended responses.
         let all = ResponseState::ALL.into_iter();
@@ -60,7 +60,8 @@ impl ResponseService for ResponseApi {
             size: request.page_size,
             token: std::mem::take(&mut request.page_token),
         };
-        let (responses, next_page_token) = self.responses.list(&filter(request)?, &page).await?;
+        let (responses, next_page_token) =
+            self.responses.list(&parse_filter(request)?, &page).await?;
         Ok(Response::new(v1::ListResponsesResponse {
             responses,
             next_page_token,

@@ -8,21 +8,21 @@ use super::{
     serve::serve,
 };
 use crate::ops::{
-    notify_open::{NotifyOpen, StoredDefinition},
+    notify_open::{OpenNotifier, StoredDefinition},
     rule::{Installation, Rules},
 };
 
 #[derive(Debug)]
 pub struct RuleApi {
     rules: Rules,
-    opens: NotifyOpen,
+    opens: OpenNotifier,
     installation: Installation,
 }
 
 impl RuleApi {
     /// Creates the service. `opens` notifies about open occurrences on request, and previews are
     /// rendered for the installation.
-    pub fn new(rules: Rules, opens: NotifyOpen, installation: Installation) -> Self {
+    pub fn new(rules: Rules, opens: OpenNotifier, installation: Installation) -> Self {
         Self {
             rules,
             opens,

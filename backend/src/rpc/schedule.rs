@@ -5,7 +5,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     audit,
-    convert::time::{millis, timestamp},
+    convert::time::{timestamp, to_millis},
     serve::serve,
 };
 use crate::{
@@ -35,7 +35,7 @@ impl ScheduleApi {
     }
 
     fn feed_url(&self, schedule: &Schedule) -> String {
-        format!("{}{}", self.base, self.links.feed(schedule))
+        format!("{}{}", self.base, self.links.schedule_feed(schedule))
     }
 }
 
@@ -55,7 +55,7 @@ impl ScheduleService for ScheduleApi {
         request: Request<v1::GetOnCallRequest>,
     ) -> Result<Response<v1::GetOnCallResponse>, Status> {
         let request = request.into_inner();
-        let at_ms = request.time.as_ref().map(millis);
+        let at_ms = request.time.as_ref().map(to_millis);
         let then = self.schedules.on_call(&request.name, at_ms).await?;
         Ok(Response::new(v1::GetOnCallResponse {
             contact_names: then.contacts,
@@ -71,8 +71,8 @@ impl ScheduleService for ScheduleApi {
     ) -> Result<Response<v1::ListShiftsResponse>, Status> {
         let request = request.into_inner();
         let range = (
-            request.start.as_ref().map(millis),
-            request.end.as_ref().map(millis),
+            request.start.as_ref().map(to_millis),
+            request.end.as_ref().map(to_millis),
         );
         let found = self.schedules.shifts(&request.name, range).await?;
         Ok(Response::new(v1::ListShiftsResponse {

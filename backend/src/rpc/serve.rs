@@ -82,7 +82,7 @@ macro_rules! serve {
             $one: Some(stored.view),
         };
         let name = answer.$one.as_ref().map(|it| it.name.clone()).unwrap_or_default();
-        Ok($crate::rpc::audit::unless_dry_run(request.validate_only, name, answer))
+        Ok($crate::rpc::audit::mutation_response(request.validate_only, name, answer))
     }};
 }
 pub(super) use serve;

@@ -53,7 +53,7 @@ impl SettingsService for SettingsApi {
         }
         let settings = Some(stored.view);
         let answer = v1::UpdateSettingsResponse { settings };
-        Ok(audit::unless_dry_run(tried, Settings::NAME, answer))
+        Ok(audit::mutation_response(tried, Settings::NAME, answer))
     }
 
     async fn set_quiet(
@@ -64,6 +64,6 @@ impl SettingsService for SettingsApi {
         self.wait_until_followed().await?;
         let settings = Some(settings);
         let answer = v1::SetQuietResponse { settings };
-        Ok(audit::unless_dry_run(false, Settings::NAME, answer))
+        Ok(audit::mutation_response(false, Settings::NAME, answer))
     }
 }

@@ -7,15 +7,15 @@ use super::{
     access, audit,
     convert::{list::to_i32, silence as convert},
 };
-use crate::ops::silence::Silencing;
+use crate::ops::silence::SilenceOperations;
 
 #[derive(Debug)]
 pub struct SilenceApi {
-    silences: Silencing,
+    silences: SilenceOperations,
 }
 
 impl SilenceApi {
-    pub fn new(silences: Silencing) -> Self {
+    pub fn new(silences: SilenceOperations) -> Self {
         Self { silences }
     }
 }
@@ -29,14 +29,14 @@ impl SilenceService for SilenceApi {
         let editor = access::caller(&request)?.name;
         let request = request.into_inner();
         let (tried, broad) = (request.validate_only, request.allow_broad);
-        let draft = convert::draft(request.silence.unwrap_or_default(), editor);
+        let draft = convert::draft_from_wire(request.silence.unwrap_or_default(), editor);
         let view = self.silences.create(draft, tried, broad).await?;
         let name = view.silence.name.clone();
         let answer = v1::CreateSilenceResponse {
             warnings: view.warnings.clone(),
             silence: Some(view.into()),
         };
-        Ok(audit::unless_dry_run(tried, name, answer))
+        Ok(audit::mutation_response(tried, name, answer))
     }
 
     async fn list_silences(
@@ -69,14 +69,14 @@ impl SilenceService for SilenceApi {
         let editor = access::caller(&request)?.name;
         let request = request.into_inner();
         let (tried, broad) = (request.validate_only, request.allow_broad);
-        let draft = convert::draft(request.silence.unwrap_or_default(), editor);
+        let draft = convert::draft_from_wire(request.silence.unwrap_or_default(), editor);
         let view = self.silences.update(draft, tried, broad).await?;
         let name = view.silence.name.clone();
         let answer = v1::UpdateSilenceResponse {
             warnings: view.warnings.clone(),
             silence: Some(view.into()),
         };
-        Ok(audit::unless_dry_run(tried, name, answer))
+        Ok(audit::mutation_response(tried, name, answer))
     }
 
     async fn delete_silence(
@@ -97,7 +97,10 @@ impl SilenceService for SilenceApi {
     ) -> Result<Response<v1::PreviewSilenceResponse>, Status> {
         let editor = access::caller(&request)?.name;
         let wire = request.into_inner().silence.unwrap_or_default();
-        let preview = self.silences.preview(convert::draft(wire, editor)).await?;
+        let preview = self
+            .silences
+            .preview(convert::draft_from_wire(wire, editor))
+            .await?;
         Ok(Response::new(convert::preview(preview)))
     }
 

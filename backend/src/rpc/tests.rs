@@ -39,7 +39,7 @@ use tonic::{
 use tonic_types::StatusExt;
 
 use super::{
-    access::{Guard, Refusals},
+    access::{CallGuard, Refusals},
     client::ClientApi,
     data_receiver::DataReceiver,
     destination::DestinationApi,
@@ -52,7 +52,7 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     destination::Renderers,
-    destination::{Guard as EgressGuard, Sender},
+    destination::{EgressGuard, Sender},
     domain::{Role, SharedSettings},
     message::Links,
     ops::{
@@ -63,13 +63,13 @@ use crate::{
         destination::{Destinations, Tester},
         fields::FieldCache,
         intake::Intake,
-        notify_open::NotifyOpen,
+        notify_open::OpenNotifier,
         rule::{Installation, Rules},
         ruleset::Ruleset,
         samples,
         trigger::Triggers,
     },
-    scan::Scans,
+    scan::ScanService,
     store::Store,
 };
 
@@ -118,13 +118,13 @@ impl World {
         tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);
             let server = Server::builder().add_routes(
-                Guard::new(
+                CallGuard::new(
                     keys,
                     Arc::new(Refusals::new(drop)),
                     audit,
-                    Scans::start().unwrap(),
+                    ScanService::start().unwrap(),
                 )
-                .protect(routes),
+                .protect_routes(routes),
             );
             server.serve_with_incoming(incoming).await.unwrap();
         });
@@ -245,7 +245,7 @@ fn routes(
         },
         renderers: Renderers::default(),
     };
-    let opens = NotifyOpen::new(deciding.clone(), intake.clone());
+    let opens = OpenNotifier::new(deciding.clone(), intake.clone());
     let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);
     let events = EventQueryApi::new(
         store(),

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::Error,
     ops::{
-        notify_open::{NotifyOpen, StoredDefinition},
+        notify_open::{OpenNotifier, StoredDefinition},
         test_trigger::TestRun,
         trigger::Triggers,
     },
@@ -23,14 +23,14 @@ use crate::{
 #[derive(Debug)]
 pub struct TriggerApi {
     triggers: Triggers,
-    opens: NotifyOpen,
+    opens: OpenNotifier,
     shutdown: CancellationToken,
 }
 
 impl TriggerApi {
     /// Creates the service. `opens` notifies about open occurrences on request. Streams end when
     /// `shutdown` is cancelled.
-    pub fn new(triggers: Triggers, opens: NotifyOpen, shutdown: CancellationToken) -> Self {
+    pub fn new(triggers: Triggers, opens: OpenNotifier, shutdown: CancellationToken) -> Self {
         Self {
             triggers,
             opens,
@@ -48,11 +48,11 @@ async fn next_progress(
     Result<v1::TestTriggerWithProgressResponse, Status>,
     Option<(TestRun, bool)>,
 ) {
-    if is_begun && let Err(error) = run.step().await {
+    if is_begun && let Err(error) = run.advance().await {
         return (Err(error.into()), None);
     }
-    let progress = trigger_test::progress(&run);
-    let left = (!run.is_over()).then_some((run, true));
+    let progress = trigger_test::progress_to_wire(&run);
+    let left = (!run.is_finished()).then_some((run, true));
     (Ok(progress), left)
 }
 
@@ -79,9 +79,9 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<v1::TestTriggerResponse>, Status> {
-        let (draft, span) = trigger_test::draft(request.into_inner());
+        let (draft, span) = trigger_test::draft_from_wire(request.into_inner());
         let run = self.triggers.test(&draft, span).await?;
-        Ok(Response::new(trigger_test::result(&run)))
+        Ok(Response::new(trigger_test::result_to_wire(&run)))
     }
 
     type TestTriggerWithProgressStream = TestProgress;
@@ -90,7 +90,7 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<TestProgress>, Status> {
-        let (draft, span) = trigger_test::draft(request.into_inner());
+        let (draft, span) = trigger_test::draft_from_wire(request.into_inner());
         let run = self.triggers.begin_test(&draft, span).await?;
         let shutdown = self.shutdown.clone();
         let reported = stream::unfold(Some((run, false)), move |state| {

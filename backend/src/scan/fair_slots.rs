@@ -18,7 +18,7 @@ pub(crate) struct FairSlots {
     /// A plural for messages, such as "searches".
     work: &'static str,
     most: usize,
-    waiting_most: usize,
+    waiting_max: usize,
     state: Mutex<State>,
 }
 
@@ -43,12 +43,12 @@ pub struct Slot {
 }
 
 impl FairSlots {
-    /// Creates `most` slots for `work`, for which `waiting_most` calls may wait.
-    pub(crate) fn new(most: usize, waiting_most: usize, work: &'static str) -> Arc<Self> {
+    /// Creates `most` slots for `work`, for which `waiting_max` calls may wait.
+    pub(crate) fn new(most: usize, waiting_max: usize, work: &'static str) -> Arc<Self> {
         Arc::new(Self {
             work,
             most,
-            waiting_most,
+            waiting_max,
             state: Mutex::default(),
         })
     }
@@ -60,15 +60,15 @@ impl FairSlots {
     /// Returns [`Error::Exhausted`] if too many calls wait, in total or of that client.
     pub(crate) async fn acquire(self: &Arc<Self>, client: &Arc<str>) -> Result<Slot, Error> {
         let slot = {
-            let mut state = self.state();
+            let mut state = self.lock_state();
             state.waiting.retain(|it| !it.slot.is_closed());
-            if state.may_have(client, self.most) {
+            if state.may_have_slot(client, self.most) {
                 state.record_use(client);
-                return Ok(self.slot(client));
+                return Ok(self.new_slot(client));
             }
             let own = state.waiting.iter().filter(|it| it.client == *client);
-            let is_share = own.count() >= self.waiting_most / SHARE;
-            if is_share || state.waiting.len() >= self.waiting_most {
+            let is_share = own.count() >= self.waiting_max / SHARE;
+            if is_share || state.waiting.len() >= self.waiting_max {
                 return Err(busy_error(self.work, is_share));
             }
             let (sender, slot) = oneshot::channel();
@@ -82,25 +82,25 @@ impl FairSlots {
         slot.await.map_err(stopping)
     }
 
-    fn slot(self: &Arc<Self>, client: &Arc<str>) -> Slot {
+    fn new_slot(self: &Arc<Self>, client: &Arc<str>) -> Slot {
         Slot {
             slots: Arc::clone(self),
             client: Arc::clone(client),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    fn used_by(&self, client: &Arc<str>) -> usize {
+    fn slots_used_by(&self, client: &Arc<str>) -> usize {
         self.by.get(client).copied().unwrap_or(0)
     }
 
-    fn may_have(&self, client: &Arc<str>, most: usize) -> bool {
-        self.in_use < most && self.used_by(client) < (most / SHARE).max(1)
+    fn may_have_slot(&self, client: &Arc<str>, most: usize) -> bool {
+        self.in_use < most && self.slots_used_by(client) < (most / SHARE).max(1)
     }
 
     fn record_use(&mut self, client: &Arc<str>) {
@@ -112,9 +112,9 @@ impl State {
     /// slots.
     fn next(&mut self, most: usize) -> Option<Waiter> {
         self.waiting.retain(|it| !it.slot.is_closed());
-        let may = |at: &usize| self.may_have(&self.waiting[*at].client, most);
+        let may = |at: &usize| self.may_have_slot(&self.waiting[*at].client, most);
         let slots = (0..self.waiting.len()).filter(may);
-        let next = slots.min_by_key(|at| self.used_by(&self.waiting[*at].client))?;
+        let next = slots.min_by_key(|at| self.slots_used_by(&self.waiting[*at].client))?;
         self.waiting.remove(next)
     }
 }
@@ -122,7 +122,7 @@ impl State {
 impl Drop for Slot {
     fn drop(&mut self) {
         let next = {
-            let mut state = self.slots.state();
+            let mut state = self.slots.lock_state();
             state.in_use -= 1;
             if let Some(held) = state.by.get_mut(&self.client) {
                 *held -= 1;
@@ -138,7 +138,7 @@ impl Drop for Slot {
         };
         if let Some(Waiter { client, slot }) = next {
             // If the receiver was dropped, the slot is dropped here and assigned to another call.
-            drop(slot.send(self.slots.slot(&client)));
+            drop(slot.send(self.slots.new_slot(&client)));
         }
     }
 }

@@ -33,7 +33,7 @@ async fn endless(is_amid: bool, alive: Arc<AtomicUsize>) {
     let _alive = Alive(alive);
     loop {
         if is_amid {
-            while !effort::ComputeHost::is_over(&TaskEffort) {}
+            while !effort::ComputeHost::is_caller_gone(&TaskEffort) {}
         }
         yield_if_needed().await;
     }
@@ -50,7 +50,7 @@ async fn wait_until(is_so: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn abandoned_scan_stops_between_and_within_events() {
-    let scans = Scans::start().unwrap();
+    let scans = ScanService::start().unwrap();
     for is_amid in [false, true] {
         let alive = Arc::new(AtomicUsize::new(0));
         let client = scanner("a");
@@ -65,7 +65,7 @@ async fn abandoned_scan_stops_between_and_within_events() {
 
 #[tokio::test]
 async fn greedy_client_does_not_starve_others() {
-    let scans = Scans::start().unwrap();
+    let scans = ScanService::start().unwrap();
     let alive = Arc::new(AtomicUsize::new(0));
     let many = 2 * SCANS_WAITING_MAX;
     let greedy = scanner("greedy");
@@ -124,7 +124,7 @@ async fn next_slot_goes_to_the_client_with_fewest() {
 
 #[tokio::test]
 async fn panic_in_a_scan_propagates_to_its_caller() {
-    let scans = Scans::start().unwrap();
+    let scans = ScanService::start().unwrap();
     let call = async move {
         scans
             .run(&scanner("a"), async { panic!("on purpose") })
@@ -140,12 +140,12 @@ async fn panic_in_a_scan_propagates_to_its_caller() {
 
 #[tokio::test]
 async fn steps_of_long_scans_take_turns() {
-    let scans = Scans::start().unwrap();
+    let scans = ScanService::start().unwrap();
     let at_once = Arc::new(AtomicUsize::new(0));
     let most = Arc::new(AtomicUsize::new(0));
     let works = (0..2 * SCAN_STEPS_RUNNING_MAX).map(|_| {
         let (at_once, most) = (Arc::clone(&at_once), Arc::clone(&most));
-        scans.begin(&scanner("a"), async move {
+        scans.start_scan(&scanner("a"), async move {
             let slot = wait_for_step().await;
             assert!(slot.is_some());
             most.fetch_max(at_once.fetch_add(1, SeqCst) + 1, SeqCst);

@@ -29,15 +29,15 @@ impl Drop for WorkingGuard {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Caller(Arc<AtomicBool>);
+pub(crate) struct CallerConnection(Arc<AtomicBool>);
 
-impl Caller {
-    pub(crate) fn left_flag(&self) -> Arc<AtomicBool> {
+impl CallerConnection {
+    pub(crate) fn disconnected_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }
 
-impl Drop for Caller {
+impl Drop for CallerConnection {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -53,12 +53,12 @@ pub(crate) fn run_timed<T>(
     CURRENT.with_borrow_mut(|it| *it = Some(TimedJob { is_left, until }));
     let working = WorkingGuard;
     let done = work();
-    let was_over = is_over();
+    let was_over = is_caller_gone();
     drop(working);
     (done, was_over)
 }
 
-pub(super) fn is_over() -> bool {
+pub(super) fn is_caller_gone() -> bool {
     CURRENT.with_borrow(|work| {
         let is_over =
             |it: &TimedJob| it.is_left.load(Ordering::Relaxed) || thread_time() >= it.until;

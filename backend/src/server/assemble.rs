@@ -53,8 +53,8 @@ use crate::{
     background::Background,
     clock::Clock,
     config::{Config, ReportPublisher},
-    delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
-    destination::{Guard as EgressGuard, PingFailure, Purpose, Renderers, Sender},
+    delivery::{Dispatcher, DispatcherStatus, EgressWatch, PingTask, Retention, recovery},
+    destination::{EgressGuard, PingFailure, RenderPurpose, Renderers, Sender},
     error::{Error, log_failure},
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_CHECK_INTERVAL, REQUEST_BYTES_MAX},
     metrics::LabelValues,
@@ -68,7 +68,7 @@ use crate::{
         config::{Configuration, Impacts},
         contact::Contacts,
         decision_context::DecisionContext,
-        delivery::{Deliveries, Holds},
+        delivery::{Deliveries, QueueHolds},
         destination::{Destinations, FailingWatch, Tester},
         escalation_policy::{EscalationPolicies, PolicyPreview},
         fields::FieldCache,
@@ -76,30 +76,30 @@ use crate::{
             BeatFlush, Expectations, HeartbeatKeys, HeartbeatPreviews, HeartbeatWatch, Heartbeats,
         },
         hold_watch::HoldWatch,
-        inhibition::{Inhibitions, Previews},
+        inhibition::{InhibitionPreviews, Inhibitions},
         intake::{Intake, IntakeWorkers},
         intake_mapping::{Evaluator, Handshakes, Mappings},
-        link::{SignedLinks, links},
+        link::{SignedLinks, link_config},
         noise::NoiseReports,
-        notify_open::NotifyOpen,
+        notify_open::OpenNotifier,
         oncall_watch::OnCallWatch,
         receipt::ReceiptSweep,
         response::Responses,
-        review::{Ageing, Reviewer},
+        review::{AgeReviewer, Reviewer},
         rule::{Installation, Rules},
         ruleset::Ruleset,
         saved_view::SavedViews,
         schedule::Schedules,
         settings::{self, InstallationSettings, SettingsWatch},
         sign_in::SignInStates,
-        silence::Silencing,
+        silence::SilenceOperations,
         statistics::CounterAging,
         store_loss,
         store_watch::StoreWatch,
         trigger::Triggers,
     },
     rpc::{
-        access::{Guard, Refusals, SignedInUsers, refusal_words},
+        access::{CallGuard, Refusals, SignedInUsers, refusal_words},
         audit_log::AuditApi,
         backup::BackupApi,
         calendar::CalendarApi,
@@ -133,7 +133,7 @@ use crate::{
         silence::SilenceApi,
         trigger::TriggerApi,
     },
-    scan::Scans,
+    scan::ScanService,
     store::{self, Duty, Engine, Store, engine::Condition},
 };
 
@@ -149,7 +149,7 @@ struct Modules {
     intake: Intake,
     sender: Sender,
     egress: Arc<EgressGuard>,
-    holds: Holds,
+    holds: QueueHolds,
     dispatcher: watch::Sender<DispatcherStatus>,
     unreached: watch::Sender<Vec<String>>,
     publisher: ReportPublisher,
@@ -176,14 +176,14 @@ pub(super) async fn assemble(
 ) -> Result<AssembledServer, StartError> {
     let store = store::open(&config.location()).await?;
     let engine = Arc::clone(store.engine());
-    let assembled = assemble_over(store, config, clock, own, streams).await;
+    let assembled = assemble_with_store(store, config, clock, own, streams).await;
     if assembled.is_err() {
         drop(engine.close().await);
     }
     assembled
 }
 
-async fn assemble_over(
+async fn assemble_with_store(
     store: Store,
     config: &Config,
     clock: Arc<dyn Clock>,
@@ -196,22 +196,22 @@ async fn assemble_over(
     if let Some(losses) = &config.losses {
         modules.store.metrics().record_store_losses(losses.count);
     }
-    let scans = Scans::start().map_err(StartError::Threads)?;
+    let scans = ScanService::start().map_err(StartError::Threads)?;
     let guard = modules
         .guard(scans)
         .with_trusted_proxies(config.proxies.clone());
     let reviewing = Background::start("review").map_err(StartError::Threads)?;
     let (services, health) = modules.services(config, streams).await?;
-    let mut work = modules.work(config, workers, (reviewing, health));
+    let mut work = modules.background_work(config, workers, (reviewing, health));
     if modules.store.engine().is_shared() {
         let clock_watch = Arc::clone(&modules.clock_watch);
         work.add("clock watch", |stop| clock_watch.run(stop));
     }
     if let Some(losses) = &config.losses {
-        let event = store_loss::event(losses, modules.clock.now_ms());
+        let event = store_loss::store_loss_event(losses, modules.clock.now_ms());
         let intake = modules.intake.clone();
         work.add("lost commits report", |stop| {
-            store_loss::report(intake, event, stop)
+            store_loss::report_store_loss(intake, event, stop)
         });
     }
     let certificate = CertificateWatch::new(
@@ -264,7 +264,7 @@ impl Modules {
             clients.ensure_admin(&config.data_dir).await?;
         }
         recovery::recover(&store, clock.as_ref()).await?;
-        recovery::note_threads(&store).await?;
+        recovery::record_thread_states(&store).await?;
         settings::store_initial(&store, clock.as_ref(), config).await?;
         let own_listeners = [&[own][..], &config.egress.own].concat();
         let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
@@ -289,7 +289,7 @@ impl Modules {
                 deciding.ruleset.settings(),
                 Arc::clone(&egress),
                 Arc::clone(&clock),
-                links(config, &store, &clock, &audit),
+                link_config(config, &store, &clock, &audit),
                 Some(sink),
             )
             .with_metrics(store.metrics().clone()),
@@ -297,7 +297,7 @@ impl Modules {
             deciding,
             intake,
             egress,
-            holds: Holds::default(),
+            holds: QueueHolds::default(),
             dispatcher: watch::Sender::default(),
             unreached: watch::Sender::default(),
             publisher: ReportPublisher::new(Arc::clone(store.engine())),
@@ -309,15 +309,15 @@ impl Modules {
         Ok((modules, workers))
     }
 
-    fn guard(&self, scans: Scans) -> Guard {
+    fn guard(&self, scans: ScanService) -> CallGuard {
         let reports = self.intake.clone();
         let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
             .with_metrics(self.store.metrics().clone());
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
-        Guard::new(keys, Arc::new(refusals), audit, scans).with_users(self.users.clone())
+        CallGuard::new(keys, Arc::new(refusals), audit, scans).with_users(self.users.clone())
     }
 
-    fn exposition(&self, config: &Config, guard: &Guard) -> Exposition {
+    fn exposition(&self, config: &Config, guard: &CallGuard) -> Exposition {
         Exposition {
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),
@@ -330,7 +330,7 @@ impl Modules {
         }
     }
 
-    fn work(
+    fn background_work(
         &self,
         config: &Config,
         workers: IntakeWorkers,
@@ -348,7 +348,7 @@ impl Modules {
             engine: Arc::clone(self.store.engine()),
             condition: store_watch.condition(),
             renderers: self.sender.renderers(),
-            are_holds_late: holds.is_late(),
+            are_holds_late: holds.watch_lateness(),
         };
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
         let mut work = TaskSet::default();
@@ -384,12 +384,12 @@ impl Modules {
         work.add("egress watch", |stop| egress.run(stop));
         if let Some(ping) = config.ping.clone() {
             let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
-            let pings = Pings::new(store, clock, self.sender.clone(), ping);
+            let pings = PingTask::new(store, clock, self.sender.clone(), ping);
             work.add("monitor pings", |stop| pings.run(stop));
         }
         let dispatcher = self.dispatcher(config);
         work.add("dispatcher", |stop| dispatcher.run(stop));
-        let ageing = Ageing::new(&self.deciding, self.intake.clone());
+        let ageing = AgeReviewer::new(&self.deciding, self.intake.clone());
         let apart = threads.clone();
         work.add("ageing", |stop| apart.run(ageing.run(stop)));
         let engine = || Arc::clone(self.store.engine());
@@ -418,7 +418,7 @@ impl Modules {
             StdRng::from_os_rng(),
         )
         .with_holds(self.holds.clone())
-        .with_unreached(self.unreached.clone())
+        .with_unreachable_sender(self.unreached.clone())
         .with_status_channel(self.dispatcher.clone())
     }
 
@@ -476,7 +476,8 @@ impl Modules {
             settings: self.deciding.ruleset.settings(),
             // Previews are displayed rather than sent, so their links must not contain valid
             // signatures.
-            links: links(config, &self.store, &self.clock, &self.audit).with_masked_signatures(),
+            links: link_config(config, &self.store, &self.clock, &self.audit)
+                .with_masked_signatures(),
             renderers: self.sender.renderers(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
@@ -502,7 +503,7 @@ impl Modules {
         };
         let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
         let tester = self.tester(config);
-        let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
+        let opens = OpenNotifier::new(self.deciding.clone(), self.intake.clone());
         let impacts = Arc::new(Impacts::new(self.configuration(), self.deciding.clone()));
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
@@ -556,7 +557,7 @@ impl Modules {
                 SignInStates::new(store(), clock()),
             ),
             SilenceServiceServer:
-                SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
+                SilenceApi::new(SilenceOperations::new(self.deciding.clone(), self.intake.clone())),
             GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
             HeartbeatServiceServer: HeartbeatApi::new(
                 Heartbeats::new(store(), clock()),
@@ -566,7 +567,7 @@ impl Modules {
             ),
             InhibitionServiceServer: InhibitionApi::new(
                 Inhibitions::new(store(), clock()),
-                Previews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),
+                InhibitionPreviews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),
             ),
             IntakeMappingServiceServer: IntakeMappingApi::new(
                 Mappings::new(store(), clock()),
@@ -593,8 +594,8 @@ impl Modules {
         report_health(&reporter, &Condition::default(), false).await;
         services.add_service(health);
         let internal = |error| Error::Internal(Box::new(error));
-        services.add_service(reflection().build_v1().map_err(internal)?);
-        services.add_service(reflection().build_v1alpha().map_err(internal)?);
+        services.add_service(reflection_builder().build_v1().map_err(internal)?);
+        services.add_service(reflection_builder().build_v1alpha().map_err(internal)?);
         Ok((services.routes(), reporter))
     }
 }
@@ -603,14 +604,14 @@ fn known_labels() -> LabelValues {
     LabelValues {
         dialects: dialect_words().collect(),
         codes: code::errors().collect(),
-        methods: methods::names().collect(),
+        methods: methods::method_names().collect(),
         refusals: refusal_words().into(),
         pings: [&["accepted"][..], &PingFailure::WORDS].concat(),
-        purposes: Purpose::ALL.map(Purpose::as_str).into(),
+        purposes: RenderPurpose::ALL.map(RenderPurpose::as_str).into(),
     }
 }
 
-fn reflection() -> tonic_reflection::server::Builder<'static> {
+fn reflection_builder() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -625,7 +626,7 @@ const INTAKE: [&str; 2] = [
 /// Reports the health of each service. The service as a whole and the services in [`INTAKE`] are
 /// healthy while events are accepted, the other services while the store is readable.
 async fn report_health(reporter: &HealthReporter, condition: &Condition, is_stuck: bool) {
-    for name in std::iter::once("").chain(methods::services()) {
+    for name in std::iter::once("").chain(methods::service_names()) {
         let serves = if name.is_empty() || INTAKE.contains(&name) {
             condition.accepts_events()
         } else {
@@ -694,12 +695,12 @@ impl Health {
 
 /// Wraps the services in the layers of every call, from the outside: metrics, panics, decoding
 /// errors, deadline, and admission.
-fn with_layers(routes: Routes, guard: &Guard, counted: &CountedLayer) -> Routes {
-    let guarded = guard.protect(routes).into_axum_router();
+fn with_layers(routes: Routes, guard: &CallGuard, counted: &CountedLayer) -> Routes {
+    let guarded = guard.protect_routes(routes).into_axum_router();
     let checked = guarded
         .layer(DeadlineLayer)
-        .layer(MapResponseLayer::new(decoding::rewrite))
-        .layer(panics::layer())
+        .layer(MapResponseLayer::new(decoding::rewrite_response))
+        .layer(panics::catch_panic_layer())
         .layer(counted.clone());
     Routes::from(checked)
 }

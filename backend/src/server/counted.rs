@@ -12,7 +12,7 @@ use tower::{Layer, Service};
 
 use crate::{
     metrics::Metrics,
-    rpc::{access::code_of, code::code_label, methods::method},
+    rpc::{access::response_code, code::code_label, methods::find_method},
 };
 
 const UNKNOWN: &str = "unknown";
@@ -21,10 +21,10 @@ const UNKNOWN: &str = "unknown";
 pub(super) struct CountedLayer(pub(super) Metrics);
 
 impl<S> Layer<S> for CountedLayer {
-    type Service = Counted<S>;
+    type Service = CountedService<S>;
 
-    fn layer(&self, inner: S) -> Counted<S> {
-        Counted {
+    fn layer(&self, inner: S) -> CountedService<S> {
+        CountedService {
             inner,
             metrics: self.0.clone(),
         }
@@ -32,12 +32,12 @@ impl<S> Layer<S> for CountedLayer {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Counted<S> {
+pub(super) struct CountedService<S> {
     inner: S,
     metrics: Metrics,
 }
 
-impl<S, Incoming, Outgoing> Service<Request<Incoming>> for Counted<S>
+impl<S, Incoming, Outgoing> Service<Request<Incoming>> for CountedService<S>
 where
     S: Service<Request<Incoming>, Response = Response<Outgoing>>,
     S::Future: Send + 'static,
@@ -58,7 +58,7 @@ where
             let response = answering.await?;
             metrics.record_call(
                 name,
-                code_label(code_of(response.headers())),
+                code_label(response_code(response.headers())),
                 begin.elapsed(),
             );
             Ok(response)
@@ -79,5 +79,5 @@ pub(super) async fn measure_call<T>(
 }
 
 fn method_name(path: &str) -> &'static str {
-    method(path).map_or(UNKNOWN, |method| method.path.trim_start_matches('/'))
+    find_method(path).map_or(UNKNOWN, |method| method.path.trim_start_matches('/'))
 }

@@ -14,12 +14,12 @@ use tower::{Layer, Service};
 
 use crate::{
     limits::REQUEST_TIME_MAX,
-    rpc::{access::requested_timeout, methods::method},
+    rpc::{access::requested_timeout, methods::find_method},
 };
 
 /// Whether a call runs until the caller stops it. Admission ends it at the caller's deadline.
 fn is_streaming(path: &str) -> bool {
-    method(path).is_some_and(|method| method.class.is_streaming())
+    find_method(path).is_some_and(|method| method.class.is_streaming())
 }
 
 /// Ends a unary call after the shorter of [`REQUEST_TIME_MAX`] and the caller's `grpc-timeout`.
@@ -27,19 +27,19 @@ fn is_streaming(path: &str) -> bool {
 pub(crate) struct DeadlineLayer;
 
 impl<S> Layer<S> for DeadlineLayer {
-    type Service = Deadline<S>;
+    type Service = DeadlineService<S>;
 
-    fn layer(&self, inner: S) -> Deadline<S> {
-        Deadline { inner }
+    fn layer(&self, inner: S) -> DeadlineService<S> {
+        DeadlineService { inner }
     }
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Deadline<S> {
+pub(crate) struct DeadlineService<S> {
     inner: S,
 }
 
-impl<S, Incoming, Outgoing> Service<Request<Incoming>> for Deadline<S>
+impl<S, Incoming, Outgoing> Service<Request<Incoming>> for DeadlineService<S>
 where
     S: Service<Request<Incoming>, Response = Response<Outgoing>>,
     S::Future: Send + 'static,
@@ -58,7 +58,7 @@ where
         if is_streaming(path) {
             return Box::pin(self.inner.call(request));
         }
-        let limit = limit(request.headers());
+        let limit = call_limit(request.headers());
         let answer = self.inner.call(request);
         Box::pin(async move {
             with_time_limit(limit, answer)
@@ -68,7 +68,7 @@ where
     }
 }
 
-pub(super) fn limit(headers: &HeaderMap) -> Duration {
+pub(super) fn call_limit(headers: &HeaderMap) -> Duration {
     let requested = requested_timeout(headers).unwrap_or(REQUEST_TIME_MAX);
     requested.min(REQUEST_TIME_MAX)
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     /// Returns the status of a call that never ends; `None` if there is no response.
-    async fn code_of(path: &str, wait: Duration) -> Option<String> {
+    async fn status_after(path: &str, wait: Duration) -> Option<String> {
         let never = service_fn(|_request: Request<()>| {
             std::future::pending::<Result<Response<()>, Infallible>>()
         });
@@ -121,10 +121,10 @@ mod tests {
     #[tokio::test]
     async fn unary_call_ends_as_deadline_exceeded_and_stream_continues() {
         let unary = "/bellwether.v1.RuleService/GetRule";
-        let code = code_of(unary, REQUEST_TIME_MAX).await;
+        let code = status_after(unary, REQUEST_TIME_MAX).await;
         assert_eq!(code.as_deref(), Some("4"));
         let stream = "/bellwether.v1.EventQueryService/WatchEvents";
-        assert_eq!(code_of(stream, Duration::from_millis(20)).await, None);
+        assert_eq!(status_after(stream, Duration::from_millis(20)).await, None);
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
                 http::HeaderName::from_static("grpc-timeout"),
                 timeout.parse().unwrap(),
             )]);
-            assert_eq!(limit(&headers), expected, "{timeout:?}");
+            assert_eq!(call_limit(&headers), expected, "{timeout:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use prost::DecodeError;
 use tonic::{Code, Status};
 
 use crate::limits::REQUEST_BYTES_MAX;
-pub(super) use crate::rpc::access::too_large;
+pub(super) use crate::rpc::access::too_large_status;
 
 fn parse_limit(text: &str) -> usize {
     let limit = text.rsplit_once("the limit is: ");
@@ -31,7 +31,7 @@ fn is_decode_message(text: &str) -> bool {
 }
 
 /// Rewrites tonic's response to an undecodable message. Other responses are unchanged.
-pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
+pub(super) fn rewrite_response<Body>(mut response: Response<Body>) -> Response<Body> {
     if !response.headers().contains_key(Status::GRPC_STATUS) {
         return response;
     }
@@ -41,7 +41,7 @@ pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
     let text = status.message();
     let rewritten = match status.code() {
         Code::OutOfRange if text.contains("message length too large") => {
-            too_large(parse_limit(text))
+            too_large_status(parse_limit(text))
         }
         Code::Internal if is_decode_message(text) => Status::invalid_argument(text),
         _ => return response,

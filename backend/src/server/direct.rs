@@ -17,7 +17,7 @@ use crate::{
     metrics::Metrics,
     ops::client::Caller,
     rpc::{
-        access::{Guard, intake_bytes_max},
+        access::{CallGuard, intake_bytes_max},
         data_receiver::DataReceiver,
         methods::PUT_EVENTS,
     },
@@ -26,7 +26,7 @@ use crate::{
 /// Intake for callers in the same process.
 #[derive(Debug, Clone)]
 pub struct Direct {
-    guard: Guard,
+    guard: CallGuard,
     receiver: Arc<DataReceiver>,
     metrics: Metrics,
 }
@@ -35,7 +35,7 @@ impl Direct {
     /// The only method that can be called this way.
     pub const METHOD: &str = PUT_EVENTS;
 
-    pub(super) fn new(guard: Guard, receiver: Arc<DataReceiver>, metrics: Metrics) -> Self {
+    pub(super) fn new(guard: CallGuard, receiver: Arc<DataReceiver>, metrics: Metrics) -> Self {
         Self {
             guard,
             receiver,
@@ -51,7 +51,7 @@ impl Direct {
         message: Bytes,
     ) -> BoxFuture<'_, Result<(MetadataMap, Bytes), Status>> {
         Box::pin(async move {
-            let limit = deadline::limit(metadata.as_ref());
+            let limit = deadline::call_limit(metadata.as_ref());
             let receive = |caller, message| self.receive(caller, &metadata, message);
             let passing =
                 self.guard
@@ -81,9 +81,9 @@ impl Direct {
     ) -> Result<(MetadataMap, Bytes), Status> {
         let bytes_max = intake_bytes_max(metadata.as_ref());
         if message.len() > bytes_max {
-            return Err(decoding::too_large(bytes_max));
+            return Err(decoding::too_large_status(bytes_max));
         }
-        let request = repair::decoded::<Events>(&message);
+        let request = repair::decode_repaired::<Events>(&message);
         let request = request.map_err(|error| decoding::malformed_status(&error))?;
         let answer = self.receiver.receive(caller, metadata, request).await?;
         let (metadata, answer, _) = answer.into_parts();

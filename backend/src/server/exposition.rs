@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc};
 
-use bellwether_process::metrics::{Source, render};
+use bellwether_process::metrics::{MetricsSource, render_registry};
 use prometheus_client::{
     metrics::{
         counter::ConstCounter,
@@ -23,17 +23,17 @@ use crate::{
     error::{Error, log_failure},
     metrics::PREFIX,
     ops::{
-        delivery::{Hold, Holds},
+        delivery::{QueueHold, QueueHolds},
         footprint::store_bytes,
         hold_watch::oldest_due_ms,
         intake::Intake,
         ruleset::Ruleset,
     },
-    rpc::access::Guard,
+    rpc::access::CallGuard,
     store::{
         Direction, Index, Store,
         engine::{Condition, Range},
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 
@@ -58,14 +58,14 @@ pub(super) struct Exposition {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ruleset: Arc<Ruleset>,
     pub(super) intake: Intake,
-    pub(super) guard: Guard,
-    pub(super) holds: Holds,
+    pub(super) guard: CallGuard,
+    pub(super) holds: QueueHolds,
     pub(super) dispatcher: watch::Receiver<DispatcherStatus>,
     pub(super) data_dir: PathBuf,
 }
 
 #[derive(Debug, Default)]
-struct BacklogNumbers {
+struct BacklogMetrics {
     count: i64,
     dead: i64,
     oldest_seconds: f64,
@@ -73,12 +73,12 @@ struct BacklogNumbers {
     breakers_open: i64,
 }
 
-impl Source for Exposition {
-    fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+impl MetricsSource for Exposition {
+    fn render(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         Box::pin(async {
-            let mut lines = render(self.store.metrics().registry());
+            let mut lines = render_registry(self.store.metrics().registry());
             if let Some(registry) = self.store.engine().registry() {
-                lines.push_str(&render(registry));
+                lines.push_str(&render_registry(registry));
             }
             let mut now = Registry::with_prefix(PREFIX);
             self.add_parts(&mut now);
@@ -88,7 +88,7 @@ impl Source for Exposition {
                 // Unavailable values are omitted.
                 log_failure("failed to read the metrics of the store", &error);
             }
-            lines.push_str(&render(&now));
+            lines.push_str(&render_registry(&now));
             lines
         })
     }
@@ -97,21 +97,26 @@ impl Source for Exposition {
 impl Exposition {
     fn add_parts(&self, to: &mut Registry) {
         let (requests, kib) = self.intake.queue_size();
-        gauge(
+        write_gauge(
             to,
             "intake_queue_requests",
             "Queued event requests, or parts of such requests",
             requests,
         );
-        gauge(
+        write_gauge(
             to,
             "intake_queue_bytes",
             "Memory used by events not yet committed",
             kib * 1024,
         );
-        gauge(to, "watchers", "Open watch streams", self.guard.watchers());
+        write_gauge(
+            to,
+            "watchers",
+            "Open watch streams",
+            self.guard.watcher_count(),
+        );
         let in_flight = self.dispatcher.borrow().in_flight;
-        gauge(
+        write_gauge(
             to,
             "deliveries_in_flight",
             "Deliveries in progress, or about to start",
@@ -126,19 +131,19 @@ impl Exposition {
         }
         if let Ok(nodes) = engine.cluster().nodes().await {
             let help = "Live nodes that share the store";
-            gauge(to, "nodes_alive", help, nodes.len());
+            write_gauge(to, "nodes_alive", help, nodes.len());
             let leading = nodes.iter().filter(|it| it.leads).count();
             let help = "Nodes that are the leader (0 or 1)";
-            gauge(to, "nodes_leading", help, leading);
+            write_gauge(to, "nodes_leading", help, leading);
         }
         let help = "Slots owned by this node, which delivers to their destinations";
         let owned = engine.cluster().watch_ownership().borrow().count();
-        gauge(to, "slots_owned", help, owned);
+        write_gauge(to, "slots_owned", help, owned);
         let offset_ms = self.clock.now_ms().saturating_sub(SystemClock.now_ms());
         let help = "Offset of the database's clock from this machine's clock";
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let offset_seconds = offset_ms as f64 / 1_000.0;
-        gauge(to, "clock_offset_seconds", help, offset_seconds);
+        write_gauge(to, "clock_offset_seconds", help, offset_seconds);
     }
 
     async fn add_disk(&self, to: &mut Registry) {
@@ -152,22 +157,22 @@ impl Exposition {
         to.register("store_state", help, state);
         if let Some(space) = self.store.engine().free_space() {
             let help = "Free bytes on the disk of the store";
-            gauge(to, "store_free_bytes", help, space.free_bytes);
+            write_gauge(to, "store_free_bytes", help, space.free_bytes);
             let help = "Free bytes required to accept events";
-            gauge(to, "store_free_floor_bytes", help, space.floor_bytes);
+            write_gauge(to, "store_free_floor_bytes", help, space.floor_bytes);
         }
         let folder = self.data_dir.clone();
         let size = tokio::task::spawn_blocking(move || store_bytes(folder));
         if let Ok(Ok(bytes)) = size.await {
             let help = "Size of the files in the data folder";
-            gauge(to, "store_bytes", help, bytes);
+            write_gauge(to, "store_bytes", help, bytes);
         }
     }
 
     async fn add_stored(&self, to: &mut Registry) -> Result<(), Error> {
         let head = self.store.engine().log_head().await?;
         let lag = head.steps_since(self.dispatcher.borrow().log_position);
-        gauge(
+        write_gauge(
             to,
             "delivery_log_lag_commits",
             "Commits that the dispatcher has not read yet",
@@ -247,7 +252,7 @@ impl Exposition {
             end,
         };
         let held = engine.count(due, until(None), HELD_COUNTED_MAX).await?;
-        gauge(
+        write_gauge(
             to,
             "pending",
             "Occurrences with held notifications, counted up to 10,000",
@@ -255,7 +260,7 @@ impl Exposition {
         );
         let late = Key::new().time_ms(now_ms.saturating_sub(LATE_MS)).build();
         let overdue = engine.count(due, until(Some(late)), HELD_COUNTED_MAX);
-        gauge(
+        write_gauge(
             to,
             "due_overdue",
             "Occurrences with held notifications more than a second overdue, counted up to 10,000",
@@ -265,21 +270,21 @@ impl Exposition {
         let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms));
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let age_seconds = age_ms as f64 / 1e3;
-        gauge(
+        write_gauge(
             to,
             "due_oldest_seconds",
             "Age of the oldest due hold not yet evaluated; 0 if none",
             age_seconds,
         );
         let snapshot = self.ruleset.refresh().await?;
-        let silences = snapshot.silences().all().iter();
+        let silences = snapshot.silences().as_slice().iter();
         // A flexible silence is active only after it started.
-        let active = silences.filter(|it| it.state(now_ms) == SilenceState::Active);
-        gauge(to, "silences_active", "Silences in force", active.count());
+        let active = silences.filter(|it| it.state_at(now_ms) == SilenceState::Active);
+        write_gauge(to, "silences_active", "Silences in force", active.count());
         Ok(())
     }
 
-    async fn find_backlog(&self) -> Result<BTreeMap<String, BacklogNumbers>, Error> {
+    async fn find_backlog(&self) -> Result<BTreeMap<String, BacklogMetrics>, Error> {
         let snapshot = self.ruleset.refresh().await?;
         let mut found: Vec<_> = snapshot.destinations().collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
@@ -289,9 +294,9 @@ impl Exposition {
             .collect();
         let engine = self.store.engine();
         let due = Index::DeliveryByDue;
-        let entries = engine.entries_in(due, &ranges, Direction::Ascending, OLDEST_AMONG);
+        let entries = engine.read_ranges(due, &ranges, Direction::Ascending, OLDEST_AMONG);
         let now_ms = self.clock.now_ms().unsigned_abs();
-        let mut by_name: BTreeMap<String, BacklogNumbers> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, BacklogMetrics> = BTreeMap::new();
         let subjects: Vec<_> = found
             .iter()
             .map(|destination| Subject::Destination(destination.id))
@@ -306,7 +311,7 @@ impl Exposition {
             };
             let deliveries = entries
                 .iter()
-                .filter_map(|(key, _)| id_at(key, BEFORE_DELIVERY));
+                .filter_map(|(key, _)| read_id(key, BEFORE_DELIVERY));
             let oldest_ms = deliveries.map(RecordId::time_ms).min().unwrap_or(now_ms);
             let waiting = by_name.entry(name.to_owned()).or_default();
             waiting.count += counted.get(Tally::Waiting);
@@ -315,13 +320,13 @@ impl Exposition {
             let seconds = now_ms.saturating_sub(oldest_ms) as f64 / 1e3;
             waiting.oldest_seconds = waiting.oldest_seconds.max(seconds);
             match self.holds.get(destination.id) {
-                Some(Hold::Paused) => waiting.paused += 1,
-                Some(Hold::Breaker { .. }) => waiting.breakers_open += 1,
+                Some(QueueHold::Paused) => waiting.paused += 1,
+                Some(QueueHold::Breaker { .. }) => waiting.breakers_open += 1,
                 Some(
-                    Hold::Requested { .. }
-                    | Hold::Limited { .. }
-                    | Hold::Rate { .. }
-                    | Hold::Width { .. },
+                    QueueHold::Requested { .. }
+                    | QueueHold::Limited { .. }
+                    | QueueHold::Rate { .. }
+                    | QueueHold::Width { .. },
                 )
                 | None => {}
             }
@@ -330,7 +335,7 @@ impl Exposition {
     }
 }
 
-fn gauge<N>(to: &mut Registry, name: &str, help: &str, value: N)
+fn write_gauge<N>(to: &mut Registry, name: &str, help: &str, value: N)
 where
     ConstGauge<N>: Metric,
 {
@@ -338,8 +343,8 @@ where
 }
 
 fn family_by_name(
-    all: &BTreeMap<String, BacklogNumbers>,
-    value: fn(&BacklogNumbers) -> i64,
+    all: &BTreeMap<String, BacklogMetrics>,
+    value: fn(&BacklogMetrics) -> i64,
 ) -> Family<[(&'static str, String); 1], Gauge> {
     let family = Family::default();
     for (name, waiting) in all {

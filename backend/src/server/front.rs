@@ -13,39 +13,40 @@ use tower::{Layer, Service, util::MapResponse};
 use tower_http::catch_panic::CatchPanic;
 
 use super::{
-    counted::{Counted, CountedLayer},
-    deadline::{Deadline, DeadlineLayer},
+    counted::{CountedLayer, CountedService},
+    deadline::{DeadlineLayer, DeadlineService},
     decoding,
     direct::Direct,
     panics,
 };
 use crate::rpc::{
-    access::{Guard, Guarded},
+    access::{CallGuard, CallGuardService},
     data_receiver::DataReceiver,
 };
 
 type Rewrite = fn(Response<Body>) -> Response<Body>;
-type Checked<S> =
-    Counted<CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::PanicHandler>>;
+type GuardedService<S> = CountedService<
+    CatchPanic<MapResponse<DeadlineService<CallGuardService<S>>, Rewrite>, panics::PanicHandler>,
+>;
 
 #[derive(Clone)]
 pub(super) struct Front {
-    intake: Checked<DataReceiverServiceServer<DataReceiver>>,
+    intake: GuardedService<DataReceiverServiceServer<DataReceiver>>,
     others: Routes,
 }
 
 impl Front {
     /// `intake` needs the same layers as the services in `others`.
     pub(super) fn new(
-        guard: &Guard,
+        guard: &CallGuard,
         counted: &CountedLayer,
         intake: DataReceiverServiceServer<DataReceiver>,
         others: Routes,
     ) -> Self {
         let guarded = DeadlineLayer.layer(guard.layer(intake));
-        let rewritten = MapResponse::new(guarded, decoding::rewrite as Rewrite);
+        let rewritten = MapResponse::new(guarded, decoding::rewrite_response as Rewrite);
         Self {
-            intake: counted.layer(panics::layer().layer(rewritten)),
+            intake: counted.layer(panics::catch_panic_layer().layer(rewritten)),
             others,
         }
     }

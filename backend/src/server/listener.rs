@@ -7,7 +7,7 @@ use bellwether_process::{
         Activity, Allowance, Cors, Hosts, Limits, Peer, REQUEST_ID, Serve, Streams, host_error,
         request_id,
     },
-    metrics::Page,
+    metrics::MetricsPage,
 };
 use http::{HeaderMap, Request, Response, StatusCode, header::ORIGIN};
 use http_body_util::Full;
@@ -46,14 +46,14 @@ pub(super) const LIMITS: Limits = Limits {
 
 /// The services for connections: adds the caller to each call, and the request id to each response.
 #[derive(Debug, Clone)]
-pub(super) struct Calls<S> {
+pub(super) struct CallServer<S> {
     pub(super) services: S,
     pub(super) cors: Arc<Cors>,
     pub(super) hosts: Arc<Hosts>,
-    pub(super) metrics: Option<Arc<Page>>,
+    pub(super) metrics: Option<Arc<MetricsPage>>,
 }
 
-impl<S> Serve for Calls<S>
+impl<S> Serve for CallServer<S>
 where
     S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>
         + Clone
@@ -64,7 +64,7 @@ where
 {
     type Body = Body;
 
-    fn http(&self, streams: Streams) -> auto::Builder<Streams> {
+    fn http_builder(&self, streams: Streams) -> auto::Builder<Streams> {
         let mut server = auto::Builder::new(streams);
         server
             .http1()
@@ -84,7 +84,7 @@ where
         server
     }
 
-    async fn handle(
+    async fn handle_request(
         self,
         mut request: Request<Incoming>,
         peer: Peer,
@@ -92,14 +92,14 @@ where
     ) -> Response<Body> {
         let id = request_id(request.headers());
         request.headers_mut().insert(REQUEST_ID, id.clone());
-        let mut answer = self.reply(request, peer, activity).await;
+        let mut answer = self.respond(request, peer, activity).await;
         answer.headers_mut().insert(REQUEST_ID, id);
         answer
     }
 }
 
-impl<S> Calls<S> {
-    async fn reply(
+impl<S> CallServer<S> {
+    async fn respond(
         self,
         mut request: Request<Incoming>,
         peer: Peer,
@@ -120,7 +120,10 @@ impl<S> Calls<S> {
         if !self.hosts.contains_host(&request) {
             return bare(StatusCode::MISDIRECTED_REQUEST, HeaderMap::new());
         }
-        if let Some(page) = self.metrics.filter(|_| Page::is_metrics_request(&request)) {
+        if let Some(page) = self
+            .metrics
+            .filter(|_| MetricsPage::is_metrics_request(&request))
+        {
             return page
                 .handle(&request)
                 .await
@@ -140,7 +143,7 @@ impl<S> Calls<S> {
             Ok(response) => response,
             Err(never) => match never {},
         };
-        cors.allow(&requested, response.headers_mut());
+        cors.allow_origin(&requested, response.headers_mut());
         response
     }
 }

@@ -9,7 +9,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub(super) type PanicHandler = fn(Box<dyn Any + Send>) -> Response<Body>;
 
 /// Without this layer, a panic would reset the stream, which a caller would attribute to itself.
-pub(super) fn layer() -> CatchPanicLayer<PanicHandler> {
+pub(super) fn catch_panic_layer() -> CatchPanicLayer<PanicHandler> {
     CatchPanicLayer::custom(|_panic| panic_status().into_http())
 }
 

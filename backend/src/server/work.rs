@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{limits::DRAIN_TIME_MAX, store::Engine};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
+type StartTask = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
 
 #[derive(Default)]
-pub(super) struct TaskSet(Vec<(&'static str, Start)>);
+pub(super) struct TaskSet(Vec<(&'static str, StartTask)>);
 
 impl TaskSet {
     /// Adds a part. Its name completes the message "the service stopped because its … ended".

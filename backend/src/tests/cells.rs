@@ -8,14 +8,16 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::v1::{self, config_document::Resource as Definition, destination_type::Type};
+use bellwether_proto::v1::{
+    self, config_document::Resource as DefinitionVersion, destination_type::Type,
+};
 
 use super::{ground::Ground, invariants, service::Service};
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     destination::{
-        Guard,
+        EgressGuard,
         receiver::{Receiver, Reply},
     },
     domain::{
@@ -27,7 +29,7 @@ use crate::{
         review::Reviewer,
         samples::{self, START_MS},
         trigger::event_type,
-        wire::time::length,
+        wire::time::duration_from_ms,
     },
 };
 
@@ -61,7 +63,7 @@ fn query_named(name: &str) -> Query {
 fn documents(receiver: &Receiver) -> Vec<Document> {
     let mut all = Vec::new();
     for (name, most) in [("load", 0), ("burst", PER_MINUTE)] {
-        all.push(Definition::Trigger(v1::Trigger {
+        all.push(DefinitionVersion::Trigger(v1::Trigger {
             name: name.into(),
             r#type: Some(event_type(&query_named(name))),
             ..v1::Trigger::default()
@@ -70,7 +72,7 @@ fn documents(receiver: &Receiver) -> Vec<Document> {
             url: receiver.url(&format!("/{name}")),
             ..v1::Webhook::default()
         };
-        all.push(Definition::Destination(v1::Destination {
+        all.push(DefinitionVersion::Destination(v1::Destination {
             name: name.into(),
             r#type: Some(v1::DestinationType {
                 r#type: Some(Type::Webhook(webhook)),
@@ -81,7 +83,7 @@ fn documents(receiver: &Receiver) -> Vec<Document> {
             }),
             ..v1::Destination::default()
         }));
-        all.push(Definition::Rule(v1::Rule {
+        all.push(DefinitionVersion::Rule(v1::Rule {
             name: name.into(),
             enabled: Some(true),
             trigger_names: vec![name.into()],
@@ -90,13 +92,13 @@ fn documents(receiver: &Receiver) -> Vec<Document> {
             send_updates: Some(name == "load"),
             group: (name == "load").then(|| v1::Grouping {
                 by: vec!["site".into()],
-                wait: Some(length(10_000)),
+                wait: Some(duration_from_ms(10_000)),
                 ..v1::Grouping::default()
             }),
             ..v1::Rule::default()
         }));
     }
-    all.push(Definition::Inhibition(v1::Inhibition {
+    all.push(DefinitionVersion::Inhibition(v1::Inhibition {
         name: "outages".into(),
         enabled: Some(true),
         source_filter: "name=outage".into(),
@@ -117,7 +119,7 @@ fn documents(receiver: &Receiver) -> Vec<Document> {
 impl Cells {
     async fn start() -> Self {
         let receiver = Receiver::start(|_| Reply::status(200)).await;
-        let clock = Arc::new(ManualClock::at(START_MS));
+        let clock = Arc::new(ManualClock::starting_at(START_MS));
         let mut config = Config::new("unused");
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
         config.shared = SharedSettings {
@@ -129,7 +131,7 @@ impl Cells {
         for _ in 0..CELLS {
             let ground = Ground::memory();
             let service = Service::start(ground, config.clone(), Arc::clone(&clock)).await;
-            let guard = Arc::new(Guard::new(&config.egress, Vec::new()));
+            let guard = Arc::new(EgressGuard::new(&config.egress, Vec::new()));
             let all = Configuration::new(service.store().clone(), clock.clone(), guard);
             let documents = documents(&receiver);
             let made = all.apply(&documents, ("", Role::Editor), false).await;
@@ -207,7 +209,7 @@ impl Cells {
     }
 
     fn came(&self, path: &str) -> usize {
-        let received = self.receiver.received();
+        let received = self.receiver.received_requests();
         received.iter().filter(|it| it.path == path).count()
     }
 
@@ -329,7 +331,7 @@ async fn cell_loss_stops_only_its_tenants() {
         of_event(cells.occurrences(0).await),
         Some(Some(CloseReason::Aged))
     );
-    let clear = cells.receiver.received();
+    let clear = cells.receiver.received_requests();
     let clear = clear
         .iter()
         .filter(|it| it.path == "/load" && it.json()["clear"] == true);

@@ -154,9 +154,9 @@ impl Node {
 
 impl Walk {
     async fn new(random: StdRng) -> Self {
-        let engine = Arc::new(MemoryEngine::shared());
-        let sealer = Arc::new(Sealer::ephemeral());
-        let clock = Arc::new(ManualClock::at(START_MS));
+        let engine = Arc::new(MemoryEngine::new_shared());
+        let sealer = Arc::new(Sealer::with_random_key());
+        let clock = Arc::new(ManualClock::starting_at(START_MS));
         let store = Store::new(Arc::clone(&engine) as _, Arc::clone(&sealer));
         let settings = SharedSettings {
             error_age_max: Duration::from_millis(AGE_MS.unsigned_abs()),
@@ -166,7 +166,7 @@ impl Walk {
         samples::save_settings(&store, settings).await;
         let fixed_ms = 20 * HOUR_MS;
         let (delivery, budget, health, receipt) = fixed(START_MS + fixed_ms);
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         for called in PEOPLE {
             changes.insert(&samples::destination(called));
         }
@@ -261,7 +261,7 @@ impl Walk {
         } else {
             -length_ms
         };
-        self.clock.set(by_ms);
+        self.clock.step(by_ms);
         self.count("clock changes");
     }
 

@@ -44,7 +44,7 @@ async fn start(receiver: &Receiver) -> Service {
     let mut config = Config::new("unused");
     config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
     config.shared = SharedSettings::without_expiry();
-    let clock = Arc::new(ManualClock::at(START_MS));
+    let clock = Arc::new(ManualClock::starting_at(START_MS));
     let service = Service::start(Ground::disk(), config, clock).await;
     let webhook = v1::Webhook {
         url: receiver.url("/"),
@@ -88,7 +88,7 @@ async fn acknowledge(service: &Service, host: &str) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn disk_errors_are_reported_truthfully_and_service_continues() {
+async fn disk_errors_are_reported_and_the_service_continues() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let mut service = start(&receiver).await;
     let mut random = StdRng::seed_from_u64(7);

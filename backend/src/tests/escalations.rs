@@ -26,7 +26,7 @@ use crate::{
         samples::{self, START_MS},
         set_status::{StatusItem, set_status},
         trigger::event_type,
-        wire::time::length,
+        wire::time::duration_from_ms,
     },
     testing::walks::walk_length,
 };
@@ -80,7 +80,7 @@ fn event(host: usize, status: Status, severity: Severity, at_ms: i64) -> Incomin
 impl Hours {
     async fn new(ground: Ground, seed: u64) -> Self {
         let receiver = Receiver::start(|_| Reply::status(200)).await;
-        let clock = Arc::new(ManualClock::at(START_MS));
+        let clock = Arc::new(ManualClock::starting_at(START_MS));
         let mut config = Config::new("unused");
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
         config.shared = SharedSettings {
@@ -125,7 +125,7 @@ impl Hours {
             targets: vec![v1::EscalationTarget {
                 target: Some(Target::ContactName(name.into())),
             }],
-            wait: Some(length(WAIT_MS)),
+            wait: Some(duration_from_ms(WAIT_MS)),
         });
         let draft = v1::EscalationPolicy {
             name: "on call".into(),
@@ -430,7 +430,7 @@ fn contact(name: &str) -> v1::Contact {
     let method = |way: &str, after_ms| v1::ContactMethod {
         destination_name: name.into(),
         variables: [("way".to_owned(), way.to_owned())].into(),
-        after: Some(length(after_ms)),
+        after: Some(duration_from_ms(after_ms)),
         ..v1::ContactMethod::default()
     };
     v1::Contact {

@@ -45,7 +45,7 @@ fn add_on_call(changes: &mut Changes) {
 async fn filled_disk() -> Ground {
     let ground = Ground::disk();
     let store = ground.open().await;
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(&samples::trigger("disk"));
     changes.insert(&samples::trigger("load"));
     for destination in samples::destinations() {
@@ -99,7 +99,7 @@ async fn filled_disk() -> Ground {
     changes.insert(&samples::folded_delivery());
     changes.insert(&samples::digest_delivery());
     store.apply(Lane::Admin, changes).await.unwrap();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     let mut rule = samples::rule("tell");
     let destinations = all::<Destination>(&store).await;
     rule.trigger_names = vec![samples::name("disk")];
@@ -112,7 +112,7 @@ async fn filled_disk() -> Ground {
 
 async fn keep_occurrences(store: &Store) {
     for number in 1..=RECORDS {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&Occurrence {
             key: samples::id(1_000 + u64::from(number)),
             ..samples::occurrence(number)
@@ -140,7 +140,7 @@ async fn read_responses(store: &Store) -> Vec<Result<String, String>> {
         |answer: Result<String, EngineError>| answer.map_err(|error| error.to_string());
     for kind in Kind::ALL {
         for direction in [Direction::Ascending, Direction::Descending] {
-            let page = engine.page(kind, whole(), direction, 1_000).await;
+            let page = engine.read_page(kind, whole(), direction, 1_000).await;
             answers.push(comparable(page.map(|rows| format!("{kind:?} {rows:?}"))));
         }
     }
@@ -160,12 +160,12 @@ async fn read_responses(store: &Store) -> Vec<Result<String, String>> {
 
 /// Returns the results of operations on single records.
 async fn operations(store: &Store) -> Vec<Result<String, String>> {
-    let clock = || Arc::new(ManualClock::at(samples::occurrence(1).start_ms)) as _;
+    let clock = || Arc::new(ManualClock::starting_at(samples::occurrence(1).start_ms)) as _;
     let deliveries = Deliveries::new(store.clone(), clock());
     let mut answers = Vec::new();
     for number in 1..=RECORDS {
         let event = samples::occurrence(number).event;
-        let newest = find::newest(store, event).await;
+        let newest = find::newest_occurrence(store, event).await;
         answers.push(match newest {
             Ok(newest) => Ok(format!("{newest:?}")),
             Err(error) => Err(error.to_string()),

@@ -34,11 +34,14 @@ pub(super) enum Ground {
 impl Ground {
     pub(super) fn memory() -> Self {
         let engine = Arc::new(MemoryEngine::new());
-        Self::Memory(Store::new(engine, Arc::new(Sealer::ephemeral())))
+        Self::Memory(Store::new(engine, Arc::new(Sealer::with_random_key())))
     }
 
     pub(super) fn disk() -> Self {
-        Self::Disk(SimulatedDisk::default(), Arc::new(Sealer::ephemeral()))
+        Self::Disk(
+            SimulatedDisk::default(),
+            Arc::new(Sealer::with_random_key()),
+        )
     }
 
     /// Returns `None` if no server is installed.
@@ -48,7 +51,7 @@ impl Ground {
         assert_eq!(migrate(&address).await.unwrap(), None);
         Some(Self::Database(
             Box::new(address),
-            Arc::new(Sealer::ephemeral()),
+            Arc::new(Sealer::with_random_key()),
         ))
     }
 

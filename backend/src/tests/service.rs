@@ -10,11 +10,11 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     delivery::{Dispatcher, DispatcherStatus, recovery::recover},
-    destination::{Guard, Sender},
+    destination::{EgressGuard, Sender},
     message::Links,
     ops::{
         decision_context::DecisionContext, delivery::Deliveries, destination::Destinations,
-        intake::Intake, notify_open::NotifyOpen, rule::Rules, ruleset::Ruleset,
+        intake::Intake, notify_open::OpenNotifier, rule::Rules, ruleset::Ruleset,
         settings::store_initial, trigger::Triggers,
     },
     store::{Direction, Index, Range, Store},
@@ -68,7 +68,7 @@ impl Service {
             store: store.clone(),
         };
         let (intake, workers) = Intake::new(deciding.clone());
-        let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
+        let guard = Arc::new(EgressGuard::new(&self.config.egress, Vec::new()));
         let sink = Arc::new(intake.clone());
         let sender = Sender::new(
             &self.config,
@@ -132,8 +132,8 @@ impl Service {
         Arc::clone(&self.clock) as _
     }
 
-    pub(super) fn opens(&self) -> NotifyOpen {
-        NotifyOpen::new(self.deciding().clone(), self.intake().clone())
+    pub(super) fn opens(&self) -> OpenNotifier {
+        OpenNotifier::new(self.deciding().clone(), self.intake().clone())
     }
 
     pub(super) fn rules(&self) -> Rules {
@@ -145,7 +145,7 @@ impl Service {
     }
 
     pub(super) fn destinations(&self) -> Destinations {
-        let guard = Guard::new(&self.config.egress, Vec::new());
+        let guard = EgressGuard::new(&self.config.egress, Vec::new());
         Destinations::new(self.store().clone(), self.clock()).with_guard(Arc::new(guard))
     }
 
@@ -167,7 +167,7 @@ impl Service {
         let life = self.life.as_mut().expect("it is alive");
         let settled = life.status.wait_for(|status| {
             let is_idle = status.in_flight == 0 && status.log_position >= head;
-            status.wakes_ms > clock.now_ms() && (is_idle || status.is_held_up)
+            status.wakes_ms > clock.now_ms() && (is_idle || status.is_waiting_for_store)
         });
         let settled = tokio::time::timeout(PATIENCE, settled).await;
         settled.expect("settles in time").unwrap().wakes_ms

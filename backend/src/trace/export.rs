@@ -37,7 +37,7 @@ pub struct TraceExport(SdkTracerProvider);
 /// be called at most once.
 ///
 /// # Errors
-pub fn export(config: &TraceConfig, version: &str) -> Result<TraceExport, TraceConfigError> {
+pub fn start_export(config: &TraceConfig, version: &str) -> Result<TraceExport, TraceConfigError> {
     let bad = |error: &dyn std::fmt::Display| TraceConfigError(error.to_string());
     let mut exporter = SpanExporter::builder()
         .with_tonic()
@@ -66,7 +66,7 @@ pub fn export(config: &TraceConfig, version: &str) -> Result<TraceExport, TraceC
 }
 
 impl TraceExport {
-    pub async fn end(self) {
+    pub async fn shut_down(self) {
         let end = move || self.0.shutdown_with_timeout(END_TIME_MAX);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(end).await {
             tracing::warn!(%error, "failed to send the last spans to the collector");

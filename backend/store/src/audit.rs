@@ -26,7 +26,7 @@ pub fn run_as<F: Future>(by: Actor, work: F) -> impl Future<Output = F::Output> 
     BY.scope(Arc::new(by), work)
 }
 
-pub fn carry_actor<F: Future>(work: F) -> impl Future<Output = F::Output> {
+pub fn with_current_actor<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let by = current_actor();
     async {
         match by {
@@ -47,7 +47,7 @@ impl Actor {
         own.is_empty() || tags.iter().any(|tag| own.contains(tag))
     }
 
-    pub fn entry(&self, action: AuditAction) -> AuditEntry {
+    pub fn audit_entry(&self, action: AuditAction) -> AuditEntry {
         AuditEntry {
             number: 0,
             time_ms: self.time_ms,
@@ -163,7 +163,7 @@ pub fn event_tags(occurrence: &Occurrence) -> Vec<String> {
 }
 
 /// Whether rows of a kind belong to a definition or an event, which each change has to name.
-pub(super) fn is_owned(kind: Kind) -> bool {
+pub(super) fn has_owner(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::Occurrence | Kind::Delivery | Kind::Expectation | Kind::Group
@@ -171,14 +171,14 @@ pub(super) fn is_owned(kind: Kind) -> bool {
 }
 
 #[derive(Debug)]
-pub(super) struct Audited {
+pub(super) struct ChangeAudit {
     pub(super) by: Arc<Actor>,
     pub(super) changes: Vec<AuditedChange>,
     pub(super) owners: Vec<Owner>,
     pub(super) owned: Option<Kind>,
 }
 
-impl Audited {
+impl ChangeAudit {
     pub(super) fn for_actor(by: Arc<Actor>) -> Self {
         Self {
             by,
@@ -245,7 +245,7 @@ impl Audited {
                 changed_secrets: changed_secrets.unwrap_or_default(),
                 before,
                 after,
-                ..self.by.entry(action)
+                ..self.by.audit_entry(action)
             });
         }
         let first_counted = entries.len();
@@ -267,7 +267,7 @@ impl Audited {
                     kind: word.into(),
                     names: vec![change.name().to_owned()],
                     reason,
-                    ..self.by.entry(action)
+                    ..self.by.audit_entry(action)
                 });
             }
         }

@@ -46,7 +46,7 @@ impl LogFollower {
             // not checked.
             let head = *self.engine.log_signal().borrow();
             if self.engine.last_changed(self.kinds) <= position {
-                self.position = Some(position.later_of(head));
+                self.position = Some(position.later(head));
                 return Ok(None);
             }
             if let Some(commits) = self.engine.log_after(position, PAGE).await? {
@@ -86,9 +86,9 @@ mod tests {
 
     #[tokio::test]
     async fn change_announced_before_it_is_readable_is_reported_later() {
-        let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
+        let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
         let shared = Arc::clone(&engine);
-        let store = Store::new(shared, Arc::new(Sealer::ephemeral()));
+        let store = Store::new(shared, Arc::new(Sealer::with_random_key()));
         let mut follower = LogFollower::new(Arc::clone(store.engine()), &[Kind::Trigger]);
         assert!(matches!(
             follower.next().await.unwrap(),
@@ -97,7 +97,7 @@ mod tests {
         follower.advance();
         engine.announce_next();
         assert!(follower.next().await.unwrap().is_none());
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&samples::trigger("disk"));
         store.apply(Lane::Admin, changes).await.unwrap();
         let news = follower.next().await.unwrap();
@@ -108,7 +108,7 @@ mod tests {
     async fn follower_starts_with_gap_and_repeats_commits_until_done() {
         let store = Store::in_memory();
         let save = async |name: &str| {
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             changes.insert(&samples::trigger(name));
             store.apply(Lane::Admin, changes).await.unwrap().position
         };

@@ -35,4 +35,4 @@ pub use open::{OpenError, open};
 pub use record::{Changes, ClockFact, Record, StagedStore, Store, Stored};
 pub use restore::restore;
 pub use seal::{PROOF_BYTES, Sealer};
-pub use verify::{verify, verify_in_use};
+pub use verify::{verify, verify_running_store};

@@ -99,7 +99,6 @@ pub enum CommitStep {
 }
 
 impl Default for Families {
-    #[expect(clippy::too_many_lines, reason = "one entry for each metric")]
     fn default() -> Self {
         let mut to = RegistryBuilder::begin();
         Self {
@@ -136,7 +135,7 @@ impl Default for Families {
                 "Time from the end of a hold until its evaluation",
             ),
             group_messages: to.counter("group_messages", "Messages created for groups"),
-            group_members: to.family(
+            group_members: to.register_family(
                 "group_members",
                 "Occurrences in a group at the time of its message",
                 Histogram::new(MANY),
@@ -183,21 +182,26 @@ impl RegistryBuilder {
         self.0
     }
 
-    pub(crate) fn family<M: Metric + Clone>(&mut self, name: &str, help: &str, family: M) -> M {
+    pub(crate) fn register_family<M: Metric + Clone>(
+        &mut self,
+        name: &str,
+        help: &str,
+        family: M,
+    ) -> M {
         self.0.register(name, help, family.clone());
         family
     }
 
     fn counter(&mut self, name: &str, help: &str) -> Counter {
-        self.family(name, help, Counter::default())
+        self.register_family(name, help, Counter::default())
     }
 
     fn counters<const N: usize>(&mut self, name: &str, help: &str) -> Counters<N> {
-        self.family(name, help, Counters::default())
+        self.register_family(name, help, Counters::default())
     }
 
     fn histogram(&mut self, name: &str, help: &str) -> Histogram {
-        self.family(name, help, quick_histogram())
+        self.register_family(name, help, quick_histogram())
     }
 
     fn histograms<const N: usize>(
@@ -206,7 +210,7 @@ impl RegistryBuilder {
         help: &str,
         made: fn() -> Histogram,
     ) -> Histograms<N> {
-        self.family(name, help, Family::new_with_constructor(made))
+        self.register_family(name, help, Family::new_with_constructor(made))
     }
 }
 
@@ -240,7 +244,7 @@ impl Metrics {
         ];
         const RENDERED: [&str; 4] = ["done", "late", "refused", "panicked"];
         let it = &self.0;
-        create(
+        create_series(
             &it.renders,
             label_pairs(("purpose", &known.purposes), ("outcome", &RENDERED)),
         );
@@ -249,44 +253,44 @@ impl Metrics {
             &it.events_deduplicated,
             &it.events_replayed,
         ] {
-            create(
+            create_series(
                 family,
                 known.dialects.iter().map(|word| [("dialect", *word)]),
             );
         }
         let each = label_pairs(("dialect", &known.dialects), ("code", &known.codes));
-        create(&it.events_refused, each);
-        create(
+        create_series(&it.events_refused, each);
+        create_series(
             &it.calls,
             label_pairs(("method", &known.methods), ("code", &ERRORS)),
         );
-        create(
+        create_series(
             &it.refusals,
             known.refusals.iter().map(|word| [("why", *word)]),
         );
-        create(
+        create_series(
             &it.pings,
             known.pings.iter().map(|word| [("outcome", *word)]),
         );
         let types = DestinationKind::WORDS;
-        create(
+        create_series(
             &it.notifications,
             types.iter().map(|word| [("type", *word)]),
         );
         for family in [&it.deliveries, &it.test_sends] {
-            create(family, label_pairs(("type", &types), ("state", &ENDS)));
+            create_series(family, label_pairs(("type", &types), ("state", &ENDS)));
         }
         let outcomes = Outcome::ALL.map(Outcome::as_str);
-        create(
+        create_series(
             &it.attempts,
             label_pairs(("type", &types), ("outcome", &outcomes)),
         );
         for family in [&it.delivery_seconds, &it.attempt_seconds] {
-            create(family, types.iter().map(|word| [("type", *word)]));
+            create_series(family, types.iter().map(|word| [("type", *word)]));
         }
         let holds = HoldKind::ALL.map(HoldKind::as_str);
         for family in [&it.holds, &it.skipped] {
-            create(family, holds.iter().map(|word| [("kind", *word)]));
+            create_series(family, holds.iter().map(|word| [("kind", *word)]));
         }
     }
 
@@ -302,18 +306,18 @@ impl Metrics {
     pub fn record_accepted(&self, dialect: &'static str, events: usize, opened: usize) {
         let label = [("dialect", dialect)];
         let repeated = events.saturating_sub(opened);
-        add(&self.0.events_accepted, &label, events);
-        add(&self.0.events_deduplicated, &label, repeated);
+        increase_by(&self.0.events_accepted, &label, events);
+        increase_by(&self.0.events_deduplicated, &label, repeated);
     }
 
     pub fn record_refused(&self, dialect: &'static str, code: &'static str, events: usize) {
         let labels = [("dialect", dialect), ("code", code)];
-        add(&self.0.events_refused, &labels, events);
+        increase_by(&self.0.events_refused, &labels, events);
     }
 
     /// Counts events of a repeated request, which received the stored response.
     pub fn record_replayed(&self, dialect: &'static str, events: usize) {
-        add(&self.0.events_replayed, &[("dialect", dialect)], events);
+        increase_by(&self.0.events_replayed, &[("dialect", dialect)], events);
     }
 
     pub fn record_intake_commit(&self, took: Duration) {
@@ -333,27 +337,27 @@ impl Metrics {
         for step in steps {
             match *step {
                 CommitStep::Decided(kind) => {
-                    add(&self.0.notifications, &[("type", kind)], 1);
+                    increase_by(&self.0.notifications, &[("type", kind)], 1);
                 }
                 CommitStep::Shadowed(kind) => {
-                    add(
+                    increase_by(
                         &self.0.deliveries,
                         &[("type", kind), ("state", "shadowed")],
                         1,
                     );
                 }
                 CommitStep::Ended { kind, state, took } => {
-                    add(&self.0.deliveries, &[("type", kind), ("state", state)], 1);
+                    increase_by(&self.0.deliveries, &[("type", kind), ("state", state)], 1);
                     if state == "delivered" {
                         let seconds = self.0.delivery_seconds.get_or_create(&[("type", kind)]);
                         seconds.observe(took.as_secs_f64());
                     }
                 }
                 CommitStep::Tested { kind, state } => {
-                    add(&self.0.test_sends, &[("type", kind), ("state", state)], 1);
+                    increase_by(&self.0.test_sends, &[("type", kind), ("state", state)], 1);
                 }
-                CommitStep::Held(kind) => add(&self.0.holds, &[("kind", kind)], 1),
-                CommitStep::Skipped(kind) => add(&self.0.skipped, &[("kind", kind)], 1),
+                CommitStep::Held(kind) => increase_by(&self.0.holds, &[("kind", kind)], 1),
+                CommitStep::Skipped(kind) => increase_by(&self.0.skipped, &[("kind", kind)], 1),
                 CommitStep::Released(late) => {
                     self.0.released.inc();
                     if let Some(late) = late {
@@ -371,32 +375,32 @@ impl Metrics {
 
     pub fn record_attempt(&self, kind: &'static str, outcome: &'static str, took: Duration) {
         let labels = [("type", kind), ("outcome", outcome)];
-        add(&self.0.attempts, &labels, 1);
+        increase_by(&self.0.attempts, &labels, 1);
         let seconds = self.0.attempt_seconds.get_or_create(&[("type", kind)]);
         seconds.observe(took.as_secs_f64());
     }
 
     pub fn record_call(&self, method: &'static str, code: &'static str, took: Duration) {
-        add(&self.0.calls, &[("method", method), ("code", code)], 1);
+        increase_by(&self.0.calls, &[("method", method), ("code", code)], 1);
         let seconds = self.0.call_seconds.get_or_create(&[("method", method)]);
         seconds.observe(took.as_secs_f64());
     }
 
     pub fn record_ping(&self, outcome: &'static str) {
-        add(&self.0.pings, &[("outcome", outcome)], 1);
+        increase_by(&self.0.pings, &[("outcome", outcome)], 1);
     }
 
     pub fn record_rendering(&self, purpose: &'static str, outcome: &'static str) {
         let labels = [("purpose", purpose), ("outcome", outcome)];
-        add(&self.0.renders, &labels, 1);
+        increase_by(&self.0.renders, &labels, 1);
     }
 
     pub fn record_refused_call(&self, why: &'static str) {
-        add(&self.0.refusals, &[("why", why)], 1);
+        increase_by(&self.0.refusals, &[("why", why)], 1);
     }
 }
 
-fn create<const N: usize, M, C>(
+fn create_series<const N: usize, M, C>(
     family: &Family<[Label; N], M, C>,
     labels: impl Iterator<Item = [Label; N]>,
 ) where
@@ -419,7 +423,7 @@ fn label_pairs<'a>(
     values.iter().flat_map(pairs)
 }
 
-fn add<const N: usize>(counters: &Counters<N>, labels: &[Label; N], count: usize) {
+fn increase_by<const N: usize>(counters: &Counters<N>, labels: &[Label; N], count: usize) {
     if count > 0 {
         counters.get_or_create(labels).inc_by(count as u64);
     }

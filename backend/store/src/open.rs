@@ -81,7 +81,7 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         let sealer = Arc::new(if folder.has_store() {
             KeyFile::in_folder(&folder).read()?
         } else {
-            KeyFile::in_folder(&folder).read_or_make()?
+            KeyFile::in_folder(&folder).read_or_create()?
         });
         let settings = Settings {
             accept_loss: config.options.accept_loss,
@@ -105,8 +105,8 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         format::upgrade_file(&folder)?;
         let medium = Disk::for_store(Arc::clone(&folder), space);
         let store = open_engine(medium, settings, &sealer, &folder).await?;
-        format::upgrade(&store, &folder).await?;
-        key_check::check(&store, &sealer, folder.as_ref()).await?;
+        format::upgrade_store(&store, &folder).await?;
+        key_check::check_keys(&store, &sealer, folder.as_ref()).await?;
         Ok(store)
     })
 }
@@ -133,11 +133,11 @@ async fn create_file(
     sealer: &Arc<Sealer>,
 ) -> Result<(), OpenError> {
     folder.discard_unfinished()?;
-    let medium = Disk::draft(Arc::clone(folder));
+    let medium = Disk::for_draft(Arc::clone(folder));
     let store = open_engine(medium, settings, sealer, folder).await?;
-    let written = format::write(&store).await;
+    let written = format::write_version(&store).await;
     written.map_err(|source| folder.write_error(&source))?;
-    key_check::check(&store, sealer, folder.as_ref()).await?;
+    key_check::check_keys(&store, sealer, folder.as_ref()).await?;
     let store = close_and_reopen(store, settings, folder).await?;
     format::check_layout_written(&store, folder).await?;
     if verify_keys(&store, sealer, folder.as_ref())
@@ -162,7 +162,7 @@ async fn close_and_reopen(
     // The store holds the file open.
     drop(store);
     folder.sync_unfinished()?;
-    let medium = Overlay::draft(Arc::clone(folder));
+    let medium = Overlay::for_draft(Arc::clone(folder));
     let opened = open_engine(medium, settings, &sealer, folder).await;
     opened.map_err(|error| folder.write_error(&error))
 }
@@ -173,7 +173,7 @@ async fn close_and_reopen(
 /// # Errors
 /// Returns an [`OpenError`]. A missing key is not an error, because most of a store can be
 /// read without it.
-pub fn open_to_read(
+pub fn open_read_only(
     data_dir: &Path,
     cache_bytes: usize,
 ) -> BoxFuture<'_, Result<ReadOnlyStore, OpenError>> {
@@ -182,16 +182,16 @@ pub fn open_to_read(
         let folder = Arc::new(Folder::lock_shared(data_dir)?);
         let (sealer, mut key_error) = match KeyFile::in_folder(&folder).read() {
             Ok(sealer) => (sealer, None),
-            Err(error) => (Sealer::ephemeral(), Some(error)),
+            Err(error) => (Sealer::with_random_key(), Some(error)),
         };
         let sealer = Arc::new(sealer);
         let settings = Settings::with_cache(cache_bytes);
         let medium = Overlay::new(Arc::clone(&folder));
         let store = open_engine(medium, settings, &sealer, &folder).await?;
         // An older layout is upgraded in memory.
-        format::upgrade(&store, &folder).await?;
+        format::upgrade_store(&store, &folder).await?;
         if key_error.is_none() {
-            key_error = key_check::check(&store, &sealer, folder.as_ref())
+            key_error = key_check::check_keys(&store, &sealer, folder.as_ref())
                 .await
                 .err();
         }

@@ -28,13 +28,13 @@ pub use self::kinds::{
     RUNNING, beat_prefix, delivery_thread_prefix, response_prefix, start_prefix, thread_prefix,
     users_prefix, waiting_prefix,
 };
-use self::kinds::{shift_of, with_shift};
+use self::kinds::{read_shift, with_shift};
 pub use self::shift::ClockFact;
 pub(super) use self::shift::is_clock_fact;
-pub use self::v1::audit::chained;
+pub use self::v1::audit::chain_entry;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
-    audit::{self, AuditSnapshot, Audited, AuditedChange},
+    audit::{self, AuditSnapshot, AuditedChange, ChangeAudit},
     decide::Snapshot,
     domain::{
         Name, Occurrence, RecordId, Shift,
@@ -42,12 +42,12 @@ use crate::{
         noise::DecisionKey,
     },
     engine::{
-        Action, Applied, Change, ChangeSet, Direction, DiskShare, Duty, Engine, EngineError, Entry,
-        Expect, Index, IndexedRecord, Kind, Lane, LogPosition, Range, Row,
+        Action, ApplyResult, Change, ChangeSet, Direction, DiskShare, Duty, Engine, EngineError,
+        Entry, Expect, Index, IndexedRecord, Kind, Lane, LogPosition, Range, Row,
         limits::STORE_LEADER_ADVANCED_EVERY,
         memory::MemoryEngine,
         merging::MergingEngine,
-        ownership::{Claim, OwnedSlots, slot_of},
+        ownership::{Claim, OwnedSlots, slot_for_key},
         staged::StagedEngine,
     },
     metrics::{CommitStep, Metrics},
@@ -56,7 +56,7 @@ use crate::{
 
 /// Whether a new record of this kind adds to the load of the store. Changes by users and progress
 /// of deliveries do not.
-fn counts_as_load(kind: Kind) -> bool {
+fn adds_to_load(kind: Kind) -> bool {
     matches!(kind, Kind::Occurrence | Kind::Delivery)
 }
 
@@ -155,7 +155,7 @@ impl<T> Stored<T> {
             bytes: 0,
             value,
             written: None,
-            shift_ms: store.shift_ms(),
+            shift_ms: store.current_shift_ms(),
         }
     }
 
@@ -206,7 +206,10 @@ impl Store {
     }
 
     pub fn in_memory() -> Self {
-        Self::new(Arc::new(MemoryEngine::new()), Arc::new(Sealer::ephemeral()))
+        Self::new(
+            Arc::new(MemoryEngine::new()),
+            Arc::new(Sealer::with_random_key()),
+        )
     }
 
     /// Creates an empty store in memory with the same keys.
@@ -295,14 +298,17 @@ impl Store {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Stored<T>>, EngineError> {
-        let rows = self.engine.page(T::KIND, range, direction, limit).await?;
+        let rows = self
+            .engine
+            .read_page(T::KIND, range, direction, limit)
+            .await?;
         let rows = rows.into_iter();
         rows.map(|(key, row)| self.read(&key, &row)).collect()
     }
 
     /// Reads a page of records in index order, each with the key of its entry. A record deleted
     /// meanwhile is omitted.
-    pub async fn page_by<T: Record>(
+    pub async fn page_by_index<T: Record>(
         &self,
         index: Index,
         range: Range,
@@ -335,17 +341,17 @@ impl Store {
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let mut value = T::decode(&row.value, &self.sealer)?;
         // A proof shows that a record was written by the service, but not under which key.
-        if ProofLevel::first_of(T::KIND).is_some() && value.key() != key {
+        if ProofLevel::oldest_for_kind(T::KIND).is_some() && value.key() != key {
             let word = T::KIND.as_str();
             let why = format!("a {word} is stored under another record's key");
             return Err(EngineError::Corrupt(why));
         }
-        let (shift_ms, mut written) = (self.shift_ms(), None);
+        let (shift_ms, mut written) = (self.current_shift_ms(), None);
         if T::MOVES {
-            let by_ms = shift_ms - shift_of::<T>(&row.value)?;
+            let by_ms = shift_ms - read_shift::<T>(&row.value)?;
             if by_ms != 0 {
                 written = Some(Box::new(value.clone()));
-                value.shift(by_ms);
+                value.shift_times(by_ms);
             }
         }
         Ok(Stored {
@@ -363,11 +369,11 @@ impl Store {
 
     /// Creates an authentication code that proves, for one purpose, that bytes were written by an
     /// owner of this store's keys.
-    pub fn prove(&self, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
-        self.sealer.prove(purpose, parts).to_vec()
+    pub fn compute_proof(&self, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
+        self.sealer.compute_proof(purpose, parts).to_vec()
     }
 
-    /// Whether the proof was made by [`Store::prove`] for the same bytes.
+    /// Whether the proof was made by [`Store::compute_proof`] for the same bytes.
     pub fn is_proven(&self, purpose: &str, parts: &[&[u8]], proof: &[u8]) -> bool {
         self.sealer.is_proven(purpose, parts, proof)
     }
@@ -380,8 +386,8 @@ impl Store {
         Arc::clone(&self.sealer)
     }
 
-    pub fn changes(&self) -> Changes {
-        let audited = audit::current_actor().map(Audited::for_actor);
+    pub fn new_changes(&self) -> Changes {
+        let audited = audit::current_actor().map(ChangeAudit::for_actor);
         Changes {
             sealer: Arc::clone(&self.sealer),
             list: Vec::new(),
@@ -396,17 +402,17 @@ impl Store {
             audited,
             owners: Vec::new(),
             ended: Vec::new(),
-            shift_ms: self.shift_ms(),
+            shift_ms: self.current_shift_ms(),
             has_times: false,
             is_outdated: false,
         }
     }
 
     /// Creates an empty change set for restored records, whose past steps are not counted again.
-    pub(super) fn past_changes(&self) -> Changes {
+    pub(super) fn new_past_changes(&self) -> Changes {
         Changes {
             is_past: true,
-            ..self.changes()
+            ..self.new_changes()
         }
     }
 
@@ -474,11 +480,15 @@ impl Store {
     }
 
     /// Applies a change set atomically. Returns once it is on disk.
-    pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
-        let lane = self.lane(lane);
+    pub async fn apply(
+        &self,
+        lane: Lane,
+        mut changes: Changes,
+    ) -> Result<ApplyResult, EngineError> {
+        let lane = self.effective_lane(lane);
         changes.check_scope()?;
         self.wake_followers(&mut changes).await?;
-        if changes.is_outdated || changes.has_times && changes.shift_ms != self.shift_ms() {
+        if changes.is_outdated || changes.has_times && changes.shift_ms != self.current_shift_ms() {
             // The decision was made while the clock was set, so some times may be from before the
             // change.
             return Err(EngineError::conflict());
@@ -495,7 +505,7 @@ impl Store {
         Ok(applied)
     }
 
-    fn lane(&self, requested: Lane) -> Lane {
+    fn effective_lane(&self, requested: Lane) -> Lane {
         self.own_lane.unwrap_or(requested)
     }
 
@@ -505,7 +515,7 @@ impl Store {
         };
         let owned = owns.borrow();
         let claims = slots.iter().map(|slot| {
-            let epoch = owned.slot(*slot)?.epoch;
+            let epoch = owned.find(*slot)?.epoch;
             Some(Claim {
                 slot: (*slot).into(),
                 epoch,
@@ -517,7 +527,7 @@ impl Store {
         })
     }
 
-    async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<Applied, EngineError> {
+    async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<ApplyResult, EngineError> {
         let mut list = changes.list;
         for owner in changes.owners {
             let is_same = |it: &Change| it.kind == owner.kind && it.key == owner.key;
@@ -525,7 +535,7 @@ impl Store {
                 list.push(owner);
             }
         }
-        list.extend(changes.counts.changes());
+        list.extend(changes.counts.into_changes());
         let set = ChangeSet {
             changes: list,
             space: changes.space,
@@ -539,7 +549,7 @@ impl Store {
     }
 }
 
-fn check<T: Record>(old: &Stored<T>) -> Change {
+fn check_change<T: Record>(old: &Stored<T>) -> Change {
     Change {
         is_logged: false,
         ..Change::new(
@@ -551,8 +561,8 @@ fn check<T: Record>(old: &Stored<T>) -> Change {
     }
 }
 
-pub fn slot(destination: RecordId) -> u8 {
-    slot_of(&destination.to_bytes())
+pub fn destination_slot(destination: RecordId) -> u8 {
+    slot_for_key(&destination.to_bytes())
 }
 
 /// A store whose changes are staged, to be applied to the underlying one together.
@@ -569,7 +579,7 @@ impl StagedStore {
     }
 
     pub fn take_changes(&self) -> Changes {
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.list = self.engine.take_changes();
         if let Some(audited) = &mut changes.audited {
             let mut collected = self.audited.lock().unwrap_or_else(PoisonError::into_inner);
@@ -593,7 +603,7 @@ pub struct Changes {
     owner: Option<Duty>,
     steps: Vec<CommitStep>,
     decided: BTreeSet<(DecisionKey, Counter)>,
-    audited: Option<Audited>,
+    audited: Option<ChangeAudit>,
     /// Checks that the owners of changed rows are unchanged.
     owners: Vec<Change>,
     ended: Vec<EndedDelivery>,
@@ -622,7 +632,9 @@ impl Changes {
     }
 
     pub fn check_scope(&self) -> Result<(), EngineError> {
-        self.audited.as_ref().map_or(Ok(()), Audited::check_scope)
+        self.audited
+            .as_ref()
+            .map_or(Ok(()), ChangeAudit::check_scope)
     }
 
     pub fn len(&self) -> usize {
@@ -641,7 +653,7 @@ impl Changes {
 
     fn record_audit<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
         if let Some(audited) = &mut self.audited {
-            if audit::is_owned(T::KIND) {
+            if audit::has_owner(T::KIND) {
                 audited.owned = Some(T::KIND);
             }
             let (before, after) = (
@@ -657,12 +669,12 @@ impl Changes {
     fn claim_slots<T: Record>(&mut self, record: &T) {
         self.slots.extend(match self.owner {
             Some(Duty::Ageing) => record.review_slot(),
-            Some(_) => record.owning_destination().map(slot),
+            Some(_) => record.owning_destination().map(destination_slot),
             None => None,
         });
     }
 
-    fn count_noise_of<T: Record>(&mut self, before: Option<&T>, after: &T) {
+    fn count_noise_change<T: Record>(&mut self, before: Option<&T>, after: &T) {
         if !self.is_past {
             let (counts, decided) = (&mut self.counts, &mut self.decided);
             after.count_noise(before, &mut NoiseCounts { counts, decided });
@@ -686,7 +698,7 @@ impl Changes {
         self.claim_slots(new);
         self.counts.add_new(&new.counter_entries(), self.is_past);
         new.steps(None, &mut self.steps);
-        self.count_noise_of(None, new);
+        self.count_noise_change(None, new);
         self.record_audit(None, Some(new));
         self.list.push(Change {
             kind: T::KIND,
@@ -696,7 +708,7 @@ impl Changes {
             remove: Vec::new(),
             add: new.entries(),
             is_logged: T::KIND.is_logged(),
-            adds: counts_as_load(T::KIND),
+            adds: adds_to_load(T::KIND),
             defines: is_definition(T::KIND),
         });
     }
@@ -709,7 +721,7 @@ impl Changes {
         let (was, is) = (old.value.counter_entries(), new.counter_entries());
         self.counts.replace_counted(&was, &is);
         new.steps(Some(&old.value), &mut self.steps);
-        self.count_noise_of(Some(&old.value), new);
+        self.count_noise_change(Some(&old.value), new);
         self.record_audit(Some(&old.value), Some(new));
         self.ended.extend(T::ended_delivery(&old.value, Some(new)));
         let (mut remove, mut add) = (old.as_written().entries(), new.entries());
@@ -756,13 +768,13 @@ impl Changes {
 
     /// Checks that a record has not changed since it was read, without changing it.
     pub fn check<T: Record>(&mut self, old: &Stored<T>) {
-        self.list.push(check(old));
+        self.list.push(check_change(old));
     }
 
     /// Touches a record for an action that does not change its value, and audits the action.
     pub fn audit_action<T: Record>(&mut self, old: &Stored<T>) {
         self.record_audit(Some(&old.value), Some(&old.value));
-        self.touch(old);
+        self.touch_record(old);
     }
 
     /// Declares the definition to which changed rows belong. A restricted client requires
@@ -772,7 +784,7 @@ impl Changes {
             audited
                 .owners
                 .push(audit::Owner::for_definition(T::KIND, &seen));
-            self.owners.push(check(owner));
+            self.owners.push(check_change(owner));
         }
     }
 
@@ -798,7 +810,7 @@ impl Changes {
     /// concurrently.
     ///
     /// Has no effect on a record that is already in the change set.
-    pub fn touch<T: Record>(&mut self, old: &Stored<T>) {
+    pub fn touch_record<T: Record>(&mut self, old: &Stored<T>) {
         self.claim_slots(&old.value);
         let key = old.value.key();
         let is_same = |other: &Change| other.kind == T::KIND && other.key == key;

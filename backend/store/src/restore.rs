@@ -39,7 +39,7 @@ pub struct Restore<'a> {
 }
 
 #[derive(Debug, Clone)]
-pub struct Restored {
+pub struct RestoreReport {
     pub findings: Findings,
     /// Time at which the backup was finished, as RFC 3339 in UTC.
     pub end_time: String,
@@ -95,17 +95,17 @@ enum RestoreTarget {
 }
 
 impl RestoreTarget {
-    async fn begin(
+    async fn start(
         config: &Location,
         key: &[u8],
         first_position: LogPosition,
     ) -> Result<Self, RestoreError> {
         if let Some(database) = &config.database {
-            let begun = DatabaseDraft::begin(database, key, first_position).await;
+            let begun = DatabaseDraft::start(database, key, first_position).await;
             return Ok(Self::Database(Box::new(begun?)));
         }
         let cache_bytes = config.options.cache_bytes;
-        let begun = Draft::begin(&config.data_dir, key, cache_bytes, first_position).await;
+        let begun = Draft::start(&config.data_dir, key, cache_bytes, first_position).await;
         Ok(Self::Folder(begun?))
     }
 
@@ -161,9 +161,9 @@ struct OpenBackup {
 impl OpenBackup {
     fn open(how: &Restore<'_>) -> Result<Self, RestoreError> {
         let source = Source::open(how.from)?;
-        let keys = source.keys(how.key_file)?;
+        let keys = source.read_keys(how.key_file)?;
         let (key, sealer) = keys.ok_or(RestoreError::NoKey)?;
-        if !source.manifest().is_proven() && !how.accept_unproven {
+        if !source.manifest().has_proofs() && !how.accept_unproven {
             return Err(RestoreError::Unproven);
         }
         Ok(Self {
@@ -174,7 +174,7 @@ impl OpenBackup {
     }
 
     fn verify(&mut self, progress: &(dyn Fn(Stage, u64, u64) + Sync)) -> Result<(), RestoreError> {
-        let trust = if self.source.manifest().is_proven() {
+        let trust = if self.source.manifest().has_proofs() {
             Trust::Keys(&self.sealer)
         } else {
             Trust::Checksums
@@ -196,7 +196,7 @@ pub fn restore<'a>(
     config: &'a Location,
     how: &'a Restore<'_>,
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
-) -> BoxFuture<'a, Result<Restored, RestoreError>> {
+) -> BoxFuture<'a, Result<RestoreReport, RestoreError>> {
     Box::pin(async move {
         let mut found = OpenBackup::open(how)?;
         if config.database.is_none()
@@ -215,8 +215,8 @@ pub fn restore<'a>(
             .transpose()?;
 
         let first_position = source.manifest().end.place.first_after_restore(how.now_ms);
-        let mut target = RestoreTarget::begin(config, &found.key, first_position).await?;
-        match fill(&mut target, source, how, progress).await {
+        let mut target = RestoreTarget::start(config, &found.key, first_position).await?;
+        match fill_target(&mut target, source, how, progress).await {
             Ok(mut restored) => {
                 target.finish(admin_key.as_deref()).await?;
                 restored.has_admin_key = admin_key.is_some();
@@ -234,25 +234,25 @@ pub fn restore<'a>(
 pub fn rehearse<'a>(
     how: &'a Restore<'_>,
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
-) -> BoxFuture<'a, Result<Restored, RestoreError>> {
+) -> BoxFuture<'a, Result<RestoreReport, RestoreError>> {
     Box::pin(async move {
         let mut found = OpenBackup::open(how)?;
         found.verify(progress)?;
         let OpenBackup { source, sealer, .. } = found;
         let mut target = RestoreTarget::Memory(Rehearsal::new(how.from, sealer));
-        fill(&mut target, &source, how, progress).await
+        fill_target(&mut target, &source, how, progress).await
     })
 }
 
-async fn fill(
+async fn fill_target(
     target: &mut RestoreTarget,
     source: &Source,
     how: &Restore<'_>,
     progress: &(dyn Fn(Stage, u64, u64) + Sync),
-) -> Result<Restored, RestoreError> {
+) -> Result<RestoreReport, RestoreError> {
     let bytes = source.manifest().bytes();
     let filling = |read| progress(Stage::Filling, read, bytes);
-    let filled = fill::fill(source, target.store(), how.hold_due_by_ms, &filling).await;
+    let filled = fill::fill_store(source, target.store(), how.hold_due_by_ms, &filling).await;
     // With wrong keys no secret can be read, which is the more helpful error.
     let checks = target.check_keys().await?;
     let mut filled = filled?;
@@ -277,8 +277,8 @@ async fn fill(
     if findings.errors > 0 {
         return Err(RestoreError::NotWhole(findings.descriptions.join("; ")));
     }
-    filled.compare(&findings)?;
-    Ok(Restored {
+    filled.check_counts(&findings)?;
+    Ok(RestoreReport {
         findings,
         end_time: source.manifest().end_time.clone(),
         waiting: filled.waiting,
@@ -290,7 +290,7 @@ async fn fill(
 
 async fn set_quiet_since(store: &Store, now_ms: i64) -> Result<(), EngineError> {
     let stored = store.get::<Settings>(Settings::NAME.into()).await?;
-    let mut changes = store.past_changes();
+    let mut changes = store.new_past_changes();
     if let Some(stored) = &stored {
         let mut next = stored.value.clone();
         next.values.quiet_since_ms = Some(now_ms);
@@ -301,7 +301,7 @@ async fn set_quiet_since(store: &Store, now_ms: i64) -> Result<(), EngineError> 
         let name = Name::parse(Settings::NAME);
         let name = name.map_err(|why| EngineError::Corrupt((*why).to_owned()))?;
         let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random::<u64>().into());
-        let mut settings = Settings::first(id, name, now_ms);
+        let mut settings = Settings::new_initial(id, name, now_ms);
         settings.values.quiet_since_ms = Some(now_ms);
         changes.insert(&settings);
     }

@@ -76,12 +76,12 @@ impl Sealer {
         }
     }
 
-    pub fn newest(&self) -> u32 {
+    pub fn newest_number(&self) -> u32 {
         self.newest
     }
 
     /// Creates a ring with a random key, for stores that do not outlive the process.
-    pub fn ephemeral() -> Self {
+    pub fn with_random_key() -> Self {
         Self::new(&[(1, random_key())])
     }
 
@@ -97,7 +97,7 @@ impl Sealer {
             aad: &aad,
         };
         let sealed = self
-            .key(self.newest)
+            .find_key(self.newest)
             .and_then(|key| {
                 let nonce = XNonce::from_slice(&nonce);
                 key.cipher.encrypt(nonce, payload).ok()
@@ -121,7 +121,7 @@ impl Sealer {
             msg: &sealed[SEALED_AT..],
             aad: &aad,
         };
-        let key = self.key(number).ok_or(SealError)?;
+        let key = self.find_key(number).ok_or(SealError)?;
         let text = key.cipher.decrypt(nonce, payload).or(Err(SealError))?;
         let text = String::from_utf8(text).map_err(|other| {
             other.into_bytes().zeroize();
@@ -140,9 +140,9 @@ impl Sealer {
     ///
     /// # Panics
     /// Never: the newest key is in the ring.
-    pub fn prove(&self, purpose: &str, parts: &[&[u8]]) -> [u8; PROOF_BYTES] {
+    pub fn compute_proof(&self, purpose: &str, parts: &[&[u8]]) -> [u8; PROOF_BYTES] {
         let key = self
-            .key(self.newest)
+            .find_key(self.newest)
             .expect("the newest key is in the ring");
         let mut proof = [0; PROOF_BYTES];
         let (number, code) = proof.split_at_mut(4);
@@ -151,16 +151,16 @@ impl Sealer {
         proof
     }
 
-    /// Whether the proof was made by [`Sealer::prove`] with a key of the ring for the same bytes.
+    /// Whether the proof was made by [`Sealer::compute_proof`] with a key of the ring for the same bytes.
     pub fn is_proven(&self, purpose: &str, parts: &[&[u8]], proof: &[u8]) -> bool {
         let Some((number, code)) = proof.split_first_chunk() else {
             return false;
         };
-        self.key(u32::from_be_bytes(*number))
+        self.find_key(u32::from_be_bytes(*number))
             .is_some_and(|key| compute_mac(key, purpose, parts).verify_slice(code).is_ok())
     }
 
-    fn key(&self, number: u32) -> Option<&RingKey> {
+    fn find_key(&self, number: u32) -> Option<&RingKey> {
         self.keys.iter().find(|key| key.number == number)
     }
 }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn sealed_text_opens_only_in_its_context() {
-        let sealer = Sealer::ephemeral();
+        let sealer = Sealer::with_random_key();
         let bytes = sealer.seal(CONTEXT, &Secret::new("xoxb-1"));
         assert!(!bytes.windows(6).any(|window| window == b"xoxb-1"));
         assert_eq!(sealer.open(CONTEXT, &bytes).unwrap().reveal(), "xoxb-1");
@@ -214,7 +214,10 @@ mod tests {
             ..CONTEXT
         };
         assert_eq!(sealer.open(elsewhere, &bytes), Err(SealError));
-        assert_eq!(Sealer::ephemeral().open(CONTEXT, &bytes), Err(SealError));
+        assert_eq!(
+            Sealer::with_random_key().open(CONTEXT, &bytes),
+            Err(SealError)
+        );
     }
 
     #[test]
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn proof_is_bound_to_bytes_purpose_and_key() {
         let (old, new) = ((1, random_key()), (2, random_key()));
-        let proof = Sealer::new(&[old]).prove("record", &[b"ab", b"c"]);
+        let proof = Sealer::new(&[old]).compute_proof("record", &[b"ab", b"c"]);
         let ring = Sealer::new(&[old, new]);
         assert!(ring.is_proven("record", &[b"ab", b"c"], &proof));
         assert!(!ring.is_proven("record", &[b"a", b"bc"], &proof));
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn changed_bytes_do_not_open() {
-        let sealer = Sealer::ephemeral();
+        let sealer = Sealer::with_random_key();
         let bytes = sealer.seal(CONTEXT, &Secret::new("text"));
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();

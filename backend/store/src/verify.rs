@@ -71,7 +71,7 @@ pub fn verify<'a>(
 /// Verifies a store like [`verify`] while it is in use, in short reads with pauses. Only errors in
 /// records and entries that did not change during the check are reported. Later changes are not
 /// read again.
-pub fn verify_in_use<'a>(
+pub fn verify_running_store<'a>(
     store: &'a Store,
     progress: &'a (dyn Fn(Progress) + Sync),
 ) -> BoxFuture<'a, Findings> {
@@ -168,14 +168,14 @@ impl Verifier<'_> {
     }
 
     /// Adds to the progress, and pauses if the store is in use.
-    async fn advance(&mut self, count: usize, begun: Instant) {
+    async fn record_progress(&mut self, count: usize, begun: Instant) {
         self.done += count as u64;
         (self.progress)(Progress {
             done: self.done,
             total: self.total,
         });
         if self.is_in_use {
-            in_use::pause(begun.elapsed()).await;
+            in_use::pause_briefly(begun.elapsed()).await;
         }
     }
 
@@ -183,9 +183,9 @@ impl Verifier<'_> {
     async fn check_facts(&mut self) -> Result<(), EngineError> {
         let (begun, range) = (Instant::now(), Range::with_prefix(b""));
         let engine = self.store.engine();
-        let page = engine.page(Kind::Meta, range, Direction::Ascending, usize::MAX);
+        let page = engine.read_page(Kind::Meta, range, Direction::Ascending, usize::MAX);
         let count = page.await?.len();
-        self.advance(count, begun).await;
+        self.record_progress(count, begun).await;
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl Verifier<'_> {
         loop {
             let begun = Instant::now();
             let engine = self.store.engine();
-            let page = engine.page(kind, range.clone(), Direction::Ascending, PAGE);
+            let page = engine.read_page(kind, range.clone(), Direction::Ascending, PAGE);
             let page = page.await?;
             let Some((last, _)) = page.last() else {
                 return Ok(());
@@ -205,17 +205,20 @@ impl Verifier<'_> {
             let count = page.len();
             let head = self.store.engine().log_head().await?;
             *self.findings.records.entry(kind.as_str()).or_default() += count as u64;
-            let (parts, mut errors) = self.read(kind, page, head);
+            let (parts, mut errors) = self.read_parts(kind, page, head);
             self.count(&parts);
             let dangling = references::dangling_references(kind, &parts, self.store).await?;
             if self.is_in_use {
-                errors.extend(self.entries_of(kind, owned_entries(&parts)).await?);
+                errors.extend(
+                    self.missing_entry_errors(kind, owned_entries(&parts))
+                        .await?,
+                );
                 let mut suspects: BTreeSet<_> = errors.into_iter().map(|(key, _)| key).collect();
                 if !dangling.is_empty() {
                     suspects.extend(parts.into_iter().map(|part| part.key));
                 }
                 for key in suspects {
-                    for error in self.recheck(kind, &key).await? {
+                    for error in self.recheck_errors(kind, &key).await? {
                         self.findings.add_error(error);
                     }
                 }
@@ -229,13 +232,13 @@ impl Verifier<'_> {
                     self.findings.add_error(error);
                 }
             }
-            self.advance(count, begun).await;
+            self.record_progress(count, begun).await;
         }
     }
 
     /// Decodes a page of records that was read at a position of the change log. Also returns the
     /// errors with their keys.
-    fn read(
+    fn read_parts(
         &self,
         kind: Kind,
         page: Vec<(Vec<u8>, Row)>,
@@ -265,7 +268,7 @@ impl Verifier<'_> {
         let mut range = Range::with_prefix(b"");
         loop {
             let engine = self.store.engine();
-            let page = engine.page(kind, range.clone(), Direction::Ascending, PAGE);
+            let page = engine.read_page(kind, range.clone(), Direction::Ascending, PAGE);
             let page = page.await?;
             let Some((last, _)) = page.last() else {
                 return Ok(());
@@ -278,7 +281,7 @@ impl Verifier<'_> {
             let parts: Vec<_> = parts.collect();
             let owned =
                 owned_entries(&parts).filter(|(_, entry)| wrong.contains(&(entry.index as u8)));
-            for (_, error) in self.entries_of(kind, owned).await? {
+            for (_, error) in self.missing_entry_errors(kind, owned).await? {
                 self.findings.add_error(error);
             }
         }
@@ -286,7 +289,7 @@ impl Verifier<'_> {
 
     /// Checks that the required entries, given with the records' keys, exist. Returns the errors
     /// with their keys.
-    async fn entries_of<'p>(
+    async fn missing_entry_errors<'p>(
         &self,
         kind: Kind,
         owned: impl Iterator<Item = (&'p [u8], &'p Entry)>,
@@ -303,7 +306,7 @@ impl Verifier<'_> {
             };
             let ranges: Vec<_> = owned.iter().map(|(_, entry)| exact_range(entry)).collect();
             let engine = self.store.engine();
-            let found = engine.entries_in(index, &ranges, Direction::Ascending, 1);
+            let found = engine.read_ranges(index, &ranges, Direction::Ascending, 1);
             for ((record, _), found) in owned.iter().zip(found.await?) {
                 if found.first().is_none_or(|(_, target)| target != record) {
                     let error = format!(
@@ -317,7 +320,7 @@ impl Verifier<'_> {
         Ok(errors)
     }
 
-    async fn points_to(&self, entry: &Entry, record: &[u8]) -> Result<bool, EngineError> {
+    async fn is_entry_for(&self, entry: &Entry, record: &[u8]) -> Result<bool, EngineError> {
         let engine = self.store.engine();
         let found = engine.entries(entry.index, exact_range(entry), Direction::Ascending, 1);
         Ok(found
@@ -343,7 +346,7 @@ impl Verifier<'_> {
                 for (key, target) in &page {
                     found.add(key, target);
                 }
-                self.advance(page.len(), begun).await;
+                self.record_progress(page.len(), begun).await;
             }
             self.findings.entries += found.count;
             let expected = self.expected.get(&(index as u8)).copied();

@@ -1,7 +1,7 @@
 //! Samples of entries of the audit log.
 
 use bellwether_backend_store::audit::Actor;
-use bellwether_backend_store::record::chained;
+use bellwether_backend_store::record::chain_entry;
 
 use crate::{
     domain::{AnyResource, AuditAction, AuditEntry},
@@ -25,7 +25,7 @@ pub fn audit_entry() -> AuditEntry {
         after: Some(AnyResource::Trigger(after)),
         changed_secrets: vec!["webhook.signingSecret".into()],
         reason: "because".into(),
-        ..by.entry(AuditAction::Updated)
+        ..by.audit_entry(AuditAction::Updated)
     };
-    chained(entry, 1, [0; 32])
+    chain_entry(entry, 1, [0; 32])
 }

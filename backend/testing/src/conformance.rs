@@ -54,7 +54,7 @@ macro_rules! conformance {
     };
 }
 
-use crate::{Action, Applied, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane};
+use crate::{Action, ApplyResult, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane};
 
 /// Returns a change without index entries.
 fn change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {
@@ -75,7 +75,7 @@ fn entry(index: Index, key: &[u8]) -> Entry {
     }
 }
 
-async fn apply(engine: &dyn Engine, changes: Vec<Change>) -> Result<Applied, EngineError> {
+async fn apply(engine: &dyn Engine, changes: Vec<Change>) -> Result<ApplyResult, EngineError> {
     engine.apply(Lane::Bulk, changes.into()).await
 }
 

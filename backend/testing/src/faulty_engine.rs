@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{
-    Applied, ChangeSet, Delta, Direction, Engine, EngineError, Index, IndexedRecord, Kind, Lane,
-    LogPosition, LogStep, Range, Row,
+    ApplyResult, ChangeSet, Delta, Direction, Engine, EngineError, Index, IndexedRecord, Kind,
+    Lane, LogPosition, LogStep, Range, Row,
 };
 
 /// Maximum number of times a call yields to other tasks, before it begins and before it returns.
@@ -38,12 +38,12 @@ enum InjectedOutcome {
 
 impl<E: Engine> FaultyEngine<E> {
     /// Creates an engine that delays calls without failing any.
-    pub fn slow(engine: E, seed: u64) -> Self {
-        Self::failing(engine, seed, 0.0)
+    pub fn with_delays(engine: E, seed: u64) -> Self {
+        Self::with_failures(engine, seed, 0.0)
     }
 
     /// Creates an engine that fails the given fraction of its calls.
-    pub fn failing(engine: E, seed: u64, faults: f64) -> Self {
+    pub fn with_failures(engine: E, seed: u64, faults: f64) -> Self {
         let random = Mutex::new(StdRng::seed_from_u64(seed));
         Self {
             engine,
@@ -68,7 +68,7 @@ impl<E: Engine> FaultyEngine<E> {
             .unwrap_or_else(PoisonError::into_inner) = next;
     }
 
-    pub fn fail(&self, faults: f64) {
+    pub fn set_failure_rate(&self, faults: f64) {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
     }
 
@@ -80,7 +80,7 @@ impl<E: Engine> FaultyEngine<E> {
         choose(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn delay(&self) {
+    async fn delay_call(&self) {
         for _ in 0..self.with_random(|random| random.random_range(0..=DELAY_MAX)) {
             tokio::task::yield_now().await;
         }
@@ -98,7 +98,7 @@ impl<E: Engine> FaultyEngine<E> {
 
     async fn read(&self) -> Result<(), EngineError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.delay().await;
+        self.delay_call().await;
         let faults = self.failure_rate();
         if self.with_random(|random| random.random_bool(faults)) {
             return Err(injected_error());
@@ -113,9 +113,9 @@ fn injected_error() -> EngineError {
 
 #[async_trait]
 impl<E: Engine> Engine for FaultyEngine<E> {
-    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
+    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<ApplyResult, EngineError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.delay().await;
+        self.delay_call().await;
         let answer = match self.next_outcome() {
             InjectedOutcome::Done => self.engine.apply(lane, set).await,
             InjectedOutcome::Refused => Err(injected_error()),
@@ -129,7 +129,7 @@ impl<E: Engine> Engine for FaultyEngine<E> {
                 ))
             }
         };
-        self.delay().await;
+        self.delay_call().await;
         answer
     }
 
@@ -138,7 +138,7 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         self.engine.get(kind, keys).await
     }
 
-    async fn page(
+    async fn read_page(
         &self,
         kind: Kind,
         range: Range,
@@ -146,10 +146,10 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
         self.read().await?;
-        self.engine.page(kind, range, direction, limit).await
+        self.engine.read_page(kind, range, direction, limit).await
     }
 
-    async fn entries_in(
+    async fn read_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -158,7 +158,7 @@ impl<E: Engine> Engine for FaultyEngine<E> {
     ) -> Result<Vec<Vec<(Vec<u8>, Vec<u8>)>>, EngineError> {
         self.read().await?;
         self.engine
-            .entries_in(index, ranges, direction, limit)
+            .read_ranges(index, ranges, direction, limit)
             .await
     }
 
@@ -199,7 +199,7 @@ impl<E: Engine> Engine for FaultyEngine<E> {
             .announced
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        self.engine.last_changed(kinds).later_of(announced)
+        self.engine.last_changed(kinds).later(announced)
     }
 
     async fn log_head(&self) -> Result<LogPosition, EngineError> {
@@ -221,11 +221,11 @@ impl<E: Engine> Engine for FaultyEngine<E> {
 }
 
 #[cfg(test)]
-mod conforms_when_it_is_slow {
+mod conformance_with_delays {
     use super::FaultyEngine;
     use crate::{conformance, memory::MemoryEngine};
 
-    conformance!((FaultyEngine::slow(MemoryEngine::new(), 7), ()));
+    conformance!((FaultyEngine::with_delays(MemoryEngine::new(), 7), ()));
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
     const TURNS: u8 = 12;
 
     /// Reads the list that all callers add to, and its version.
-    async fn list(engine: &dyn Engine) -> (Vec<u8>, Expect) {
+    async fn read_list(engine: &dyn Engine) -> (Vec<u8>, Expect) {
         loop {
             if let Ok(mut rows) = engine.get(Kind::Rule, &[b"list".to_vec()]).await {
                 return match rows.pop().flatten() {
@@ -253,9 +253,9 @@ mod tests {
     }
 
     /// Adds to the list, and retries until the addition is known to be stored.
-    async fn add(engine: &dyn Engine, what: u8) {
+    async fn add_to_list(engine: &dyn Engine, what: u8) {
         loop {
-            let (mut value, expect) = list(engine).await;
+            let (mut value, expect) = read_list(engine).await;
             if value.contains(&what) {
                 return;
             }
@@ -272,14 +272,14 @@ mod tests {
     #[tokio::test]
     async fn retry_after_failure_neither_loses_nor_duplicates() {
         for seed in 0..20 {
-            let engine = FaultyEngine::failing(MemoryEngine::new(), seed, 0.4);
+            let engine = FaultyEngine::with_failures(MemoryEngine::new(), seed, 0.4);
             let callers = (0..CALLERS).map(async |caller| {
                 for turn in 0..TURNS {
-                    add(&engine, caller * TURNS + turn).await;
+                    add_to_list(&engine, caller * TURNS + turn).await;
                 }
             });
             join_all(callers).await;
-            let (value, _) = list(&engine).await;
+            let (value, _) = read_list(&engine).await;
             let all: BTreeSet<_> = value.iter().copied().collect();
             assert_eq!(value.len(), usize::from(CALLERS * TURNS), "seed {seed}");
             assert_eq!(all.len(), value.len(), "seed {seed}");

@@ -20,8 +20,8 @@ pub mod simulated_disk;
 pub mod walks;
 
 use bellwether_backend_engine::{
-    Action, Applied, Change, ChangeSet, Delta, Direction, DiskShare, Engine, EngineError, Entry,
-    Expect, Index, IndexedRecord, Kind, Lane, LogPosition, LogStep, Range, RecordName, Row, memory,
-    numbers, redb,
+    Action, ApplyResult, Change, ChangeSet, Delta, Direction, DiskShare, Engine, EngineError,
+    Entry, Expect, Index, IndexedRecord, Kind, Lane, LogPosition, LogStep, Range, RecordName, Row,
+    decode_numbers, memory, redb,
 };
 use bellwether_backend_model::{domain, lifecycle};

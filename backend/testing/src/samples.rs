@@ -503,7 +503,10 @@ pub fn calendar(called: &str) -> Calendar {
         description: "when to be quiet".into(),
         tags: vec!["team-a".into()],
         time_zone: "Europe/Berlin".into(),
-        windows: windows.iter().map(|it| Window::read(it).unwrap()).collect(),
+        windows: windows
+            .iter()
+            .map(|it| Window::parse(it).unwrap())
+            .collect(),
         except: vec![name("holidays")],
         revision: 2,
         create_ms: AT_MS,

@@ -35,15 +35,15 @@ struct State {
     /// Content that certainly survives a loss of power.
     durable: [Vec<u8>; FILES],
     /// Writes since the last sync of their file, in order across all files.
-    unsynced: Vec<(usize, Unsynced)>,
+    unsynced: Vec<(usize, UnsyncedChange)>,
     checksums: Option<Vec<u8>>,
     journal: Option<Vec<u8>>,
     /// Bytes read from the tree.
     read_bytes: usize,
     power_left: Option<u64>,
     /// Number of operations that succeed before some fail.
-    good_left: Option<u64>,
-    bad_left: u64,
+    successes_left: Option<u64>,
+    failures_left: u64,
     failure: Option<io::ErrorKind>,
     /// Whether pages are evicted after a failed sync.
     evicts: bool,
@@ -64,7 +64,7 @@ impl std::fmt::Debug for State {
     }
 }
 
-enum Unsynced {
+enum UnsyncedChange {
     Length(usize),
     Sector(usize, Vec<u8>),
 }
@@ -77,14 +77,14 @@ struct OpenFile {
 }
 
 impl SimulatedDisk {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open_file(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let life = state.life;
-        state.operate(life)?;
+        state.begin_operation(life)?;
         Ok(Box::new(OpenFile {
             disk: self.clone(),
             number,
@@ -94,13 +94,13 @@ impl SimulatedDisk {
 
     /// Fails the power after that many more operations.
     pub fn fail_power_after(&self, operations: u64) {
-        self.state().power_left = Some(operations);
+        self.lock_state().power_left = Some(operations);
     }
 
     /// Restores the power: of the unsynced writes, all, none or a random subset was written, in any
     /// order, and some are torn.
     pub fn restore_power(&self, random: &mut StdRng) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let mut unsynced = std::mem::take(&mut state.unsynced);
         let mut images = std::mem::take(&mut state.durable);
         match random.random_range(0..4) {
@@ -121,7 +121,7 @@ impl SimulatedDisk {
             }
         }
         // If a length is lost, the data after that offset is lost too.
-        let is_length = |write: &Unsynced| matches!(write, Unsynced::Length(_));
+        let is_length = |write: &UnsyncedChange| matches!(write, UnsyncedChange::Length(_));
         for (file, write) in unsynced.iter().filter(|(_, write)| is_length(write)) {
             write.apply(&mut images[*file]);
         }
@@ -131,20 +131,20 @@ impl SimulatedDisk {
         state.live.clone_from(&images);
         state.durable = images;
         state.journal = None;
-        (state.power_left, state.good_left) = (None, None);
+        (state.power_left, state.successes_left) = (None, None);
         state.life += 1;
     }
 
     /// Simulates `kill -9` of the process that uses the disk: all writes remain, synced or not.
-    pub fn kill(&self) {
-        let mut state = self.state();
-        (state.power_left, state.good_left) = (None, None);
+    pub fn kill_process(&self) {
+        let mut state = self.lock_state();
+        (state.power_left, state.successes_left) = (None, None);
         state.life += 1;
     }
 
     /// Returns the number of bytes read from the tree since the last call.
     pub fn read_bytes(&self) -> usize {
-        std::mem::take(&mut self.state().read_bytes)
+        std::mem::take(&mut self.lock_state().read_bytes)
     }
 
     /// Fails one operation after `operations` successful ones.
@@ -154,38 +154,38 @@ impl SimulatedDisk {
 
     /// Fails `failures` consecutive operations after `operations` successful ones.
     pub fn fail_some_after(&self, operations: u64, failures: u64) {
-        let mut state = self.state();
-        (state.good_left, state.bad_left) = (Some(operations), failures);
+        let mut state = self.lock_state();
+        (state.successes_left, state.failures_left) = (Some(operations), failures);
     }
 
     pub fn evict_failed_pages(&self) {
-        self.state().evicts = true;
+        self.lock_state().evicts = true;
     }
 
     /// Sets the error that failing operations return, instead of the default.
-    pub fn fail_as(&self, kind: io::ErrorKind) {
-        self.state().failure = Some(kind);
+    pub fn fail_with(&self, kind: io::ErrorKind) {
+        self.lock_state().failure = Some(kind);
     }
 
     /// Limits the space to `free` bytes beyond the current content, plus a reserve.
     pub fn limit_space(&self, free: usize, reserve: usize) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.capacity = Some(state.used_blocks() + free + reserve);
         state.reserve = reserve;
     }
 
     /// Removes the space limit.
     pub fn free_space(&self) {
-        self.state().capacity = None;
+        self.lock_state().capacity = None;
     }
 
     /// Deletes the journal of checksums, as a reboot does.
     pub fn forget_journal(&self) {
-        self.state().journal = None;
+        self.lock_state().journal = None;
     }
 
     pub fn forget_checksums(&self) {
-        self.state().checksums = None;
+        self.lock_state().checksums = None;
     }
 
     /// Returns a copy of the disk with one bit flipped: in the tree, in its journal or in the
@@ -194,7 +194,7 @@ impl SimulatedDisk {
     pub fn with_flipped_bit(&self, random: &mut StdRng) -> Self {
         let other = self.copy();
         {
-            let mut state = other.state();
+            let mut state = other.lock_state();
             let State { live, journal, .. } = &mut *state;
             let mut parts: Vec<&mut [u8]> = live.iter_mut().map(|file| trim_zeros(file)).collect();
             parts.extend(journal.as_deref_mut());
@@ -215,7 +215,7 @@ impl SimulatedDisk {
 
     #[must_use]
     pub fn copy(&self) -> Self {
-        let state = self.state();
+        let state = self.lock_state();
         Self(Arc::new(Mutex::new(State {
             live: state.live.clone(),
             durable: state.live.clone(),
@@ -228,7 +228,7 @@ impl SimulatedDisk {
     /// Returns a copy of the disk as if the power failed now and no unsynced write arrived.
     #[must_use]
     pub fn without_unsynced(&self) -> Self {
-        let state = self.state();
+        let state = self.lock_state();
         Self(Arc::new(Mutex::new(State {
             live: state.durable.clone(),
             durable: state.durable.clone(),
@@ -236,14 +236,14 @@ impl SimulatedDisk {
         })))
     }
 
-    pub fn edit(&self, file: usize, edit: impl FnOnce(&mut Vec<u8>)) {
-        edit(&mut self.state().live[file]);
+    pub fn edit_bytes(&self, file: usize, edit: impl FnOnce(&mut Vec<u8>)) {
+        edit(&mut self.lock_state().live[file]);
         self.make_durable();
     }
 
     /// Makes all current content durable.
     fn make_durable(&self) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let live = state.live.clone();
         state.durable = live;
         state.unsynced.clear();
@@ -270,18 +270,18 @@ impl State {
         self.life == life && self.power_left != Some(0)
     }
 
-    fn operate(&mut self, life: u64) -> io::Result<()> {
+    fn begin_operation(&mut self, life: u64) -> io::Result<()> {
         if !self.has_power(life) {
             return Err(io::Error::other("the power is off"));
         }
         if let Some(left) = &mut self.power_left {
             *left -= 1;
         }
-        match &mut self.good_left {
+        match &mut self.successes_left {
             Some(0) => {
-                self.bad_left = self.bad_left.saturating_sub(1);
-                if self.bad_left == 0 {
-                    self.good_left = None;
+                self.failures_left = self.failures_left.saturating_sub(1);
+                if self.failures_left == 0 {
+                    self.successes_left = None;
                 }
                 let kind = self.failure.unwrap_or(io::ErrorKind::Other);
                 return Err(io::Error::new(kind, "the operation failed"));
@@ -292,7 +292,7 @@ impl State {
         Ok(())
     }
 
-    fn take_unsynced(&mut self, file: usize) -> Vec<Unsynced> {
+    fn take_unsynced(&mut self, file: usize) -> Vec<UnsyncedChange> {
         let unsynced = std::mem::take(&mut self.unsynced).into_iter();
         let (drained, others): (Vec<_>, _) = unsynced.partition(|(number, _)| *number == file);
         self.unsynced = others;
@@ -303,7 +303,7 @@ impl State {
     fn fail_sync(&mut self, file: usize) {
         let mut is_written = false;
         for write in self.take_unsynced(file) {
-            if let Unsynced::Length(_) = write {
+            if let UnsyncedChange::Length(_) = write {
                 // Written later, with the metadata of the file.
                 write.apply(&mut self.durable[file]);
                 continue;
@@ -319,7 +319,7 @@ impl State {
     }
 }
 
-impl Unsynced {
+impl UnsyncedChange {
     /// Replaces a sector with arbitrary bytes, unless it has the mark of a file.
     fn corrupt_sector(&mut self, random: &mut StdRng) {
         if let Self::Sector(1.., data) = self {
@@ -329,7 +329,7 @@ impl Unsynced {
 
     fn apply(&self, image: &mut Vec<u8>) {
         match self {
-            Self::Length(length) => resize(image, *length),
+            Self::Length(length) => resize_buffer(image, *length),
             Self::Sector(at, data) => {
                 if let Some(position) = image.get_mut(*at..*at + data.len()) {
                     position.copy_from_slice(data);
@@ -340,7 +340,7 @@ impl Unsynced {
 }
 
 /// Like `Vec::resize`, which is slow for bytes without optimization.
-fn resize(bytes: &mut Vec<u8>, length: usize) {
+fn resize_buffer(bytes: &mut Vec<u8>, length: usize) {
     let added = length.saturating_sub(bytes.len());
     bytes.extend_from_slice(&vec![0; added]);
     bytes.truncate(length);
@@ -356,7 +356,7 @@ impl Medium for SimulatedDisk {
     }
 
     fn available_share(&self, _bytes_on_way: u64) -> DiskShare {
-        let state = self.state();
+        let state = self.lock_state();
         match state.capacity {
             Some(_) if state.reserve == 0 => DiskShare::All,
             _ => DiskShare::AboveFloor,
@@ -364,29 +364,29 @@ impl Medium for SimulatedDisk {
     }
 
     fn release_reserve(&self) -> bool {
-        std::mem::take(&mut self.state().reserve) > 0
+        std::mem::take(&mut self.lock_state().reserve) > 0
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
-        self.state().checksums.clone()
+        self.lock_state().checksums.clone()
     }
 
     fn store_checksums(&self, checksums: &[u8]) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let life = state.life;
-        state.operate(life)?;
+        state.begin_operation(life)?;
         state.checksums = Some(checksums.into());
         Ok(())
     }
 
     fn journal(&self) -> Option<Vec<u8>> {
-        self.state().journal.clone()
+        self.lock_state().journal.clone()
     }
 
     fn begin_journal(&self, start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let life = state.life;
-        state.operate(life)?;
+        state.begin_operation(life)?;
         state.journal = Some(start.into());
         Ok(Some(Box::new(OpenJournal {
             disk: self.clone(),
@@ -395,7 +395,7 @@ impl Medium for SimulatedDisk {
     }
 
     fn end_journal(&self) {
-        self.state().journal = None;
+        self.lock_state().journal = None;
     }
 }
 
@@ -407,8 +407,8 @@ struct OpenJournal {
 
 impl Write for OpenJournal {
     fn write(&mut self, note: &[u8]) -> io::Result<usize> {
-        let mut state = self.disk.state();
-        state.operate(self.life)?;
+        let mut state = self.disk.lock_state();
+        state.begin_operation(self.life)?;
         // A process killed during the write leaves a part of it.
         let part = note.len().div_ceil(2);
         if let Some(journal) = &mut state.journal {
@@ -424,14 +424,14 @@ impl Write for OpenJournal {
 
 impl StorageBackend for OpenFile {
     fn len(&self) -> io::Result<u64> {
-        let mut state = self.disk.state();
-        state.operate(self.life)?;
+        let mut state = self.disk.lock_state();
+        state.begin_operation(self.life)?;
         Ok(state.live[self.number].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut state = self.disk.state();
-        state.operate(self.life)?;
+        let mut state = self.disk.lock_state();
+        state.begin_operation(self.life)?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let found = state.live[self.number].get(offset..offset + out.len());
         out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -442,23 +442,25 @@ impl StorageBackend for OpenFile {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        let mut state = self.disk.state();
-        state.operate(self.life)?;
+        let mut state = self.disk.lock_state();
+        state.begin_operation(self.life)?;
         let length = usize::try_from(length).map_err(io::Error::other)?;
         let growth = length.saturating_sub(state.live[self.number].len());
         let is_over = |capacity| state.used_blocks() + growth > capacity;
         if self.number > 0 && growth > 0 && state.capacity.is_some_and(is_over) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        resize(&mut state.live[self.number], length);
-        state.unsynced.push((self.number, Unsynced::Length(length)));
+        resize_buffer(&mut state.live[self.number], length);
+        state
+            .unsynced
+            .push((self.number, UnsyncedChange::Length(length)));
         Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.disk.state();
+        let mut state = self.disk.lock_state();
         let is_on = state.has_power(self.life);
-        if let Err(error) = state.operate(self.life) {
+        if let Err(error) = state.begin_operation(self.life) {
             if is_on {
                 state.fail_sync(self.number);
             }
@@ -471,9 +473,9 @@ impl StorageBackend for OpenFile {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut state = self.disk.state();
+        let mut state = self.disk.lock_state();
         let is_on = state.has_power(self.life);
-        let operated = state.operate(self.life);
+        let operated = state.begin_operation(self.life);
         // A failed write has written a part.
         let data = match operated {
             Ok(()) => data,
@@ -491,7 +493,7 @@ impl StorageBackend for OpenFile {
             }
         }
         for sector in data.chunks(SECTOR_BYTES) {
-            let write = Unsynced::Sector(at, sector.into());
+            let write = UnsyncedChange::Sector(at, sector.into());
             write.apply(&mut state.live[self.number]);
             state.unsynced.push((self.number, write));
             at += sector.len();

@@ -15,7 +15,7 @@ use prost_types::{Struct, value::Kind};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{matcher, matcher::Matcher, time};
+use super::{format_time, matcher, matcher::Matcher};
 use crate::{
     label::{self, NAME, SEVERITY},
     limits,
@@ -45,32 +45,32 @@ pub(crate) struct AlertQuery {
 
 impl AlertQuery {
     pub(crate) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
-        let flag = |name: &str| match find(pairs, name) {
+        let flag = |name: &str| match find_parameter(pairs, name) {
             None | Some("true" | "1") => Ok(true),
             Some("false" | "0") => Ok(false),
             Some(_) => Err(format!("`{name}` must be `true` or `false`")),
         };
         // Events are processed when they are stored, so the value is irrelevant.
         flag("unprocessed")?;
-        let receiver = find(pairs, "receiver").filter(|it| !it.is_empty());
+        let receiver = find_parameter(pairs, "receiver").filter(|it| !it.is_empty());
         Ok(Self {
             active: flag("active")?,
             silenced: flag("silenced")?,
             inhibited: flag("inhibited")?,
-            matchers: matcher::parse_all(filters(pairs))?,
+            matchers: matcher::parse_all(filter_parameters(pairs))?,
             receiver: receiver.map(matcher::compile_anchored).transpose()?,
         })
     }
 
-    pub(crate) fn clause(&self) -> Option<Clause> {
+    pub(crate) fn to_clause(&self) -> Option<Clause> {
         let plain = self.matchers.iter().filter(|it| !it.is_regex());
         // A matcher that matches no event requires no clause, because no alert passes it later.
-        let clauses = plain.filter_map(|it| it.clause().ok().flatten());
-        matcher::all(clauses.collect())
+        let clauses = plain.filter_map(|it| it.to_clause().ok().flatten());
+        matcher::all_of(clauses.collect())
     }
 
-    fn accepts(&self, alert: &Alert) -> bool {
-        let is_shown = if alert.state() == "active" {
+    fn matches(&self, alert: &Alert) -> bool {
+        let is_shown = if alert.state_name() == "active" {
             self.active
         } else {
             let is_held = !alert.silenced_by.is_empty() || alert.is_suppressed;
@@ -86,12 +86,12 @@ impl AlertQuery {
     }
 }
 
-pub(crate) fn filters(pairs: &[(String, String)]) -> impl Iterator<Item = &str> {
+pub(crate) fn filter_parameters(pairs: &[(String, String)]) -> impl Iterator<Item = &str> {
     let pairs = pairs.iter().filter(|(name, _)| name == "filter");
     pairs.map(|(_, value)| value.as_str())
 }
 
-fn find<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+fn find_parameter<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     let found = pairs.iter().find(|(key, _)| key == name);
     found.map(|(_, value)| value.as_str())
 }
@@ -115,7 +115,7 @@ pub(crate) struct Alert {
 impl Alert {
     /// Converts a page of events to alerts, using their routes, and returns the alerts that pass
     /// the filter.
-    pub(crate) fn page(
+    pub(crate) fn select_page(
         query: &AlertQuery,
         events: Vec<Event>,
         routes: Vec<EventRoute>,
@@ -132,7 +132,7 @@ impl Alert {
             let route = routes.remove(&occurrence.id)?;
             Some(Self::new(event, occurrence, route, &silence_id, now_ms))
         });
-        alerts.filter(|it| query.accepts(it)).collect()
+        alerts.filter(|it| query.matches(it)).collect()
     }
 
     fn new(
@@ -149,14 +149,15 @@ impl Alert {
         // or if the settings exclude it.
         labels.entry(SEVERITY.to_owned()).or_insert_with(|| {
             let severity = Severity::try_from(occurrence.severity).unwrap_or_default();
-            text(&fields, SEVERITY).map_or_else(|| severity_label(severity), str::to_owned)
+            non_empty_text(&fields, SEVERITY)
+                .map_or_else(|| severity_label(severity), str::to_owned)
         });
         let held_by = |kinds: &[HoldKind]| {
             let held = occurrence.holds.iter();
             let held = held.filter(|hold| kinds.contains(&hold.kind()));
             held.map(|hold| hold.name.clone()).collect::<Vec<_>>()
         };
-        let generator_url = text(&fields, "generatorURL").unwrap_or_default();
+        let generator_url = non_empty_text(&fields, "generatorURL").unwrap_or_default();
         Self {
             silenced_by: route
                 .silence_names
@@ -184,7 +185,7 @@ impl Alert {
         }
     }
 
-    fn state(&self) -> &'static str {
+    fn state_name(&self) -> &'static str {
         let is_held =
             !self.silenced_by.is_empty() || !self.inhibited_by.is_empty() || self.is_suppressed;
         if is_held { "suppressed" } else { "active" }
@@ -196,17 +197,17 @@ impl Alert {
         texts + self.generator_url.len() + 400
     }
 
-    pub(crate) fn json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut alert = json!({
             "labels": self.labels,
             "annotations": self.annotations,
-            "receivers": self.receivers.iter().map(|it| receiver(it)).collect::<Vec<_>>(),
-            "startsAt": time(self.start_ms),
-            "endsAt": time(self.end_ms),
-            "updatedAt": time(self.update_ms),
+            "receivers": self.receivers.iter().map(|it| receiver_json(it)).collect::<Vec<_>>(),
+            "startsAt": format_time(self.start_ms),
+            "endsAt": format_time(self.end_ms),
+            "updatedAt": format_time(self.update_ms),
             "fingerprint": self.fingerprint,
             "status": {
-                "state": self.state(),
+                "state": self.state_name(),
                 "silencedBy": self.silenced_by,
                 "inhibitedBy": self.inhibited_by,
                 "mutedBy": self.muted_by,
@@ -219,7 +220,7 @@ impl Alert {
     }
 }
 
-pub(crate) fn groups(alerts: &[Alert]) -> Value {
+pub(crate) fn groups_json(alerts: &[Alert]) -> Value {
     let mut groups: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
     for alert in alerts {
         let name = alert.labels.get(NAME).map_or("", String::as_str);
@@ -229,16 +230,16 @@ pub(crate) fn groups(alerts: &[Alert]) -> Value {
             groups
                 .entry((receiver, name))
                 .or_default()
-                .push(alert.json());
+                .push(alert.to_json());
         }
     }
     let groups = groups.into_iter().map(|((to, name), alerts)| {
-        json!({"labels": {NAME: name}, "receiver": receiver(to), "alerts": alerts})
+        json!({"labels": {NAME: name}, "receiver": receiver_json(to), "alerts": alerts})
     });
     groups.collect()
 }
 
-pub(crate) fn receiver(name: &str) -> Value {
+pub(crate) fn receiver_json(name: &str) -> Value {
     json!({"name": name})
 }
 
@@ -259,13 +260,13 @@ fn annotations(summary: &str, body: &str, fields: &Struct) -> BTreeMap<String, S
     let outer = fields.fields.keys();
     let outer = outer.filter(|key| !OTHER_PARTS.contains(&key.as_str()));
     for key in outer {
-        if let Some(text) = text(fields, key) {
+        if let Some(text) = non_empty_text(fields, key) {
             found.insert(key.clone(), truncate(text));
         }
     }
     if let Some(nested) = nested {
         for key in nested.fields.keys() {
-            if let Some(text) = text(nested, key) {
+            if let Some(text) = non_empty_text(nested, key) {
                 found.insert(key.clone(), truncate(text));
             }
         }
@@ -278,7 +279,7 @@ fn annotations(summary: &str, body: &str, fields: &Struct) -> BTreeMap<String, S
     found
 }
 
-fn text<'a>(fields: &'a Struct, name: &str) -> Option<&'a str> {
+fn non_empty_text<'a>(fields: &'a Struct, name: &str) -> Option<&'a str> {
     match fields.fields.get(name)?.kind.as_ref()? {
         Kind::StringValue(text) => Some(text),
         _ => None,
@@ -289,7 +290,7 @@ fn truncate(text: &str) -> String {
     if text.len() <= limits::ANNOTATION_BYTES {
         return text.to_owned();
     }
-    let end = bellwether_proto::text::prefix(text, limits::ANNOTATION_BYTES).len();
+    let end = bellwether_proto::text::longest_prefix(text, limits::ANNOTATION_BYTES).len();
     format!("{}\u{2026}", &text[..end])
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    json::violation::quoted,
+    json::violation::quote_for_message,
     matcher::MatcherText,
     v1::{And, Clause, Equals, Exists, In, Matches, Not, Or, clause::Kind, equals},
 };
@@ -70,7 +70,7 @@ impl Matcher {
     /// Parses a matcher such as `host=~"db-.*"`. The quotes are optional.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
-            let found = quoted(text);
+            let found = quote_for_message(text);
             format!(
                 "bad matcher format: {found}; expected NAME=VALUE, NAME!=VALUE, NAME=~REGEX or NAME!~REGEX"
             )
@@ -96,7 +96,7 @@ impl Matcher {
         hit == self.is_equal
     }
 
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(super) fn to_json(&self) -> serde_json::Value {
         json!({
             "name": self.name,
             "value": self.value,
@@ -107,18 +107,21 @@ impl Matcher {
 
     /// Returns a clause for the same events, except that comparing a whole string ignores case.
     /// `None` if every event matches.
-    pub(super) fn clause(&self) -> Result<Option<Clause>, String> {
+    pub(super) fn to_clause(&self) -> Result<Option<Clause>, String> {
         if self.name == SEVERITY {
-            return self.severities();
+            return self.severity_clause();
         }
         let field = match self.name.as_str() {
             NAME => "name".to_owned(),
             label => label::field_from_label(label),
         };
         let clause = if self.value.is_empty() && !self.is_regex() {
-            not(exists(&field))
+            negate(exists_clause(&field))
         } else if self.regex.as_ref().is_some_and(|it| it.is_match("")) {
-            any(vec![not(exists(&field)), self.field_clause(&field)])
+            any_of(vec![
+                negate(exists_clause(&field)),
+                self.field_clause(&field),
+            ])
         } else {
             self.field_clause(&field)
         };
@@ -129,12 +132,12 @@ impl Matcher {
         let field = field.to_owned();
         if self.is_regex() {
             let (start, end) = ANCHORED;
-            return clause_of(Kind::Matches(Matches {
+            return clause_with_kind(Kind::Matches(Matches {
                 field,
                 value: format!("{start}{}{end}", self.value),
             }));
         }
-        clause_of(Kind::Equals(Equals {
+        clause_with_kind(Kind::Equals(Equals {
             field,
             value: Some(equals::Value::StringVal(self.value.clone())),
         }))
@@ -142,7 +145,7 @@ impl Matcher {
 
     /// Returns a clause for a matcher of the severity: of the label as received, or else of the
     /// event's severity.
-    fn severities(&self) -> Result<Option<Clause>, String> {
+    fn severity_clause(&self) -> Result<Option<Clause>, String> {
         let is_any = self.is_regex() && matches!(self.value.as_str(), ".*" | ".+");
         let is_none = self.value.is_empty() && !self.is_regex();
         if is_any && self.is_equal || is_none && !self.is_equal {
@@ -163,19 +166,23 @@ impl Matcher {
         let by_word = (!values.is_empty()).then(|| {
             let field = SEVERITY.to_owned();
             [
-                not(exists(SENT_EARLIER)),
-                clause_of(Kind::In(In { field, values })),
+                negate(exists_clause(SENT_EARLIER)),
+                clause_with_kind(Kind::In(In { field, values })),
             ]
         });
-        let by_word = by_word.and_then(|it| all(it.into()));
+        let by_word = by_word.and_then(|it| all_of(it.into()));
         let earlier = std::iter::once(self.field_clause(SENT_EARLIER)).chain(by_word);
-        let earlier = all(vec![not(exists(SENT)), any(earlier.collect())]);
+        let earlier = all_of(vec![negate(exists_clause(SENT)), any_of(earlier.collect())]);
         let clauses = std::iter::once(self.field_clause(SENT)).chain(earlier);
-        Ok(Some(self.negate_if_unequal(any(clauses.collect()))))
+        Ok(Some(self.negate_if_unequal(any_of(clauses.collect()))))
     }
 
     fn negate_if_unequal(&self, clause: Clause) -> Clause {
-        if self.is_equal { clause } else { not(clause) }
+        if self.is_equal {
+            clause
+        } else {
+            negate(clause)
+        }
     }
 
     /// Converts a clause to a matcher; `None` if there is no equivalent matcher.
@@ -185,17 +192,19 @@ impl Matcher {
                 let Some(equals::Value::StringVal(value)) = &equals.value else {
                     return None;
                 };
-                let name = label(&equals.field)?;
+                let name = parse_label(&equals.field)?;
                 // The received label can be any text.
                 if equals.field == SEVERITY {
-                    return Self::new(&name, &severity(value)?, false, true).ok();
+                    return Self::new(&name, &severity_label(value)?, false, true).ok();
                 }
                 Self::new(&name, value, false, true).ok()
             }
             Kind::In(list) => {
-                let name = label(&list.field)?;
+                let name = parse_label(&list.field)?;
                 let values = list.values.iter().map(|value| match &value.kind {
-                    Some(ValueKind::StringValue(text)) if list.field == SEVERITY => severity(text),
+                    Some(ValueKind::StringValue(text)) if list.field == SEVERITY => {
+                        severity_label(text)
+                    }
                     Some(ValueKind::StringValue(text)) => Some(text.clone()),
                     _ => None,
                 });
@@ -206,7 +215,7 @@ impl Matcher {
                 let escaped: Vec<_> = values.iter().map(|it| regex::escape(it)).collect();
                 Self::new(&name, &escaped.join("|"), true, true).ok()
             }
-            Kind::Exists(exists) => Self::new(&label(&exists.field)?, "", false, false).ok(),
+            Kind::Exists(exists) => Self::new(&parse_label(&exists.field)?, "", false, false).ok(),
             Kind::Matches(matches) => Self::from_regex(&matches.field, &matches.value),
             Kind::Or(or) => {
                 let [absent, matches] = &or.clauses[..] else {
@@ -215,7 +224,7 @@ impl Matcher {
                 if let (Some(sent), Kind::And(_)) =
                     (Self::from_clause(absent), matches.kind.as_ref()?)
                     && sent.name == SEVERITY
-                    && sent.severities() == Ok(Some(clause.clone()))
+                    && sent.severity_clause() == Ok(Some(clause.clone()))
                 {
                     return Some(sent);
                 }
@@ -245,7 +254,7 @@ impl Matcher {
     fn from_regex(field: &str, value: &str) -> Option<Self> {
         let (start, end) = ANCHORED;
         let inner = value.strip_prefix(start)?.strip_suffix(end)?;
-        Self::new(&label(field)?, inner, true, true).ok()
+        Self::new(&parse_label(field)?, inner, true, true).ok()
     }
 }
 
@@ -261,23 +270,23 @@ pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<
     Ok(matchers)
 }
 
-fn exists(field: &str) -> Clause {
-    clause_of(Kind::Exists(Exists {
+fn exists_clause(field: &str) -> Clause {
+    clause_with_kind(Kind::Exists(Exists {
         field: field.to_owned(),
     }))
 }
 
-fn any(mut clauses: Vec<Clause>) -> Clause {
+fn any_of(mut clauses: Vec<Clause>) -> Clause {
     match clauses.len() {
         1 => clauses.remove(0),
-        _ => clause_of(Kind::Or(Or { clauses })),
+        _ => clause_with_kind(Kind::Or(Or { clauses })),
     }
 }
 
-pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
+pub(super) fn all_of(mut clauses: Vec<Clause>) -> Option<Clause> {
     match clauses.len() {
         0 | 1 => clauses.pop(),
-        _ => Some(clause_of(Kind::And(And { clauses }))),
+        _ => Some(clause_with_kind(Kind::And(And { clauses }))),
     }
 }
 
@@ -286,10 +295,15 @@ pub(crate) fn compile_anchored(pattern: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(&whole)
         .size_limit(limits::MATCHER_REGEX_BYTES)
         .build();
-    built.map_err(|_unfit| format!("{} is not a valid regular expression", quoted(pattern)))
+    built.map_err(|_unfit| {
+        format!(
+            "{} is not a valid regular expression",
+            quote_for_message(pattern)
+        )
+    })
 }
 
-fn label(field: &str) -> Option<String> {
+fn parse_label(field: &str) -> Option<String> {
     const OTHERS: [&str; 10] = [
         "id",
         "type",
@@ -313,19 +327,19 @@ fn label(field: &str) -> Option<String> {
     }
 }
 
-fn severity(text: &str) -> Option<String> {
+fn severity_label(text: &str) -> Option<String> {
     let word = text.to_lowercase();
     let word = word.strip_prefix("severity_").unwrap_or(&word);
     SEVERITIES.contains(&word).then(|| word.to_owned())
 }
 
-fn clause_of(kind: Kind) -> Clause {
+fn clause_with_kind(kind: Kind) -> Clause {
     Clause { kind: Some(kind) }
 }
 
-fn not(clause: Clause) -> Clause {
+fn negate(clause: Clause) -> Clause {
     let clause = Some(Box::new(clause));
-    clause_of(Kind::Not(Box::new(Not { clause })))
+    clause_with_kind(Kind::Not(Box::new(Not { clause })))
 }
 
 #[cfg(test)]
@@ -410,20 +424,24 @@ mod tests {
             "severity=~\"warn.*|error\"",
         ] {
             let matcher = Matcher::parse(text).unwrap();
-            let clause = matcher.clause().unwrap().unwrap();
+            let clause = matcher.to_clause().unwrap().unwrap();
             assert_eq!(Matcher::from_clause(&clause), Some(matcher), "{text}");
         }
         for text in ["severity=~\".+\"", "severity=~\".*\"", "severity!=\"\""] {
-            assert_eq!(Matcher::parse(text).unwrap().clause(), Ok(None), "{text}");
+            assert_eq!(
+                Matcher::parse(text).unwrap().to_clause(),
+                Ok(None),
+                "{text}"
+            );
         }
         for text in ["severity=\"\"", "severity!~\".+\""] {
-            assert!(Matcher::parse(text).unwrap().clause().is_err(), "{text}");
+            assert!(Matcher::parse(text).unwrap().to_clause().is_err(), "{text}");
         }
         // Earlier versions stored the word, and users write it.
         let value = |word: &str| Value {
             kind: Some(ValueKind::StringValue(word.to_owned())),
         };
-        let list = clause_of(Kind::In(In {
+        let list = clause_with_kind(Kind::In(In {
             field: SEVERITY.to_owned(),
             values: vec![value("warning"), value("error")],
         }));

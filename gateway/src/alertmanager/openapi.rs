@@ -8,21 +8,21 @@ use super::{ENDPOINTS, Endpoint, Operation};
 
 pub(crate) const TAG: &str = "Alertmanager";
 
-pub(crate) fn tag() -> Value {
+pub(crate) fn tag_json() -> Value {
     let description = "Alertmanager's API v2 for `amtool`, karma, Grafana and others: open events as \
                        alerts, and silences. See `/docs/alertmanager`.";
     json!({"name": TAG, "description": description})
 }
 
-pub(crate) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
+pub(crate) fn add_operations(paths: &mut BTreeMap<String, Map<String, Value>>) {
     for endpoint in &ENDPOINTS {
         let item = paths.entry(endpoint.path.to_owned()).or_default();
         let method = endpoint.method.as_str().to_lowercase();
-        item.insert(method, operation(endpoint));
+        item.insert(method, operation_json(endpoint));
     }
 }
 
-fn operation(endpoint: &Endpoint) -> Value {
+fn operation_json(endpoint: &Endpoint) -> Value {
     let mut described = json!({
         "operationId": format!("{TAG}_{:?}", endpoint.operation),
         "tags": [TAG],
@@ -32,7 +32,7 @@ fn operation(endpoint: &Endpoint) -> Value {
             Operation::PostSilences | Operation::DeleteSilence => "operator",
             _ => "viewer",
         },
-        "parameters": parameters(endpoint.operation),
+        "parameters": parameters_json(endpoint.operation),
         "responses": {
             "200": {"description": "Same response as Alertmanager's."},
             "4XX": {"description": "The error message, as a JSON string."},
@@ -54,7 +54,7 @@ fn operation(endpoint: &Endpoint) -> Value {
     described
 }
 
-fn parameters(operation: Operation) -> Vec<Value> {
+fn parameters_json(operation: Operation) -> Vec<Value> {
     let parameter = |name: &str, place: &str, description: &str, schema: Value| {
         json!({
             "name": name,

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use bellwether_proto::{
-    json::violation::quoted,
+    json::violation::quote_for_message,
     v1::{Clause, Query, Silence, SilenceSpan, clause::Kind, silence::State},
 };
 use jiff::Timestamp;
@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
+    format_time,
     matcher::{self, Matcher},
-    parse_time, time,
+    parse_time,
 };
 use crate::limits;
 
@@ -40,7 +41,7 @@ pub(crate) struct SilenceRequest {
 fn deserialize_time<'de, D: Deserializer<'de>>(text: D) -> Result<Timestamp, D::Error> {
     let text = Cow::<str>::deserialize(text)?;
     parse_time(&text).ok_or_else(|| {
-        let found = quoted(&text);
+        let found = quote_for_message(&text);
         D::Error::custom(format!(
             "{found} is not a time such as `2026-01-31T08:00:00Z`"
         ))
@@ -87,23 +88,27 @@ impl SilenceRequest {
         matchers.collect()
     }
 
-    pub(crate) fn create(&self, name: String, now_ms: i64) -> Result<Silence, String> {
+    pub(crate) fn to_new_silence(&self, name: String, now_ms: i64) -> Result<Silence, String> {
         if self.ends_at.as_millisecond() <= now_ms {
             return Err("`endsAt` has passed".to_owned());
         }
         let mut silence = Silence {
             name,
-            query: Some(query(&self.matchers()?)?),
-            span: Some(self.span(now_ms)),
+            query: Some(matchers_to_query(&self.matchers()?)?),
+            span: Some(self.to_span(now_ms)),
             ..Silence::default()
         };
-        self.describe(&mut silence);
+        self.set_description(&mut silence);
         Ok(silence)
     }
 
     /// Applies the request to a stored silence. Conditions without an equivalent matcher are
     /// retained if the matchers are unchanged.
-    pub(crate) fn update(&self, mut silence: Silence, now_ms: i64) -> Result<Silence, String> {
+    pub(crate) fn to_updated_silence(
+        &self,
+        mut silence: Silence,
+        now_ms: i64,
+    ) -> Result<Silence, String> {
         if silence.span.is_none() {
             let name = &silence.name;
             return Err(format!(
@@ -112,8 +117,8 @@ impl SilenceRequest {
             ));
         }
         let wanted = self.matchers()?;
-        if wanted != matchers(&silence) {
-            silence.query = Some(query(&wanted)?);
+        if wanted != silence_matchers(&silence) {
+            silence.query = Some(matchers_to_query(&wanted)?);
             silence.rule_names.clear();
             silence.filter.clear();
         }
@@ -122,15 +127,15 @@ impl SilenceRequest {
             start_time: if has_begun {
                 None
             } else {
-                self.span(now_ms).start_time
+                self.to_span(now_ms).start_time
             },
-            ..self.span(now_ms)
+            ..self.to_span(now_ms)
         });
-        self.describe(&mut silence);
+        self.set_description(&mut silence);
         Ok(silence)
     }
 
-    fn describe(&self, silence: &mut Silence) {
+    fn set_description(&self, silence: &mut Silence) {
         self.comment.trim().clone_into(&mut silence.reason);
         silence.tags.retain(|tag| !tag.starts_with(CREATED_BY));
         if !self.created_by.trim().is_empty() {
@@ -139,7 +144,7 @@ impl SilenceRequest {
         }
     }
 
-    fn span(&self, now_ms: i64) -> SilenceSpan {
+    fn to_span(&self, now_ms: i64) -> SilenceSpan {
         let is_ahead = self.starts_at.as_millisecond() > now_ms;
         SilenceSpan {
             start_time: is_ahead.then(|| to_prost(self.starts_at)),
@@ -155,12 +160,12 @@ fn to_prost(at: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-fn query(matchers: &[Matcher]) -> Result<Query, String> {
-    let clauses = matchers.iter().map(Matcher::clause);
+fn matchers_to_query(matchers: &[Matcher]) -> Result<Query, String> {
+    let clauses = matchers.iter().map(Matcher::to_clause);
     let clauses: Vec<_> = clauses
         .filter_map(Result::transpose)
         .collect::<Result<_, _>>()?;
-    match matcher::all(clauses) {
+    match matcher::all_of(clauses) {
         None => Err("at least one matcher must exclude some events".to_owned()),
         clause => Ok(Query { clause }),
     }
@@ -174,14 +179,14 @@ pub(crate) struct SilenceView {
 
 impl SilenceView {
     pub(crate) fn from_silence(silence: Silence) -> Self {
-        let matchers = matchers(&silence);
+        let matchers = silence_matchers(&silence);
         Self { silence, matchers }
     }
 
     /// Whether the silence passes the filter. Each matcher of the filter must either equal a
     /// matcher of the silence, or match the label value that the silence requires, which is empty
     /// if it has no matcher for that label.
-    pub(crate) fn passes(&self, filter: &[Matcher]) -> bool {
+    pub(crate) fn matches(&self, filter: &[Matcher]) -> bool {
         filter.iter().all(|wanted| {
             let mut own = self
                 .matchers
@@ -210,12 +215,12 @@ impl SilenceView {
         }
     }
 
-    pub(crate) fn json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let silence = &self.silence;
         let moment = |time: Option<prost_types::Timestamp>| {
             let time = time?;
             let nanos = i64::from(time.nanos / 1_000_000);
-            Some(self::time(
+            Some(format_time(
                 time.seconds.checked_mul(1_000)?.checked_add(nanos)?,
             ))
         };
@@ -228,19 +233,19 @@ impl SilenceView {
             State::Expired | State::Unspecified => "expired",
         };
         json!({
-            "id": id(&silence.name),
+            "id": parse_id(&silence.name),
             "status": {"state": state},
             "updatedAt": moment(silence.update_time.or(created)).unwrap_or_default(),
             "startsAt": moment(starts.or(span.start_time).or(created)).unwrap_or_default(),
             "endsAt": moment(silence.ends_time.or(span.end_time)).unwrap_or_else(|| NEVER.to_owned()),
-            "createdBy": created_by(silence),
+            "createdBy": creator_name(silence),
             "comment": silence.reason,
-            "matchers": self.matchers.iter().map(Matcher::json).collect::<Vec<_>>(),
+            "matchers": self.matchers.iter().map(Matcher::to_json).collect::<Vec<_>>(),
         })
     }
 }
 
-fn created_by(silence: &Silence) -> &str {
+fn creator_name(silence: &Silence) -> &str {
     let mut tags = silence.tags.iter();
     let tag = tags.find_map(|tag| tag.strip_prefix(CREATED_BY));
     tag.unwrap_or(&silence.author)
@@ -248,7 +253,7 @@ fn created_by(silence: &Silence) -> &str {
 
 /// Returns the matchers of a silence. A condition without equivalent matchers becomes a matcher
 /// named `filter` with the text of the condition; rules become a matcher named `rule`.
-fn matchers(silence: &Silence) -> Vec<Matcher> {
+fn silence_matchers(silence: &Silence) -> Vec<Matcher> {
     let clause = silence.query.as_ref().and_then(|it| it.clause.as_ref());
     let mut found = match clause {
         None => Vec::new(),
@@ -286,12 +291,12 @@ fn matcher_list(name: &str, value: &str, is_regex: bool) -> Vec<Matcher> {
 }
 
 /// Returns the id of a silence: its name if it is a UUID, else a UUID derived from it.
-pub(crate) fn id(name: &str) -> String {
+pub(crate) fn parse_id(name: &str) -> String {
     if is_uuid(name) {
         return name.to_owned();
     }
     let hash = Sha256::digest(name.as_bytes());
-    uuid(
+    to_uuid(
         hash.iter()
             .take(16)
             .fold(0, |all, byte| all << 8 | u128::from(*byte)),
@@ -300,10 +305,10 @@ pub(crate) fn id(name: &str) -> String {
 }
 
 pub(crate) fn generate_name() -> String {
-    uuid(rand::random(), 4)
+    to_uuid(rand::random(), 4)
 }
 
-fn uuid(bits: u128, version: u128) -> String {
+fn to_uuid(bits: u128, version: u128) -> String {
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | version << 76 | 0x2 << 62;
     let hex = format!("{bits:032x}");
     let parts = [
@@ -331,12 +336,12 @@ mod tests {
     #[test]
     fn silence_id_is_a_stable_uuid() {
         for name in ["db-patch", "", "a b", &generate_name()] {
-            assert!(is_uuid(&id(name)), "{name}: {}", id(name));
-            assert_eq!(id(name), id(name));
+            assert!(is_uuid(&parse_id(name)), "{name}: {}", parse_id(name));
+            assert_eq!(parse_id(name), parse_id(name));
         }
         let fresh = generate_name();
-        assert_eq!(id(&fresh), fresh);
-        assert_ne!(id("a"), id("b"));
+        assert_eq!(parse_id(&fresh), fresh);
+        assert_ne!(parse_id("a"), parse_id("b"));
         assert!(!is_uuid("0123456789abcdef0123456789abcdef0123"));
     }
 
@@ -364,7 +369,7 @@ mod tests {
                 matchers: matchers.collect(),
             };
             let filter = [Matcher::parse(filter).unwrap()];
-            assert_eq!(shown.passes(&filter), expected, "{own:?} {filter:?}");
+            assert_eq!(shown.matches(&filter), expected, "{own:?} {filter:?}");
         }
     }
 }

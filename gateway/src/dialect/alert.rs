@@ -5,10 +5,10 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
-    Batch, DialectError, Incoming, Settings, Severity,
-    draft::Draft,
+    Batch, DialectError, IncomingRequest, Settings, Severity,
+    draft::EventDraft,
     json::{DecodeErrors, JsonPath, Object, Value},
-    quoted,
+    quote_for_message,
 };
 use crate::{
     alertmanager::parse_time as time,
@@ -38,23 +38,23 @@ const STORED: [&str; 11] = [
 /// Members of the enclosing document to store with each alert.
 const STORED_AROUND: [&str; 3] = ["externalURL", "receiver", "orgId"];
 
-type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
+type TextMap<'a> = BTreeMap<&'a str, Cow<'a, str>>;
 
 /// Converts a list of alerts; `list` is its path, for errors.
-pub(super) fn batch(
+pub(super) fn read_batch(
     alerts: &[Value<'_>],
     list: &'static str,
     broken: &DecodeErrors,
     around: Option<&Object<'_>>,
-    incoming: &Incoming<'_>,
+    incoming: &IncomingRequest<'_>,
 ) -> Batch {
     let mut batch = Batch::default();
     for (at, alert) in alerts.iter().enumerate() {
         let place = JsonPath::Element(list, at);
         let made = match broken.get(&at) {
-            Some(why) => Err(DialectError::invalid(format!("`{list}[{at}]` {why}"))),
+            Some(why) => Err(DialectError::new_invalid(format!("`{list}[{at}]` {why}"))),
             None => Object::new(alert, place)
-                .and_then(|alert| event(&alert, around, incoming.settings, incoming.now_ms)),
+                .and_then(|alert| read_event(&alert, around, incoming.settings, incoming.now_ms)),
         };
         batch.add(made);
     }
@@ -63,7 +63,7 @@ pub(super) fn batch(
 
 /// Converts an alert to an event with the time of receipt. The alert's times are by the sender's
 /// clock and are stored separately.
-fn event(
+fn read_event(
     alert: &Object<'_>,
     around: Option<&Object<'_>>,
     settings: &Settings,
@@ -72,20 +72,20 @@ fn event(
     let labels = alert.texts("labels")?;
     if labels.values().all(|value| value.is_empty()) {
         let labels = alert.path("labels");
-        return Err(DialectError::invalid(format!(
+        return Err(DialectError::new_invalid(format!(
             "`{labels}` is required, with at least one non-empty label"
         )));
     }
-    let mut draft = Draft::new(event_name(&labels));
+    let mut draft = EventDraft::new(event_name(&labels));
     let replica = identify(&mut draft, &labels, settings);
     let said = labels.get(SEVERITY).map_or("", |it| it);
     let severity = Severity::from_known_name(said).unwrap_or(settings.alert_severity);
-    draft.severity(severity);
+    draft.set_severity(severity);
     if said != severity.as_str() {
         draft.store_field(SEVERITY, said);
     }
     match alert.texts("annotations") {
-        Ok(annotations) => annotate(&mut draft, &annotations),
+        Ok(annotations) => add_annotations(&mut draft, &annotations),
         Err(_no_object) => draft.store_members(alert, &["annotations"]),
     }
     let start_ms = parse_time_ms(alert, "startsAt")?;
@@ -94,7 +94,7 @@ fn event(
     let is_over = is_resolved(alert, end_ms, now_ms)?;
     // Prometheus repeats an alert before it expires; a webhook does not.
     if let (Some(end_ms), None, false) = (end_ms, around, is_over) {
-        draft.expires_ms(end_ms);
+        draft.set_expires_ms(end_ms);
     }
     if is_over {
         draft.set_closed();
@@ -102,20 +102,20 @@ fn event(
     }
     draft.store_field(NAME, event_name(&labels));
     if let Some(around) = around {
-        draft.store_enclosing(around, &STORED_AROUND);
+        draft.store_envelope_fields(around, &STORED_AROUND);
     }
     draft.store_members(alert, &STORED);
     Ok(draft.finish())
 }
 
-fn event_name<'a>(labels: &'a Texts<'_>) -> &'a str {
+fn event_name<'a>(labels: &'a TextMap<'_>) -> &'a str {
     let name = labels.get(NAME).filter(|name| !name.is_empty());
     name.map_or(NAMELESS, |name| name)
 }
 
 /// Sets the dimensions from the labels that belong to the identity. Returns the replica. In
 /// Prometheus, an empty label is equal to a missing label.
-fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> String {
+fn identify(draft: &mut EventDraft, labels: &TextMap<'_>, settings: &Settings) -> String {
     let mut replica = String::new();
     for (key, value) in labels {
         if settings.replica_labels.iter().any(|label| label == key) {
@@ -150,11 +150,11 @@ fn sender_id(replica: &str, alert: &Object<'_>, around: Option<&Object<'_>>) -> 
     format!("{replica}{}", place.unwrap_or_default())
 }
 
-fn annotate(draft: &mut Draft, annotations: &Texts<'_>) {
+fn add_annotations(draft: &mut EventDraft, annotations: &TextMap<'_>) {
     let found = |name: &str| annotations.get(name).map_or("", |text| text);
     let summary = SUMMARIES.into_iter().find(|name| !found(name).is_empty());
-    draft.summary(summary.map(found).unwrap_or_default());
-    draft.body(found(BODY));
+    draft.set_summary(summary.map(found).unwrap_or_default());
+    draft.set_body(found(BODY));
     let others = annotations
         .iter()
         .filter(|(name, _)| **name != BODY && Some(**name) != summary);
@@ -171,9 +171,9 @@ fn is_resolved(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<b
         Some("resolved") => Ok(true),
         Some(other) => {
             let status = alert.path("status");
-            Err(DialectError::invalid(format!(
+            Err(DialectError::new_invalid(format!(
                 "`{status}` must be `firing` or `resolved`, not {}",
-                quoted(other)
+                quote_for_message(other)
             )))
         }
     }
@@ -188,8 +188,8 @@ fn parse_time_ms(alert: &Object<'_>, member: &str) -> Result<Option<i64>, Dialec
     };
     let moment = time(text).ok_or_else(|| {
         let member = alert.path(member);
-        let found = quoted(text);
-        DialectError::invalid(format!(
+        let found = quote_for_message(text);
+        DialectError::new_invalid(format!(
             "`{member}` must be a time such as `2026-01-31T08:00:00Z`, not {found}"
         ))
     })?;

@@ -5,16 +5,16 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Severity,
-    Success, Translation, alert,
-    draft::Draft,
+    BodyLimit, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, IncomingRequest,
+    Severity, Success, Translation, alert,
+    draft::EventDraft,
     json::{self, List, Object},
     plain_error,
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "alertmanager",
-    bodies: Bodies::Batches,
+    bodies: BodyLimit::Batches,
     is_json: |_| true,
     key_in_body: None,
     endpoints: &[
@@ -40,21 +40,21 @@ pub(super) const DIALECT: Dialect = Dialect {
 
 const TRUNCATED: &str = "alertmanager-truncated";
 
-fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     let list = List::Member("alerts");
     let batch = json::with_list(incoming.body, list, |body, broken| {
         let message = Object::new(body, "")?;
         let alerts = message.list("alerts")?.ok_or_else(|| {
-            DialectError::invalid("`alerts` is required, as in Alertmanager's webhook messages")
+            DialectError::new_invalid("`alerts` is required, as in Alertmanager's webhook messages")
         })?;
-        let mut batch = alert::batch(alerts, "alerts", broken, Some(&message), incoming);
+        let mut batch = alert::read_batch(alerts, "alerts", broken, Some(&message), incoming);
         // Alertmanager does not repeat a rejected message, so missing alerts are reported as an
         // event.
         let beyond = std::mem::take(&mut batch.refused.beyond);
         batch.events.extend(truncation_event(&message, beyond));
         Ok(batch)
     });
-    let success = Success::whole(|outcome| {
+    let success = Success::from_outcome(|outcome| {
         let succeeded = outcome.result.succeeded;
         DialectResponse::json(StatusCode::OK, &json!({"succeeded": succeeded}))
     });
@@ -70,7 +70,7 @@ fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
     if count == 0 {
         return None;
     }
-    let mut draft = Draft::new(TRUNCATED);
+    let mut draft = EventDraft::new(TRUNCATED);
     draft.add_dimension(
         "receiver",
         message
@@ -78,8 +78,8 @@ fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
             .as_deref()
             .unwrap_or("alertmanager"),
     );
-    draft.severity(Severity::Warning);
-    draft.summary(&if beyond == 0 {
+    draft.set_severity(Severity::Warning);
+    draft.set_summary(&if beyond == 0 {
         format!(
             "Alertmanager omitted {count} alerts from a message; raise `max_alerts` of its receiver"
         )
@@ -90,7 +90,7 @@ fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
         )
     });
     draft.store_field("truncatedAlerts", count);
-    draft.store_enclosing(message, &["groupKey", "externalURL"]);
+    draft.store_envelope_fields(message, &["groupKey", "externalURL"]);
     Some(draft.finish())
 }
 

@@ -10,18 +10,18 @@ use percent_encoding::percent_decode_str;
 use serde_json_borrow::ObjectAsVec;
 
 use super::{
-    Batch, Bodies, Dialect, DialectError, DialectResponse, Endpoint, Incoming, Severity, Success,
-    Translation, consent,
-    draft::Draft,
+    Batch, BodyLimit, Dialect, DialectError, DialectResponse, Endpoint, IncomingRequest, Severity,
+    Success, Translation, consent,
+    draft::EventDraft,
     identity,
     json::{self, DecodeErrors, List, Object, Value},
-    plain_error, quoted,
+    plain_error, quote_for_message,
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cloudevents",
-    bodies: Bodies::Batches,
-    is_json: is_document,
+    bodies: BodyLimit::Batches,
+    is_json: is_event_document,
     key_in_body: None,
     endpoints: &[
         Endpoint {
@@ -69,13 +69,13 @@ pub(super) const OVER: [&str; 4] = ["closed", "resolved", "cleared", "ok"];
 const SUMMARIES: [&str; 3] = ["summary", "message", "title"];
 
 /// Whether the body is JSON; in binary mode it is arbitrary data.
-fn is_document(headers: &HeaderMap) -> bool {
+fn is_event_document(headers: &HeaderMap) -> bool {
     let media_type = text(headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
     !headers.contains_key("ce-specversion") || is_json(media_type)
 }
 
-fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     let content_type = text(incoming.headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     match media_type {
@@ -83,7 +83,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
             json::with_list(incoming.body, List::Root, read_batch)
         }
         "application/cloudevents+json" | "application/cloudevents" => {
-            read_single(&json::body(incoming.body)?)
+            read_single(&json::parse_body(incoming.body)?)
         }
         _ if incoming.headers.contains_key("ce-specversion") => {
             read_single(&read_binary(incoming.headers, media_type, incoming.body)?)
@@ -98,7 +98,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
                     _ => Err(unknown_format()),
                 }
             })
-            .map_err(|error| match json::body(incoming.body) {
+            .map_err(|error| match json::parse_body(incoming.body) {
                 Err(_not_json) => unknown_format(),
                 Ok(_) => error,
             })
@@ -109,24 +109,26 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
 
 fn read_batch(body: &Value<'_>, broken: &DecodeErrors) -> Result<Translation, DialectError> {
     let Value::Array(documents) = body else {
-        return Err(DialectError::invalid("the body must be a list of events"));
+        return Err(DialectError::new_invalid(
+            "the body must be a list of events",
+        ));
     };
     let mut seen = BTreeSet::new();
     let mut batch = Batch::default();
     for (at, document) in documents.iter().enumerate() {
         if let Some(why) = broken.get(&at) {
-            batch.add(Err(DialectError::invalid(format!("`[{at}]` {why}"))));
+            batch.add(Err(DialectError::new_invalid(format!("`[{at}]` {why}"))));
             continue;
         }
-        match CloudEvent::of(document, format!("[{at}]")) {
+        match CloudEvent::from_document(document, format!("[{at}]")) {
             Err(error) => batch.add(Err(error)),
-            Ok(it) if seen.insert((it.source.clone(), it.id.clone())) => batch.add(it.event()),
+            Ok(it) if seen.insert((it.source.clone(), it.id.clone())) => batch.add(it.to_event()),
             Ok(_) => {}
         }
     }
     let texts = seen.iter().flat_map(|(source, id)| [&**source, &**id]);
     let once = (!seen.is_empty()).then(|| identity::idempotency_key(DIALECT.name, texts));
-    let success = Success::whole(|_| DialectResponse::empty(StatusCode::NO_CONTENT));
+    let success = Success::from_outcome(|_| DialectResponse::without_body(StatusCode::NO_CONTENT));
     Ok(Translation {
         once,
         ..batch.into_translation(success)?
@@ -144,12 +146,12 @@ fn unknown_format() -> DialectError {
 }
 
 fn read_single(document: &Value<'_>) -> Result<Translation, DialectError> {
-    let cloud_event = CloudEvent::of(document, "")?;
+    let cloud_event = CloudEvent::from_document(document, "")?;
     let once = identity::idempotency_key(DIALECT.name, [&*cloud_event.source, &*cloud_event.id]);
-    let success = Success::whole(|_| DialectResponse::empty(StatusCode::NO_CONTENT));
+    let success = Success::from_outcome(|_| DialectResponse::without_body(StatusCode::NO_CONTENT));
     Ok(Translation {
         once: Some(once),
-        ..Translation::from_events(vec![cloud_event.event()?], success)
+        ..Translation::from_events(vec![cloud_event.to_event()?], success)
     })
 }
 
@@ -166,7 +168,9 @@ fn read_binary<'a>(
         {
             let value = percent_decode_str(text(headers, name.as_str())).decode_utf8();
             let value = value.map_err(|_not_text| {
-                DialectError::invalid(format!("the header `{name}` must be percent-encoded UTF-8"))
+                DialectError::new_invalid(format!(
+                    "the header `{name}` must be percent-encoded UTF-8"
+                ))
             })?;
             document.insert(attribute, value.into_owned().into());
         }
@@ -178,9 +182,9 @@ fn read_binary<'a>(
         return Ok(Value::Object(document));
     }
     let (member, value) = if is_json(media_type) {
-        ("data", json::body(body)?)
+        ("data", json::parse_body(body)?)
     } else if media_type.is_empty()
-        && let Ok(json) = json::body(body)
+        && let Ok(json) = json::parse_body(body)
     {
         ("data", json)
     } else if let Ok(text) = std::str::from_utf8(body) {
@@ -209,12 +213,15 @@ struct CloudEvent<'a> {
 }
 
 impl<'a> CloudEvent<'a> {
-    fn of(document: &'a Value<'a>, path: impl Into<String>) -> Result<Self, DialectError> {
+    fn from_document(
+        document: &'a Value<'a>,
+        path: impl Into<String>,
+    ) -> Result<Self, DialectError> {
         let document = Object::new(document, path.into())?;
         let version = document.required_text("specversion")?;
         if version != VERSION {
-            let (path, found) = (document.path("specversion"), quoted(&version));
-            return Err(DialectError::invalid(format!(
+            let (path, found) = (document.path("specversion"), quote_for_message(&version));
+            return Err(DialectError::new_invalid(format!(
                 "`{path}` must be `{VERSION}`, not {found}"
             )));
         }
@@ -226,11 +233,11 @@ impl<'a> CloudEvent<'a> {
         })
     }
 
-    fn event(&self) -> Result<Event, DialectError> {
+    fn to_event(&self) -> Result<Event, DialectError> {
         let closing = CLOSING.iter().find_map(|end| self.kind.strip_suffix(end));
         let closing = closing.filter(|name| !name.is_empty());
-        let mut draft = Draft::new(closing.unwrap_or(&self.kind));
-        draft.kind(&self.kind);
+        let mut draft = EventDraft::new(closing.unwrap_or(&self.kind));
+        draft.set_kind(&self.kind);
         draft.add_dimension("source", &*self.source);
         let subject = self.document.text("subject");
         if let Some(subject) = subject.filter(|subject| !subject.is_empty()) {
@@ -239,14 +246,14 @@ impl<'a> CloudEvent<'a> {
         if let Some(time) = self.document.get("time").and_then(Value::as_str) {
             let moment: Timestamp = time.parse().map_err(|_not_a_time| {
                 let path = self.document.path("time");
-                DialectError::invalid(format!(
+                DialectError::new_invalid(format!(
                     "`{path}` must be a time such as `2026-01-31T08:00:00Z`"
                 ))
             })?;
-            draft.timestamp_ms(moment.as_millisecond());
+            draft.set_timestamp_ms(moment.as_millisecond());
         }
         if let Some(severity) = self.severity() {
-            draft.severity(severity);
+            draft.set_severity(severity);
         }
         if closing.is_some() {
             draft.set_closed();
@@ -260,7 +267,7 @@ impl<'a> CloudEvent<'a> {
         };
         let summaries = SUMMARIES.iter().filter_map(|name| data.get(*name).as_str());
         if let Some(summary) = summaries.into_iter().find(|it| !it.is_empty()) {
-            draft.summary(summary);
+            draft.set_summary(summary);
         }
         draft.store_field("id", &*self.id);
         draft.store_members(&self.document, &["dataschema", "data_base64"]);
@@ -272,7 +279,7 @@ impl<'a> CloudEvent<'a> {
         Ok(draft.finish())
     }
 
-    fn apply_status(&self, draft: &mut Draft) {
+    fn apply_status(&self, draft: &mut EventDraft) {
         let status = self.document.text("status").unwrap_or_default();
         match status.to_ascii_lowercase().as_str() {
             over if OVER.contains(&over) => draft.set_closed(),
@@ -291,7 +298,7 @@ impl<'a> CloudEvent<'a> {
         let path = self.document.path("data_base64");
         let bytes = STANDARD
             .decode(&*encoded)
-            .map_err(|_not_base64| DialectError::invalid(format!("`{path}` must be base64")))?;
+            .map_err(|_not_base64| DialectError::new_invalid(format!("`{path}` must be base64")))?;
         Ok(Some(if is_json(&media_type) {
             bytes
         } else {

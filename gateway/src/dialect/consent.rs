@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::{DialectError, DialectResponse, Endpoint, Incoming, Success, Translation};
+use super::{DialectError, DialectResponse, Endpoint, IncomingRequest, Success, Translation};
 
 const REQUEST_ORIGIN: &str = "webhook-request-origin";
 const ALLOWED_ORIGIN: HeaderName = HeaderName::from_static("webhook-allowed-origin");
@@ -22,15 +22,15 @@ pub(super) const fn endpoint(path: &'static str) -> Endpoint {
     }
 }
 
-fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     let origin = incoming.headers.get(REQUEST_ORIGIN).cloned();
     let origin = origin.filter(|it| !it.is_empty() && it.to_str().is_ok());
     let Some(origin) = origin else {
-        return Err(DialectError::invalid(format!(
+        return Err(DialectError::new_invalid(format!(
             "the header `{REQUEST_ORIGIN}` with the sender's name is required"
         )));
     };
-    let success = Success::whole(|_| {
+    let success = Success::from_outcome(|_| {
         let mut headers = HeaderMap::new();
         headers.insert(header::ALLOW, HeaderValue::from_static("POST, OPTIONS"));
         headers.insert(ALLOWED_ORIGIN, origin);
@@ -38,7 +38,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
         headers.insert(ALLOWED_RATE, HeaderValue::from_static("*"));
         DialectResponse {
             headers,
-            ..DialectResponse::empty(StatusCode::OK)
+            ..DialectResponse::without_body(StatusCode::OK)
         }
     });
     Ok(Translation::from_events(Vec::new(), success))

@@ -11,12 +11,12 @@ use bellwether_proto::cloud::{Event, Status};
 use prost_types::{Struct, Value as WireValue};
 
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct EventDraft {
     event: Event,
     metadata: BTreeMap<String, WireValue>,
 }
 
-impl Draft {
+impl EventDraft {
     pub(super) fn new(name: impl Into<String>) -> Self {
         let event = Event {
             name: name.into(),
@@ -41,11 +41,11 @@ impl Draft {
             .all(|key| key == label::SEVERITY)
     }
 
-    pub(super) fn kind(&mut self, kind: &str) {
+    pub(super) fn set_kind(&mut self, kind: &str) {
         kind.clone_into(&mut self.event.r#type);
     }
 
-    pub(super) fn severity(&mut self, severity: Severity) {
+    pub(super) fn set_severity(&mut self, severity: Severity) {
         self.event.severity = severity.number();
     }
 
@@ -61,12 +61,12 @@ impl Draft {
         self.event.acknowledged = Some(is_acknowledged);
     }
 
-    pub(super) fn timestamp_ms(&mut self, timestamp_ms: i64) {
+    pub(super) fn set_timestamp_ms(&mut self, timestamp_ms: i64) {
         self.event.timestamp = timestamp_ms;
     }
 
     /// Sets the time at which the event closes without an update, in milliseconds since 1970.
-    pub(super) fn expires_ms(&mut self, expires_ms: i64) {
+    pub(super) fn set_expires_ms(&mut self, expires_ms: i64) {
         self.event.expire_time = Some(expires_ms);
     }
 
@@ -83,15 +83,15 @@ impl Draft {
         prefix(reporter, limits::REPORTER_BYTES).clone_into(&mut self.event.reporter);
     }
 
-    pub(super) fn update_only(&mut self) {
+    pub(super) fn set_update_only(&mut self) {
         self.event.update_only = true;
     }
 
-    pub(super) fn summary(&mut self, summary: &str) {
+    pub(super) fn set_summary(&mut self, summary: &str) {
         summary.clone_into(&mut self.event.summary);
     }
 
-    pub(super) fn body(&mut self, body: &str) {
+    pub(super) fn set_body(&mut self, body: &str) {
         body.clone_into(&mut self.event.body);
     }
 
@@ -108,7 +108,7 @@ impl Draft {
             Value::Bool(_) | Value::Number(_) => false,
         };
         if !is_empty {
-            self.metadata.insert(key.to_owned(), json::wire(value));
+            self.metadata.insert(key.to_owned(), json::to_wire(value));
         }
     }
 
@@ -122,7 +122,7 @@ impl Draft {
 
     /// Stores texts and numbers with these names from a document that encloses many events, if they are short
     /// enough to be repeated.
-    pub(super) fn store_enclosing(&mut self, object: &json::Object<'_>, names: &[&str]) {
+    pub(super) fn store_envelope_fields(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
             match object.get(name) {
                 Some(Value::Str(text)) => {
@@ -160,5 +160,5 @@ fn truncate_summary(text: &str) -> String {
 }
 
 fn prefix(text: &str, bytes: usize) -> &str {
-    bellwether_proto::text::prefix(text, bytes)
+    bellwether_proto::text::longest_prefix(text, bytes)
 }

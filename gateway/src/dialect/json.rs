@@ -9,7 +9,7 @@ use serde_json_borrow::{Number, ObjectAsVec};
 use super::DialectError;
 use crate::limits;
 pub(super) use bellwether_proto::json::isolate::List;
-use bellwether_proto::json::isolate::isolate;
+use bellwether_proto::json::isolate::isolate_malformed;
 
 /// A JSON value that borrows its texts from the body.
 pub(super) use serde_json_borrow::Value;
@@ -29,19 +29,19 @@ pub(super) fn with_list<T>(
     list: List<'_>,
     read: impl FnOnce(&Value<'_>, &DecodeErrors) -> Result<T, DialectError>,
 ) -> Result<T, DialectError> {
-    let error = match body(bytes) {
+    let error = match parse_body(bytes) {
         Ok(body) => return read(&body, &DecodeErrors::new()),
         Err(error) => error,
     };
-    let isolated = isolate(bytes, list).ok_or(error)?;
+    let isolated = isolate_malformed(bytes, list).ok_or(error)?;
     let broken = isolated.broken.into_iter();
     let broken = broken.map(|(place, why)| (place, format!("is not JSON: {why}")));
-    read(&body(&isolated.body)?, &broken.collect())
+    read(&parse_body(&isolated.body)?, &broken.collect())
 }
 
-pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, DialectError> {
+pub(super) fn parse_body(bytes: &[u8]) -> Result<Value<'_>, DialectError> {
     if bytes.is_empty() {
-        return Err(DialectError::invalid("the body is empty: send JSON"));
+        return Err(DialectError::new_invalid("the body is empty: send JSON"));
     }
     // Each value takes about fifty bytes of memory, regardless of the length of its text.
     if bytes.len() > limits::BATCH_VALUES && count_values(bytes) > limits::BATCH_VALUES {
@@ -51,7 +51,7 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, DialectError> {
             format!("the body has more than {most} values; send fewer per request"),
         ));
     }
-    let refuse = |error| DialectError::invalid(format!("the body is not JSON: {error}"));
+    let refuse = |error| DialectError::new_invalid(format!("the body is not JSON: {error}"));
     serde_json::from_slice(bytes).map_err(refuse)
 }
 
@@ -126,13 +126,13 @@ impl<'a> Object<'a> {
     }
 
     pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        self.get(name).map(as_text)
+        self.get(name).map(to_text)
     }
 
     pub(super) fn required_text(&self, name: &str) -> Result<Cow<'a, str>, DialectError> {
         match self.text(name) {
             Some(text) if !text.trim().is_empty() => Ok(text),
-            _ => Err(DialectError::invalid(format!(
+            _ => Err(DialectError::new_invalid(format!(
                 "`{}` is required",
                 self.path(name)
             ))),
@@ -164,13 +164,13 @@ impl<'a> Object<'a> {
             Some(Value::Object(members)) => members,
             Some(other) => return Err(type_error(&self.path(name), "an object", other)),
         };
-        let texts = members.iter().map(|(key, value)| (key, as_text(value)));
+        let texts = members.iter().map(|(key, value)| (key, to_text(value)));
         Ok(texts.collect())
     }
 }
 
 /// Returns a string unchanged, and other values as JSON; `null` is empty.
-fn as_text<'a>(value: &'a Value<'a>) -> Cow<'a, str> {
+fn to_text<'a>(value: &'a Value<'a>) -> Cow<'a, str> {
     match value {
         Value::Null => Cow::Borrowed(""),
         Value::Str(text) => Cow::Borrowed(text),
@@ -192,16 +192,16 @@ fn type_error(path: &str, wanted: &str, found: &Value<'_>) -> DialectError {
     } else {
         format!("`{path}`")
     };
-    DialectError::invalid(format!("{subject} must be {wanted}, not {found}"))
+    DialectError::new_invalid(format!("{subject} must be {wanted}, not {found}"))
 }
 
 /// Converts a JSON value to the wire. Values nested too deeply for the backend, and integers that a
 /// double cannot represent, become text.
-pub(super) fn wire(value: &Value<'_>) -> WireValue {
-    wire_at(value, 0)
+pub(super) fn to_wire(value: &Value<'_>) -> WireValue {
+    to_wire_at_depth(value, 0)
 }
 
-fn wire_at(value: &Value<'_>, depth: usize) -> WireValue {
+fn to_wire_at_depth(value: &Value<'_>, depth: usize) -> WireValue {
     let kind = match value {
         Value::Null => Kind::NullValue(0),
         Value::Bool(flag) => Kind::BoolValue(*flag),
@@ -214,12 +214,16 @@ fn wire_at(value: &Value<'_>, depth: usize) -> WireValue {
             Kind::StringValue(deep.to_string())
         }
         Value::Array(list) => {
-            let values = list.iter().map(|it| wire_at(it, depth + 1)).collect();
+            let values = list
+                .iter()
+                .map(|it| to_wire_at_depth(it, depth + 1))
+                .collect();
             Kind::ListValue(ListValue { values })
         }
         Value::Object(members) => {
             let fields = members.iter();
-            let fields = fields.map(|(name, it)| (name.to_owned(), wire_at(it, depth + 1)));
+            let fields =
+                fields.map(|(name, it)| (name.to_owned(), to_wire_at_depth(it, depth + 1)));
             Kind::StructValue(Struct {
                 fields: fields.collect(),
             })

@@ -13,7 +13,7 @@ const ALIAS: &str = "disk-db-1";
 
 /// Returns an example body for a path with or without a key; `None` if any body is accepted or none
 /// is sent.
-fn example(path: &str) -> Option<Value> {
+fn request_example(path: &str) -> Option<Value> {
     let path = path.strip_suffix("/{key}").unwrap_or(path);
     let labels = json!({"alertname": "DiskFull", "severity": "critical", "host": "db-1"});
     let annotations = json!({"summary": "/var is 98% full"});
@@ -72,23 +72,23 @@ fn example(path: &str) -> Option<Value> {
     })
 }
 
-pub(crate) fn tag() -> Value {
+pub(crate) fn tag_json() -> Value {
     let description = "Requests and responses in the formats of other products: see \
                        `/docs/senders`.";
     json!({"name": TAG, "description": description})
 }
 
-pub(crate) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
+pub(crate) fn add_operations(paths: &mut BTreeMap<String, Map<String, Value>>) {
     for dialect in DIALECTS {
         for endpoint in dialect.endpoints {
             let item = paths.entry(endpoint.path.to_owned()).or_default();
             let method = endpoint.method.as_str().to_lowercase();
-            item.insert(method, operation(dialect, endpoint));
+            item.insert(method, operation_json(dialect, endpoint));
         }
     }
 }
 
-fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
+fn operation_json(dialect: &Dialect, endpoint: &Endpoint) -> Value {
     let name = |char: char| {
         if char.is_ascii_alphanumeric() {
             char
@@ -102,7 +102,7 @@ fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
         "tags": [TAG],
         "summary": endpoint.about.trim_end_matches('.'),
         "description": format!("{} Dialect: `{}`.", endpoint.about, dialect.name),
-        "parameters": parameters(endpoint.path),
+        "parameters": parameters_json(endpoint.path),
         "responses": {
             endpoint.success.as_str(): {"description": "The response that the sender expects on success."},
             "4XX": {"description": "The response that the sender expects on a rejection."},
@@ -123,7 +123,7 @@ fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
     }
     if [Method::POST, Method::PUT].contains(&endpoint.method) {
         let mut content = json!({"schema": {}});
-        if let Some(example) = example(endpoint.path) {
+        if let Some(example) = request_example(endpoint.path) {
             content["example"] = example;
         }
         described["requestBody"] = json!({"content": {"application/json": content}});
@@ -134,7 +134,7 @@ fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
     described
 }
 
-fn parameters(path: &str) -> Vec<Value> {
+fn parameters_json(path: &str) -> Vec<Value> {
     let captured = path.split('/').filter_map(|segment| {
         let name = segment.strip_prefix('{')?.strip_suffix('}')?;
         let description = match name {

@@ -14,19 +14,22 @@ use serde_json::json;
 use serde_json_borrow::ObjectAsVec;
 
 use self::{
-    action::{Action, request},
-    alert::{acknowledge, change_alert, close, count, create, delete, get, list, note},
-    heartbeat::{heartbeats, ping, set_heartbeat},
+    action::{Action, get_request},
+    alert::{
+        acknowledge_alert, add_note, change_alert, close_alert, count_alerts, create_alert,
+        delete_alert, get_alert, list_alerts,
+    },
+    heartbeat::{list_heartbeats, ping_heartbeat, set_heartbeat},
 };
 use super::{
-    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Outcome,
-    Translation,
+    BodyLimit, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, IncomingRequest,
+    Outcome, Translation,
     json::{self, Value},
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "opsgenie",
-    bodies: Bodies::Usual,
+    bodies: BodyLimit::Usual,
     is_json: |_| true,
     key_in_body: None,
     endpoints: &[
@@ -34,55 +37,55 @@ pub(super) const DIALECT: Dialect = Dialect {
             Method::POST,
             ALERTS,
             "Accepts an alert in Opsgenie's format.",
-            create,
+            create_alert,
         ),
         read_endpoint(
             Method::GET,
             ALERTS,
             "Lists Opsgenie alerts; the key must be allowed to read.",
-            list,
+            list_alerts,
         ),
         read_endpoint(
             Method::GET,
             "/v2/alerts/count",
             "Counts Opsgenie alerts; the key must be allowed to read.",
-            count,
+            count_alerts,
         ),
         endpoint(
             Method::POST,
             "/v2/alerts/{id}/close",
             "Closes an Opsgenie alert.",
-            close,
+            close_alert,
         ),
         endpoint(
             Method::POST,
             "/v2/alerts/{id}/acknowledge",
             "Acknowledges an Opsgenie alert.",
-            acknowledge,
+            acknowledge_alert,
         ),
         endpoint(
             Method::POST,
             "/v2/alerts/{id}/notes",
             "Adds a note to an Opsgenie alert; the key must be allowed to annotate.",
-            note,
+            add_note,
         ),
         endpoint(
             Method::DELETE,
             ALERT,
             "Closes an Opsgenie alert without deleting it.",
-            delete,
+            delete_alert,
         ),
         read_endpoint(
             Method::GET,
             ALERT,
             "Returns an Opsgenie alert; the key must be allowed to read.",
-            get,
+            get_alert,
         ),
         read_endpoint(
             Method::GET,
             "/v2/alerts/requests/{id}",
             "Returns the status of a request to the Opsgenie API.",
-            request,
+            get_request,
         ),
         endpoint(
             Method::PUT,
@@ -142,7 +145,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             Method::GET,
             HEARTBEATS,
             "Lists Opsgenie heartbeats that were received; the key must be allowed to read.",
-            heartbeats,
+            list_heartbeats,
         ),
         Endpoint {
             method: Method::POST,
@@ -182,10 +185,10 @@ pub(super) const DIALECT: Dialect = Dialect {
             IGNORED_DEFINITION,
             set_heartbeat,
         ),
-        endpoint(Method::GET, PING, PINGS, ping),
-        endpoint(Method::POST, PING, PINGS, ping),
-        endpoint(Method::PUT, PING, PINGS, ping),
-        endpoint(Method::PATCH, PING, PINGS, ping),
+        endpoint(Method::GET, PING, PINGS, ping_heartbeat),
+        endpoint(Method::POST, PING, PINGS, ping_heartbeat),
+        endpoint(Method::PUT, PING, PINGS, ping_heartbeat),
+        endpoint(Method::PATCH, PING, PINGS, ping_heartbeat),
     ],
     error_response,
 };
@@ -205,7 +208,7 @@ const fn endpoint(
     method: Method,
     path: &'static str,
     about: &'static str,
-    read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
+    read: fn(&IncomingRequest<'_>) -> Result<Translation, DialectError>,
 ) -> Endpoint {
     Endpoint {
         method,
@@ -221,7 +224,7 @@ const fn read_endpoint(
     method: Method,
     path: &'static str,
     about: &'static str,
-    read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
+    read: fn(&IncomingRequest<'_>) -> Result<Translation, DialectError>,
 ) -> Endpoint {
     Endpoint {
         method,
@@ -235,13 +238,13 @@ const fn read_endpoint(
 
 const fn note_endpoint(
     path: &'static str,
-    read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
+    read: fn(&IncomingRequest<'_>) -> Result<Translation, DialectError>,
 ) -> Endpoint {
     endpoint(Method::POST, path, NOTED, read)
 }
 
 /// Returns the captured segment, which every such path has.
-fn captured_segment<'a>(incoming: &Incoming<'a>) -> &'a str {
+fn captured_segment<'a>(incoming: &IncomingRequest<'a>) -> &'a str {
     incoming.captures.first().map_or("", |id| &**id)
 }
 
@@ -259,10 +262,10 @@ fn data_response(
     DialectResponse::json(status, &body)
 }
 
-fn optional_body<'a>(incoming: &Incoming<'a>) -> Result<Value<'a>, DialectError> {
+fn parse_optional_body<'a>(incoming: &IncomingRequest<'a>) -> Result<Value<'a>, DialectError> {
     match incoming.body {
         [] => Ok(Value::Object(ObjectAsVec::default())),
-        bytes => json::body(bytes),
+        bytes => json::parse_body(bytes),
     }
 }
 
@@ -281,7 +284,7 @@ fn elapsed_seconds(took: Duration) -> f64 {
 }
 
 /// Changes the status to 422, which Opsgenie returns for an invalid body.
-fn unprocessable(error: DialectError) -> DialectError {
+fn unprocessable_error(error: DialectError) -> DialectError {
     DialectError {
         status: StatusCode::UNPROCESSABLE_ENTITY,
         ..error

@@ -2,21 +2,21 @@
 
 mod json;
 
-use bellwether_proto::otlp::{self, LeftOut, Logs, Unread};
+use bellwether_proto::otlp::{self, DroppedRecords, Logs, LogsRequestError};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
 use serde_json::json;
 use tonic_types::pb;
 
 use super::{
-    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Outcome,
-    Success, Translation, json::List, plain_error,
+    BodyLimit, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, IncomingRequest,
+    Outcome, Success, Translation, json::List, plain_error,
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "otlp",
-    bodies: Bodies::Batches,
-    is_json: |headers| encoding(headers) == Some(JSON),
+    bodies: BodyLimit::Batches,
+    is_json: |headers| content_encoding(headers) == Some(JSON),
     key_in_body: None,
     endpoints: &[Endpoint {
         method: Method::POST,
@@ -32,8 +32,8 @@ pub(super) const DIALECT: Dialect = Dialect {
 const PROTOBUF: &str = "application/x-protobuf";
 const JSON: &str = "application/json";
 
-fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    let is_json = match encoding(incoming.headers) {
+fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
+    let is_json = match content_encoding(incoming.headers) {
         Some(PROTOBUF) => false,
         Some(JSON) => true,
         _ => {
@@ -52,10 +52,10 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
             json::read(body)
         })?
     } else {
-        otlp::read(incoming.body).map_err(|unread| {
+        otlp::read_request(incoming.body).map_err(|unread| {
             let status = match unread {
-                Unread::Malformed(_) => StatusCode::BAD_REQUEST,
-                Unread::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
+                LogsRequestError::Malformed(_) => StatusCode::BAD_REQUEST,
+                LogsRequestError::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
             };
             DialectError::new(status, format!("the body {unread}"))
         })?
@@ -69,7 +69,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     Ok(Translation::from_events(events, success))
 }
 
-fn encoding(headers: &HeaderMap) -> Option<&'static str> {
+fn content_encoding(headers: &HeaderMap) -> Option<&'static str> {
     let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     [PROTOBUF, JSON]
@@ -77,7 +77,11 @@ fn encoding(headers: &HeaderMap) -> Option<&'static str> {
         .find(|known| media_type.eq_ignore_ascii_case(known))
 }
 
-fn build_response(mut left_out: LeftOut, outcome: &Outcome, is_json: bool) -> DialectResponse {
+fn build_response(
+    mut left_out: DroppedRecords,
+    outcome: &Outcome,
+    is_json: bool,
+) -> DialectResponse {
     left_out.add_excess(outcome.beyond);
     let failed = usize::try_from(outcome.result.failed).unwrap_or_default();
     let response = left_out.response(failed, &outcome.result.message);
@@ -105,7 +109,7 @@ fn encode_response(status: StatusCode, message: &impl prost::Message) -> Dialect
 
 fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let plain = plain_error(context, error);
-    if encoding(context.headers) != Some(PROTOBUF) {
+    if content_encoding(context.headers) != Some(PROTOBUF) {
         return plain;
     }
     let body: serde_json::Value = serde_json::from_slice(&plain.body).unwrap_or_default();

@@ -6,19 +6,19 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Severity,
-    Success, Translation,
-    draft::Draft,
+    BodyLimit, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, IncomingRequest,
+    Severity, Success, Translation,
+    draft::EventDraft,
     json::{self, Object},
-    quoted,
+    quote_for_message,
 };
 use crate::limits;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "pagerduty",
-    bodies: Bodies::Small(limits::PAGERDUTY_BODY_BYTES),
+    bodies: BodyLimit::Small(limits::PAGERDUTY_BODY_BYTES),
     is_json: |_| true,
-    key_in_body: Some(routing_key),
+    key_in_body: Some(find_routing_key),
     endpoints: &[
         Endpoint {
             method: Method::POST,
@@ -26,7 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             about: "Accepts a PagerDuty event: trigger, acknowledge or resolve.",
             success: StatusCode::ACCEPTED,
             open: false,
-            read: enqueue,
+            read: enqueue_event,
         },
         Endpoint {
             method: Method::POST,
@@ -34,7 +34,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             about: "Accepts a PagerDuty change event, stored as closed.",
             success: StatusCode::ACCEPTED,
             open: false,
-            read: change,
+            read: enqueue_change,
         },
     ],
     error_response,
@@ -56,23 +56,23 @@ const STORED: [&str; 7] = [
 ];
 const STORED_AROUND: [&str; 4] = ["client", "client_url", "links", "images"];
 
-fn routing_key(body: &[u8]) -> Option<String> {
+fn find_routing_key(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let key = body.get("routing_key")?.as_str()?.trim();
     (!key.is_empty()).then(|| key.to_owned())
 }
 
-fn enqueue(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    let body = json::body(incoming.body)?;
+fn enqueue_event(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
+    let body = json::parse_body(incoming.body)?;
     let message = Object::new(&body, "")?;
-    let (mut wrong, mut draft) = (Vec::new(), Draft::new(NAME));
+    let (mut wrong, mut draft) = (Vec::new(), EventDraft::new(NAME));
     let action = collect_error(&mut wrong, message.required_text("event_action"));
     let is_known = |action: &str| ["trigger", "acknowledge", "resolve"].contains(&action);
     let action = action.as_deref();
     if let Some(other) = action.filter(|action| !is_known(action)) {
         wrong.push(format!(
             "`event_action` must be `trigger`, `acknowledge` or `resolve`, not {}",
-            quoted(other)
+            quote_for_message(other)
         ));
     }
     let key = message.text(DEDUP_KEY).filter(|key| !key.is_empty());
@@ -105,16 +105,17 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     }
     draft.store_members(&message, &STORED_AROUND);
     if !wrong.is_empty() {
-        return Err(DialectError::all(wrong));
+        return Err(DialectError::from_all(wrong));
     }
     let answer = json!({"status": "success", "message": "Event processed", "dedup_key": key});
-    let success = Success::whole(move |_| DialectResponse::json(StatusCode::ACCEPTED, &answer));
+    let success =
+        Success::from_outcome(move |_| DialectResponse::json(StatusCode::ACCEPTED, &answer));
     Ok(Translation::from_events(vec![draft.finish()], success))
 }
 
 /// Copies the payload. Members required of a trigger are optional for other actions.
 fn fill_payload(
-    draft: &mut Draft,
+    draft: &mut EventDraft,
     payload: &Object<'_>,
     is_trigger: bool,
     wrong: &mut Vec<String>,
@@ -125,17 +126,17 @@ fn fill_payload(
         }
     }
     if let Some(summary) = payload.text("summary") {
-        draft.summary(&summary);
+        draft.set_summary(&summary);
     }
     if let Some(class) = payload.text("class") {
-        draft.kind(&class);
+        draft.set_kind(&class);
     }
     match payload.text("severity") {
-        Some(word) if !word.is_empty() => match severity(&word) {
-            Some(severity) => draft.severity(severity),
+        Some(word) if !word.is_empty() => match parse_severity(&word) {
+            Some(severity) => draft.set_severity(severity),
             None => wrong.push(format!(
                 "`payload.severity` must be `critical`, `error`, `warning` or `info`, not {}",
-                quoted(&word)
+                quote_for_message(&word)
             )),
         },
         _ => {}
@@ -143,28 +144,29 @@ fn fill_payload(
     draft.store_members(payload, &STORED);
 }
 
-fn severity(word: &str) -> Option<Severity> {
+fn parse_severity(word: &str) -> Option<Severity> {
     let known = Severity::from_known_name(word);
     known.filter(|it| *it != Severity::Debug)
 }
 
-fn change(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    let body = json::body(incoming.body)?;
+fn enqueue_change(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
+    let body = json::parse_body(incoming.body)?;
     let message = Object::new(&body, "")?;
     let Some(payload) = message.object("payload")? else {
-        return Err(DialectError::all(vec!["`payload` is required".into()]));
+        return Err(DialectError::from_all(vec!["`payload` is required".into()]));
     };
     let summary = payload.required_text("summary")?;
-    let mut draft = Draft::new(NAME);
+    let mut draft = EventDraft::new(NAME);
     draft.add_dimension(DEDUP_KEY, incoming.fresh);
-    draft.kind(CHANGE);
-    draft.severity(Severity::Info);
-    draft.summary(&summary);
+    draft.set_kind(CHANGE);
+    draft.set_severity(Severity::Info);
+    draft.set_summary(&summary);
     draft.set_closed();
     draft.store_members(&payload, &STORED);
     draft.store_members(&message, &STORED_AROUND);
     let answer = json!({"status": "success", "message": "Change event processed"});
-    let success = Success::whole(move |_| DialectResponse::json(StatusCode::ACCEPTED, &answer));
+    let success =
+        Success::from_outcome(move |_| DialectResponse::json(StatusCode::ACCEPTED, &answer));
     Ok(Translation::from_events(vec![draft.finish()], success))
 }
 

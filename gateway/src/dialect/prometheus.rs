@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Success,
-    Translation, alert,
+    BodyLimit, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, IncomingRequest,
+    Success, Translation, alert,
     json::{self, List, Value},
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "prometheus",
-    bodies: Bodies::Batches,
+    bodies: BodyLimit::Batches,
     is_json: |_| true,
     key_in_body: None,
     endpoints: &[
@@ -39,19 +39,23 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// A minimal valid Alertmanager configuration; receivers are selected by rules instead.
 const CONFIG: &str = "route:\n  receiver: \"null\"\nreceivers:\n  - name: \"null\"\n";
 
-fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     let batch = json::with_list(incoming.body, List::Root, |body, broken| {
         let Value::Array(alerts) = body else {
-            return Err(DialectError::invalid("the body must be a list of alerts"));
+            return Err(DialectError::new_invalid(
+                "the body must be a list of alerts",
+            ));
         };
-        Ok(alert::batch(alerts, "", broken, None, incoming))
+        Ok(alert::read_batch(alerts, "", broken, None, incoming))
     });
-    batch?.into_translation(Success::whole(|_| DialectResponse::empty(StatusCode::OK)))
+    batch?.into_translation(Success::from_outcome(|_| {
+        DialectResponse::without_body(StatusCode::OK)
+    }))
 }
 
 /// Returns the status, which `amtool` requests before it sends alerts.
 #[expect(clippy::unnecessary_wraps, reason = "all paths share a function type")]
-fn status(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+fn status(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     let since = Timestamp::from_millisecond(incoming.started_ms).unwrap_or_default();
     let version = json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -67,7 +71,7 @@ fn status(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
         "config": {"original": CONFIG},
         "uptime": since.to_string(),
     });
-    let success = Success::whole(move |_| DialectResponse::json(StatusCode::OK, &status));
+    let success = Success::from_outcome(move |_| DialectResponse::json(StatusCode::OK, &status));
     Ok(Translation::from_events(Vec::new(), success))
 }
 

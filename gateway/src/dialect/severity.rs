@@ -22,7 +22,7 @@ impl Severity {
     ];
 
     pub fn as_str(self) -> &'static str {
-        severity::word(self.into())
+        severity::severity_word(self.into())
     }
 
     pub fn from_name(word: &str) -> Option<Self> {

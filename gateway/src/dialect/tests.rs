@@ -54,8 +54,8 @@ impl Ask {
         self
     }
 
-    fn incoming(&self) -> Incoming<'_> {
-        Incoming {
+    fn incoming(&self) -> IncomingRequest<'_> {
+        IncomingRequest {
             captures: &self.captures,
             query: self.query,
             headers: &self.headers,
@@ -280,10 +280,10 @@ proptest! {
 
     #[test]
     fn long_summary_is_shortened_without_losing_text(text in "\\PC{0,1500}", with_body: bool) {
-        let mut draft = draft::Draft::new("x");
-        draft.summary(&text);
+        let mut draft = draft::EventDraft::new("x");
+        draft.set_summary(&text);
         if with_body {
-            draft.body("details");
+            draft.set_body("details");
         }
         let event = draft.finish();
         prop_assert!(event.summary.len() <= limits::SUMMARY_BYTES);

@@ -8,14 +8,14 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    Bodies, Dialect, DialectError, DialectResponse, Endpoint, Incoming, Success, Translation,
-    consent, plain_error,
+    BodyLimit, Dialect, DialectError, DialectResponse, Endpoint, IncomingRequest, Success,
+    Translation, consent, plain_error,
 };
 use crate::limits;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "webhooks",
-    bodies: Bodies::Usual,
+    bodies: BodyLimit::Usual,
     is_json: |_| false,
     key_in_body: None,
     endpoints: &[
@@ -49,12 +49,12 @@ const HIDDEN: [&str; 5] = [
     "zenoss-api-key",
 ];
 
-fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     let mapping = incoming.captures.first().cloned().unwrap_or_default();
     if incoming.body.is_empty() {
-        return Err(DialectError::invalid("the body is empty: send JSON"));
+        return Err(DialectError::new_invalid("the body is empty: send JSON"));
     }
-    let success = Success::whole(|outcome| {
+    let success = Success::from_outcome(|outcome| {
         let body = if outcome.validation.is_empty() {
             json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped})
         } else {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde_json::Value;
 
-use super::{escape_html, items, members, prose_html};
+use super::{array_items, escape_html, object_members, prose_html};
 
 pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::fmt::Result {
     if parameters.is_empty() {
@@ -17,7 +17,7 @@ pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::f
             "<tr><td><code>{}</code><td class=\"dim\">{}<td>{}<td>{}</tr>",
             prose_html(&parameter["name"]),
             prose_html(&parameter["in"]),
-            type_of(&parameter["schema"]),
+            type_name(&parameter["schema"]),
             prose_html(&parameter["description"])
         )?;
     }
@@ -26,7 +26,7 @@ pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::f
 }
 
 pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result {
-    let variants = items(&schema["oneOf"]);
+    let variants = array_items(&schema["oneOf"]);
     let single = [schema.clone()];
     let objects = if variants.is_empty() {
         &single[..]
@@ -35,8 +35,9 @@ pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result
     };
     let mut fields = BTreeMap::new();
     for object in objects {
-        for (name, field) in members(&object["properties"]) {
-            let is_in = |object: &Value| items(&object["required"]).iter().any(|it| it == name);
+        for (name, field) in object_members(&object["properties"]) {
+            let is_in =
+                |object: &Value| array_items(&object["required"]).iter().any(|it| it == name);
             fields.insert(name, (field, objects.iter().all(is_in)));
         }
     }
@@ -53,7 +54,7 @@ pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result
         write!(
             out,
             "<tr><td><code>{name}</code>{required}<td>{}<td>{}</tr>",
-            type_of(field),
+            type_name(field),
             prose_html(&field["description"])
         )?;
     }
@@ -61,7 +62,7 @@ pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result
     Ok(())
 }
 
-pub(super) fn type_of(schema: &Value) -> String {
+pub(super) fn type_name(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or(reference);
         return format!("<a href=\"#{name}\"><code>{name}</code></a>");
@@ -77,10 +78,10 @@ pub(super) fn type_of(schema: &Value) -> String {
         _ => "any value".to_owned(),
     };
     if schema["items"].is_object() {
-        return format!("list of {}", type_of(&schema["items"]));
+        return format!("list of {}", type_name(&schema["items"]));
     }
     if schema["additionalProperties"].is_object() {
-        return format!("map of {}", type_of(&schema["additionalProperties"]));
+        return format!("map of {}", type_name(&schema["additionalProperties"]));
     }
     if let Some(words) = schema["enum"].as_array() {
         let words = words.iter().filter_map(Value::as_str);

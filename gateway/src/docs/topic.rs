@@ -2,23 +2,23 @@
 
 use std::fmt::Write as _;
 
-use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
+use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, parse_pieces};
 
-use super::{INFALLIBLE, anchor, escape_html, html_document};
+use super::{INFALLIBLE, escape_html, html_document, operation_anchor};
 
 /// Renders a topic as a page, which loads no other resource except the icon.
-pub(crate) fn page(topic: &Topic) -> String {
+pub(crate) fn render_topic(topic: &Topic) -> String {
     let title = escape_html(topic.title());
     let mut main = format!("<h1>{title}</h1>");
     write_blocks(topic, &mut main).expect(INFALLIBLE);
     let contents = format!(
         "<nav class=\"contents\" aria-label=\"Contents\"><h2>Reference</h2>{}</nav>",
-        links(Some(topic))
+        topic_links(Some(topic))
     );
     html_document(&title, &contents, &main, "")
 }
 
-pub(super) fn links(shown: Option<&Topic>) -> String {
+pub(super) fn topic_links(shown: Option<&Topic>) -> String {
     let link = |topic: &Topic| {
         let (name, title) = (topic.name, escape_html(topic.title()));
         let current = if shown.is_some_and(|shown| shown.name == name) {
@@ -69,11 +69,11 @@ fn close_list(list: Option<&str>, out: &mut String) -> std::fmt::Result {
 fn write_block(block: &Block, out: &mut String) -> std::fmt::Result {
     match block {
         Block::Heading(title) => {
-            let id = escape_html(&anchor(title));
-            write!(out, "<h2 id=\"{id}\">{}</h2>", prose(title))
+            let id = escape_html(&operation_anchor(title));
+            write!(out, "<h2 id=\"{id}\">{}</h2>", render_prose(title))
         }
-        Block::Paragraph(text) => write!(out, "<p>{}</p>", prose(text)),
-        Block::Item(_, text) => write!(out, "<li>{}</li>", prose(text)),
+        Block::Paragraph(text) => write!(out, "<p>{}</p>", render_prose(text)),
+        Block::Item(_, text) => write!(out, "<li>{}</li>", render_prose(text)),
         Block::Code(_, lines) => {
             write!(
                 out,
@@ -87,7 +87,7 @@ fn write_block(block: &Block, out: &mut String) -> std::fmt::Result {
                 let cell = if at == 0 { "th" } else { "td" };
                 out.push_str("<tr>");
                 for text in row {
-                    write!(out, "<{cell}>{}</{cell}>", prose(text))?;
+                    write!(out, "<{cell}>{}</{cell}>", render_prose(text))?;
                 }
                 out.push_str("</tr>");
             }
@@ -97,8 +97,8 @@ fn write_block(block: &Block, out: &mut String) -> std::fmt::Result {
     }
 }
 
-fn prose(text: &str) -> String {
-    let html = pieces(text).into_iter().map(|piece| match piece {
+fn render_prose(text: &str) -> String {
+    let html = parse_pieces(text).into_iter().map(|piece| match piece {
         Piece::Text(text) => escape_html(text),
         Piece::Code(code) => format!("<code>{}</code>", escape_html(code)),
         Piece::Link { text, topic } => {

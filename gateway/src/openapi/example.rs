@@ -5,7 +5,7 @@ use bellwether_proto::{
         example,
         plan::{FieldPlan, Plan},
     },
-    text::percent_encoded,
+    text::percent_encode,
 };
 use serde_json::{Value, json};
 
@@ -13,16 +13,16 @@ use crate::operation::{BodyRule, Operation};
 
 const TEXT: &str = "text";
 
-pub(super) fn body(plan: &Plan, operation: &Operation) -> Option<Value> {
-    example::message(plan, operation.documented_body()?)
+pub(super) fn body_example(plan: &Plan, operation: &Operation) -> Option<Value> {
+    example::message_example(plan, operation.documented_body()?)
 }
 
-pub(super) fn segment(field: &FieldPlan) -> String {
+pub(super) fn path_segment(field: &FieldPlan) -> String {
     let example = &*field.takes.example;
     if example.is_empty() { TEXT } else { example }.to_owned()
 }
 
-pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) -> String {
+pub(super) fn curl_command(plan: &Plan, operation: &Operation, body: Option<&Value>) -> String {
     let mut path = String::new();
     let mut bindings = operation.path_bindings.iter();
     for segment in &operation.template.segments {
@@ -34,19 +34,19 @@ pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) 
                 BodyRule::Field(_, message) if binding.in_body_field => message,
                 _ => operation.input,
             };
-            let value = plan.field(message, &binding.json_name).map(self::segment);
+            let value = plan.field(message, &binding.json_name).map(path_segment);
             let value = value.unwrap_or_default();
-            path.push_str(&percent_encoded(&value));
+            path.push_str(&percent_encode(&value));
         }
     }
     if let Some(verb) = &operation.template.verb {
         path.push(':');
         path.push_str(verb);
     }
-    shell(operation.method.as_str(), &path, true, body)
+    shell_quote(operation.method.as_str(), &path, true, body)
 }
 
-fn shell(method: &str, path: &str, with_key: bool, body: Option<&Value>) -> String {
+fn shell_quote(method: &str, path: &str, with_key: bool, body: Option<&Value>) -> String {
     let mut command = format!("curl --request {method} \"$SERVICE{path}\"");
     if with_key {
         command.push_str(" \\\n  --header \"authorization: Bearer $KEY\"");
@@ -78,10 +78,10 @@ pub(super) fn add_command(method: &str, path: &str, operation: &mut Value) {
     }
     let with_key = !is_open && !path.contains("{key}");
     let body = (!body.is_null()).then_some(body);
-    let command = shell(&method.to_uppercase(), &filled, with_key, body);
-    operation["x-codeSamples"] = sample(&(command + &headers));
+    let command = shell_quote(&method.to_uppercase(), &filled, with_key, body);
+    operation["x-codeSamples"] = sample_value(&(command + &headers));
 }
 
-pub(super) fn sample(command: &str) -> Value {
+pub(super) fn sample_value(command: &str) -> Value {
     json!([{"lang": "Shell", "label": "curl", "source": command}])
 }

@@ -32,11 +32,11 @@ const PATHS: [(&str, &str, &[&str]); 5] = [
     ),
 ];
 
-pub(super) fn tag() -> Value {
+pub(super) fn tag_json() -> Value {
     json!({"name": TAG, "description": "Health checks for load balancers and orchestrators, and metrics."})
 }
 
-pub(super) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
+pub(super) fn add_health(paths: &mut BTreeMap<String, Map<String, Value>>) {
     for (path, about, failures) in PATHS {
         let name: String = path.chars().filter(char::is_ascii_alphabetic).collect();
         let text = json!({"text/plain": {"schema": {"type": "string"}}});

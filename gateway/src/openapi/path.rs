@@ -11,7 +11,7 @@ use crate::operation::{BodyRule, Operation};
 const TAGS: &str = "^([!#-+.-~]+|(W/)?\"[!#-+.-~]+\"( *, *(W/)?\"[!#-+.-~]+\")*)$";
 
 /// Returns the path with plain parameter names: OpenAPI tools do not support `{trigger.name}`.
-pub(super) fn text(operation: &Operation) -> String {
+pub(super) fn path_text(operation: &Operation) -> String {
     let template = &operation.template;
     let mut captures = template.captures.iter();
     let mut text = String::new();
@@ -39,7 +39,7 @@ fn last_part(path: &str) -> &str {
 
 /// Returns a unique operation id. For an additional binding it includes the verb and all path
 /// parameters except the last.
-fn id(operation: &Operation) -> String {
+fn operation_id(operation: &Operation) -> String {
     let id = format!("{}_{}", last_part(&operation.service), operation.name);
     if !operation.is_additional {
         return id;
@@ -51,26 +51,26 @@ fn id(operation: &Operation) -> String {
     })
 }
 
-pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
+pub(super) fn operation_json(plan: &Plan, operation: &Operation) -> Value {
     let (doc, role) = (&*operation.doc, &*operation.role);
     let end = doc.find(['.', ':']).unwrap_or(doc.len());
     let mut described = json!({
-        "operationId": id(operation),
+        "operationId": operation_id(operation),
         "tags": [&*operation.title],
         "summary": doc[..end].replace('\n', " "),
         "description": format!("{doc}\n\n{}", required_role(role)),
         "x-required-role": role,
-        "parameters": parameters(plan, operation),
-        "responses": responses::responses_of(plan, operation),
+        "parameters": parameters_json(plan, operation),
+        "responses": responses::operation_responses(plan, operation),
     });
     if role == "none" {
         described["security"] = json!([]);
     }
-    let example = example::body(plan, operation);
-    let command = example::command(plan, operation, example.as_ref());
-    described["x-codeSamples"] = example::sample(&command);
+    let example = example::body_example(plan, operation);
+    let command = example::curl_command(plan, operation, example.as_ref());
+    described["x-codeSamples"] = example::sample_value(&command);
     if let Some(message) = operation.documented_body() {
-        let mut content = json!({"schema": schema::reference(&plan.messages[message].name)});
+        let mut content = json!({"schema": schema::schema_ref(&plan.messages[message].name)});
         if let Some(example) = example {
             content["example"] = example;
         }
@@ -92,7 +92,7 @@ fn required_role(role: &str) -> String {
     }
 }
 
-fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
+fn parameters_json(plan: &Plan, operation: &Operation) -> Vec<Value> {
     let mut parameters = Vec::new();
     for (binding, capture) in operation
         .path_bindings
@@ -109,7 +109,7 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
             "in": "path",
             "required": true,
             "description": field.map_or("", |field| &field.doc),
-            "example": field.map(example::segment),
+            "example": field.map(example::path_segment),
             "schema": {"type": "string", "minLength": 1},
         }));
     }
@@ -152,7 +152,7 @@ fn query_parameter(plan: &Plan, field: &FieldPlan) -> Value {
         "name": &*field.json_name,
         "in": "query",
         "description": &*field.doc,
-        "schema": schema::field(plan, field),
+        "schema": schema::field_schema(plan, field),
     });
     if matches!(field.cardinality, Cardinality::Repeated { .. }) {
         parameter["explode"] = json!(true);

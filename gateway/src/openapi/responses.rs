@@ -11,7 +11,7 @@ use crate::operation::{BodyRule, Operation};
 /// again.
 const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 
-const OF_EVERY_ANSWER: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
+const HEADERS_OF_EVERY_RESPONSE: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Condition {
@@ -29,7 +29,7 @@ struct ErrorResponse {
     headers: &'static [&'static str],
 }
 
-const fn failure(status: u16, when: Condition, description: &'static str) -> ErrorResponse {
+const fn error_response(status: u16, when: Condition, description: &'static str) -> ErrorResponse {
     ErrorResponse {
         status,
         when,
@@ -41,7 +41,7 @@ const fn failure(status: u16, when: Condition, description: &'static str) -> Err
 /// Possible errors by status, except 405, which occurs only on paths without an operation for the
 /// method.
 const FAILURES: [ErrorResponse; 14] = [
-    failure(
+    error_response(
         400,
         Condition::Always,
         "The request is invalid, or the stored state does not allow it; nothing was done. If \
@@ -50,61 +50,61 @@ const FAILURES: [ErrorResponse; 14] = [
     ),
     ErrorResponse {
         headers: &["www-authenticate"],
-        ..failure(401, Condition::Always, "The key is missing or unknown.")
+        ..error_response(401, Condition::Always, "The key is missing or unknown.")
     },
-    failure(
+    error_response(
         403,
         Condition::Always,
         "The key's role does not allow this; the message names the required role.",
     ),
-    failure(404, Condition::Named, "No resource has this name or id."),
-    failure(
+    error_response(404, Condition::Named, "No resource has this name or id."),
+    error_response(
         409,
         Condition::Changing,
         "The resource already exists, or was changed concurrently (`etag`, `if-match`), or the \
          idempotency key belongs to another request. Nothing was done.",
     ),
-    failure(413, Condition::Body, "The body exceeds the limit."),
-    failure(
+    error_response(413, Condition::Body, "The body exceeds the limit."),
+    error_response(
         415,
         Condition::Body,
         "Unsupported content encoding; only gzip is supported.",
     ),
     ErrorResponse {
         headers: &["retry-after"],
-        ..failure(
+        ..error_response(
             429,
             Condition::Always,
             "A limit is reached: the client's rate limit, the number of concurrent calls of this \
              kind, or free disk space. Nothing was done.",
         )
     },
-    failure(
+    error_response(
         431,
         Condition::Always,
         "The request line and headers exceed the limit.",
     ),
-    failure(499, Condition::Always, "The call was cancelled."),
-    failure(
+    error_response(499, Condition::Always, "The call was cancelled."),
+    error_response(
         500,
         Condition::Always,
         "Internal error. With the reason `OUTCOME_UNKNOWN` in the details it is unknown whether \
          the request had an effect.",
     ),
-    failure(
+    error_response(
         501,
         Condition::Always,
         "The backend is older than the gateway and lacks this operation.",
     ),
     ErrorResponse {
         headers: &["retry-after"],
-        ..failure(
+        ..error_response(
             503,
             Condition::Always,
             "The service is overloaded or stopping, or its backend is unreachable.",
         )
     },
-    failure(
+    error_response(
         504,
         Condition::Always,
         "The request timed out; it is unknown whether it had an effect.",
@@ -123,9 +123,9 @@ impl ErrorResponse {
     }
 }
 
-pub(super) fn responses_of(plan: &Plan, operation: &Operation) -> Value {
+pub(super) fn operation_responses(plan: &Plan, operation: &Operation) -> Value {
     let output = &plan.messages[operation.output];
-    let mut headers = header_refs(&OF_EVERY_ANSWER);
+    let mut headers = header_refs(&HEADERS_OF_EVERY_RESPONSE);
     if requires_key(operation) {
         headers.extend(header_refs(&["idempotent-replayed"]));
     }
@@ -138,7 +138,7 @@ pub(super) fn responses_of(plan: &Plan, operation: &Operation) -> Value {
         });
         answers.insert("304".to_owned(), unchanged);
     }
-    let mut content = json!({"application/json": {"schema": schema::reference(&output.name)}});
+    let mut content = json!({"application/json": {"schema": schema::schema_ref(&output.name)}});
     if !operation.csv.is_empty() {
         content["text/csv"] = json!({"schema": {"type": "string"}});
     }
@@ -184,14 +184,14 @@ fn header_refs(headers: &[&str]) -> Map<String, Value> {
     headers.iter().map(reference).collect()
 }
 
-pub(super) fn responses() -> Map<String, Value> {
+pub(super) fn shared_responses() -> Map<String, Value> {
     let described = |description: &str, own: &[&str]| {
-        let mut headers = header_refs(&OF_EVERY_ANSWER);
+        let mut headers = header_refs(&HEADERS_OF_EVERY_RESPONSE);
         headers.extend(header_refs(own));
         json!({
             "description": description,
             "headers": headers,
-            "content": {"application/json": {"schema": schema::reference(ERROR)}},
+            "content": {"application/json": {"schema": schema::schema_ref(ERROR)}},
         })
     };
     let of_failure = |failure: &ErrorResponse| {
@@ -209,7 +209,7 @@ const ERROR: &str = "Error";
 const DETAIL: &str = "ErrorDetail";
 
 /// Returns the error schemas: the JSON form of a `google.rpc.Status` and of its details.
-pub(super) fn schemas() -> [(String, Value); 2] {
+pub(super) fn error_schemas() -> [(String, Value); 2] {
     let text = |description: &str| json!({"type": "string", "description": description});
     let error = json!({
         "type": "object",
@@ -223,7 +223,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
                 "description": "Machine-readable details: `google.rpc.BadRequest` lists every \
                     invalid field, `google.rpc.ErrorInfo` contains the reason, \
                     `google.rpc.RetryInfo` the time to wait before a retry.",
-                "items": schema::reference(DETAIL),
+                "items": schema::schema_ref(DETAIL),
             },
         },
     });
@@ -261,7 +261,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
     [(ERROR.to_owned(), error), (DETAIL.to_owned(), detail)]
 }
 
-pub(super) fn headers() -> Value {
+pub(super) fn response_headers() -> Value {
     let text =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});
     json!({

@@ -23,7 +23,7 @@ enum Direction {
     Lenient,
 }
 
-pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Value> {
+pub(super) fn all_schemas(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Value> {
     let mut uses = BTreeMap::new();
     let mut enums = BTreeSet::new();
     for operation in operations {
@@ -52,17 +52,17 @@ pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Val
     }
     let messages = uses.into_iter().map(|(id, how)| {
         let message = &plan.messages[id];
-        (message.name.to_string(), object(plan, message, how))
+        (message.name.to_string(), object_schema(plan, message, how))
     });
     let enums = enums.into_iter().map(|id| {
         let plan = &plan.enums[id];
-        (plan.name.to_string(), enumeration(plan))
+        (plan.name.to_string(), enum_schema(plan))
     });
-    let free_map = [(FREE_MAP.to_owned(), free_map())];
-    messages.chain(enums).chain(free_map).collect()
+    let any_object_schema = [(FREE_MAP.to_owned(), any_object_schema())];
+    messages.chain(enums).chain(any_object_schema).collect()
 }
 
-pub(super) fn reference(name: &str) -> Value {
+pub(super) fn schema_ref(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
@@ -96,17 +96,17 @@ fn collect_reachable(
     }
 }
 
-fn object(plan: &Plan, message: &MessagePlan, how: Direction) -> Value {
+fn object_schema(plan: &Plan, message: &MessagePlan, how: Direction) -> Value {
     let exactly_one = message.oneofs.iter().position(|required| *required);
     let mut schema = match exactly_one {
-        None => members(plan, &message.fields.iter().collect::<Vec<_>>(), None, how),
-        Some(group) => variants(plan, message, group, how),
+        None => member_schemas(plan, &message.fields.iter().collect::<Vec<_>>(), None, how),
+        Some(group) => variant_schemas(plan, message, group, how),
     };
     schema["description"] = json!(description(message));
     schema
 }
 
-fn members(
+fn member_schemas(
     plan: &Plan,
     fields: &[&FieldPlan],
     chosen: Option<&FieldPlan>,
@@ -142,12 +142,12 @@ fn members(
 
 /// Returns one object per field of a required oneof. Code generators create a type for each, but
 /// ignore a list of names next to the properties.
-fn variants(plan: &Plan, message: &MessagePlan, group: usize, how: Direction) -> Value {
+fn variant_schemas(plan: &Plan, message: &MessagePlan, group: usize, how: Direction) -> Value {
     let is_common = |field: &&FieldPlan| field.oneof != Some(group);
     let (common, chosen): (Vec<_>, Vec<_>) = message.fields.iter().partition(is_common);
     let variant = |chosen: &FieldPlan| {
         let fields = [&common[..], &[chosen]].concat();
-        let mut variant = members(plan, &fields, Some(chosen), how);
+        let mut variant = member_schemas(plan, &fields, Some(chosen), how);
         let name = message.name.rsplit('.').next().unwrap_or_default();
         variant["title"] = json!(format!("{name} {}", chosen.name.replace('_', " ")));
         variant
@@ -178,7 +178,7 @@ fn description(message: &MessagePlan) -> String {
     description
 }
 
-fn enumeration(plan: &EnumPlan) -> Value {
+fn enum_schema(plan: &EnumPlan) -> Value {
     let names: Vec<_> = plan.values.iter().map(|value| &*value.name).collect();
     let values = plan
         .values
@@ -195,7 +195,7 @@ fn enumeration(plan: &EnumPlan) -> Value {
     json!({"type": "string", "description": description, "enum": names})
 }
 
-pub(super) fn field(plan: &Plan, field: &FieldPlan) -> Value {
+pub(super) fn field_schema(plan: &Plan, field: &FieldPlan) -> Value {
     let mut schema = with_description(plan, field, Direction::Strict);
     if let Cardinality::Repeated { .. } = field.cardinality {
         schema["type"] = json!("array");
@@ -212,16 +212,16 @@ pub(super) fn field(plan: &Plan, field: &FieldPlan) -> Value {
 
 fn with_description(plan: &Plan, field: &FieldPlan, how: Direction) -> Value {
     let mut schema = match field.cardinality {
-        Cardinality::Single if field.answered == ResponsePresence::AsSent => reference(FREE_MAP),
+        Cardinality::Single if field.answered == ResponsePresence::AsSent => schema_ref(FREE_MAP),
         Cardinality::Repeated { .. } if field.answered == ResponsePresence::AsSent => {
-            json!({"type": "array", "items": reference(FREE_MAP)})
+            json!({"type": "array", "items": schema_ref(FREE_MAP)})
         }
-        Cardinality::Single => with_limits(scalar(plan, field.kind, how), field),
+        Cardinality::Single => with_limits(scalar_schema(plan, field.kind, how), field),
         Cardinality::Repeated { .. } => {
-            json!({"type": "array", "items": with_limits(scalar(plan, field.kind, how), field)})
+            json!({"type": "array", "items": with_limits(scalar_schema(plan, field.kind, how), field)})
         }
         Cardinality::Map => {
-            let value = map_value(plan, field).map(|value| scalar(plan, value.kind, how));
+            let value = map_value(plan, field).map(|value| scalar_schema(plan, value.kind, how));
             json!({"type": "object", "additionalProperties": value})
         }
     };
@@ -255,27 +255,29 @@ fn map_value<'p>(plan: &'p Plan, field: &FieldPlan) -> Option<&'p FieldPlan> {
     }
 }
 
-fn scalar(plan: &Plan, kind: Kind, how: Direction) -> Value {
+fn scalar_schema(plan: &Plan, kind: Kind, how: Direction) -> Value {
     match kind {
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
             json!({"type": "integer", "format": "int32"})
         }
         Kind::Uint32 | Kind::Fixed32 => json!({"type": "integer", "format": "int64", "minimum": 0}),
-        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => wide_integer("int64", "^-?[0-9]+$", how),
-        Kind::Uint64 | Kind::Fixed64 => wide_integer("uint64", "^[0-9]+$", how),
+        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
+            wide_integer_schema("int64", "^-?[0-9]+$", how)
+        }
+        Kind::Uint64 | Kind::Fixed64 => wide_integer_schema("uint64", "^[0-9]+$", how),
         Kind::Float => json!({"type": "number", "format": "float"}),
         Kind::Double => json!({"type": "number", "format": "double"}),
         Kind::String => json!({"type": "string"}),
         Kind::Bytes => json!({"type": "string", "contentEncoding": "base64"}),
-        Kind::Enum(id) => reference(&plan.enums[id].name),
-        Kind::Message(id) => message(plan, id, how),
+        Kind::Enum(id) => schema_ref(&plan.enums[id].name),
+        Kind::Message(id) => message_schema(plan, id, how),
     }
 }
 
 /// Returns the schema of a 64-bit integer: returned as text, since some languages lack 64-bit
 /// numbers; both forms are accepted.
-fn wide_integer(format: &str, pattern: &str, how: Direction) -> Value {
+fn wide_integer_schema(format: &str, pattern: &str, how: Direction) -> Value {
     let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
     if how != Direction::Response {
         schema["type"] = json!(["string", "integer"]);
@@ -283,20 +285,20 @@ fn wide_integer(format: &str, pattern: &str, how: Direction) -> Value {
     schema
 }
 
-fn message(plan: &Plan, id: MessageId, how: Direction) -> Value {
+fn message_schema(plan: &Plan, id: MessageId, how: Direction) -> Value {
     match plan.messages[id].shape {
-        Shape::Plain => reference(&plan.messages[id].name),
+        Shape::Plain => schema_ref(&plan.messages[id].name),
         Shape::Any => json!({"type": "object", "required": ["@type"]}),
         Shape::Duration => {
             json!({"type": "string", "pattern": DURATION, "examples": ["1.5s"]})
         }
         Shape::FieldMask => json!({"type": "string", "examples": ["name,type.webhook"]}),
         Shape::ListValue => json!({"type": "array", "items": {}}),
-        Shape::Struct => reference(FREE_MAP),
+        Shape::Struct => schema_ref(FREE_MAP),
         Shape::Timestamp => json!({"type": "string", "format": "date-time"}),
         Shape::Value => json!({}),
         Shape::Wrapper => match plan.messages[id].fields.first() {
-            Some(value) => scalar(plan, value.kind, how),
+            Some(value) => scalar_schema(plan, value.kind, how),
             None => json!({}),
         },
     }
@@ -304,6 +306,6 @@ fn message(plan: &Plan, id: MessageId, how: Direction) -> Value {
 
 /// Returns the schema of an object with any members. Without `additionalProperties`, tools expect
 /// an object without members.
-fn free_map() -> Value {
+fn any_object_schema() -> Value {
     json!({"type": "object", "description": "Any members.", "additionalProperties": true})
 }

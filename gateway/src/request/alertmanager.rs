@@ -58,7 +58,7 @@ impl Handler {
         let answering = self.respond_to_alertmanager(at, captures, head, stream, exchange, permit);
         let answered = tokio::time::timeout_at(exchange.deadline, answering).await;
         match answered.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
-            Ok((Value::Null, _)) => Reply::bare(http::StatusCode::OK, HeaderMap::new()),
+            Ok((Value::Null, _)) => Reply::without_body(http::StatusCode::OK, HeaderMap::new()),
             Ok((answer, warning)) => {
                 let mut reply = Reply::json(answer.to_string());
                 if let Some(warning) = warning {
@@ -100,25 +100,25 @@ impl Handler {
             value.set_sensitive(true);
             own.insert(header::AUTHORIZATION, value);
         }
-        let metadata = headers::metadata(&own, &exchange);
+        let metadata = headers::request_metadata(&own, &exchange);
         let owner = match self.identify_client(&metadata, exchange).await {
             Ok(owner) => owner,
             Err(status) => {
-                body::drain(stream, limits::STRANGE_BODY_BYTES).await;
-                return Err(self.problem_of(&status));
+                body::drain_body(stream, limits::PRE_AUTH_BODY_BYTES).await;
+                return Err(self.problem_from_status(&status));
             }
         };
-        let mut memory = body::Memory::new(&self.memory, owner);
+        let mut memory = body::BodyMemory::new(&self.memory, owner);
         let body = if operation == Operation::PostSilences {
             self.body(stream, &head.headers, &mut memory, exchange)
                 .await?
         } else {
             Bytes::new()
         };
-        *permit = Some(self.admit(owner)?);
+        *permit = Some(self.admit_request(owner)?);
         let query = head.uri.query().unwrap_or_default();
         let admitted = AdmittedRequest {
-            pairs: linked::pairs(query.as_bytes()).collect(),
+            pairs: linked::form_pairs(query.as_bytes()).collect(),
             id: captures.into_iter().next().unwrap_or_default(),
             body,
             metadata,
@@ -128,19 +128,19 @@ impl Handler {
         match operation {
             Operation::GetAlerts => {
                 let (alerts, is_cut) = self.list_alerts(&admitted).await?;
-                let alerts = alerts.iter().map(Alert::json).collect();
+                let alerts = alerts.iter().map(Alert::to_json).collect();
                 Ok((alerts, is_cut.then_some(CUT)))
             }
             Operation::GetAlertGroups => {
                 let (alerts, is_cut) = self.list_alerts(&admitted).await?;
-                Ok((alert::groups(&alerts), is_cut.then_some(CUT)))
+                Ok((alert::groups_json(&alerts), is_cut.then_some(CUT)))
             }
             Operation::GetReceivers => self.list_receivers(&admitted).await,
             Operation::GetSilences => self.list_silences(&admitted).await,
             Operation::PostSilences => self.post_silence(&admitted).await,
             Operation::GetSilence => {
                 let found = self.get_silence(&admitted, &admitted.id).await?;
-                Ok((SilenceView::from_silence(found).json(), None))
+                Ok((SilenceView::from_silence(found).to_json(), None))
             }
             Operation::DeleteSilence => self.expire(&admitted).await,
         }
@@ -153,7 +153,7 @@ impl Handler {
         admitted: &AdmittedRequest<'_>,
     ) -> Result<M, Problem> {
         let metadata = admitted.metadata.clone();
-        let asking = self.call_own(method, request, metadata, admitted.exchange);
+        let asking = self.call_service(method, request, metadata, admitted.exchange);
         let (_, answer) = asking.await?;
         M::decode(answer).map_err(|_unreadable| Problem::internal())
     }
@@ -169,7 +169,7 @@ impl Handler {
             order: SortOrder::Desc as i32,
         };
         let mut query = EventQuery {
-            clause: alert_query.clause(),
+            clause: alert_query.to_clause(),
             statuses: vec![EventStatus::Open as i32, EventStatus::Suppressed as i32],
             sort_by: vec![SortBy {
                 sort: Some(Sort::ByField(by_severity)),
@@ -196,11 +196,11 @@ impl Handler {
                 .request("EventQueryService/RouteEvents", &request, admitted)
                 .await?;
             seen += found.results.len();
-            let page = Alert::page(
+            let page = Alert::select_page(
                 &alert_query,
                 found.results,
                 routes.routes,
-                silence::id,
+                silence::parse_id,
                 admitted.now_ms,
             );
             size_bytes += page.iter().map(Alert::size_bytes).sum::<usize>();
@@ -231,7 +231,7 @@ impl Handler {
                 .request("DestinationService/ListDestinations", &request, admitted)
                 .await?;
             let names = page.destinations.iter();
-            receivers.extend(names.map(|it| alert::receiver(&it.name)));
+            receivers.extend(names.map(|it| alert::receiver_json(&it.name)));
             if page.next_page_token.is_empty() {
                 break;
             }
@@ -241,19 +241,19 @@ impl Handler {
     }
 
     async fn list_silences(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
-        let filter = matcher::parse_all(alert::filters(&admitted.pairs));
+        let filter = matcher::parse_all(alert::filter_parameters(&admitted.pairs));
         let filter = filter.map_err(Problem::invalid)?;
         let mut found = Vec::new();
         self.find_map_silence(admitted, |silence| {
             let shown = SilenceView::from_silence(silence);
-            if shown.passes(&filter) {
+            if shown.matches(&filter) {
                 found.push(shown);
             }
             None::<()>
         })
         .await?;
         found.sort_by_key(SilenceView::sort_key);
-        Ok((found.iter().map(SilenceView::json).collect(), None))
+        Ok((found.iter().map(SilenceView::to_json).collect(), None))
     }
 
     async fn find_map_silence<T>(
@@ -296,7 +296,7 @@ impl Handler {
             Err(problem) if matches!(problem.code, Code::NotFound | Code::InvalidArgument) => {}
             Err(problem) => return Err(problem),
         }
-        let find = |silence: Silence| (silence::id(&silence.name) == id).then_some(silence);
+        let find = |silence: Silence| (silence::parse_id(&silence.name) == id).then_some(silence);
         let found = self.find_map_silence(admitted, find).await?;
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("silence {id} not found")))
     }
@@ -324,7 +324,7 @@ impl Handler {
         let known = known.filter(|it| it.state() != State::Expired);
         let mut warnings;
         let stored = if let Some(known) = known {
-            let silence = posted.update(known, admitted.now_ms);
+            let silence = posted.to_updated_silence(known, admitted.now_ms);
             let request = UpdateSilenceRequest {
                 silence: Some(silence.map_err(Problem::invalid)?),
                 allow_broad,
@@ -336,7 +336,7 @@ impl Handler {
             warnings = answer.warnings;
             answer.silence
         } else {
-            let silence = posted.create(silence::generate_name(), admitted.now_ms);
+            let silence = posted.to_new_silence(silence::generate_name(), admitted.now_ms);
             let request = CreateSilenceRequest {
                 silence: Some(silence.map_err(Problem::invalid)?),
                 allow_broad,
@@ -349,7 +349,7 @@ impl Handler {
             answer.silence
         };
         let stored = stored.ok_or_else(Problem::internal)?;
-        let mut answer = json!({"silenceID": silence::id(&stored.name)});
+        let mut answer = json!({"silenceID": silence::parse_id(&stored.name)});
         let covers_nothing = stored.covered_count == Some(0);
         if covers_nothing {
             warnings.push("the silence matches no open alert".to_owned());
@@ -381,17 +381,17 @@ impl Handler {
     }
 
     async fn expire(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
-        match self.expire_named(admitted, admitted.id.clone()).await {
+        match self.expire_silence(admitted, admitted.id.clone()).await {
             Err(problem) if matches!(problem.code, Code::NotFound | Code::InvalidArgument) => {
                 let found = self.get_silence(admitted, &admitted.id).await?;
-                self.expire_named(admitted, found.name).await
+                self.expire_silence(admitted, found.name).await
             }
             done => done,
         }
     }
 
     /// Expires a silence; no error if it has already expired.
-    async fn expire_named(
+    async fn expire_silence(
         &self,
         admitted: &AdmittedRequest<'_>,
         name: String,

@@ -17,16 +17,16 @@ const READ_OVER: usize = 4;
 const READ_OVER_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct BodyMemory {
     permit: Permit<Owner>,
     free_bytes: usize,
 }
 
-impl Memory {
+impl BodyMemory {
     /// Creates an empty reservation from the shared memory, in KiB.
     pub(super) fn new(all: &Arc<Pool<Owner>>, owner: Owner) -> Self {
         Self {
-            permit: all.permit(Some(owner)),
+            permit: all.new_permit(Some(owner)),
             free_bytes: 0,
         }
     }
@@ -37,7 +37,7 @@ impl Memory {
             return Ok(());
         };
         let kib = lacking.div_ceil(1024);
-        self.permit.take(kib).map_err(|full| {
+        self.permit.acquire(kib).map_err(|full| {
             Problem::unavailable(match full {
                 PermitError::All => {
                     "memory for request bodies is exhausted; try again in a moment"
@@ -53,10 +53,10 @@ impl Memory {
     }
 }
 
-pub(super) async fn read(
+pub(super) async fn read_body(
     mut incoming: Incoming,
     limit_bytes: usize,
-    memory: &mut Memory,
+    memory: &mut BodyMemory,
     metrics: &Metrics,
     activity: &Activity,
 ) -> Result<Bytes, Problem> {
@@ -97,11 +97,11 @@ pub(super) async fn read(
     }
     drop((first, whole));
     let most = limit_bytes.saturating_mul(READ_OVER);
-    drain(incoming, most).await;
+    drain_body(incoming, most).await;
     Err(Problem::body_too_large(limit_bytes))
 }
 
-pub(super) async fn drain(incoming: Incoming, most_bytes: usize) {
+pub(super) async fn drain_body(incoming: Incoming, most_bytes: usize) {
     let reading = drain_unbounded(incoming, most_bytes);
     // The response is the same if draining times out.
     drop(tokio::time::timeout(READ_OVER_TIME, reading).await);

@@ -10,12 +10,12 @@ use tonic::{Code, Status};
 
 use super::{
     Exchange, Handler, Owner, Reply, body,
-    compression::{self, Encoding},
+    compression::{self, ContentEncoding},
     conditional, headers,
 };
 use crate::{
     binding::{self, RequestParts},
-    intake::LeftOut,
+    intake::OmittedInput,
     limits,
     operation::{BodyRule, Operation},
     problem::Problem,
@@ -39,7 +39,7 @@ impl Handler {
         permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let (head, incoming) = request.into_parts();
-        let metadata = headers::metadata(&head.headers, &exchange);
+        let metadata = headers::request_metadata(&head.headers, &exchange);
         let is_open = &*operation.role == "none";
         let recognised = if is_open {
             Ok(Owner::anonymous(exchange.peer))
@@ -49,23 +49,23 @@ impl Handler {
         let owner = match recognised {
             Ok(owner) => owner,
             Err(status) => {
-                body::drain(incoming, limits::STRANGE_BODY_BYTES).await;
+                body::drain_body(incoming, limits::PRE_AUTH_BODY_BYTES).await;
                 return self.error_reply(&status);
             }
         };
         let memory = if is_open {
-            &self.strange_memory
+            &self.pre_auth_body_memory
         } else {
             &self.memory
         };
-        let mut memory = body::Memory::new(memory, owner);
+        let mut memory = body::BodyMemory::new(memory, owner);
         let body = if operation.body == BodyRule::None {
             Ok(Bytes::new())
         } else {
             self.body(incoming, &head.headers, &mut memory, exchange)
                 .await
         };
-        let admitted = body.and_then(|body| Ok((body, self.admit(owner)?)));
+        let admitted = body.and_then(|body| Ok((body, self.admit_request(owner)?)));
         let (body, acquired) = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => return self.problem(&problem),
@@ -77,8 +77,8 @@ impl Handler {
             headers: &head.headers,
             body: &body,
         };
-        let (message, left_out) = match binding::request(&self.plan, operation, parts) {
-            Ok(read) => LeftOut::part(read),
+        let (message, left_out) = match binding::bind_request(&self.plan, operation, parts) {
+            Ok(read) => OmittedInput::split_read(read),
             Err(problem) => return self.problem(&problem),
         };
         let left = exchange.deadline.saturating_duration_since(Instant::now());
@@ -96,7 +96,7 @@ impl Handler {
                             Some(message) => Reply {
                                 status: StatusCode::BAD_REQUEST,
                                 code: Code::InvalidArgument,
-                                body: refusal::body(&reply.body, message).into(),
+                                body: refusal::refusal_body(&reply.body, message).into(),
                                 ..reply
                             },
                             None => reply,
@@ -115,19 +115,19 @@ impl Handler {
         &self,
         incoming: Incoming,
         headers: &HeaderMap,
-        memory: &mut body::Memory,
+        memory: &mut body::BodyMemory,
         exchange: Exchange<'_>,
     ) -> Result<Bytes, Problem> {
         let limit_bytes = self.config.body_limit_bytes;
         let encoding = match compression::content_encoding(headers) {
             Ok(encoding) => encoding,
             Err(problem) => {
-                body::drain(incoming, limit_bytes).await;
+                body::drain_body(incoming, limit_bytes).await;
                 return Err(problem);
             }
         };
         let body = self.read(incoming, limit_bytes, memory, exchange).await?;
-        if encoding == Encoding::Plain {
+        if encoding == ContentEncoding::Plain {
             return Ok(body);
         }
         let body = compression::decompress(&body, limit_bytes)?;
@@ -139,16 +139,16 @@ impl Handler {
         &self,
         incoming: Incoming,
         limit_bytes: usize,
-        memory: &mut body::Memory,
+        memory: &mut body::BodyMemory,
         exchange: Exchange<'_>,
     ) -> Result<Bytes, Problem> {
         let activity = exchange.activity;
-        body::read(incoming, limit_bytes, memory, &self.metrics, activity).await
+        body::read_body(incoming, limit_bytes, memory, &self.metrics, activity).await
     }
 
-    pub(super) fn admit(&self, owner: Owner) -> Result<Permit<Owner>, Problem> {
-        let mut permit = self.in_flight.permit(Some(owner));
-        permit.take(1).map_err(|full| {
+    pub(super) fn admit_request(&self, owner: Owner) -> Result<Permit<Owner>, Problem> {
+        let mut permit = self.in_flight.new_permit(Some(owner));
+        permit.acquire(1).map_err(|full| {
             Problem::unavailable(match full {
                 PermitError::All => "too many requests are in progress; try again in a moment",
                 PermitError::Share => {
@@ -167,7 +167,7 @@ impl Handler {
         request_headers: &HeaderMap,
     ) -> Reply {
         if operation.is_silent {
-            return Reply::bare(StatusCode::OK, HeaderMap::new());
+            return Reply::without_body(StatusCode::OK, HeaderMap::new());
         }
         let mut json = Vec::with_capacity(answer.len() * 2 + 16);
         match write::write(&self.plan, operation.output, answer, &mut json) {
@@ -194,7 +194,7 @@ impl Handler {
             return None;
         }
         let answer = serde_json::from_slice(json).ok()?;
-        csv::table(&self.plan, operation.output, &operation.csv, &answer)
+        csv::render_table(&self.plan, operation.output, &operation.csv, &answer)
     }
 
     fn unwritable_reply(&self, operation: &Operation, error: &dyn std::error::Error) -> Reply {

@@ -10,22 +10,22 @@ use super::Reply;
 use crate::{limits, problem::Problem};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum ContentEncoding {
     Plain,
     Gzip,
 }
 
-pub(super) fn content_encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
+pub(super) fn content_encoding(headers: &HeaderMap) -> Result<ContentEncoding, Problem> {
     let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     let encoding = match (encodings.next(), encodings.next()) {
-        (None, _) => return Ok(Encoding::Plain),
+        (None, _) => return Ok(ContentEncoding::Plain),
         (Some(one), None) => one.as_bytes().trim_ascii(),
         (Some(_), Some(_)) => return Err(Problem::unknown_encoding()),
     };
     if encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity") {
-        Ok(Encoding::Plain)
+        Ok(ContentEncoding::Plain)
     } else if encoding.eq_ignore_ascii_case(b"gzip") || encoding.eq_ignore_ascii_case(b"x-gzip") {
-        Ok(Encoding::Gzip)
+        Ok(ContentEncoding::Gzip)
     } else {
         Err(Problem::unknown_encoding())
     }
@@ -53,7 +53,7 @@ pub(super) async fn compress(reply: Reply, request_headers: &HeaderMap) -> Reply
     }
     let body = reply.body.clone();
     let deflate = move || gzip(&body);
-    let deflated = if bytes <= limits::COMPRESSED_AT_ONCE {
+    let deflated = if bytes <= limits::COMPRESSED_INLINE_MAX {
         deflate()
     } else {
         // Would block this thread for too long.
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn content_encoding_is_parsed() {
         let table = [
-            ("identity", Some(Encoding::Plain)),
-            ("GZip", Some(Encoding::Gzip)),
+            ("identity", Some(ContentEncoding::Plain)),
+            ("GZip", Some(ContentEncoding::Gzip)),
             ("br", None),
             ("gzip, gzip", None),
         ];

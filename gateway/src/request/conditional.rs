@@ -30,7 +30,7 @@ pub(super) fn with_etag(reply: Reply, request_headers: &HeaderMap, stored: Optio
         .filter_map(|list| list.to_str().ok())
         .any(known);
     let mut reply = if is_known {
-        Reply::bare(StatusCode::NOT_MODIFIED, reply.headers)
+        Reply::without_body(StatusCode::NOT_MODIFIED, reply.headers)
     } else {
         reply
     };

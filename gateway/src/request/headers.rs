@@ -6,7 +6,7 @@ use tonic::metadata::MetadataMap;
 
 use super::Exchange;
 
-const PASSED_ON: [&str; 5] = [
+const REQUEST_HEADERS_FORWARDED: [&str; 5] = [
     "authorization",
     "zenoss-api-key",
     "traceparent",
@@ -14,7 +14,7 @@ const PASSED_ON: [&str; 5] = [
     "idempotency-key",
 ];
 
-const PASSED_BACK: [&str; 5] = [
+const RESPONSE_HEADERS_FORWARDED: [&str; 5] = [
     "ratelimit",
     "ratelimit-policy",
     "deprecation",
@@ -26,8 +26,8 @@ const PASSED_BACK: [&str; 5] = [
 /// ignores the header.
 const CLIENT_CERTIFICATE: HeaderName = HeaderName::from_static("x-client-certificate");
 
-pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> MetadataMap {
-    let mut passed = HeaderMap::with_capacity(PASSED_ON.len() + 2);
+pub(super) fn request_metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> MetadataMap {
+    let mut passed = HeaderMap::with_capacity(REQUEST_HEADERS_FORWARDED.len() + 2);
     if let Ok(peer) = HeaderValue::try_from(exchange.peer.to_string()) {
         passed.insert(FORWARDED_FOR, peer);
     }
@@ -36,7 +36,7 @@ pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> Metadata
             passed.append(CLIENT_CERTIFICATE, name);
         }
     }
-    for name in PASSED_ON {
+    for name in REQUEST_HEADERS_FORWARDED {
         if let Some(value) = headers.get(name) {
             passed.insert(HeaderName::from_static(name), value.clone());
         }
@@ -46,7 +46,7 @@ pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> Metadata
 }
 
 pub(super) fn copy_response_headers(metadata: &MetadataMap, headers: &mut HeaderMap) {
-    for name in PASSED_BACK {
+    for name in RESPONSE_HEADERS_FORWARDED {
         let value = metadata
             .get(name)
             .map(|value| HeaderValue::from_bytes(value.as_bytes()));

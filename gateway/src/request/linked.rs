@@ -104,22 +104,22 @@ impl Handler {
         }
         let path = request.uri().path().to_owned();
         let sign_in_page = self.sign_in_page(exchange).await;
-        let session = session::token(&sign_in_page, request.headers()).map(str::to_owned);
+        let session = session::session_token(&sign_in_page, request.headers()).map(str::to_owned);
         let has_session = session.is_some();
-        let is_signed = pairs(request.uri().query().unwrap_or_default().as_bytes())
+        let is_signed = form_pairs(request.uri().query().unwrap_or_default().as_bytes())
             .any(|(name, value)| name == "sign" && !value.is_empty());
         let showing = async {
             match (request.method(), what, session) {
                 (&Method::POST, _, session) => {
-                    let form = self.form(request, session, exchange).await?;
-                    self.with_key(what, &id, form, exchange, permit).await
+                    let form = self.read_form(request, session, exchange).await?;
+                    self.load_with_key(what, &id, form, exchange, permit).await
                 }
                 (_, _, Some(token)) if !is_signed => {
                     let call_request = Form {
                         key: token,
                         ..Form::default()
                     };
-                    self.with_key(what, &id, call_request, exchange, permit)
+                    self.load_with_key(what, &id, call_request, exchange, permit)
                         .await
                 }
                 (_, LinkedPage::Service, _) => Ok((Value::Null, None)),
@@ -138,10 +138,11 @@ impl Handler {
             unauthenticated.clone()
         };
         match shown.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
-            Ok((Value::Null, _)) => page(StatusCode::OK, linked::welcome(entry)),
-            Ok((found, notice)) => {
-                page(StatusCode::OK, linked::page(&found, notice.as_ref(), entry))
-            }
+            Ok((Value::Null, _)) => page_reply(StatusCode::OK, linked::welcome_page(entry)),
+            Ok((found, notice)) => page_reply(
+                StatusCode::OK,
+                linked::render_page(&found, notice.as_ref(), entry),
+            ),
             Err(problem) => error_page(&problem, unauthenticated),
         }
     }
@@ -160,7 +161,7 @@ impl Handler {
             confirm: request.method() == Method::POST,
             ..AcknowledgeRequest::default()
         };
-        for (name, value) in pairs(request.uri().query().unwrap_or_default().as_bytes()) {
+        for (name, value) in form_pairs(request.uri().query().unwrap_or_default().as_bytes()) {
             match name.as_str() {
                 "response" => call_request.response = value,
                 "contact" => call_request.contact = value,
@@ -169,19 +170,20 @@ impl Handler {
             }
         }
         let asking = async {
-            *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
-            let metadata = headers::metadata(&HeaderMap::new(), &exchange);
+            *permit = Some(self.admit_request(Owner::anonymous(exchange.peer))?);
+            let metadata = headers::request_metadata(&HeaderMap::new(), &exchange);
             self.call_json("LinkService/Acknowledge", &call_request, metadata, exchange)
                 .await
         };
         let found = tokio::time::timeout_at(exchange.deadline, asking).await;
         match found.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
-            Ok(found) => page(
+            Ok(found) => page_reply(
                 StatusCode::OK,
-                linked::acknowledgement(&found, call_request.confirm),
+                linked::acknowledgement_page(&found, call_request.confirm),
             ),
             Err(problem) => {
-                let mut reply = page(problem.status, linked::error_page(&problem.message, None));
+                let mut reply =
+                    page_reply(problem.status, linked::error_page(&problem.message, None));
                 reply.code = problem.code;
                 reply
             }
@@ -195,7 +197,7 @@ impl Handler {
         exchange: Exchange<'_>,
         permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
-        let mut query = pairs(request.uri().query().unwrap_or_default().as_bytes());
+        let mut query = form_pairs(request.uri().query().unwrap_or_default().as_bytes());
         let sign = query.find(|(name, _)| name == "sign");
         let mut call_request = OpenFeedRequest {
             sign: sign.map(|(_, sign)| sign).unwrap_or_default(),
@@ -206,15 +208,15 @@ impl Handler {
             FeedKind::Contact => name.clone_into(&mut call_request.contact_name),
         }
         let asking = async {
-            *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
-            let metadata = headers::metadata(&HeaderMap::new(), &exchange);
+            *permit = Some(self.admit_request(Owner::anonymous(exchange.peer))?);
+            let metadata = headers::request_metadata(&HeaderMap::new(), &exchange);
             self.call_json("LinkService/OpenFeed", &call_request, metadata, exchange)
                 .await
         };
         let found = tokio::time::timeout_at(exchange.deadline, asking).await;
         match found.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
             Ok(found) => {
-                let calendar = feed::write(of, name, &found);
+                let calendar = feed::write_calendar(of, name, &found);
                 let mut reply = Reply::ok("text/calendar; charset=utf-8", calendar);
                 let fixed = HeaderValue::from_static("no-store");
                 reply.headers.insert(header::CACHE_CONTROL, fixed);
@@ -233,7 +235,7 @@ impl Handler {
     ) -> Result<PageData, Problem> {
         let query = request.uri().query().unwrap_or_default();
         let (mut until, mut sign) = (0, String::new());
-        for (name, value) in pairs(query.as_bytes()) {
+        for (name, value) in form_pairs(query.as_bytes()) {
             match name.as_str() {
                 "until" => until = value.parse().unwrap_or_default(),
                 "sign" => sign = value,
@@ -244,23 +246,24 @@ impl Handler {
             let why = "this link requires a key";
             return Err(Problem::new(Code::Unauthenticated, why));
         }
-        *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
+        *permit = Some(self.admit_request(Owner::anonymous(exchange.peer))?);
         let id = id.to_owned();
         let call_request = OpenLinkRequest { id, until, sign };
-        let metadata = headers::metadata(&HeaderMap::new(), &exchange);
+        let metadata = headers::request_metadata(&HeaderMap::new(), &exchange);
         let asking = self.call_json("LinkService/OpenLink", &call_request, metadata, exchange);
         Ok((asking.await?, None))
     }
 
     /// Reads a form, with a key or from a signed-in user.
-    async fn form(
+    async fn read_form(
         &self,
         request: Request<Incoming>,
         session: Option<String>,
         exchange: Exchange<'_>,
     ) -> Result<Form, Problem> {
         let is_own = session::is_same_origin(request.headers());
-        let mut memory = body::Memory::new(&self.strange_memory, Owner::anonymous(exchange.peer));
+        let mut memory =
+            body::BodyMemory::new(&self.pre_auth_body_memory, Owner::anonymous(exchange.peer));
         let body = request.into_body();
         let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);
         let mut form = Form::read(&body.await?);
@@ -275,7 +278,7 @@ impl Handler {
     }
 
     /// Returns the page that a key has access to, after performing the requested action.
-    async fn with_key(
+    async fn load_with_key(
         &self,
         what: LinkedPage,
         id: &str,
@@ -288,9 +291,10 @@ impl Handler {
             .map_err(|_unfit| Problem::new(Code::Unauthenticated, "invalid key"))?;
         key.set_sensitive(true);
         own.insert(header::AUTHORIZATION, key);
-        let metadata = || headers::metadata(&own, &exchange);
+        let metadata = || headers::request_metadata(&own, &exchange);
         let owner = self.identify_client(&metadata(), exchange).await;
-        *permit = Some(self.admit(owner.map_err(|status| self.problem_of(&status))?)?);
+        *permit =
+            Some(self.admit_request(owner.map_err(|status| self.problem_from_status(&status))?)?);
         let notice = match form.what.as_str() {
             "acknowledge" => Some(true),
             "unacknowledge" => Some(false),
@@ -299,10 +303,10 @@ impl Handler {
         let notice = match notice {
             None => None,
             Some(flag) => {
-                let done = self.acknowledge(what, id, flag, metadata(), exchange);
+                let done = self.acknowledge_event(what, id, flag, metadata(), exchange);
                 Some(match done.await {
-                    Ok(()) => Notice::succeeded(flag),
-                    Err(problem) => Notice::failed(&problem.message),
+                    Ok(()) => Notice::for_acknowledgement(flag),
+                    Err(problem) => Notice::for_failure(&problem.message),
                 })
             }
         };
@@ -331,7 +335,7 @@ impl Handler {
         metadata: impl Fn() -> MetadataMap,
         exchange: Exchange<'_>,
     ) -> Result<Value, Problem> {
-        let event = event_id_of(id);
+        let event = event_id_from_occurrence(id);
         let request = GetEventRequest {
             id: event.to_owned(),
             occurrence_ids: vec![id.to_owned()],
@@ -392,7 +396,7 @@ impl Handler {
         Ok(json!({"overview": overview, "open": found["results"].take(), "more": more}))
     }
 
-    async fn acknowledge(
+    async fn acknowledge_event(
         &self,
         what: LinkedPage,
         id: &str,
@@ -409,11 +413,12 @@ impl Handler {
                 acknowledged: Some(flag),
                 ..SetGroupStatusRequest::default()
             };
-            let set = self.call_own("GroupService/SetGroupStatus", &request, metadata, exchange);
+            let set =
+                self.call_service("GroupService/SetGroupStatus", &request, metadata, exchange);
             return set.await.map(drop);
         }
         let item = StatusItem {
-            event_id: event_id_of(id).to_owned(),
+            event_id: event_id_from_occurrence(id).to_owned(),
             occurrence_id: id.to_owned(),
             acknowledged: Some(flag),
             ..StatusItem::default()
@@ -422,7 +427,7 @@ impl Handler {
             statuses: vec![item],
             without_updates: false,
         };
-        let set = self.call_own(
+        let set = self.call_service(
             "EventManagementService/SetStatus",
             &request,
             metadata,
@@ -439,7 +444,7 @@ impl Handler {
     }
 
     /// Calls a method of this product's API. Returns its name and the encoded response.
-    pub(super) async fn call_own(
+    pub(super) async fn call_service(
         &self,
         method: &str,
         request: &impl Message,
@@ -454,7 +459,7 @@ impl Handler {
         let name = method.rsplit('/').next().unwrap_or(method);
         match called {
             Ok((_, answer)) => Ok((format!("bellwether.v1.{name}Response"), answer)),
-            Err(status) => Err(self.problem_of(&status)),
+            Err(status) => Err(self.problem_from_status(&status)),
         }
     }
 
@@ -465,7 +470,9 @@ impl Handler {
         metadata: MetadataMap,
         exchange: Exchange<'_>,
     ) -> Result<Value, Problem> {
-        let (name, answer) = self.call_own(method, request, metadata, exchange).await?;
+        let (name, answer) = self
+            .call_service(method, request, metadata, exchange)
+            .await?;
         let mut text = Vec::new();
         let id = self.plan.by_name.get(name.as_str());
         let id = *id.ok_or_else(Problem::internal)?;
@@ -475,19 +482,19 @@ impl Handler {
             .ok_or_else(Problem::internal)
     }
 
-    pub(super) fn problem_of(&self, status: &Status) -> Problem {
+    pub(super) fn problem_from_status(&self, status: &Status) -> Problem {
         Problem::from_status(status, self.config.body_limit_bytes)
     }
 }
 
-fn event_id_of(occurrence: &str) -> &str {
+fn event_id_from_occurrence(occurrence: &str) -> &str {
     occurrence.split(':').next().unwrap_or(occurrence)
 }
 
 impl Form {
     fn read(body: &[u8]) -> Self {
         let mut form = Self::default();
-        for (name, value) in pairs(body) {
+        for (name, value) in form_pairs(body) {
             match name.as_str() {
                 "key" => value.trim().clone_into(&mut form.key),
                 "do" => form.what = value,
@@ -498,7 +505,7 @@ impl Form {
     }
 }
 
-pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
+pub(super) fn form_pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
     let decode = |part: &[u8]| {
         let spaced: Vec<u8> = part
             .iter()
@@ -516,7 +523,7 @@ pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
 
 pub(super) fn error_page(problem: &Problem, entry: Entry) -> Reply {
     let entry = (problem.code == Code::Unauthenticated).then_some(entry);
-    let mut reply = page(problem.status, linked::error_page(&problem.message, entry));
+    let mut reply = page_reply(problem.status, linked::error_page(&problem.message, entry));
     reply.code = problem.code;
     let named = problem.headers();
     for name in [header::ALLOW, header::RETRY_AFTER] {
@@ -527,7 +534,7 @@ pub(super) fn error_page(problem: &Problem, entry: Entry) -> Reply {
     reply
 }
 
-fn page(status: StatusCode, html: String) -> Reply {
+fn page_reply(status: StatusCode, html: String) -> Reply {
     let mut reply = Reply::html(html);
     reply.status = status;
     let fixed = [

@@ -22,12 +22,12 @@ const REMEMBERED_MAX: usize = 10_000;
 const KEYS: [&str; 3] = ["authorization", "zenoss-api-key", "x-client-certificate"];
 
 #[derive(Debug, Default)]
-pub(crate) struct KnownKeys {
+pub(crate) struct RecentKeys {
     secret: RandomState,
     until: Mutex<HashMap<u64, Instant>>,
 }
 
-impl KnownKeys {
+impl RecentKeys {
     fn hash(&self, metadata: &MetadataMap) -> u64 {
         let mut hasher = self.secret.build_hasher();
         for name in KEYS {
@@ -39,12 +39,12 @@ impl KnownKeys {
         hasher.finish()
     }
 
-    fn is_known(&self, key: u64, now: Instant) -> bool {
+    fn contains_recent(&self, key: u64, now: Instant) -> bool {
         let until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         until.get(&key).is_some_and(|until| now < *until)
     }
 
-    fn remember(&self, key: u64, now: Instant) {
+    fn insert(&self, key: u64, now: Instant) {
         let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         if until.len() >= REMEMBERED_MAX {
             until.retain(|_, until| now < *until);
@@ -64,10 +64,10 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Owner, Status> {
         let (key, now) = (self.recognised.hash(metadata), Instant::now());
-        if !self.recognised.is_known(key, now) {
+        if !self.recognised.contains_recent(key, now) {
             let left = exchange.deadline.saturating_duration_since(now);
             self.upstream.identify(metadata.clone(), left).await?;
-            self.recognised.remember(key, now);
+            self.recognised.insert(key, now);
         }
         exchange.activity.mark_authenticated(&format!("{key:016x}"));
         Ok(Owner::Key(key))

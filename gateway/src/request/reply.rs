@@ -27,7 +27,7 @@ impl Reply {
         Self::ok("application/json", body)
     }
 
-    pub(super) fn bare(status: StatusCode, headers: HeaderMap) -> Self {
+    pub(super) fn without_body(status: StatusCode, headers: HeaderMap) -> Self {
         Self {
             status,
             headers,
@@ -103,8 +103,8 @@ impl Handler {
             },
             Page::Metrics => match &self.metrics_page {
                 None => self.problem(&Problem::unknown_path()),
-                Some(page) if page.admits(request_headers) => {
-                    Reply::ok(metrics::CONTENT_TYPE, page.text().await)
+                Some(page) if page.is_authorized(request_headers) => {
+                    Reply::ok(metrics::CONTENT_TYPE, page.cached_text().await)
                 }
                 Some(_) => self.problem(&Problem::from_status(
                     &Status::unauthenticated(
@@ -116,7 +116,7 @@ impl Handler {
             Page::Openapi => Reply::json(self.openapi.clone()),
             Page::Docs => Reply::html(self.docs.clone()),
             Page::Icon => Reply::ok(SVG, docs::ICON),
-            Page::Topic(topic) => Reply::html(docs::topic::page(topic)),
+            Page::Topic(topic) => Reply::html(docs::topic::render_topic(topic)),
         }
     }
 }

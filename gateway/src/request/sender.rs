@@ -24,12 +24,12 @@ use tonic::{
 
 use super::{
     Exchange, Handler, Owner, Reply, body,
-    compression::{self, Encoding},
+    compression::{self, ContentEncoding},
     headers,
 };
 use crate::{
     dialect::{
-        self, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Note, Outcome,
+        self, Dialect, DialectError, Endpoint, ErrorContext, IncomingRequest, Note, Outcome,
         RejectedItems, SenderKey, Success, Translation,
     },
     limits,
@@ -76,7 +76,7 @@ impl From<DialectError> for Box<FailedRequest> {
 
 struct SenderBody {
     body: Bytes,
-    _memory: body::Memory,
+    _memory: body::BodyMemory,
 }
 
 struct SenderRequest<'a> {
@@ -131,7 +131,7 @@ impl Handler {
         let captures = dialect::decode_captures(sending.captures)
             .ok_or_else(|| Problem::invalid("the path is not valid percent-encoding"))?;
         let fresh = format!("{:032x}", rand::random::<u128>());
-        let incoming = |body| Incoming {
+        let incoming = |body| IncomingRequest {
             captures: &captures,
             query: head.uri.query().unwrap_or_default(),
             headers: &head.headers,
@@ -147,11 +147,11 @@ impl Handler {
         let is_key_first = dialect.key_in_body.is_none() && !endpoint.open;
         if is_key_first {
             let key = dialect::find_key(dialect, endpoint, &incoming(&[]));
-            let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
+            let metadata = sender_metadata(&head.headers, &sending.exchange, dialect, &key);
             owner = match self.identify_client(&metadata, sending.exchange).await {
                 Ok(owner) => owner,
                 Err(status) => {
-                    body::drain(stream, limits::STRANGE_BODY_BYTES).await;
+                    body::drain_body(stream, limits::PRE_AUTH_BODY_BYTES).await;
                     return Err(self.rejection(&status));
                 }
             };
@@ -159,16 +159,16 @@ impl Handler {
         let sent = self.read_body(sending, head, stream, owner).await?;
         let incoming = incoming(&sent.body);
         let key = dialect::find_key(dialect, endpoint, &incoming);
-        let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
+        let metadata = sender_metadata(&head.headers, &sending.exchange, dialect, &key);
         if !is_key_first && !endpoint.open {
             let recognised = self.identify_client(&metadata, sending.exchange).await;
             owner = recognised.map_err(|status| self.rejection(&status))?;
         }
-        *permit = Some(self.admit(owner)?);
+        *permit = Some(self.admit_request(owner)?);
         let reading = (endpoint.read)(&incoming);
         if endpoint.open {
             let reading = reading?;
-            return Ok(finish(
+            return Ok(finish_reply(
                 (reading.success, &reading.refused),
                 &Outcome::default(),
                 HeaderMap::new(),
@@ -184,7 +184,7 @@ impl Handler {
                 return Err(error.into());
             }
         };
-        self.forward(reading, metadata, sending).await
+        self.forward_events(reading, metadata, sending).await
     }
 
     /// Reads and decompresses the body of a request. Its memory is reserved until it is dropped.
@@ -200,18 +200,18 @@ impl Handler {
         let encoding = compression::content_encoding(&head.headers)?;
         let all = match owner {
             Owner::Key(_) => &self.memory,
-            Owner::Address(_) => &self.strange_memory,
+            Owner::Address(_) => &self.pre_auth_body_memory,
         };
-        let mut memory = body::Memory::new(all, owner);
+        let mut memory = body::BodyMemory::new(all, owner);
         let mut body = self
             .read(stream, limit_bytes, &mut memory, sending.exchange)
             .await?;
-        if encoding == Encoding::Gzip {
+        if encoding == ContentEncoding::Gzip {
             body = compression::decompress(&body, limit_bytes)?;
             memory.reserve(body.len())?;
         }
         if (sending.dialect.is_json)(&head.headers) {
-            let repaired = repair::json(&body);
+            let repaired = repair::repair_json(&body);
             if repaired.len() != body.len() || matches!(repaired, Cow::Owned(_)) {
                 memory.reserve(repaired.len())?;
                 body = Bytes::copy_from_slice(&repaired);
@@ -231,7 +231,7 @@ impl Handler {
     }
 
     #[expect(clippy::too_many_lines, reason = "one step after another")]
-    async fn forward(
+    async fn forward_events(
         &self,
         reading: Translation,
         metadata: MetadataMap,
@@ -248,7 +248,7 @@ impl Handler {
             outcome.dropped = answer.dropped.unwrap_or_default();
             outcome.validation = answer.validation_response;
             outcome.took = sending.start.elapsed();
-            return Ok(finish(
+            return Ok(finish_reply(
                 (reading.success, &reading.refused),
                 &outcome,
                 headers,
@@ -260,7 +260,7 @@ impl Handler {
                 .await?;
             outcome.listed = listed;
             outcome.took = sending.start.elapsed();
-            return Ok(finish(
+            return Ok(finish_reply(
                 (reading.success, &reading.refused),
                 &outcome,
                 headers,
@@ -276,7 +276,7 @@ impl Handler {
                 .await?;
             outcome.found = answer.result;
             outcome.took = sending.start.elapsed();
-            return Ok(finish(
+            return Ok(finish_reply(
                 (reading.success, &reading.refused),
                 &outcome,
                 headers,
@@ -312,7 +312,7 @@ impl Handler {
             }
         }
         outcome.took = sending.start.elapsed();
-        Ok(finish(
+        Ok(finish_reply(
             (reading.success, &reading.refused),
             &outcome,
             passed,
@@ -384,7 +384,7 @@ impl Handler {
 }
 
 /// Builds the response, which is an error if it cannot report rejected events.
-fn finish(
+fn finish_reply(
     (success, refused): (Success, &RejectedItems),
     outcome: &Outcome,
     headers: HeaderMap,
@@ -401,7 +401,7 @@ fn finish(
 
 /// Returns the metadata of a call for a sender: its dialect, and the key in the header that the
 /// backend reads.
-fn metadata(
+fn sender_metadata(
     headers: &HeaderMap,
     exchange: &Exchange<'_>,
     dialect: &Dialect,
@@ -415,7 +415,7 @@ fn metadata(
         value.set_sensitive(true);
         own.insert(header::AUTHORIZATION, value);
     }
-    let mut metadata = headers::metadata(&own, exchange);
+    let mut metadata = headers::request_metadata(&own, exchange);
     metadata.insert(DIALECT, MetadataValue::from_static(dialect.name));
     if matches!(key, SenderKey::InPath(_)) {
         metadata.insert(KEY_IN_PATH, MetadataValue::from_static("true"));

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-pub(super) fn token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
+pub(super) fn session_token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
     Cookie::Session.read(page, headers)
 }
 

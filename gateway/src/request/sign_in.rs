@@ -18,7 +18,7 @@ use tonic::Code;
 
 use super::{
     Exchange, Handler, Owner, Reply, headers,
-    linked::{LinkedPage, error_page, pairs},
+    linked::{LinkedPage, error_page, form_pairs},
     session::{Cookie, is_same_origin},
 };
 use crate::{limits, linked::Entry, problem::Problem};
@@ -88,11 +88,11 @@ impl Handler {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         if let Some((at, page)) = known().as_ref()
-            && at.elapsed() < limits::SIGN_IN_KNOWN
+            && at.elapsed() < limits::SIGN_IN_CACHE_TIME
         {
             return page.clone();
         }
-        let response = self.call_sign_in("GetSignIn", &GetSignInRequest {}, exchange);
+        let response = self.call_sign_in_service("GetSignIn", &GetSignInRequest {}, exchange);
         let Ok(GetSignInResponse { page, .. }) = response.await else {
             return String::new();
         };
@@ -100,7 +100,7 @@ impl Handler {
         page
     }
 
-    pub(super) async fn sign_in(
+    pub(super) async fn handle_sign_in(
         &self,
         step: SignInStep,
         request: &Request<Incoming>,
@@ -112,16 +112,19 @@ impl Handler {
             return self.problem(&Problem::unknown_path());
         }
         let acquired = match step {
-            SignInStep::End => return sign_out(&page, request.headers()),
-            SignInStep::Start | SignInStep::Finish => self.admit(Owner::anonymous(exchange.peer)),
+            SignInStep::End => return sign_out_reply(&page, request.headers()),
+            SignInStep::Start | SignInStep::Finish => {
+                self.admit_request(Owner::anonymous(exchange.peer))
+            }
         };
         let query = request.uri().query().unwrap_or_default();
         let stepping = async {
             *permit = Some(acquired?);
             if step == SignInStep::Start {
-                self.start(&page, query, exchange).await
+                self.start_sign_in(&page, query, exchange).await
             } else {
-                self.finish(&page, query, request.headers(), exchange).await
+                self.finish_sign_in(&page, query, request.headers(), exchange)
+                    .await
             }
         };
         let stepped = tokio::time::timeout_at(exchange.deadline, stepping).await;
@@ -129,25 +132,25 @@ impl Handler {
         stepped.unwrap_or_else(|problem| error_page(&problem, Entry::SignIn("/".to_owned())))
     }
 
-    async fn start(
+    async fn start_sign_in(
         &self,
         page: &str,
         query: &str,
         exchange: Exchange<'_>,
     ) -> Result<Reply, Problem> {
-        let begun = self.call_sign_in("StartSignIn", &StartSignInRequest {}, exchange);
+        let begun = self.call_sign_in_service("StartSignIn", &StartSignInRequest {}, exchange);
         let begun: StartSignInResponse = begun.await?;
         let state = SignInState {
             state: begun.state,
             verifier: begun.verifier,
-            to: safe_redirect_path(&parameter(query, "to")),
+            to: safe_redirect_path(&query_parameter(query, "to")),
         };
         let cookie =
             Cookie::SignInState.set_cookie(page, &state.encode(), limits::SIGN_IN_SECONDS.into());
-        redirect(&begun.address, [cookie])
+        redirect_reply(&begun.address, [cookie])
     }
 
-    async fn finish(
+    async fn finish_sign_in(
         &self,
         page: &str,
         query: &str,
@@ -157,12 +160,12 @@ impl Handler {
         let state = Cookie::SignInState
             .read(page, headers)
             .and_then(SignInState::read);
-        let state = state.filter(|state| state.state == parameter(query, "state"));
+        let state = state.filter(|state| state.state == query_parameter(query, "state"));
         let Some(state) = state else {
             let why = "this sign-in started in another browser, or took more than ten minutes";
             return Err(Problem::new(Code::Unauthenticated, why));
         };
-        let error = parameter(query, "error");
+        let error = query_parameter(query, "error");
         if !error.is_empty() {
             let why = match error.as_str() {
                 "access_denied" => "the provider declined the sign-in".to_owned(),
@@ -171,11 +174,11 @@ impl Handler {
             return Err(Problem::new(Code::Unauthenticated, why));
         }
         let request = FinishSignInRequest {
-            code: parameter(query, "code"),
+            code: query_parameter(query, "code"),
             verifier: state.verifier,
             state: state.state,
         };
-        let ended = self.call_sign_in("FinishSignIn", &request, exchange);
+        let ended = self.call_sign_in_service("FinishSignIn", &request, exchange);
         let FinishSignInResponse { token, end_time } = ended.await?;
         if token.len() > limits::SESSION_BYTES {
             let why = format!(
@@ -191,18 +194,20 @@ impl Handler {
             Cookie::Session.set_cookie(page, &token, left_ms / 1000),
             Cookie::SignInState.set_cookie(page, "", 0),
         ];
-        redirect(&state.to, cookies)
+        redirect_reply(&state.to, cookies)
     }
 
-    async fn call_sign_in<T: Message + Default>(
+    async fn call_sign_in_service<T: Message + Default>(
         &self,
         method: &str,
         request: &impl Message,
         exchange: Exchange<'_>,
     ) -> Result<T, Problem> {
-        let metadata = headers::metadata(&HeaderMap::new(), &exchange);
+        let metadata = headers::request_metadata(&HeaderMap::new(), &exchange);
         let method = format!("SignInService/{method}");
-        let (_, answer) = self.call_own(&method, request, metadata, exchange).await?;
+        let (_, answer) = self
+            .call_service(&method, request, metadata, exchange)
+            .await?;
         T::decode(answer).map_err(|_unreadable| Problem::internal())
     }
 }
@@ -215,15 +220,15 @@ fn safe_redirect_path(path: &str) -> String {
     path.to_owned()
 }
 
-fn parameter(query: &str, name: &str) -> String {
-    let found = pairs(query.as_bytes()).find(|(found, _)| found == name);
+fn query_parameter(query: &str, name: &str) -> String {
+    let found = form_pairs(query.as_bytes()).find(|(found, _)| found == name);
     found.map(|(_, value)| value).unwrap_or_default()
 }
 
 /// Signs out; only from a page of the same origin.
-fn sign_out(page: &str, headers: &HeaderMap) -> Reply {
+fn sign_out_reply(page: &str, headers: &HeaderMap) -> Reply {
     let left = if is_same_origin(headers) {
-        redirect("/", [Cookie::Session.set_cookie(page, "", 0)])
+        redirect_reply("/", [Cookie::Session.set_cookie(page, "", 0)])
     } else {
         let why = "the form was submitted from another page";
         Err(Problem::new(Code::PermissionDenied, why))
@@ -231,7 +236,10 @@ fn sign_out(page: &str, headers: &HeaderMap) -> Reply {
     left.unwrap_or_else(|problem| error_page(&problem, Entry::Key))
 }
 
-fn redirect(address: &str, cookies: impl IntoIterator<Item = String>) -> Result<Reply, Problem> {
+fn redirect_reply(
+    address: &str,
+    cookies: impl IntoIterator<Item = String>,
+) -> Result<Reply, Problem> {
     let value = |text: &str| HeaderValue::try_from(text).map_err(|_unfit| Problem::internal());
     let mut headers = HeaderMap::new();
     headers.insert(header::LOCATION, value(address)?);
@@ -243,7 +251,7 @@ fn redirect(address: &str, cookies: impl IntoIterator<Item = String>) -> Result<
         cookie.set_sensitive(true);
         headers.append(header::SET_COOKIE, cookie);
     }
-    Ok(Reply::bare(StatusCode::SEE_OTHER, headers))
+    Ok(Reply::without_body(StatusCode::SEE_OTHER, headers))
 }
 
 #[cfg(test)]

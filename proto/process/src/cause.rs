@@ -6,7 +6,7 @@ use rustls::{AlertDescription, CertificateError, InvalidMessage, OtherError};
 
 /// Returns the first error of type `T` in the chain. An I/O error does not list the error it wraps
 /// among its sources, so it is unwrapped.
-pub fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+pub fn find_cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<T>() {
@@ -46,7 +46,7 @@ fn is_webpki_error(wrong: &CertificateError, name: &str) -> bool {
 }
 
 /// Returns the TLS alert in the text of an HTTP/2 error that has no source.
-pub fn alert(words: &str) -> Option<rustls::Error> {
+pub fn find_alert(words: &str) -> Option<rustls::Error> {
     const EXPLAINED_ALERTS: [AlertDescription; 7] = [
         AlertDescription::CertificateRequired,
         AlertDescription::CertificateRevoked,
@@ -63,7 +63,7 @@ pub fn alert(words: &str) -> Option<rustls::Error> {
 }
 
 /// Describes a TLS error with a remedy. `authorities` is the setting that can add an authority.
-pub fn explain(error: &rustls::Error, authorities: &str) -> String {
+pub fn explain_error(error: &rustls::Error, authorities: &str) -> String {
     match error {
         rustls::Error::InvalidCertificate(wrong) => explain_certificate(wrong, authorities),
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {

@@ -33,8 +33,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use activity::Activity;
 pub use connection::TrackedBody;
-pub use connection_quota::{Allowance, network_of};
-use connection_quota::{ConnectionQuota, Visit};
+pub use connection_quota::{Allowance, network_key};
+use connection_quota::{ConnectionQuota, RegisteredConnection};
 pub use cors::{Cors, Origins};
 pub use identity::{Hosts, REQUEST_ID, host_error, request_id};
 pub use peer::{FORWARDED_FOR, Peer, Proxies};
@@ -55,13 +55,13 @@ pub trait Serve: Clone + Send + Sync + 'static {
         + 'static;
 
     /// Returns the HTTP settings of a connection; its tasks are spawned on `streams`.
-    fn http(&self, streams: Streams) -> auto::Builder<Streams>;
+    fn http_builder(&self, streams: Streams) -> auto::Builder<Streams>;
 
     fn on_connection(&self) {}
 
     /// Handles a request, which counts as in flight until its response has been sent. Other
     /// progress, such as received parts of its body, is recorded in `activity`.
-    fn handle(
+    fn handle_request(
         self,
         request: Request<Incoming>,
         peer: Peer,
@@ -87,11 +87,11 @@ pub struct Limits {
 
 /// The current TLS configuration; a connection uses the configuration that was current when the
 /// connection began.
-pub type Tls = watch::Receiver<Secured>;
+pub type Tls = watch::Receiver<LoadedTlsConfig>;
 
 /// A TLS configuration, replaced on renewal.
 #[derive(Debug, Clone)]
-pub struct Secured {
+pub struct LoadedTlsConfig {
     pub config: Arc<ServerConfig>,
     /// Expiry of the certificate, in milliseconds since 1970.
     pub end_ms: i64,
@@ -135,7 +135,7 @@ impl Listener {
             let accepted = tokio::select! {
                 () = shutdown.cancelled() => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = self.accept(&quota) => accepted,
+                accepted = self.accept_connection(&quota) => accepted,
             };
             let Ok(accepted) = accepted else {
                 // A connection that ends in the meantime does not shorten the pause.
@@ -184,10 +184,10 @@ impl Listener {
     ///
     /// # Errors
     /// Returns the error of the system, which is transient.
-    async fn accept(
+    async fn accept_connection(
         &self,
         quota: &Arc<ConnectionQuota>,
-    ) -> io::Result<Option<(TcpStream, SocketAddr, Visit)>> {
+    ) -> io::Result<Option<(TcpStream, SocketAddr, RegisteredConnection)>> {
         let (stream, peer) = match self.socket.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -213,14 +213,14 @@ impl Listener {
 async fn handshake(
     tls: &TlsAcceptor,
     stream: TcpStream,
-    visit: &Visit,
+    visit: &RegisteredConnection,
     limits: Limits,
     shutdown: &CancellationToken,
 ) -> Option<TlsStream<TcpStream>> {
     let agreed = tokio::select! {
         agreed = time::timeout(limits.handshake, tls.accept(stream).into_fallible()) => agreed,
         () = shutdown.cancelled() => return None,
-        () = visit.evicted().cancelled() => return None,
+        () = visit.eviction_token().cancelled() => return None,
     };
     match agreed {
         Ok(Ok(stream)) => Some(stream),
@@ -229,7 +229,7 @@ async fn handshake(
             tokio::select! {
                 () = close_gracefully(stream) => {}
                 () = shutdown.cancelled() => {}
-                () = visit.evicted().cancelled() => {}
+                () = visit.eviction_token().cancelled() => {}
             }
             None
         }

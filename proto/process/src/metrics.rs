@@ -19,22 +19,22 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Mutex;
 
-pub use process::Process;
-pub use server::Server;
-pub use text::render;
+pub use process::ProcessMetrics;
+pub use server::MetricsServer;
+pub use text::render_registry;
 
 pub const PATH: &str = "/metrics";
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Time for which a page is cached, so that frequent scrapes are cheap.
 const FRESH: Duration = Duration::from_secs(1);
 
-pub trait Source: fmt::Debug + Send + Sync {
-    fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
+pub trait MetricsSource: fmt::Debug + Send + Sync {
+    fn render(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
 }
 
 #[derive(Debug)]
-pub struct Page {
-    sources: Vec<Arc<dyn Source>>,
+pub struct MetricsPage {
+    sources: Vec<Arc<dyn MetricsSource>>,
     key: Option<Key>,
     last: Mutex<Option<(Instant, Bytes)>>,
 }
@@ -47,10 +47,10 @@ impl fmt::Debug for Key {
     }
 }
 
-impl Page {
+impl MetricsPage {
     /// Creates a page of these sources, in order. With `key`, only clients that present the key may
     /// read it.
-    pub fn new(sources: Vec<Arc<dyn Source>>, key: Option<String>) -> Self {
+    pub fn new(sources: Vec<Arc<dyn MetricsSource>>, key: Option<String>) -> Self {
         Self {
             sources,
             key: key.map(Key),
@@ -58,7 +58,7 @@ impl Page {
         }
     }
 
-    pub fn admits(&self, headers: &HeaderMap) -> bool {
+    pub fn is_authorized(&self, headers: &HeaderMap) -> bool {
         let Some(Key(key)) = &self.key else {
             return true;
         };
@@ -71,7 +71,7 @@ impl Page {
     }
 
     /// Returns the page, at most one second old. Concurrent requests share one rendering.
-    pub async fn text(&self) -> Bytes {
+    pub async fn cached_text(&self) -> Bytes {
         let mut last = self.last.lock().await;
         if let Some((made, text)) = &*last
             && made.elapsed() < FRESH
@@ -80,7 +80,7 @@ impl Page {
         }
         let mut text = String::new();
         for source in &self.sources {
-            text.push_str(&source.lines().await);
+            text.push_str(&source.render().await);
         }
         let text = Bytes::from(text);
         *last = Some((Instant::now(), text.clone()));
@@ -104,8 +104,8 @@ mod tests {
             headers
         };
         let (open, closed) = (
-            Page::new(Vec::new(), None),
-            Page::new(Vec::new(), Some("k".into())),
+            MetricsPage::new(Vec::new(), None),
+            MetricsPage::new(Vec::new(), Some("k".into())),
         );
         let table = [
             (None, false),
@@ -116,8 +116,8 @@ mod tests {
             (Some("bearer k"), true),
         ];
         for (shown, admitted) in table {
-            assert!(open.admits(&request(shown)));
-            assert_eq!(closed.admits(&request(shown)), admitted, "{shown:?}");
+            assert!(open.is_authorized(&request(shown)));
+            assert_eq!(closed.is_authorized(&request(shown)), admitted, "{shown:?}");
         }
         assert!(!format!("{closed:?}").contains("\"k\""));
     }
@@ -126,14 +126,14 @@ mod tests {
     async fn frequent_requests_get_the_cached_page() {
         #[derive(Debug, Default)]
         struct CountingSource(std::sync::atomic::AtomicU32);
-        impl Source for CountingSource {
-            fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        impl MetricsSource for CountingSource {
+            fn render(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
                 let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 Box::pin(std::future::ready(format!("asked {count}\n")))
             }
         }
-        let page = Page::new(vec![Arc::new(CountingSource::default())], None);
-        assert_eq!(page.text().await, "asked 0\n");
-        assert_eq!(page.text().await, "asked 0\n");
+        let page = MetricsPage::new(vec![Arc::new(CountingSource::default())], None);
+        assert_eq!(page.cached_text().await, "asked 0\n");
+        assert_eq!(page.cached_text().await, "asked 0\n");
     }
 }

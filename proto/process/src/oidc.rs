@@ -116,7 +116,7 @@ impl Provider {
     pub async fn describe(&self) -> Result<Description, ProviderError> {
         let base = self.issuer.trim_end_matches('/');
         let path = format!("{base}/.well-known/openid-configuration");
-        let found: Description = read(&self.http.get(&path).await?)?;
+        let found: Description = parse_response(&self.http.get(&path).await?)?;
         if found.issuer != self.issuer {
             let other = format_error(&found.issuer, "");
             let why = format!("the issuer is {other}, not {}", self.issuer);
@@ -125,7 +125,7 @@ impl Provider {
         Ok(found)
     }
 
-    pub async fn keys(&self, description: &Description) -> Result<Vec<u8>, ProviderError> {
+    pub async fn fetch_keys(&self, description: &Description) -> Result<Vec<u8>, ProviderError> {
         let (status, body) = self.http.get(&description.jwks_uri).await?;
         if status != 200 {
             return Err(ProviderError::Unusable(format!(
@@ -136,7 +136,9 @@ impl Provider {
     }
 }
 
-fn read<T: DeserializeOwned>((status, body): &(u16, Vec<u8>)) -> Result<T, ProviderError> {
+fn parse_response<T: DeserializeOwned>(
+    (status, body): &(u16, Vec<u8>),
+) -> Result<T, ProviderError> {
     if *status == 200 {
         let read = serde_json::from_slice(body);
         return read.map_err(|error| ProviderError::Unusable(error.to_string()));
@@ -185,7 +187,7 @@ mod tests {
     #[test]
     fn provider_error_is_shown_without_control_characters() {
         let refused = br#"{"error":"access_denied","error_description":"no\u001b[2J"}"#;
-        let error = read::<Description>(&(400, refused.to_vec())).expect_err("a refusal");
+        let error = parse_response::<Description>(&(400, refused.to_vec())).expect_err("a refusal");
         assert_eq!(
             error.to_string(),
             "the provider refused: no[2J (access_denied)"

@@ -15,33 +15,33 @@ use rustix::fs::OFlags;
 /// # Errors
 ///
 /// Returns any I/O error, or an error if the path is not a regular file.
-pub fn open(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true), path, OFlags::empty())
+pub fn open_file(path: &Path) -> io::Result<File> {
+    open_checked(OpenOptions::new().read(true), path, OFlags::empty())
 }
 
 /// Opens a file for appending, readable only by its owner; creates it if missing.
-pub fn append(path: &Path) -> io::Result<File> {
+pub fn open_for_append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(0o600);
-    open_with(&mut options, path, OFlags::empty())
+    open_checked(&mut options, path, OFlags::empty())
 }
 
 /// Reads a file.
 ///
 /// # Errors
 ///
-/// Same as [`open`], or if the file is larger than `bytes_max`.
-pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    read_rest(&open(path)?, bytes_max)
+/// Same as [`open_file`], or if the file is larger than `bytes_max`.
+pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_rest(&open_file(path)?, bytes_max)
 }
 
-/// Reads a file like [`read`] but does not follow a symbolic link.
+/// Reads a file like [`read_file`] but does not follow a symbolic link.
 ///
 /// # Errors
 ///
-/// Same as [`read`], or if the path is a symbolic link.
+/// Same as [`read_file`], or if the path is a symbolic link.
 pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let opened = open_with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
+    let opened = open_checked(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
     let file = opened.map_err(|error| match error.raw_os_error() {
         Some(number) if number == rustix::io::Errno::LOOP.raw_os_error() => {
             io::Error::other("symbolic link not allowed")
@@ -51,13 +51,13 @@ pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read_rest(&file, bytes_max)
 }
 
-/// Reads a file like [`read`] as UTF-8.
+/// Reads a file like [`read_file`] as UTF-8.
 ///
 /// # Errors
 ///
-/// Same as [`read`], or if the content is not UTF-8.
+/// Same as [`read_file`], or if the content is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    text(read(path, bytes_max)?)
+    into_text(read_file(path, bytes_max)?)
 }
 
 /// Reads the rest of an open file.
@@ -75,11 +75,11 @@ pub fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-pub fn text(content: Vec<u8>) -> io::Result<String> {
+pub fn into_text(content: Vec<u8>) -> io::Result<String> {
     String::from_utf8(content).map_err(|_other| io::Error::other("not valid UTF-8"))
 }
 
-fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<File> {
+fn open_checked(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<File> {
     // Opening a pipe would block until its other end is opened.
     let flags = flags | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    fn pipe(folder: &Path) -> PathBuf {
+    fn create_pipe(folder: &Path) -> PathBuf {
         let pipe = folder.join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
@@ -107,18 +107,18 @@ mod tests {
     fn special_or_oversized_files_are_rejected_without_blocking() {
         let folder = tempfile::tempdir().unwrap();
         let other: [PathBuf; 3] = [
-            pipe(folder.path()),
+            create_pipe(folder.path()),
             folder.path().to_owned(),
             "/dev/zero".into(),
         ];
         for path in other {
-            let refused = read(&path, 10).unwrap_err();
+            let refused = read_file(&path, 10).unwrap_err();
             assert_eq!(refused.to_string(), "not a regular file", "{path:?}");
-            assert!(append(&path).is_err(), "{path:?}");
+            assert!(open_for_append(&path).is_err(), "{path:?}");
         }
         let long = folder.path().join("long");
         fs::write(&long, "12345678901").unwrap();
-        let refused = read(&long, 10).unwrap_err();
+        let refused = read_file(&long, 10).unwrap_err();
         assert_eq!(refused.to_string(), "larger than 10 bytes");
         assert_eq!(read_text(&long, 11).unwrap().len(), 11);
         fs::write(&long, b"\xff").unwrap();
@@ -131,7 +131,7 @@ mod tests {
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, "text").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert_eq!(read(&link, 10).unwrap(), b"text");
+        assert_eq!(read_file(&link, 10).unwrap(), b"text");
         let refused = read_no_link(&link, 10).unwrap_err();
         assert_eq!(refused.to_string(), "symbolic link not allowed");
         assert_eq!(read_no_link(&file, 10).unwrap(), b"text");
@@ -141,7 +141,7 @@ mod tests {
     fn created_file_is_accessible_only_to_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        append(&log).unwrap();
+        open_for_append(&log).unwrap();
         assert_eq!(log.metadata().unwrap().permissions().mode() & 0o077, 0);
     }
 }

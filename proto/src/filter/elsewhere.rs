@@ -10,7 +10,7 @@ const LABELS: [&str; 6] = [
 ];
 
 /// Returns this product's name for a field of another product; `None` if unknown.
-pub fn local_name(name: &str) -> Option<String> {
+pub fn local_field_name(name: &str) -> Option<String> {
     let known = match name {
         "alertname" | "alert" | "alert_name" => "name",
         "annotations.summary" | "title" | "message" => "summary",
@@ -25,7 +25,7 @@ pub fn local_name(name: &str) -> Option<String> {
     }
     let label = LABELS.iter().find_map(|before| name.strip_prefix(before));
     if let Some(label) = label.filter(|label| !label.is_empty()) {
-        return Some(local_name(label).unwrap_or_else(|| label.to_owned()));
+        return Some(local_field_name(label).unwrap_or_else(|| label.to_owned()));
     }
     // For example `status.phase`: these fields have no members.
     let (field, _) = name.split_once('.')?;

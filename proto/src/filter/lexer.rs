@@ -46,7 +46,7 @@ impl Operator {
         ("<", Self::Below),
     ];
 
-    pub(super) fn sign(self) -> &'static str {
+    pub(super) fn symbol(self) -> &'static str {
         let own = Self::SIGNS.iter().find(|(_, operator)| *operator == self);
         own.map_or("", |(sign, _)| sign)
     }
@@ -77,7 +77,7 @@ struct Lexer<'a> {
     tokens: Vec<PositionedToken>,
 }
 
-pub(super) fn tokens(text: &str) -> Result<Vec<PositionedToken>, FilterError> {
+pub(super) fn tokenize(text: &str) -> Result<Vec<PositionedToken>, FilterError> {
     let mut lexer = Lexer {
         text,
         rest: text,

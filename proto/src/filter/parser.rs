@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use regex::RegexBuilder;
 
 use super::{
-    BYTES_MAX, Clause, DEPTH_MAX, FilterError, Literal, Now, Parsed, Positions,
-    lexer::{Operator, Piece, PositionedToken, Token, Word, tokens},
+    BYTES_MAX, Clause, DEPTH_MAX, FilterError, Literal, ParsedFilter, Positions, TimeReference,
+    lexer::{Operator, Piece, PositionedToken, Token, Word, tokenize},
     time::parse_time,
 };
 
@@ -23,13 +23,13 @@ pub(super) const HAS: &str = "has:";
 const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
-pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, FilterError> {
+pub(super) fn parse(text: &str, now: Option<&TimeReference>) -> Result<ParsedFilter, FilterError> {
     if text.len() > BYTES_MAX {
         let bytes = text.len();
         let message = format!("the filter has {bytes} bytes; the limit is {BYTES_MAX}");
         return Err(FilterError { at: 0, message });
     }
-    let tokens = &tokens(text)?;
+    let tokens = &tokenize(text)?;
     let is_whole = |(_, token): &PositionedToken| *token == Token::Operator(Operator::MatchesWhole);
     let mut parser = Parser {
         text,
@@ -44,13 +44,13 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, FilterError
     let (clause, positions) = parser.parse_or()?;
     let (parts, is_either) = (parser.parts, parser.is_either);
     match parser.tokens.first() {
-        None => Ok(Parsed {
+        None => Ok(ParsedFilter {
             clause,
             positions,
             parts,
             is_either,
         }),
-        Some((at, token)) => Err(error_at(
+        Some((at, token)) => Err(error_at_position(
             *at,
             format!("unexpected {}", describe_token(token)),
         )),
@@ -63,7 +63,7 @@ struct Parser<'a> {
     /// Whether the filter matches whole values against patterns, as Prometheus matchers do.
     has_whole: bool,
     end: usize,
-    now: Option<&'a Now>,
+    now: Option<&'a TimeReference>,
     depth: usize,
     /// Text of the conditions joined by `and` at the top level.
     parts: Vec<String>,
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
         // A negated group is two clauses deep, so this also bounds the depth of the result.
         if self.depth >= DEPTH_MAX {
             let message = format!("is nested more than {DEPTH_MAX} clauses deep");
-            return Err(error_at(at, message));
+            return Err(error_at_position(at, message));
         }
         self.depth += 1;
         let read = self.parse_nested_term(at);
@@ -134,21 +134,21 @@ impl<'a> Parser<'a> {
                 let inside = self.parse_or()?;
                 match self.next() {
                     Some(Token::Close) => Ok(inside),
-                    _ => Err(error_at(at, "this bracket is never closed".into())),
+                    _ => Err(error_at_position(at, "this bracket is never closed".into())),
                 }
             }
             Some(Token::Word(word)) => self.parse_word(word, at),
-            Some(token) => Err(error_at(
+            Some(token) => Err(error_at_position(
                 at,
                 format!("unexpected {}", describe_token(token)),
             )),
-            None => Err(error_at(at, "a condition is missing here".into())),
+            None => Err(error_at_position(at, "a condition is missing here".into())),
         }
     }
 
     fn parse_negation(&mut self, at: usize) -> Result<ParsedTerm, FilterError> {
         let (clause, positions) = self.parse_term()?;
-        Ok(not((clause, positions), at))
+        Ok(negate((clause, positions), at))
     }
 
     /// Parses a term that begins with a word: a comparison, `has:`, or a search.
@@ -165,38 +165,38 @@ impl<'a> Parser<'a> {
             {
                 let field = field_name(word, at)?;
                 self.tokens = &self.tokens[2..];
-                return self.parse_in(field, at);
+                return self.parse_in_list(field, at);
             }
             _ => {}
         }
         if WORDS.iter().any(|known| is_word(word, known)) {
-            let text = text_of(word);
+            let text = word_text(word);
             let message =
                 format!("a condition is missing before `{text}`; quote it to search for it");
-            return Err(error_at(at, message));
+            return Err(error_at_position(at, message));
         }
         let has = match &word.pieces[..] {
             [Piece::Text(text), ..] => text.strip_prefix(HAS).filter(|_| !word.quoted),
             _ => None,
         };
         match has {
-            Some("") => Err(error_at(at, "`has:` needs a field".into())),
-            Some(field) => Ok(leaf(Clause::Exists(alias(field)), at)),
-            None => match split_foreign(&text_of(word)).filter(|_| word.has_colon) {
+            Some("") => Err(error_at_position(at, "`has:` needs a field".into())),
+            Some(field) => Ok(single_clause(Clause::Exists(resolve_alias(field)), at)),
+            None => match split_foreign_operator(&word_text(word)).filter(|_| word.has_colon) {
                 Some((field, value)) => {
                     let part = value.trim_matches('*');
                     let message = format!(
                         "`{field}:{value}` compares nothing: write `{field}={value}`, \
                          `{field}=*{part}*` for text that contains it, or quote it to search for the text"
                     );
-                    Err(error_at(at, message))
+                    Err(error_at_position(at, message))
                 }
                 None => search_clause(word, at),
             },
         }
     }
 
-    fn parse_in(&mut self, field: String, at: usize) -> Result<ParsedTerm, FilterError> {
+    fn parse_in_list(&mut self, field: String, at: usize) -> Result<ParsedTerm, FilterError> {
         let mut values = Vec::new();
         loop {
             let place = self.position();
@@ -204,26 +204,32 @@ impl<'a> Parser<'a> {
                 Some(Token::Word(word)) => {
                     if word.pieces.contains(&Piece::Star) {
                         let message = "a list cannot contain `*`; quote it, or use `=` and `or`";
-                        return Err(error_at(place, message.into()));
+                        return Err(error_at_position(place, message.into()));
                     }
-                    values.push(self.literal(&field, word, place)?);
+                    values.push(self.parse_literal(&field, word, place)?);
                 }
                 Some(Token::Minus) => match self.next() {
                     Some(Token::Word(word)) => {
-                        let text = format!("-{}", text_of(word));
-                        let value = literal(&field, &text, word.quoted, self.now);
-                        values.push(value.map_err(|message| error_at(place, message))?);
+                        let text = format!("-{}", word_text(word));
+                        let value = word_to_literal(&field, &text, word.quoted, self.now);
+                        values.push(value.map_err(|message| error_at_position(place, message))?);
                     }
                     _ => {
-                        return Err(error_at(place, "a list value is missing here".into()));
+                        return Err(error_at_position(
+                            place,
+                            "a list value is missing here".into(),
+                        ));
                     }
                 },
                 Some(Token::Comma) if !values.is_empty() => {}
                 Some(Token::Close) if !values.is_empty() => {
-                    return Ok(leaf(Clause::In(field, values), at));
+                    return Ok(single_clause(Clause::In(field, values), at));
                 }
                 _ => {
-                    return Err(error_at(place, "a list value is missing here".into()));
+                    return Err(error_at_position(
+                        place,
+                        "a list value is missing here".into(),
+                    ));
                 }
             }
         }
@@ -237,14 +243,14 @@ impl<'a> Parser<'a> {
     ) -> Result<ParsedTerm, FilterError> {
         let place = self.position();
         let Some(Token::Word(word)) = self.next() else {
-            let message = format!("a value is missing after `{field}{}`", operator.sign());
-            return Err(error_at(place, message));
+            let message = format!("a value is missing after `{field}{}`", operator.symbol());
+            return Err(error_at_position(place, message));
         };
-        let moment = |parser: &Self| match parser.literal("lastSeen", word, place)? {
+        let moment = |parser: &Self| match parser.parse_literal("lastSeen", word, place)? {
             Literal::Text(text) if text.parse::<Timestamp>().is_err() => {
                 let known = "an age such as `2h`, a time today such as `09:30`, a date, or \
                              RFC 3339";
-                Err(error_at(
+                Err(error_at_position(
                     place,
                     format!("`{text}` is not a time; expected {known}"),
                 ))
@@ -253,13 +259,13 @@ impl<'a> Parser<'a> {
         };
         let ordered = |parser: &Self| {
             if word.pieces.contains(&Piece::Star) {
-                let sign = operator.sign();
-                return Err(error_at(
+                let sign = operator.symbol();
+                return Err(error_at_position(
                     place,
                     format!("`{sign}` does not allow `*`; quote it"),
                 ));
             }
-            parser.literal(&field, word, place)
+            parser.parse_literal(&field, word, place)
         };
         let clause = match operator {
             Operator::Equal if field == "since" && !is_quoted => {
@@ -269,21 +275,24 @@ impl<'a> Parser<'a> {
                 Clause::Less("startTime".into(), moment(self)?)
             }
             Operator::Equal | Operator::NotEqual => self.parse_equality(&field, word, place)?,
-            Operator::MatchesWhole => return Ok(whole_match(&field, &pattern_of(word), at)),
+            Operator::MatchesWhole => return Ok(whole_text_match(&field, &word_pattern(word), at)),
             Operator::NotMatches if self.has_whole => {
-                return Ok(not(whole_match(&field, &pattern_of(word), at), at));
+                return Ok(negate(
+                    whole_text_match(&field, &word_pattern(word), at),
+                    at,
+                ));
             }
             Operator::Matches | Operator::NotMatches => {
-                Clause::Matches(field.clone(), pattern_of(word))
+                Clause::Matches(field.clone(), word_pattern(word))
             }
             Operator::Above => Clause::Greater(field.clone(), ordered(self)?),
             Operator::AtLeast => Clause::GreaterAndEquals(field.clone(), ordered(self)?),
             Operator::Below => Clause::Less(field.clone(), ordered(self)?),
             Operator::AtMost => Clause::LessAndEquals(field.clone(), ordered(self)?),
         };
-        let read = leaf(clause, at);
+        let read = single_clause(clause, at);
         Ok(match operator {
-            Operator::NotEqual | Operator::NotMatches => not(read, at),
+            Operator::NotEqual | Operator::NotMatches => negate(read, at),
             _ => read,
         })
     }
@@ -305,13 +314,18 @@ impl<'a> Parser<'a> {
             pieces if pieces.contains(&Piece::Star) => {
                 Clause::Matches(field_name, pattern_from_stars(pieces))
             }
-            _ => Clause::Equals(field_name, self.literal(field, word, place)?),
+            _ => Clause::Equals(field_name, self.parse_literal(field, word, place)?),
         })
     }
 
-    fn literal(&self, field: &str, word: &Word, place: usize) -> Result<Literal, FilterError> {
-        literal(field, &text_of(word), word.quoted, self.now)
-            .map_err(|message| error_at(place, message))
+    fn parse_literal(
+        &self,
+        field: &str,
+        word: &Word,
+        place: usize,
+    ) -> Result<Literal, FilterError> {
+        word_to_literal(field, &word_text(word), word.quoted, self.now)
+            .map_err(|message| error_at_position(place, message))
     }
 
     fn source_text(&self, at: usize) -> String {
@@ -372,11 +386,11 @@ impl<'a> Parser<'a> {
 ///
 /// # Errors
 /// Returns an error for a relative time without a reference time.
-pub(super) fn literal(
+pub(super) fn word_to_literal(
     field: &str,
     text: &str,
     quoted: bool,
-    now: Option<&Now>,
+    now: Option<&TimeReference>,
 ) -> Result<Literal, String> {
     let as_text = || Literal::Text(text.to_owned());
     if quoted {
@@ -400,14 +414,14 @@ pub(super) fn literal(
     })
 }
 
-fn error_at(at: usize, message: String) -> FilterError {
+fn error_at_position(at: usize, message: String) -> FilterError {
     FilterError { at, message }
 }
 
 fn describe_token(token: &Token) -> String {
     match token {
-        Token::Word(word) => format!("`{}`", text_of(word)),
-        Token::Operator(operator) => format!("`{}`", operator.sign()),
+        Token::Word(word) => format!("`{}`", word_text(word)),
+        Token::Operator(operator) => format!("`{}`", operator.symbol()),
         Token::Minus => "`-`".into(),
         Token::Not => "`!`".into(),
         Token::And => "`&&`".into(),
@@ -418,7 +432,7 @@ fn describe_token(token: &Token) -> String {
     }
 }
 
-fn leaf(clause: Clause, at: usize) -> ParsedTerm {
+fn single_clause(clause: Clause, at: usize) -> ParsedTerm {
     let positions = Positions {
         at,
         inside: Vec::new(),
@@ -426,7 +440,7 @@ fn leaf(clause: Clause, at: usize) -> ParsedTerm {
     (clause, positions)
 }
 
-fn not((clause, positions): ParsedTerm, at: usize) -> ParsedTerm {
+fn negate((clause, positions): ParsedTerm, at: usize) -> ParsedTerm {
     let positions = Positions {
         at,
         inside: vec![positions],
@@ -436,17 +450,17 @@ fn not((clause, positions): ParsedTerm, at: usize) -> ParsedTerm {
 
 /// Builds a match of a whole value. A pattern that matches the empty string also matches a missing
 /// field, as in Prometheus.
-fn whole_match(field: &str, pattern: &str, at: usize) -> ParsedTerm {
+fn whole_text_match(field: &str, pattern: &str, at: usize) -> ParsedTerm {
     let pattern = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&pattern)
         .size_limit(PATTERN_MEMORY_BYTES_MAX)
         .build();
     let takes_nothing = built.is_ok_and(|it| it.is_match(""));
-    let matches = leaf(Clause::Matches(field.to_owned(), pattern), at);
+    let matches = single_clause(Clause::Matches(field.to_owned(), pattern), at);
     if !takes_nothing {
         return matches;
     }
-    let absent = not(leaf(Clause::Exists(field.to_owned()), at), at);
+    let absent = negate(single_clause(Clause::Exists(field.to_owned()), at), at);
     join_clauses(vec![matches, absent], Clause::Or)
 }
 
@@ -464,9 +478,9 @@ fn join_clauses(mut clauses: Vec<ParsedTerm>, join: impl Fn(Vec<Clause>) -> Clau
 /// Builds a search for a text in the name or the summary.
 fn search_clause(word: &Word, at: usize) -> Result<ParsedTerm, FilterError> {
     let text: String = match &word.pieces[..] {
-        [] => return Err(error_at(at, "a condition is missing here".into())),
+        [] => return Err(error_at_position(at, "a condition is missing here".into())),
         [Piece::Star] => {
-            return Err(error_at(
+            return Err(error_at_position(
                 at,
                 "`*` alone matches everything; remove it".into(),
             ));
@@ -475,21 +489,22 @@ fn search_clause(word: &Word, at: usize) -> Result<ParsedTerm, FilterError> {
         pieces => {
             let [Piece::Text(text)] = trim_pieces(pieces) else {
                 let message = "a search text allows `*` only at its ends; use `name=` with it";
-                return Err(error_at(at, message.into()));
+                return Err(error_at_position(at, message.into()));
             };
             text.clone()
         }
     };
     if text.is_empty() {
-        return Err(error_at(at, "the quotes are empty".into()));
+        return Err(error_at_position(at, "the quotes are empty".into()));
     }
     let fields = ["name", "summary"];
-    let clauses = fields.map(|field| leaf(Clause::Contains(field.into(), text.clone()), at));
+    let clauses =
+        fields.map(|field| single_clause(Clause::Contains(field.into(), text.clone()), at));
     Ok(join_clauses(clauses.into(), Clause::Or))
 }
 
 /// Splits a comparison in the syntax of other languages into field and value.
-pub(super) fn split_foreign(text: &str) -> Option<(&str, &str)> {
+pub(super) fn split_foreign_operator(text: &str) -> Option<(&str, &str)> {
     let (field, value) = text.split_once(':')?;
     let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_field = field.starts_with(char::is_alphabetic) && field.chars().all(in_name);
@@ -506,12 +521,12 @@ fn trim_pieces(pieces: &[Piece]) -> &[Piece] {
 fn field_name(word: &Word, at: usize) -> Result<String, FilterError> {
     match &word.pieces[..] {
         [Piece::Text(text)] if !text.is_empty() && word.quoted => Ok(text.clone()),
-        [Piece::Text(text)] if !text.is_empty() => Ok(alias(text)),
-        _ => Err(error_at(at, "a field name is missing here".into())),
+        [Piece::Text(text)] if !text.is_empty() => Ok(resolve_alias(text)),
+        _ => Err(error_at_position(at, "a field name is missing here".into())),
     }
 }
 
-pub(super) fn alias(name: &str) -> String {
+pub(super) fn resolve_alias(name: &str) -> String {
     match name {
         "acked" => "acknowledged".into(),
         other => other.to_owned(),
@@ -522,7 +537,7 @@ fn is_word(word: &Word, text: &str) -> bool {
     matches!(&word.pieces[..], [Piece::Text(own)] if !word.quoted && own.eq_ignore_ascii_case(text))
 }
 
-fn text_of(word: &Word) -> String {
+fn word_text(word: &Word) -> String {
     let text = word.pieces.iter().map(|piece| match piece {
         Piece::Text(text) => text,
         Piece::Star => "*",
@@ -530,8 +545,8 @@ fn text_of(word: &Word) -> String {
     text.collect()
 }
 
-fn pattern_of(word: &Word) -> String {
-    text_of(word)
+fn word_pattern(word: &Word) -> String {
+    word_text(word)
 }
 
 /// Builds an anchored pattern in which stars match any characters.

@@ -3,7 +3,7 @@
 use super::{
     Clause, Literal,
     lexer::{Operator, ends_word, has_separator},
-    parser::{HAS, alias, literal, split_foreign},
+    parser::{HAS, resolve_alias, split_foreign_operator, word_to_literal},
 };
 
 /// Words with a special meaning at the beginning of a condition.
@@ -14,101 +14,107 @@ const MOMENTS: [&str; 2] = ["since", "until"];
 ///
 /// Parsing it returns the same condition, for every condition that came from a filter; a
 /// combination of a single clause becomes that clause.
-pub fn print(clause: &Clause) -> String {
+pub fn print_clause(clause: &Clause) -> String {
     let mut text = String::new();
-    write(clause, Enclosing::Nothing, &mut text);
+    write_clause(clause, EnclosingOperator::Nothing, &mut text);
     text
 }
 
 /// Returns the filter for a field with a value as a user would type it: `5` is the number.
-pub fn part(field: &str, text: &str) -> String {
-    format!("{}={}", name(field), value(text))
+pub fn print_condition(field: &str, text: &str) -> String {
+    format!("{}={}", print_name(field), print_literal(text))
 }
 
 /// Quotes a value whose unquoted form would be parsed differently.
-pub fn value(text: &str) -> String {
-    quote_unless(text, is_plain(text))
+pub fn print_literal(text: &str) -> String {
+    quote_unless(text, needs_no_quotes(text))
 }
 
 /// Whether a condition is a search of name and summary, which is printed as the text only.
 pub fn is_search(clause: &Clause) -> bool {
-    search_text(clause).is_some()
+    search_clause_text(clause).is_some()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Enclosing {
+enum EnclosingOperator {
     Nothing,
     Either,
     All,
     Negation,
 }
 
-fn write(clause: &Clause, inside: Enclosing, text: &mut String) {
-    if let Some(searched) = search_text(clause) {
+fn write_clause(clause: &Clause, inside: EnclosingOperator, text: &mut String) {
+    if let Some(searched) = search_clause_text(clause) {
         return text.push_str(&quote_unless(searched, is_plain_search(searched)));
     }
     match clause {
         Clause::And(clauses) | Clause::Or(clauses) if clauses.len() == 1 => {
-            write(&clauses[0], inside, text);
+            write_clause(&clauses[0], inside, text);
         }
         Clause::And(clauses) => {
-            let bracketed = matches!(inside, Enclosing::All | Enclosing::Negation);
-            join(clauses, " ", Enclosing::All, bracketed, text);
+            let bracketed = matches!(inside, EnclosingOperator::All | EnclosingOperator::Negation);
+            write_joined(clauses, " ", EnclosingOperator::All, bracketed, text);
         }
         Clause::Or(clauses) => {
-            join(
+            write_joined(
                 clauses,
                 " or ",
-                Enclosing::Either,
-                inside != Enclosing::Nothing,
+                EnclosingOperator::Either,
+                inside != EnclosingOperator::Nothing,
                 text,
             );
         }
         Clause::Not(inner) => match &**inner {
-            Clause::Equals(field, value) => compare(field, Operator::NotEqual, value, text),
+            Clause::Equals(field, value) => {
+                write_comparison(field, Operator::NotEqual, value, text);
+            }
             Clause::Contains(field, part) => write_stars(field, "!=", (true, part, true), text),
             Clause::StartsWith(field, part) => write_stars(field, "!=", (false, part, true), text),
             Clause::EndsWith(field, part) => write_stars(field, "!=", (true, part, false), text),
             Clause::Matches(field, pattern) => write_match(field, "!~", pattern, text),
             inner => {
                 text.push('-');
-                write(inner, Enclosing::Negation, text);
+                write_clause(inner, EnclosingOperator::Negation, text);
             }
         },
-        Clause::Equals(field, value) => compare(field, Operator::Equal, value, text),
+        Clause::Equals(field, value) => write_comparison(field, Operator::Equal, value, text),
         Clause::In(field, values) => {
-            text.push_str(&name(field));
+            text.push_str(&print_name(field));
             text.push_str(" in (");
             for (at, value) in values.iter().enumerate() {
                 text.push_str(if at == 0 { "" } else { ", " });
-                let value = value_of(field, value);
+                let value = print_value(field, value);
                 let is_text = value.starts_with('-') && value.parse::<f64>().is_err();
                 text.push_str(&if is_text { quote(&value) } else { value });
             }
             text.push(')');
         }
-        Clause::GreaterAndEquals(field, value) => compare(field, Operator::AtLeast, value, text),
-        Clause::LessAndEquals(field, value) => compare(field, Operator::AtMost, value, text),
-        Clause::Greater(field, value) => compare(field, Operator::Above, value, text),
-        Clause::Less(field, value) => compare(field, Operator::Below, value, text),
+        Clause::GreaterAndEquals(field, value) => {
+            write_comparison(field, Operator::AtLeast, value, text);
+        }
+        Clause::LessAndEquals(field, value) => {
+            write_comparison(field, Operator::AtMost, value, text);
+        }
+        Clause::Greater(field, value) => write_comparison(field, Operator::Above, value, text),
+        Clause::Less(field, value) => write_comparison(field, Operator::Below, value, text),
         Clause::Contains(field, part) => write_stars(field, "=", (true, part, true), text),
         Clause::StartsWith(field, part) => write_stars(field, "=", (false, part, true), text),
         Clause::EndsWith(field, part) => write_stars(field, "=", (true, part, false), text),
         Clause::Matches(field, pattern) => write_match(field, "~", pattern, text),
         Clause::Exists(field) => {
             // A name that cannot follow `has:` is written as a comparison.
-            if is_plain(field) && alias(field) == *field {
+            if needs_no_quotes(field) && resolve_alias(field) == *field {
                 text.push_str(HAS);
                 text.push_str(field);
             } else {
-                text.push_str(&name(field));
+                text.push_str(&print_name(field));
                 text.push_str("=*");
             }
         }
     }
 }
 
-fn search_text(clause: &Clause) -> Option<&str> {
+fn search_clause_text(clause: &Clause) -> Option<&str> {
     let Clause::Or(clauses) = clause else {
         return None;
     };
@@ -121,19 +127,25 @@ fn search_text(clause: &Clause) -> Option<&str> {
     }
 }
 
-fn join(clauses: &[Clause], with: &str, as_: Enclosing, bracketed: bool, text: &mut String) {
+fn write_joined(
+    clauses: &[Clause],
+    with: &str,
+    as_: EnclosingOperator,
+    bracketed: bool,
+    text: &mut String,
+) {
     text.push_str(if bracketed { "(" } else { "" });
     for (at, clause) in clauses.iter().enumerate() {
         text.push_str(if at == 0 { "" } else { with });
-        write(clause, as_, text);
+        write_clause(clause, as_, text);
     }
     text.push_str(if bracketed { ")" } else { "" });
 }
 
-fn compare(field: &str, operator: Operator, value: &Literal, text: &mut String) {
-    text.push_str(&name(field));
-    text.push_str(operator.sign());
-    text.push_str(&value_of(field, value));
+fn write_comparison(field: &str, operator: Operator, value: &Literal, text: &mut String) {
+    text.push_str(&print_name(field));
+    text.push_str(operator.symbol());
+    text.push_str(&print_value(field, value));
 }
 
 fn write_stars(
@@ -142,33 +154,33 @@ fn write_stars(
     (before, part, after): (bool, &str, bool),
     text: &mut String,
 ) {
-    text.push_str(&name(field));
+    text.push_str(&print_name(field));
     text.push_str(sign);
     text.push_str(if before { "*" } else { "" });
-    text.push_str(&quote_unless(part, is_plain(part)));
+    text.push_str(&quote_unless(part, needs_no_quotes(part)));
     text.push_str(if after { "*" } else { "" });
 }
 
 fn write_match(field: &str, sign: &str, pattern: &str, text: &mut String) {
-    text.push_str(&name(field));
+    text.push_str(&print_name(field));
     text.push_str(sign);
     text.push_str(&quote(pattern));
 }
 
-fn value_of(field: &str, value: &Literal) -> String {
+fn print_value(field: &str, value: &Literal) -> String {
     match value {
         Literal::Number(number) => number.to_string(),
         Literal::Bool(flag) => flag.to_string(),
         Literal::Text(text) => {
-            let reads_back = || literal(field, text, false, None).as_ref() == Ok(value);
-            quote_unless(text, is_plain(text) && reads_back())
+            let reads_back = || word_to_literal(field, text, false, None).as_ref() == Ok(value);
+            quote_unless(text, needs_no_quotes(text) && reads_back())
         }
     }
 }
 
 /// Returns a field name, quoted if its unquoted form would be parsed differently.
-fn name(field: &str) -> String {
-    let is_reserved = MOMENTS.contains(&field) || alias(field) != field;
+fn print_name(field: &str) -> String {
+    let is_reserved = MOMENTS.contains(&field) || resolve_alias(field) != field;
     quote_unless(field, is_plain_search(field) && !is_reserved)
 }
 
@@ -185,7 +197,7 @@ fn quote(text: &str) -> String {
 }
 
 /// Whether an unquoted text is literal after an operator.
-fn is_plain(text: &str) -> bool {
+fn needs_no_quotes(text: &str) -> bool {
     let speaks = |character: char| ends_word(character) || matches!(character, '"' | '*' | '\\');
     !text.is_empty() && !text.contains(speaks) && !has_separator(text)
 }
@@ -193,6 +205,7 @@ fn is_plain(text: &str) -> bool {
 /// Whether an unquoted text is literal at the beginning of a condition.
 fn is_plain_search(text: &str) -> bool {
     let is_keyword = KEYWORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
-    let is_other = text.starts_with('-') || text.starts_with(HAS) || split_foreign(text).is_some();
-    is_plain(text) && !is_keyword && !is_other
+    let is_other =
+        text.starts_with('-') || text.starts_with(HAS) || split_foreign_operator(text).is_some();
+    needs_no_quotes(text) && !is_keyword && !is_other
 }

@@ -8,7 +8,7 @@ use super::*;
 const NOW_MS: i64 = 1_769_847_330_000;
 
 fn read(text: &str) -> Clause {
-    match parse(text, Some(&Now::utc(NOW_MS))) {
+    match parse(text, Some(&TimeReference::in_utc(NOW_MS))) {
         Ok(parsed) => parsed.clause,
         Err(error) => panic!("{text}: {error:?}"),
     }
@@ -209,7 +209,7 @@ fn filter_syntax_parses_to_expected_clauses() {
     ];
     for (filter, expected) in cases {
         assert_eq!(read(filter), expected, "{filter}");
-        let printed = print(&expected);
+        let printed = print_clause(&expected);
         assert_eq!(
             read(&printed),
             expected,
@@ -283,7 +283,7 @@ fn syntax_errors_report_their_position() {
     for (filter, at, message) in cases {
         let message = message.to_owned();
         assert_eq!(
-            parse(filter, Some(&Now::utc(0))).err(),
+            parse(filter, Some(&TimeReference::in_utc(0))).err(),
             Some(FilterError { at, message }),
             "{filter}"
         );
@@ -383,8 +383,8 @@ fn clauses() -> impl Strategy<Value = Clause> {
 proptest! {
     #[test]
     fn parsed_filter_round_trips_through_print(filter in filters()) {
-        if let Ok(parsed) = parse(&filter, Some(&Now::utc(NOW_MS))) {
-            let printed = print(&parsed.clause);
+        if let Ok(parsed) = parse(&filter, Some(&TimeReference::in_utc(NOW_MS))) {
+            let printed = print_clause(&parsed.clause);
             let again = parse(&printed, None).map(|parsed| parsed.clause);
             prop_assert_eq!(again, Ok(parsed.clause), "{}", printed);
         }
@@ -392,14 +392,14 @@ proptest! {
 
     #[test]
     fn every_clause_round_trips_through_print(clause in clauses()) {
-        let printed = print(&clause);
+        let printed = print_clause(&clause);
         let again = parse(&printed, None).map(|parsed| parsed.clause);
         prop_assert_eq!(again, Ok(clause), "{}", printed);
     }
 
     #[test]
     fn parser_never_panics_and_error_position_is_in_the_text(filter in "\\PC{0,40}") {
-        if let Err(error) = parse(&filter, Some(&Now::utc(NOW_MS))) {
+        if let Err(error) = parse(&filter, Some(&TimeReference::in_utc(NOW_MS))) {
             prop_assert!(error.at <= filter.chars().count());
         }
     }
@@ -408,7 +408,7 @@ proptest! {
 #[test]
 fn dates_and_times_use_the_zone_of_the_reader() {
     let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
-    let now = Now { ms: NOW_MS, zone };
+    let now = TimeReference { ms: NOW_MS, zone };
     let cases = [
         ("lastSeen>09:30", "2026-01-31T07:30:00.000Z"),
         ("lastSeen>2026-01-30", "2026-01-29T22:00:00.000Z"),
@@ -446,7 +446,7 @@ fn clause_round_trips_over_the_wire() {
 }
 
 #[test]
-fn part_is_quoted_only_when_needed() {
+fn filter_value_is_quoted_only_when_needed() {
     for (field, value, filter) in [
         ("host", "db-1", "host=db-1"),
         ("host", "db 1", "host=\"db 1\""),
@@ -454,6 +454,6 @@ fn part_is_quoted_only_when_needed() {
         ("since", "x", "\"since\"=x"),
         ("count", "5", "count=5"),
     ] {
-        assert_eq!(part(field, value), filter);
+        assert_eq!(print_condition(field, value), filter);
     }
 }

@@ -10,16 +10,16 @@ use super::Literal;
 
 /// The reference time and time zone of a filter.
 #[derive(Debug, Clone)]
-pub struct Now {
+pub struct TimeReference {
     /// Milliseconds since 1970.
     pub ms: i64,
     /// The time zone of dates and times of day.
     pub zone: TimeZone,
 }
 
-impl Now {
+impl TimeReference {
     /// Creates a reference time in UTC.
-    pub fn utc(ms: i64) -> Self {
+    pub fn in_utc(ms: i64) -> Self {
         Self {
             ms,
             zone: TimeZone::UTC,
@@ -28,15 +28,15 @@ impl Now {
 
     /// Parses an age such as `2h`, a time today such as `09:30`, `2026-01-31` or
     /// `2026-01-31T09:30`. Returns milliseconds since 1970; `None` for any other text.
-    pub fn read(&self, text: &str) -> Option<i64> {
+    pub fn parse_ms(&self, text: &str) -> Option<i64> {
         parse_age(text)
             .map(|ago_ms| self.ms.saturating_sub(ago_ms))
-            .or_else(|| self.of_day(text))
+            .or_else(|| self.parse_time_today(text))
             .or_else(|| parse_date(text, &self.zone))
     }
 
-    fn of_day(&self, text: &str) -> Option<i64> {
-        let time = time_of_day(text)?;
+    fn parse_time_today(&self, text: &str) -> Option<i64> {
+        let time = parse_time_of_day(text)?;
         let now = Timestamp::from_millisecond(self.ms).ok()?;
         let today = now.to_zoned(self.zone.clone()).date();
         to_millis(today.to_datetime(time), &self.zone)
@@ -44,20 +44,23 @@ impl Now {
 }
 
 /// Parses a time in one of these forms; `None` for any other text.
-pub(super) fn parse_time(text: &str, now: Option<&Now>) -> Option<Result<Literal, String>> {
+pub(super) fn parse_time(
+    text: &str,
+    now: Option<&TimeReference>,
+) -> Option<Result<Literal, String>> {
     let Some(now) = now else {
-        if parse_age(text).is_some() || time_of_day(text).is_some() {
+        if parse_age(text).is_some() || parse_time_of_day(text).is_some() {
             return Some(Err(format!(
                 "`{text}` is relative to now, but this filter is stored; use a date and time such \
                  as `2026-01-31T08:00:00Z`"
             )));
         }
-        return parse_date(text, &TimeZone::UTC).map(literal_of(text));
+        return parse_date(text, &TimeZone::UTC).map(time_literal(text));
     };
-    now.read(text).map(literal_of(text))
+    now.parse_ms(text).map(time_literal(text))
 }
 
-fn literal_of(text: &str) -> impl Fn(i64) -> Result<Literal, String> {
+fn time_literal(text: &str) -> impl Fn(i64) -> Result<Literal, String> {
     move |ms| match Timestamp::from_millisecond(ms) {
         Ok(moment) => Ok(Literal::Text(format!("{moment:.3}"))),
         Err(_) => Err(format!("`{text}` is before the earliest supported time")),
@@ -80,7 +83,7 @@ fn parse_age(text: &str) -> Option<i64> {
     Some(number.saturating_mul(unit_ms))
 }
 
-fn time_of_day(text: &str) -> Option<Time> {
+fn parse_time_of_day(text: &str) -> Option<Time> {
     let (hour, minute) = text.split_once(':')?;
     if hour.len() > 2 || minute.len() != 2 {
         return None;

@@ -220,7 +220,7 @@ pub struct Location {
 ///
 /// # Errors
 /// Returns an error if the bytes are not a descriptor set.
-pub fn files(sets: &[&[u8]]) -> Result<Vec<File>, DecodeError> {
+pub fn decode_files(sets: &[&[u8]]) -> Result<Vec<File>, DecodeError> {
     let mut known = HashSet::new();
     let mut files = Vec::new();
     for set in sets {
@@ -252,7 +252,7 @@ pub struct Comments<'a>(HashMap<&'a [i32], &'a str>);
 
 impl Comments<'_> {
     /// Returns the comment of a declaration, without indentation; empty if it has none.
-    pub fn at(&self, path: &[i32]) -> Box<str> {
+    pub fn comment_at(&self, path: &[i32]) -> Box<str> {
         let text = self.0.get(path).copied().unwrap_or_default();
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         lines.join("\n").trim().into()

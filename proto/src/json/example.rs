@@ -9,22 +9,26 @@ const DURATION: &str = "60s";
 const TEXT: &str = "text";
 
 /// Returns an example of a message; `None` if the message contains itself infinitely.
-pub fn message(plan: &Plan, id: MessageId) -> Option<Value> {
-    nested(plan, id, &mut Vec::new())
+pub fn message_example(plan: &Plan, id: MessageId) -> Option<Value> {
+    nested_message(plan, id, &mut Vec::new())
 }
 
 /// `above` contains the enclosing messages.
-fn nested(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Value> {
+fn nested_message(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Value> {
     if above.contains(&id) {
         return None;
     }
     above.push(id);
-    let members = members(plan, id, above);
+    let members = message_members(plan, id, above);
     above.pop();
     members.map(Value::Object)
 }
 
-fn members(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Map<String, Value>> {
+fn message_members(
+    plan: &Plan,
+    id: MessageId,
+    above: &mut Vec<MessageId>,
+) -> Option<Map<String, Value>> {
     let message = &plan.messages[id];
     let mut missing: Vec<bool> = message.oneofs.clone();
     let mut members = Map::new();
@@ -38,7 +42,7 @@ fn members(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Map
         if field.oneof.is_some() && group.is_none() {
             continue;
         }
-        match value(plan, field, above) {
+        match field_example(plan, field, above) {
             Some(value) => {
                 members.insert(field.json_name.to_string(), value);
                 if let Some(group) = group {
@@ -52,11 +56,11 @@ fn members(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Map
     (!missing.contains(&true)).then_some(members)
 }
 
-fn value(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<Value> {
+fn field_example(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<Value> {
     let one = match declared_example(field) {
         Some(given) if field.cardinality == Cardinality::Map => return Some(given),
         Some(given) => given,
-        None => of_kind(plan, field, above)?,
+        None => example_of_kind(plan, field, above)?,
     };
     Some(match field.cardinality {
         Cardinality::Single => one,
@@ -75,7 +79,7 @@ pub fn declared_example(field: &FieldPlan) -> Option<Value> {
     }
 }
 
-fn of_kind(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<Value> {
+fn example_of_kind(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<Value> {
     Some(match field.kind {
         Kind::Bool => json!(true),
         Kind::String => json!(field.takes.words.first().map_or(TEXT, |word| word)),
@@ -86,7 +90,7 @@ fn of_kind(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option
         }
         Kind::Message(id) => match plan.messages[id].shape {
             Shape::Plain if field.cardinality == Cardinality::Map => json!(TEXT),
-            Shape::Plain => nested(plan, id, above)?,
+            Shape::Plain => nested_message(plan, id, above)?,
             Shape::Timestamp => json!(MOMENT),
             Shape::Duration => json!(DURATION),
             Shape::Any | Shape::Struct => json!({}),

@@ -31,13 +31,13 @@ pub struct IsolatedBody {
 
 /// Isolates the malformed entries of a list. Returns `None` if there is no such list, if no entry
 /// is malformed, or if the structure of the body is malformed.
-pub fn isolate(body: &[u8], list: List<'_>) -> Option<IsolatedBody> {
+pub fn isolate_malformed(body: &[u8], list: List<'_>) -> Option<IsolatedBody> {
     let mut isolated = IsolatedBody {
         body: Vec::with_capacity(body.len()),
         broken: Vec::new(),
     };
     let mut copied = 0;
-    for (place, entry) in entries(body, list)? {
+    for (place, entry) in split_entries(body, list)? {
         let Err(error) = serde_json::from_slice::<Value>(&body[entry.clone()]) else {
             continue;
         };
@@ -55,11 +55,11 @@ pub fn isolate(body: &[u8], list: List<'_>) -> Option<IsolatedBody> {
 
 type Entry = (usize, Range<usize>);
 
-fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
+fn split_entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
     let mut found = Vec::new();
     let (mut at, mut depth) = (skip_blanks(body, 0), 0_usize);
     let (name, most) = match list {
-        List::Root => return elements(body, at, &mut found).map(|_| found),
+        List::Root => return list_end(body, at, &mut found).map(|_| found),
         List::Member(name) => (name, 1),
         List::Any(name) => (name, usize::MAX),
     };
@@ -74,7 +74,7 @@ fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
                 if is_it && body.get(at) == Some(&b':') {
                     at = skip_blanks(body, at + 1);
                     if body.get(at) == Some(&b'[') {
-                        at = elements(body, at, &mut found)?;
+                        at = list_end(body, at, &mut found)?;
                     }
                 }
             }
@@ -85,7 +85,7 @@ fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
 }
 
 /// Collects the elements of the list at `start`. Returns its end.
-fn elements(body: &[u8], start: usize, found: &mut Vec<Entry>) -> Option<usize> {
+fn list_end(body: &[u8], start: usize, found: &mut Vec<Entry>) -> Option<usize> {
     if body.get(start) != Some(&b'[') {
         return None;
     }
@@ -159,7 +159,8 @@ mod tests {
                 ),
             ];
             for (body, list) in table {
-                let isolated = isolate(body.as_bytes(), list).unwrap_or_else(|| panic!("{body}"));
+                let isolated =
+                    isolate_malformed(body.as_bytes(), list).unwrap_or_else(|| panic!("{body}"));
                 let places: Vec<_> = isolated.broken.iter().map(|(place, _)| *place).collect();
                 assert_eq!(places, [1], "{body}");
                 let read: Value = serde_json::from_slice(&isolated.body).unwrap();
@@ -179,7 +180,7 @@ mod tests {
             (r#"{"list": 1e400}"#, List::Member("list")),
             (r#"{"list": [1e400}"#, List::Member("list")),
         ] {
-            assert_eq!(isolate(body.as_bytes(), list), None, "{body}");
+            assert_eq!(isolate_malformed(body.as_bytes(), list), None, "{body}");
         }
     }
 
@@ -187,7 +188,7 @@ mod tests {
         #[test]
         fn isolate_never_panics(body in "[\\[\\]{}\",:\\\\ a1e]{0,60}") {
             for list in [List::Root, List::Member("a"), List::Any("a")] {
-                isolate(body.as_bytes(), list);
+                isolate_malformed(body.as_bytes(), list);
             }
         }
     }

@@ -28,7 +28,9 @@ impl Plan {
     /// Finds a field of a message by its JSON or `.proto` name.
     pub fn field(&self, message: MessageId, name: &str) -> Option<&FieldPlan> {
         let message = &self.messages[message];
-        message.index_of(name).map(|index| &message.fields[index])
+        message
+            .field_index(name)
+            .map(|index| &message.fields[index])
     }
 }
 
@@ -74,7 +76,7 @@ pub struct MessagePlan {
 
 impl MessagePlan {
     /// Finds the index of a field by its JSON or `.proto` name.
-    pub fn index_of(&self, name: &str) -> Option<usize> {
+    pub fn field_index(&self, name: &str) -> Option<usize> {
         let found = self
             .names
             .binary_search_by(|(spelling, _)| (**spelling).cmp(name))
@@ -83,7 +85,7 @@ impl MessagePlan {
     }
 
     /// Finds the index of a field by its number.
-    pub fn index_of_number(&self, number: u32) -> Option<usize> {
+    pub fn field_index_by_number(&self, number: u32) -> Option<usize> {
         self.fields
             .binary_search_by_key(&number, |field| field.number)
             .ok()
@@ -226,7 +228,7 @@ pub struct EnumPlan {
 impl EnumPlan {
     /// Returns the number of a value by its name, or by its name without the type prefix in any
     /// case: `critical` for `SEVERITY_CRITICAL`.
-    pub fn number_of(&self, name: &str) -> Option<i32> {
+    pub fn value_number(&self, name: &str) -> Option<i32> {
         let mut values = self.values.iter();
         let named = values.find(|value| &*value.name == name);
         let found = named.or_else(|| {
@@ -237,7 +239,7 @@ impl EnumPlan {
     }
 
     /// Returns the name of a number.
-    pub fn name_of(&self, number: i32) -> Option<&str> {
+    pub fn value_name(&self, number: i32) -> Option<&str> {
         self.values
             .iter()
             .find(|value| value.number == number)

@@ -9,20 +9,20 @@ mod time;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::json::{
-    isolate::{List, isolate},
+    isolate::{List, isolate_malformed},
     plan::{FieldPlan, MessageId, Plan},
     violation::Violations,
 };
-use sink::{Sink, drain};
+use sink::{Sink, skip_list};
 
 /// The reason why a text was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Rejected {
+pub enum RejectReason {
     /// Malformed JSON; contains the error with line and column.
     #[error("not JSON: {0}")]
     Syntax(String),
     /// Well-formed JSON that does not fit the message.
-    #[error("{}", .0.sentence())]
+    #[error("{}", .0.to_sentence())]
     Violations(Violations),
 }
 
@@ -47,12 +47,12 @@ pub struct Read {
     /// Paths of the unknown fields that were ignored, up to [`IGNORED`](crate::json::limits::IGNORED).
     pub ignored: Vec<String>,
     /// The entries of [`Options::list`] that were set aside, in order.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedEntry>,
 }
 
 /// An entry of a list that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedEntry {
     /// Index in the list, from 0.
     pub index: usize,
     /// Violations, with paths relative to the entry.
@@ -70,12 +70,12 @@ pub fn read(
     message: MessageId,
     body: &[u8],
     options: Options<'_>,
-) -> Result<Read, Rejected> {
+) -> Result<Read, RejectReason> {
     let whole = read_message(plan, message, body, options);
-    let (Err(Rejected::Syntax(_)), Some(list)) = (&whole, options.list) else {
+    let (Err(RejectReason::Syntax(_)), Some(list)) = (&whole, options.list) else {
         return whole;
     };
-    let Some(isolated) = isolate(body, List::Member(&list.json_name)) else {
+    let Some(isolated) = isolate_malformed(body, List::Member(&list.json_name)) else {
         return whole;
     };
     let mut read = read_message(plan, message, &isolated.body, options)?;
@@ -94,12 +94,12 @@ fn read_message(
     message: MessageId,
     body: &[u8],
     options: Options<'_>,
-) -> Result<Read, Rejected> {
+) -> Result<Read, RejectReason> {
     let (read, violations) = read_valid(plan, message, body, options)?;
     if violations.is_empty() {
         Ok(read)
     } else {
-        Err(Rejected::Violations(violations))
+        Err(RejectReason::Violations(violations))
     }
 }
 
@@ -112,7 +112,7 @@ pub fn read_valid(
     message: MessageId,
     body: &[u8],
     options: Options<'_>,
-) -> Result<(Read, Violations), Rejected> {
+) -> Result<(Read, Violations), RejectReason> {
     let mut sink = Sink::new(plan, Vec::with_capacity(body.len()), options);
     let mut json = serde_json::Deserializer::from_slice(body);
     Root {
@@ -121,8 +121,8 @@ pub fn read_valid(
     }
     .deserialize(&mut json)
     .and_then(|()| json.end())
-    .map_err(|error| Rejected::Syntax(error.to_string()))?;
-    let ignored = sink.ignored.into_list().into_iter();
+    .map_err(|error| RejectReason::Syntax(error.to_string()))?;
+    let ignored = sink.ignored.into_vec().into_iter();
     let read = Read {
         wire: sink.out,
         ignored: ignored.map(|unknown| unknown.field).collect(),
@@ -145,7 +145,7 @@ pub fn read_text_field(
     let mut sink = Sink::new(plan, std::mem::take(out), Options::default());
     slot::text_field(&mut sink, field, text);
     *out = sink.out;
-    match sink.violations.list().first() {
+    match sink.violations.as_slice().first() {
         Some(violation) => Err(violation.description.clone()),
         None => Ok(()),
     }
@@ -157,7 +157,7 @@ struct Root<'s, 'p> {
 }
 
 impl Root<'_, '_> {
-    fn refuse(self) {
+    fn refuse_type(self) {
         self.sink.violations.add("the body must be a JSON object");
     }
 }
@@ -179,41 +179,41 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
         // The root of a body is a resource or a request, never a time or a number.
-        slot::fields(self.sink, self.message, map)
+        slot::read_fields(self.sink, self.message, map)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        self.refuse();
-        drain(seq)
+        self.refuse_type();
+        skip_list(seq)
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {
-        self.refuse();
+        self.refuse_type();
         Ok(())
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        self.refuse();
+        self.refuse_type();
         Ok(())
     }
 
     fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        self.refuse();
+        self.refuse_type();
         Ok(())
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        self.refuse();
+        self.refuse_type();
         Ok(())
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        self.refuse();
+        self.refuse_type();
         Ok(())
     }
 
     fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        self.refuse();
+        self.refuse_type();
         Ok(())
     }
 }

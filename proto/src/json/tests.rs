@@ -10,7 +10,7 @@ use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MessageD
 
 use crate::json::{
     plan::{MessageId, Plan},
-    read::{self, Options, Rejected},
+    read::{self, Options, RejectReason},
     write,
 };
 
@@ -41,7 +41,7 @@ impl Subject {
         }
     }
 
-    fn read(&self, json: &str) -> Result<Vec<u8>, Rejected> {
+    fn read(&self, json: &str) -> Result<Vec<u8>, RejectReason> {
         let read = read::read(
             &self.plan,
             self.message,

@@ -49,12 +49,12 @@ impl Violations {
     }
 
     /// Returns the current number of violations, so that later ones can be prefixed.
-    pub fn mark(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.list.len()
     }
 
     /// Prefixes all violations since `mark` with a field or key.
-    pub fn below(&mut self, mark: usize, segment: &str) {
+    pub fn prefix_since(&mut self, mark: usize, segment: &str) {
         for violation in &mut self.list[mark..] {
             let dot = if violation.field.is_empty() || violation.field.starts_with('[') {
                 ""
@@ -66,9 +66,9 @@ impl Violations {
     }
 
     /// Prefixes all violations since `mark` with a list index.
-    pub fn below_index(&mut self, mark: usize, index: usize) {
+    pub fn prefix_index_since(&mut self, mark: usize, index: usize) {
         if mark < self.list.len() {
-            self.below(mark, &format!("[{index}]"));
+            self.prefix_since(mark, &format!("[{index}]"));
         }
     }
 
@@ -78,12 +78,12 @@ impl Violations {
     }
 
     /// Returns the violations in the order of the request.
-    pub fn list(&self) -> &[Violation] {
+    pub fn as_slice(&self) -> &[Violation] {
         &self.list
     }
 
     /// Converts into the list of violations.
-    pub fn into_list(self) -> Vec<Violation> {
+    pub fn into_vec(self) -> Vec<Violation> {
         self.list
     }
 
@@ -97,7 +97,7 @@ impl Violations {
     }
 
     /// Returns a sentence with the first violation and the number of others.
-    pub fn sentence(&self) -> String {
+    pub fn to_sentence(&self) -> String {
         let Some(first) = self.list.first() else {
             return String::new();
         };
@@ -116,7 +116,7 @@ impl Violations {
 }
 
 /// Quotes a client's text for a message, truncated and without control characters.
-pub fn quoted(text: &str) -> String {
+pub fn quote_for_message(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len().min(limits::QUOTED_CHARS) + 2);
     quoted.push('`');
     let mut chars = text.chars();
@@ -134,7 +134,7 @@ pub fn quoted(text: &str) -> String {
 const LIKENESS_MIN: f64 = 1.2;
 
 /// Returns the known name most similar to an unknown one; `None` if none is similar enough.
-pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_name<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let start: String = unknown.chars().take(limits::QUOTED_CHARS).collect();
     let start = start.to_lowercase();
     let likeness = |name: &str| {

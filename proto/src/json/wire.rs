@@ -29,7 +29,7 @@ pub enum Value<'a> {
 /// Error for bytes that are not a valid protobuf message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid protobuf message")]
-pub struct Malformed;
+pub struct MalformedError;
 
 /// Reader of the fields of one message.
 #[derive(Debug, Clone, Copy)]
@@ -49,18 +49,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next field and returns its number and value.
-    pub fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
-        let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).ok().ok_or(Malformed)?;
+    pub fn read_field(&mut self) -> Result<(u32, Value<'a>), MalformedError> {
+        let tag = self.read_varint()?;
+        let number = u32::try_from(tag >> 3).ok().ok_or(MalformedError)?;
         let value = match tag & 7 {
-            0 => Value::Varint(self.varint()?),
-            1 => Value::Fixed64(self.fixed64()?),
-            2 => Value::Bytes(self.bytes()?),
-            5 => Value::Fixed32(self.fixed32()?),
-            _ => return Err(Malformed),
+            0 => Value::Varint(self.read_varint()?),
+            1 => Value::Fixed64(self.read_fixed64()?),
+            2 => Value::Bytes(self.read_bytes()?),
+            5 => Value::Fixed32(self.read_fixed32()?),
+            _ => return Err(MalformedError),
         };
         if number == 0 {
-            Err(Malformed)
+            Err(MalformedError)
         } else {
             Ok((number, value))
         }
@@ -70,36 +70,38 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Returns an error if the bytes are truncated or malformed.
-    pub fn varint(&mut self) -> Result<u64, Malformed> {
+    pub fn read_varint(&mut self) -> Result<u64, MalformedError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.rest.split_first().ok_or(Malformed)?;
+            let (&byte, rest) = self.rest.split_first().ok_or(MalformedError)?;
             self.rest = rest;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Ok(value);
             }
         }
-        Err(Malformed)
+        Err(MalformedError)
     }
 
     /// Reads eight bytes.
-    pub fn fixed64(&mut self) -> Result<u64, Malformed> {
-        let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
+    pub fn read_fixed64(&mut self) -> Result<u64, MalformedError> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or(MalformedError)?;
         self.rest = rest;
         Ok(u64::from_le_bytes(*head))
     }
 
     /// Reads four bytes.
-    pub fn fixed32(&mut self) -> Result<u32, Malformed> {
-        let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
+    pub fn read_fixed32(&mut self) -> Result<u32, MalformedError> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or(MalformedError)?;
         self.rest = rest;
         Ok(u32::from_le_bytes(*head))
     }
 
-    fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
-        let length = usize::try_from(self.varint()?).ok().ok_or(Malformed)?;
-        let (head, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
+    fn read_bytes(&mut self) -> Result<&'a [u8], MalformedError> {
+        let length = usize::try_from(self.read_varint()?)
+            .ok()
+            .ok_or(MalformedError)?;
+        let (head, rest) = self.rest.split_at_checked(length).ok_or(MalformedError)?;
         self.rest = rest;
         Ok(head)
     }
@@ -109,7 +111,7 @@ impl<'a> Reader<'a> {
 pub fn find_last(bytes: &[u8], number: u32) -> Option<Value<'_>> {
     let mut reader = Reader::new(bytes);
     let mut found = None;
-    while let Ok((at, value)) = reader.field() {
+    while let Ok((at, value)) = reader.read_field() {
         if at == number {
             found = Some(value);
         }
@@ -132,7 +134,7 @@ pub fn put_tag(out: &mut Vec<u8>, number: u32, wire_type: WireType) {
 }
 
 /// Appends a field.
-pub fn put(out: &mut Vec<u8>, number: u32, value: Value<'_>) {
+pub fn put_field(out: &mut Vec<u8>, number: u32, value: Value<'_>) {
     match value {
         Value::Varint(value) => {
             put_tag(out, number, WireType::Varint);
@@ -157,15 +159,15 @@ pub fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Starts a length-delimited record of unknown length; [`close`] ends it.
-pub fn open(out: &mut Vec<u8>) -> usize {
+/// Starts a length-delimited record of unknown length; [`end_delimited`] ends it.
+pub fn begin_delimited(out: &mut Vec<u8>) -> usize {
     out.push(0);
     out.len()
 }
 
 /// Ends the record that began at `start`. Returns the number of bytes by which it was moved:
 /// records of 128 bytes or more need a longer length.
-pub fn close(out: &mut Vec<u8>, start: usize) -> usize {
+pub fn end_delimited(out: &mut Vec<u8>, start: usize) -> usize {
     let mut length = out.len() - start;
     let mut encoded = [0; 10];
     let mut used = 0;

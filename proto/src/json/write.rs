@@ -7,7 +7,7 @@ mod well_known;
 use crate::json::{
     limits,
     plan::{Cardinality, FieldPlan, Kind, MessageId, MessagePlan, Plan, Shape},
-    wire::{Malformed, Reader, Value, WireType},
+    wire::{MalformedError, Reader, Value, WireType},
 };
 
 /// Writes the wire bytes of a message as canonical proto3 JSON. Unknown fields are omitted; unknown
@@ -21,14 +21,14 @@ pub fn write(
     message: MessageId,
     bytes: &[u8],
     out: &mut Vec<u8>,
-) -> Result<(), Malformed> {
+) -> Result<(), MalformedError> {
     Writer {
         plan,
         out,
         found: Vec::new(),
         depth: 0,
     }
-    .message(message, bytes)
+    .write_message(message, bytes)
 }
 
 struct Writer<'a, 'o> {
@@ -46,25 +46,25 @@ struct PresentField<'a> {
 }
 
 impl<'a> Writer<'a, '_> {
-    fn message(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
+    fn write_message(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), MalformedError> {
         if self.depth > limits::MESSAGE_DEPTH {
-            return Err(Malformed);
+            return Err(MalformedError);
         }
         self.depth += 1;
         match self.plan.messages[id].shape {
             Shape::Plain => {
                 self.out.push(b'{');
-                self.fields(id, bytes, true)?;
+                self.write_fields(id, bytes, true)?;
                 self.out.push(b'}');
             }
-            Shape::Any => self.any(bytes)?,
-            Shape::Duration => self.duration(bytes)?,
-            Shape::FieldMask => self.field_mask(bytes)?,
-            Shape::ListValue => self.only_field(id, bytes, "[]")?,
-            Shape::Struct => self.only_field(id, bytes, "{}")?,
-            Shape::Timestamp => self.timestamp(bytes)?,
-            Shape::Value => self.value(id, bytes)?,
-            Shape::Wrapper => self.wrapper(id, bytes)?,
+            Shape::Any => self.write_any(bytes)?,
+            Shape::Duration => self.write_duration(bytes)?,
+            Shape::FieldMask => self.write_field_mask(bytes)?,
+            Shape::ListValue => self.write_only_field(id, bytes, "[]")?,
+            Shape::Struct => self.write_only_field(id, bytes, "{}")?,
+            Shape::Timestamp => self.write_timestamp(bytes)?,
+            Shape::Value => self.write_struct_value(id, bytes)?,
+            Shape::Wrapper => self.write_wrapper(id, bytes)?,
         }
         self.depth -= 1;
         Ok(())
@@ -72,9 +72,14 @@ impl<'a> Writer<'a, '_> {
 
     /// Writes the members of a message. Fields can be on the wire in any order and in parts, so
     /// they are collected first and then written in the order of their numbers.
-    fn fields(&mut self, id: MessageId, bytes: &'a [u8], first: bool) -> Result<(), Malformed> {
+    fn write_fields(
+        &mut self,
+        id: MessageId,
+        bytes: &'a [u8],
+        first: bool,
+    ) -> Result<(), MalformedError> {
         let message = &self.plan.messages[id];
-        let base = self.scan(message, bytes)?;
+        let base = self.scan_fields(message, bytes)?;
         let mut first = first;
         let mut at = base;
         while at < self.found.len() {
@@ -90,7 +95,7 @@ impl<'a> Writer<'a, '_> {
                 }
                 first = false;
                 self.out.extend_from_slice(&field.key);
-                self.field(field, at, same)?;
+                self.write_field(field, at, same)?;
             }
             at += same;
         }
@@ -99,13 +104,17 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// Collects the known fields of a message. Returns their start on the stack.
-    fn scan(&mut self, message: &MessagePlan, bytes: &'a [u8]) -> Result<usize, Malformed> {
+    fn scan_fields(
+        &mut self,
+        message: &MessagePlan,
+        bytes: &'a [u8],
+    ) -> Result<usize, MalformedError> {
         let base = self.found.len();
         let mut reader = Reader::new(bytes);
         let mut sorted = true;
         while !reader.is_empty() {
-            let (number, value) = reader.field()?;
-            let Some(field) = message.index_of_number(number) else {
+            let (number, value) = reader.read_field()?;
+            let Some(field) = message.field_index_by_number(number) else {
                 continue;
             };
             if self.found.len() > base {
@@ -134,7 +143,12 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    fn field(&mut self, field: &'a FieldPlan, at: usize, count: usize) -> Result<(), Malformed> {
+    fn write_field(
+        &mut self,
+        field: &'a FieldPlan,
+        at: usize,
+        count: usize,
+    ) -> Result<(), MalformedError> {
         match field.cardinality {
             Cardinality::Single => match field.kind {
                 Kind::Message(id) if count > 1 => self.write_merged(id, at, count),
@@ -143,24 +157,24 @@ impl<'a> Writer<'a, '_> {
             Cardinality::Repeated { .. } => {
                 self.out.push(b'[');
                 for at in at..at + count {
-                    self.elements(field.kind, self.found[at].value)?;
+                    self.write_elements(field.kind, self.found[at].value)?;
                 }
-                self.end(b']');
+                self.end_brackets(b']');
                 Ok(())
             }
             Cardinality::Map => {
                 self.out.push(b'{');
                 for at in at..at + count {
-                    self.entry(field, self.found[at].value)?;
+                    self.write_entry(field, self.found[at].value)?;
                 }
-                self.end(b'}');
+                self.end_brackets(b'}');
                 Ok(())
             }
         }
     }
 
     /// Ends a list or map, replacing the trailing comma of its last element.
-    fn end(&mut self, bracket: u8) {
+    fn end_brackets(&mut self, bracket: u8) {
         if self.out.last() == Some(&b',') {
             self.out.pop();
         }
@@ -168,7 +182,7 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// Writes one element, or all of a packed record, each with a trailing comma.
-    fn elements(&mut self, kind: Kind, value: Value<'a>) -> Result<(), Malformed> {
+    fn write_elements(&mut self, kind: Kind, value: Value<'a>) -> Result<(), MalformedError> {
         match (kind.wire_type(), value) {
             (WireType::Bytes, _)
             | (_, Value::Varint(_) | Value::Fixed32(_) | Value::Fixed64(_)) => {
@@ -179,9 +193,9 @@ impl<'a> Writer<'a, '_> {
                 let mut reader = Reader::new(packed);
                 while !reader.is_empty() {
                     let value = match wire_type {
-                        WireType::Fixed32 => Value::Fixed32(reader.fixed32()?),
-                        WireType::Fixed64 => Value::Fixed64(reader.fixed64()?),
-                        _ => Value::Varint(reader.varint()?),
+                        WireType::Fixed32 => Value::Fixed32(reader.read_fixed32()?),
+                        WireType::Fixed64 => Value::Fixed64(reader.read_fixed64()?),
+                        _ => Value::Varint(reader.read_varint()?),
                     };
                     self.write_value(kind, value)?;
                     self.out.push(b',');
@@ -192,30 +206,33 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// Writes one entry of a map with a trailing comma. A missing key or value is zero.
-    fn entry(&mut self, field: &FieldPlan, entry: Value<'a>) -> Result<(), Malformed> {
+    fn write_entry(&mut self, field: &FieldPlan, entry: Value<'a>) -> Result<(), MalformedError> {
         let (Kind::Message(id), Value::Bytes(bytes)) = (field.kind, entry) else {
-            return Err(Malformed);
+            return Err(MalformedError);
         };
         let fields = &self.plan.messages[id].fields;
         let (mut key, mut value) = (None, None);
         let mut reader = Reader::new(bytes);
         while !reader.is_empty() {
-            match reader.field()? {
+            match reader.read_field()? {
                 (1, found) => key = Some(found),
                 (2, found) => value = Some(found),
                 _ => {}
             }
         }
         let [key_field, value_field] = &fields[..] else {
-            return Err(Malformed);
+            return Err(MalformedError);
         };
-        let quote = !matches!(scalar::quoting(key_field.kind), scalar::Quoting::Quoted);
+        let quote = !matches!(
+            scalar::quote_rule(key_field.kind),
+            scalar::QuoteRule::Quoted
+        );
         if quote {
             self.out.push(b'"');
         }
         self.write_value(
             key_field.kind,
-            key.unwrap_or_else(|| scalar::zero(key_field.kind)),
+            key.unwrap_or_else(|| scalar::zero_value(key_field.kind)),
         )?;
         if quote {
             self.out.push(b'"');
@@ -223,27 +240,32 @@ impl<'a> Writer<'a, '_> {
         self.out.push(b':');
         self.write_value(
             value_field.kind,
-            value.unwrap_or_else(|| scalar::zero(value_field.kind)),
+            value.unwrap_or_else(|| scalar::zero_value(value_field.kind)),
         )?;
         self.out.push(b',');
         Ok(())
     }
 
-    fn write_value(&mut self, kind: Kind, value: Value<'a>) -> Result<(), Malformed> {
+    fn write_value(&mut self, kind: Kind, value: Value<'a>) -> Result<(), MalformedError> {
         match (kind, value) {
-            (Kind::Message(id), Value::Bytes(bytes)) => self.message(id, bytes),
-            (Kind::Message(_), _) => Err(Malformed),
+            (Kind::Message(id), Value::Bytes(bytes)) => self.write_message(id, bytes),
+            (Kind::Message(_), _) => Err(MalformedError),
             _ => scalar::write(self.plan, kind, value, self.out),
         }
     }
 
     /// Writes a message split into several records, which are concatenated.
-    fn write_merged(&mut self, id: MessageId, at: usize, count: usize) -> Result<(), Malformed> {
+    fn write_merged(
+        &mut self,
+        id: MessageId,
+        at: usize,
+        count: usize,
+    ) -> Result<(), MalformedError> {
         let mut whole = Vec::new();
         for found in &self.found[at..at + count] {
             match found.value {
                 Value::Bytes(bytes) => whole.extend_from_slice(bytes),
-                _ => return Err(Malformed),
+                _ => return Err(MalformedError),
             }
         }
         let (plan, depth) = (self.plan, self.depth);
@@ -253,6 +275,6 @@ impl<'a> Writer<'a, '_> {
             found: Vec::new(),
             depth,
         }
-        .message(id, &whole)
+        .write_message(id, &whole)
     }
 }

@@ -58,11 +58,11 @@ impl Protocol for Kind {
 }
 
 /// Returns the number of values and records of a logs request, up to the first malformed byte.
-pub(super) fn values(request: &[u8]) -> usize {
-    count(Kind::Request, request, 0)
+pub(super) fn count_values(request: &[u8]) -> usize {
+    count_entries(Kind::Request, request, 0)
 }
 
-fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
+fn count_entries(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
     let mut found = 0;
     while !bytes.is_empty() && depth < DEPTH {
         let Some((field, wire, rest)) = next_field(bytes) else {
@@ -70,7 +70,7 @@ fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
         };
         bytes = rest;
         if let (Some(inner), Some(message)) = (kind.field_kind(field), wire) {
-            found += 1 + count(inner, message, depth + 1);
+            found += 1 + count_entries(inner, message, depth + 1);
         }
     }
     found
@@ -129,8 +129,8 @@ mod tests {
         };
         // Resource and scope; for each record: the record, its body, the list, ten values and five
         // pairs.
-        assert_eq!(values(&request.encode_to_vec()), 2 + 3 * (3 + 10 + 5));
-        assert_eq!(values(&[0xff; 30]), 0);
-        assert_eq!(values(&[0x0a, 0].repeat(1_000)), 1_000);
+        assert_eq!(count_values(&request.encode_to_vec()), 2 + 3 * (3 + 10 + 5));
+        assert_eq!(count_values(&[0xff; 30]), 0);
+        assert_eq!(count_values(&[0x0a, 0].repeat(1_000)), 1_000);
     }
 }

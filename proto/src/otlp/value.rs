@@ -13,7 +13,7 @@ const DEPTH: usize = 24;
 /// The largest integer up to which a double represents every integer exactly.
 const EXACT_MAX: u64 = 1 << 53;
 
-pub(super) fn text(any: Option<&AnyValue>) -> String {
+pub(super) fn value_text(any: Option<&AnyValue>) -> String {
     match json_value(any) {
         Value::Null => String::new(),
         Value::String(text) => text,
@@ -42,7 +42,7 @@ pub(super) fn json_object(pairs: &[KeyValue]) -> Value {
     Value::Object(pairs.collect::<Map<_, _>>())
 }
 
-pub(super) fn fields(
+pub(super) fn attributes_to_fields(
     values: impl IntoIterator<Item = (String, Value)>,
 ) -> BTreeMap<String, WireValue> {
     let values = values.into_iter();

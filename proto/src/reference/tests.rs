@@ -28,7 +28,7 @@ fn links_resolve_and_code_fences_are_closed() {
                 Block::Heading(_) | Block::Code(..) => continue,
             };
             for text in &texts {
-                for piece in pieces(text) {
+                for piece in parse_pieces(text) {
                     if let Piece::Link { topic: to, .. } = piece {
                         assert!(Topic::find(to).is_some(), "{}: {to}", topic.name);
                     }
@@ -53,12 +53,12 @@ fn inline_markdown_is_split_without_loss() {
         Piece::Text("[g] "),
         Piece::Text("`h"),
     ];
-    assert_eq!(pieces(text), expected);
+    assert_eq!(parse_pieces(text), expected);
 }
 
 #[test]
 fn lines_are_parsed_into_blocks() {
-    let read = blocks(
+    let read = parse_blocks(
         "a\nb\n\n- c\n  d\n2. e\n\n| f | g |\n|---|---|\n| h | |\n\n```json x\n# i\n```\n## j\n",
     );
     let text = |text: &str| text.to_owned();

@@ -29,7 +29,7 @@ async fn stored_data(rest: &Rest) -> Vec<Value> {
     stored
 }
 
-async fn one_more_event_is_notified(rest: &Rest, receiver: &Receiver, host: &str) {
+async fn assert_new_event_is_notified(rest: &Rest, receiver: &Receiver, host: &str) {
     let before = receiver.count();
     let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
     let body = samples::events(&[event]);
@@ -70,7 +70,7 @@ async fn store_moves_unchanged_between_folder_and_databases() {
             let new = restore_into(into, &copy, &secret_key, &key);
             let rest = Rest::new(new.service().address("rest"), Some(&key));
             assert_eq!(stored_data(&rest).await, expected, "{from:?} into {into:?}");
-            one_more_event_is_notified(&rest, &receiver, &format!("new-{}", into.as_str())).await;
+            assert_new_event_is_notified(&rest, &receiver, &format!("new-{}", into.as_str())).await;
             is_whole(&new);
         }
     }

@@ -226,7 +226,7 @@ async fn teams_outcome_follows_its_response() {
 }
 
 #[tokio::test]
-async fn teams_connector_accepts_only_with_the_body_1() {
+async fn teams_connector_delivery_requires_response_body_1() {
     const CONNECTOR: &str = "/webhookb2/canary-connector/IncomingWebhook/canary-signature";
     let teams = provider(msteams::rules(false)).await;
     let world = world("");

@@ -130,7 +130,7 @@ impl Browser {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn browser_sign_in_is_valid_only_for_the_pages() {
+async fn browser_sign_in_is_valid_only_for_web_pages() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };

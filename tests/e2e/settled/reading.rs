@@ -453,7 +453,7 @@ async fn returned_times_are_accepted_as_input() {
 }
 
 #[tokio::test]
-async fn suggestions_are_close_and_lengths_name_their_limit() {
+async fn errors_suggest_similar_names_and_state_length_limits() {
     let world = World::start();
     for wire in world.wires() {
         let clause = json!({"equals": {"field": "name", "stringVal": "x"}});

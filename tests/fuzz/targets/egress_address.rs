@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use bellwether_backend::{config::EgressConfig, destination::Guard};
+use bellwether_backend::{config::EgressConfig, destination::EgressGuard};
 use libfuzzer_sys::fuzz_target;
 
 fn inside_v4(address: Ipv4Addr) -> bool {
@@ -45,7 +45,7 @@ fn inside(address: IpAddr) -> bool {
 
 fuzz_target!(|input: &[u8]| {
     let own: SocketAddr = (Ipv4Addr::new(8, 8, 8, 8), 8480).into();
-    let guard = Guard::new(&EgressConfig::default(), vec![own]);
+    let guard = EgressGuard::new(&EgressConfig::default(), vec![own]);
     if let Ok(text) = std::str::from_utf8(input)
         && let Ok(url) = guard.check_url(text)
     {

@@ -2,16 +2,16 @@
 //! again gives the same filter.
 #![no_main]
 
-use bellwether_proto::filter::{self, Now};
+use bellwether_proto::filter::{self, TimeReference};
 use libfuzzer_sys::fuzz_target;
 
 const NOW_MS: i64 = 1_767_225_600_000;
 
 fuzz_target!(|text: &str| {
-    match filter::parse(text, Some(&Now::utc(NOW_MS))) {
+    match filter::parse(text, Some(&TimeReference::in_utc(NOW_MS))) {
         Err(error) => assert!(error.at <= text.chars().count()),
         Ok(parsed) => {
-            let printed = filter::print(&parsed.clause);
+            let printed = filter::print_clause(&parsed.clause);
             let again = filter::parse(&printed, None).map(|parsed| parsed.clause);
             assert_eq!(again, Ok(parsed.clause), "{printed}");
         }

@@ -23,7 +23,7 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let connection = clients::open(&address, settings, |endpoint| endpoint).await?;
+    let connection = clients::open_connection(&address, settings, |endpoint| endpoint).await?;
     let mut service = AuditServiceClient::new(connection);
     let mut request = ListAuditEntriesRequest {
         page_size: PAGE,
@@ -41,7 +41,7 @@ pub(crate) async fn run(
             let line = json::to_json(entry)
                 .map_err(|error| Failure::new(format!("failed to write an entry: {error}")))?;
             let line = String::from_utf8_lossy(&line);
-            writeln!(out, "{}", output::escape(&line))
+            writeln!(out, "{}", output::escape_controls(&line))
                 .map_err(|error| Failure::new(format!("failed to write the output: {error}")))?;
         }
         if page.next_page_token.is_empty() {

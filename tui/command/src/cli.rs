@@ -14,7 +14,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 #[command(
     name = "bellwether",
     version,
-    long_version = version::long(),
+    long_version = version::long_version(),
     about = "Events in, messages out: a notification service with a terminal console.",
     long_about = "Events in, messages out: a notification service with a terminal console.\n\n\
         Without a command it opens the console. If no service is running, it also starts one \
@@ -88,12 +88,12 @@ impl Cli {
         let mut command = Self::command();
         // Only this propagates global arguments to the subcommands.
         command.build();
-        offered::hide_others(command)
+        offered::hide_inapplicable_flags(command)
     }
 
     /// The command line, with flags only on commands to which they apply.
     pub(crate) fn offered_command() -> clap::Command {
-        offered::remove_others(Self::command())
+        offered::remove_inapplicable_flags(Self::command())
     }
 }
 

@@ -30,7 +30,7 @@ use crate::{
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const PAGE: i32 = 1_000;
 
-pub(crate) async fn run(
+pub(crate) async fn run_client_command(
     command: ClientCommand,
     settings: &Settings,
     mut out: impl Write,
@@ -40,20 +40,20 @@ pub(crate) async fn run(
         let key = create(new.into(), &address, settings).await?;
         return writeln!(out, "{key}").map_err(write_failure);
     }
-    let mut service = connect(&address, settings).await?;
+    let mut service = connect_client_service(&address, settings).await?;
     let text = match command {
         ClientCommand::Create(_) => unreachable!("it was executed"),
         ClientCommand::Update(change) => {
             let request = UpdateClientRequest::from(change);
             let answer = service.update_client(request).await?;
             let client = answer.into_inner().client.unwrap_or_default();
-            writeln!(out, "{}", output::escape(&format_client(&client)))
+            writeln!(out, "{}", output::escape_controls(&format_client(&client)))
         }
         ClientCommand::List => {
             let clients = list_clients(&mut service).await?;
-            clients
-                .iter()
-                .try_for_each(|client| writeln!(out, "{}", output::escape(&format_client(client))))
+            clients.iter().try_for_each(|client| {
+                writeln!(out, "{}", output::escape_controls(&format_client(client)))
+            })
         }
         ClientCommand::Rotate { name, overlap } => {
             let request = RotateClientKeyRequest {
@@ -92,7 +92,7 @@ async fn create(
     {
         return Ok(key);
     }
-    let connected = connect(address, settings).await;
+    let connected = connect_client_service(address, settings).await;
     if connected.is_err()
         && let Some(key) = store_client::create(request.clone(), settings).await?
     {
@@ -146,8 +146,12 @@ type ClientService = ClientServiceClient<Connection>;
 
 pub(crate) type Connection = InterceptedService<Channel, Bearer>;
 
-async fn connect(address: &str, settings: &Settings) -> Result<ClientService, Failure> {
-    let connection = open(address, settings, |endpoint| endpoint.timeout(PATIENCE)).await?;
+async fn connect_client_service(
+    address: &str,
+    settings: &Settings,
+) -> Result<ClientService, Failure> {
+    let connection =
+        open_connection(address, settings, |endpoint| endpoint.timeout(PATIENCE)).await?;
     Ok(ClientServiceClient::new(connection))
 }
 
@@ -155,7 +159,7 @@ pub(crate) async fn connect_without_timeout(
     address: &str,
     settings: &Settings,
 ) -> Result<Connection, Failure> {
-    open(address, settings, |endpoint| endpoint).await
+    open_connection(address, settings, |endpoint| endpoint).await
 }
 
 pub(crate) fn unreachable_failure(address: &str, error: impl Into<CallError>) -> Failure {
@@ -168,12 +172,12 @@ pub(crate) fn unreachable_failure(address: &str, error: impl Into<CallError>) ->
     CallError { message, ..error }.into()
 }
 
-pub(crate) async fn open(
+pub(crate) async fn open_connection(
     address: &str,
     settings: &Settings,
     settle: impl FnOnce(Endpoint) -> Endpoint,
 ) -> Result<Connection, Failure> {
-    let key = key::read(settings, address).await?;
+    let key = key::read_key(settings, address).await?;
     connect_with_key(address, settings, key.as_deref(), settle).await
 }
 
@@ -186,7 +190,7 @@ pub(crate) async fn connect_with_key(
 ) -> Result<Connection, Failure> {
     let unreachable = |error: tonic::transport::Error| unreachable_failure(address, error);
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
-    let channel = settle(tls::secure(endpoint, settings)?.connect_timeout(PATIENCE))
+    let channel = settle(tls::secure_endpoint(endpoint, settings)?.connect_timeout(PATIENCE))
         .connect()
         .await
         .map_err(unreachable)?;

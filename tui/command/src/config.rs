@@ -22,7 +22,7 @@ use std::{
 
 use bellwether_process::plain_file;
 use bellwether_tui::{
-    Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, Keymap, Theme, View, has_kitty_keys,
+    Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_REMOTE, Keymap, Theme, View, has_kitty_keys,
     is_ascii_only, is_colourless,
 };
 use directories::ProjectDirs;
@@ -117,17 +117,17 @@ pub(crate) struct ConfiguredValue {
     pub(crate) key: &'static str,
     /// The value as TOML; masked if it is secret.
     pub(crate) shown: String,
-    pub(crate) source: Source,
+    pub(crate) source: SettingSource,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum SettingSource {
     File(PathBuf),
     Variable(String),
     Flag(String),
 }
 
-impl Source {
+impl SettingSource {
     fn describe(&self, key: &str) -> String {
         match self {
             Self::File(path) => format!("{key} (in {})", path.display()),
@@ -136,7 +136,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(formatter, "{}", path.display()),
@@ -232,15 +232,19 @@ impl Settings {
         let variable_file = variables.get("BELLWETHER_CONFIG").map(PathBuf::from);
         let named = flags.config.clone().or(variable_file);
         let own = project_dirs().map(|folders| folders.config_dir().join(FILE_NAME));
-        if let Some(file) = file::select(named, own, Path::new(SYSTEM_FILE)) {
+        if let Some(file) = file::select_file(named, own, Path::new(SYSTEM_FILE)) {
             settings.read_file(&file)?;
         }
-        variables::check_known(variables)?;
-        for setting in setting::all() {
-            match variables::find(variables, setting.key) {
+        variables::reject_unknown_variables(variables)?;
+        for setting in setting::all_settings() {
+            match variables::find_variable(variables, setting.key) {
                 Ok(None) => {}
                 Ok(Some((name, text))) => {
-                    settings.set(setting, &Value::String(text), Source::Variable(name))?;
+                    settings.set_value(
+                        setting,
+                        &Value::String(text),
+                        SettingSource::Variable(name),
+                    )?;
                 }
                 Err(error) => settings.reject(setting, error)?,
             }
@@ -252,14 +256,14 @@ impl Settings {
             settings.apply_context(context)?;
         }
         for (key, text) in flags.entries() {
-            let setting = setting::find(key).expect("every flag is a setting");
+            let setting = setting::find_setting(key).expect("every flag is a setting");
             let name = match key.rsplit_once('.') {
                 Some((section, "url")) => section,
                 Some((_, name)) => name,
                 None => key,
             };
-            let flag = Source::Flag(format!("--{}", name.replace('_', "-")));
-            settings.set(setting, &Value::String(text.to_owned()), flag)?;
+            let flag = SettingSource::Flag(format!("--{}", name.replace('_', "-")));
+            settings.set_value(setting, &Value::String(text.to_owned()), flag)?;
         }
         settings.locate_folders()?;
         let part = used(&mut settings);
@@ -290,7 +294,7 @@ impl Settings {
         let has = |name: &str| variables.get(name).is_some_and(|text| !text.is_empty());
         self.kitty_keys = has_kitty_keys(term.map(String::as_str), &has);
         if has("SSH_CONNECTION") || has("SSH_TTY") {
-            self.escape_delay = ESCAPE_DELAY_FAR;
+            self.escape_delay = ESCAPE_DELAY_REMOTE;
         }
         self.background =
             message("COLORFGBG").and_then(|message| Background::from_environment(message));
@@ -302,7 +306,7 @@ impl Settings {
     fn read_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let shown = path.display();
         let unread = |error| ConfigError(format!("--config: cannot read {shown}: {error}"));
-        let file = plain_file::open(path).map_err(unread)?;
+        let file = plain_file::open_file(path).map_err(unread)?;
         let mode = Permissions::of(&file).map_err(unread)?;
         if mode.is_world_writable() {
             return Err(ConfigError(format!(
@@ -310,27 +314,32 @@ impl Settings {
             )));
         }
         let text = plain_file::read_rest(&file, FILE_BYTES_MAX);
-        let text = text.and_then(plain_file::text).map_err(unread)?;
-        let values = file::values(&text, path)?;
-        self.contexts = contexts::read(values.contexts, path)?;
-        self.views = views::read(values.views, path)?;
+        let text = text.and_then(plain_file::into_text).map_err(unread)?;
+        let values = file::read_values(&text, path)?;
+        self.contexts = contexts::parse_contexts(values.contexts, path)?;
+        self.views = views::parse_views(values.views, path)?;
         for (key, value) in values.settings {
-            let setting = setting::find(&key).expect("only known keys are handed out");
+            let setting = setting::find_setting(&key).expect("only known keys are handed out");
             if setting.is_secret && mode.is_accessible_to_others() {
                 self.loose.push(format!(
                     "other users can read {shown} (mode {mode}), which contains `{key}`; run \
                      `chmod 600` on it"
                 ));
             }
-            self.set(setting, &value, Source::File(path.to_owned()))?;
+            self.set_value(setting, &value, SettingSource::File(path.to_owned()))?;
         }
-        if let Some(keys) = keys::read(&text, path)? {
+        if let Some(keys) = keys::parse_keymap(&text, path)? {
             self.keys = keys;
         }
         Ok(())
     }
 
-    fn set(&mut self, setting: &Setting, value: &Value, source: Source) -> Result<(), ConfigError> {
+    fn set_value(
+        &mut self,
+        setting: &Setting,
+        value: &Value,
+        source: SettingSource,
+    ) -> Result<(), ConfigError> {
         if let Err(problem) = (setting.set)(self, value) {
             let name = source.describe(setting.key);
             return self.reject(setting, ConfigError(format!("{name}: {problem}")));
@@ -349,7 +358,7 @@ impl Settings {
 
     /// Returns the error, or only records it if the setting belongs to a part that might not run.
     fn reject(&mut self, setting: &Setting, error: ConfigError) -> Result<(), ConfigError> {
-        match setting::part(setting.key) {
+        match setting::part_of_key(setting.key) {
             Part::Client => Err(error),
             part => {
                 self.unusable.push((part, error));

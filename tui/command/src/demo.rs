@@ -71,20 +71,20 @@ impl Demo {
         let receivers = Receivers::start().await.map_err(unbound)?;
         let settings = &self.settings;
         let service = Service::bind(settings, Parts::Both).await?;
-        log::to_file(settings, &self.folder.path().join(LOG_FILE))?;
+        log::log_to_file(settings, &self.folder.path().join(LOG_FILE))?;
         let rest = service.addresses().rest.unwrap_or_default();
         own_service::serve_during(settings, service, async |address| {
             let mut stories = JoinSet::new();
-            stories.spawn(story::run(self.set_up(address, &receivers).await?));
+            stories.spawn(story::run_story(self.set_up(address, &receivers).await?));
             if arguments.serve {
                 let key_file = settings.data_dir.join("admin.key");
                 let key_file = key_file.display();
-                output::write(&format!(
+                output::write_output(&format!(
                     "gRPC {address}\nREST {rest}\nkey file {key_file}\n"
                 ))?;
-                return serve::until_stopped().await;
+                return serve::wait_for_stop_signal().await;
             }
-            operate::open_own(settings, address).await
+            operate::open_own_console(settings, address).await
         })
         .await
     }
@@ -98,7 +98,9 @@ impl Demo {
         let config = CONFIG.replace("RECEIVERS", &receivers.url);
         fs::write(&file, config).map_err(write_failure)?;
         script::apply_file(file, &mut api).await?;
-        story::silence_staging(&mut api).await.map_err(failed)?;
+        story::create_staging_silence(&mut api)
+            .await
+            .map_err(failed)?;
         Ok(api)
     }
 }

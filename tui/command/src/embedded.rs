@@ -10,7 +10,7 @@ use bellwether_backend::{
     trace::{self, TraceExport},
 };
 use bellwether_gateway::{Direct, Gateway, UnaryResult, Upstream};
-use bellwether_process::metrics::{Page, Process, Server as MetricsServer, Source};
+use bellwether_process::metrics::{MetricsPage, MetricsServer, MetricsSource, ProcessMetrics};
 use prost::bytes::Bytes;
 use tokio::{
     sync::Notify,
@@ -74,9 +74,9 @@ impl Direct for DirectCalls {
 impl Service {
     pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
         let traces = settings.traces().filter(|_| parts != Parts::Gateway);
-        let traces = traces.map(|config| trace::export(&config, version::long()));
+        let traces = traces.map(|config| trace::start_export(&config, version::long_version()));
         let traces = traces.transpose();
-        let traces = traces.map_err(|error| Failure::usage(error.to_string()))?;
+        let traces = traces.map_err(|error| Failure::usage_error(error.to_string()))?;
         let service = Self::assemble(settings, parts, None).await?;
         Ok(Self { traces, ..service })
     }
@@ -106,12 +106,15 @@ impl Service {
         let upstream = match (&backend, parts) {
             (_, Parts::Backend) => None,
             (Some(backend), _) => {
-                let direct = Arc::new(DirectCalls(backend.direct()));
-                Some(Upstream::in_process_with(backend.routes(), direct))
+                let direct = Arc::new(DirectCalls(backend.direct_calls()));
+                Some(Upstream::in_process_with_direct_calls(
+                    backend.routes(),
+                    direct,
+                ))
             }
             (None, _) => {
-                let (tls, verifier) = tls::client(settings)?;
-                let upstream = Upstream::connect_with(&settings.backend, tls, verifier);
+                let (tls, verifier) = tls::client_config(settings)?;
+                let upstream = Upstream::connect_with_verifier(&settings.backend, tls, verifier);
                 Some(upstream.map_err(|error| Failure::new(format!("backend: {error}")))?)
             }
         };
@@ -120,7 +123,7 @@ impl Service {
             Some(upstream) => Some(
                 Gateway::bind(settings.gateway_config(), upstream)
                     .await
-                    .map_err(|error| Failure::of_error(&error))?,
+                    .map_err(|error| Failure::from_error(&error))?,
             ),
         };
         let (backend, gateway, metrics) = with_metrics(settings, backend, gateway).await?;
@@ -149,7 +152,7 @@ impl Service {
         let grpc = self.backend.as_ref().map(Backend::grpc_addr);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let metrics = self.metrics.as_ref().map(MetricsServer::addr);
-        Addresses::at(scheme, rest, grpc, metrics)
+        Addresses::new(scheme, rest, grpc, metrics)
     }
 
     /// Returns a handle that triggers an immediate check for renewed certificate files.
@@ -182,11 +185,11 @@ impl Service {
                     }
                     self.renewal = Arc::clone(&renewal);
                 }
-                ended => break ended.map_err(|error| Failure::of_error(&error)),
+                ended => break ended.map_err(|error| Failure::from_error(&error)),
             }
         };
         if let Some(traces) = traces {
-            traces.end().await;
+            traces.shut_down().await;
         }
         ended
     }
@@ -270,14 +273,14 @@ async fn with_metrics(
     gateway: Option<Gateway>,
 ) -> Result<(Option<Backend>, Option<Gateway>, Option<MetricsServer>), Failure> {
     let metrics = &settings.service.metrics;
-    let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(Process::starting(
-        version::long(),
-        bellwether_proto::repair::replaced,
+    let mut sources: Vec<Arc<dyn MetricsSource>> = vec![Arc::new(ProcessMetrics::new(
+        version::long_version(),
+        bellwether_proto::repair::replaced_count,
     ))];
     sources.extend(backend.as_ref().map(Backend::metrics));
     sources.extend(gateway.as_ref().map(Gateway::metrics));
     let key = metrics.key.as_ref().map(|key| key.reveal().to_owned());
-    let page = Arc::new(Page::new(sources, key));
+    let page = Arc::new(MetricsPage::new(sources, key));
     let server = match metrics.listen {
         None => None,
         Some(addr) => Some(
@@ -298,7 +301,7 @@ async fn with_metrics(
 /// Returns the failure for a backend that did not start. If the folder is in use, it also names the
 /// address of the service that uses it.
 fn start_failure(error: &StartError, settings: &Settings) -> Failure {
-    let failure = Failure::of_error(error);
+    let failure = Failure::from_error(error);
     let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));
     match Addresses::read_note(settings).and_then(|noted| noted.grpc) {
         Some(address) if in_use => {

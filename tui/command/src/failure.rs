@@ -36,7 +36,7 @@ impl ExitStatus {
     }
 
     /// Returns the meaning, as in the manual page and `docs/commands.md`.
-    pub(crate) fn meaning(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Success => "success",
             Self::Negative => {
@@ -81,16 +81,16 @@ impl Failure {
         Self::with_status(ExitStatus::Unreachable, sentence).with_code("SERVICE_UNREACHABLE")
     }
 
-    pub(crate) fn not_allowed(sentence: impl Into<String>) -> Self {
+    pub(crate) fn permission_denied(sentence: impl Into<String>) -> Self {
         Self::with_status(ExitStatus::NotAllowed, sentence)
     }
 
     /// Returns a failure without a message, for a negative result that was already printed.
-    pub(crate) fn silent() -> Self {
+    pub(crate) fn without_message() -> Self {
         Self::new("")
     }
 
-    pub(crate) fn usage(sentence: impl Into<String>) -> Self {
+    pub(crate) fn usage_error(sentence: impl Into<String>) -> Self {
         Self::with_status(ExitStatus::Usage, sentence)
     }
 
@@ -98,9 +98,9 @@ impl Failure {
         Self::with_status(ExitStatus::Refused, sentence)
     }
 
-    pub(crate) fn of_error(error: &(dyn Error + 'static)) -> Self {
-        let io = cause::find::<io::Error>(error).map(io::Error::kind);
-        let code = match (cause::find::<OpenError>(error), io) {
+    pub(crate) fn from_error(error: &(dyn Error + 'static)) -> Self {
+        let io = cause::find_cause::<io::Error>(error).map(io::Error::kind);
+        let code = match (cause::find_cause::<OpenError>(error), io) {
             (Some(OpenError::InUse(_)), _) => "FOLDER_IN_USE",
             (Some(OpenError::Incomplete { .. }), _) => "STORE_INCOMPLETE",
             (Some(OpenError::Key { .. }), _) => "SECRET_KEY_WRONG",
@@ -110,7 +110,7 @@ impl Failure {
             }
             _ => "",
         };
-        Self::new(sentence(error)).with_code(code)
+        Self::new(to_sentence(error)).with_code(code)
     }
 
     pub(crate) fn with_clause(self, clause: &str) -> Self {
@@ -135,12 +135,16 @@ impl fmt::Display for Failure {
             Some((first, rest)) => (first, Some(rest)),
             None => (self.sentence.as_str(), None),
         };
-        formatter.write_str(&text::visible(first, true))?;
+        formatter.write_str(&text::escape_invisible(first, true))?;
         if !self.code.is_empty() {
-            write!(formatter, " [{}]", text::visible(&self.code, false))?;
+            write!(
+                formatter,
+                " [{}]",
+                text::escape_invisible(&self.code, false)
+            )?;
         }
         match rest {
-            Some(rest) => write!(formatter, "\n{}", text::visible(rest, true)),
+            Some(rest) => write!(formatter, "\n{}", text::escape_invisible(rest, true)),
             None => Ok(()),
         }
     }
@@ -158,7 +162,7 @@ impl From<CallError> for Failure {
         let sentence = lines.join("\n");
         let failure = match error.kind {
             CallErrorKind::Unreachable => Self::unreachable(sentence),
-            CallErrorKind::NotAllowed => Self::not_allowed(sentence),
+            CallErrorKind::NotAllowed => Self::permission_denied(sentence),
             CallErrorKind::NotFound | CallErrorKind::Conflict | CallErrorKind::Refused => {
                 Self::rejected(sentence)
             }
@@ -176,11 +180,11 @@ impl From<Status> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::usage(error.to_string()).with_code("SETTING_INVALID")
+        Self::usage_error(error.to_string()).with_code("SETTING_INVALID")
     }
 }
 
-pub(crate) fn sentence(error: &dyn Error) -> String {
+pub(crate) fn to_sentence(error: &dyn Error) -> String {
     let mut sentence = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -25,9 +25,12 @@ pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 /// # Errors
 /// Returns an error if a file is unreadable or empty, or a sign-in has expired. The key in the data
 /// folder is not used then, so that the identity does not change unnoticed.
-pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
+pub(crate) async fn read_key(
+    settings: &Settings,
+    address: &str,
+) -> Result<Option<String>, Failure> {
     if settings.key.is_default()
-        && let Some(token) = sign_ins::token(settings, address).await?
+        && let Some(token) = sign_ins::current_token(settings, address).await?
     {
         return Ok(Some(token));
     }
@@ -59,7 +62,7 @@ pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
             }
             _ => "",
         };
-        Failure::not_allowed(format!(
+        Failure::permission_denied(format!(
             "no API key: cannot read {shown} ({error}); name a file with --key-file, set \
              BELLWETHER_KEY, or sign in with `bellwether login`{administrator}"
         ))
@@ -68,13 +71,13 @@ pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
     if let Some(mode) = Permissions::at(&path).filter(|mode| mode.is_accessible_to_others()) {
         tracing::warn!("other users can read {shown} (mode {mode}); run `chmod 600` on it");
     }
-    single_key(&text).map_err(|problem| {
-        Failure::not_allowed(format!("no API key: {shown} {problem}")).with_code("NO_KEY")
+    parse_single_key(&text).map_err(|problem| {
+        Failure::permission_denied(format!("no API key: {shown} {problem}")).with_code("NO_KEY")
     })
 }
 
 /// Returns the key of a file, without the scheme of an `authorization` header.
-fn single_key(text: &str) -> Result<String, String> {
+fn parse_single_key(text: &str) -> Result<String, String> {
     let text = text.trim_start();
     let is_scheme = |start: &&str| start.eq_ignore_ascii_case(SCHEME);
     let key = match text.get(..SCHEME.len()).filter(is_scheme) {
@@ -95,14 +98,14 @@ mod tests {
     #[test]
     fn key_file_contains_one_key_with_or_without_scheme() {
         for text in ["bw_key\n", " bw_key ", "Bearer bw_key\n", "bearer  bw_key"] {
-            assert_eq!(single_key(text).as_deref(), Ok("bw_key"), "{text}");
+            assert_eq!(parse_single_key(text).as_deref(), Ok("bw_key"), "{text}");
         }
         for (text, problem) in [
             ("", "is empty"),
             ("Bearer \n", "is empty"),
             ("bw_key\nbw_other\n", "has 2 lines; expected only the key"),
         ] {
-            assert_eq!(single_key(text), Err(problem.to_owned()), "{text}");
+            assert_eq!(parse_single_key(text), Err(problem.to_owned()), "{text}");
         }
     }
 }

@@ -9,24 +9,24 @@ use tracing_subscriber::{
 use crate::config::{LogFormat, Settings};
 use crate::failure::Failure;
 
-pub(crate) fn to_standard_error(settings: &Settings) {
-    install(settings, std::io::stderr);
+pub(crate) fn log_to_stderr(settings: &Settings) {
+    install_subscriber(settings, std::io::stderr);
 }
 
-pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
-    let file = plain_file::append(path)
+pub(crate) fn log_to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
+    let file = plain_file::open_for_append(path)
         .map_err(|error| Failure::new(format!("failed to write {}: {error}", path.display())))?;
-    install(settings, std::sync::Mutex::new(file));
+    install_subscriber(settings, std::sync::Mutex::new(file));
     Ok(())
 }
 
-fn install<W>(settings: &Settings, writer: W)
+fn install_subscriber<W>(settings: &Settings, writer: W)
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let lines = match settings.log_format {
-        LogFormat::Text => text(writer),
-        LogFormat::Json => json(writer),
+        LogFormat::Text => text_layer(writer),
+        LogFormat::Json => json_layer(writer),
     };
     let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
     // Called once per process; a second call would fail without effect.
@@ -36,9 +36,9 @@ where
     }
 }
 
-type Lines<S> = Box<dyn Layer<S> + Send + Sync>;
+type LogLayer<S> = Box<dyn Layer<S> + Send + Sync>;
 
-fn text<S, W>(writer: W) -> Lines<S>
+fn text_layer<S, W>(writer: W) -> LogLayer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -47,7 +47,7 @@ where
     Box::new(layer.with_writer(writer))
 }
 
-fn json<S, W>(writer: W) -> Lines<S>
+fn json_layer<S, W>(writer: W) -> LogLayer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,

@@ -24,16 +24,16 @@ use crate::{
     tls,
 };
 
-pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
+pub(crate) async fn run_login(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let token_file = TokenFile::of(settings)?;
+    let token_file = TokenFile::for_settings(settings)?;
     let message = request_settings(&address, settings).await?;
     if message.issuer.is_empty() {
         return Err(Failure::new(
             "sign-in is not set up on the service (`oidc.issuer`); use a key",
         ));
     }
-    let provider = sign_ins::provider(&message.issuer, settings)?;
+    let provider = sign_ins::connect_provider(&message.issuer, settings)?;
     let request = DeviceRequest {
         provider: &provider,
         client_id: &message.client_id,
@@ -50,15 +50,16 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
     let caller = caller?.into_inner().client;
     let caller = caller.unwrap_or_default();
     let lock = token_file.lock().await?;
-    token_file.put(&lock, &address, sign_in)?;
+    token_file.store(&lock, &address, sign_in)?;
     let (name, role) = (&caller.name, role_word(&caller));
     let done = format!("Signed in at {address} as {name}, role {role}.");
-    writeln!(out, "{}", text::visible(&done, false)).map_err(|error| output_failure(&error))
+    writeln!(out, "{}", text::escape_invisible(&done, false))
+        .map_err(|error| output_failure(&error))
 }
 
-pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
+pub(crate) async fn run_logout(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let token_file = TokenFile::of(settings)?;
+    let token_file = TokenFile::for_settings(settings)?;
     let lock = token_file.lock().await?;
     let message = if token_file.remove(&lock, &address)? {
         format!("Signed out of {address}.")
@@ -76,7 +77,7 @@ async fn request_settings(
 ) -> Result<GetSignInResponse, Failure> {
     let unreachable = |error: tonic::transport::Error| unreachable_failure(address, error);
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
-    let endpoint = tls::secure(endpoint.timeout(PATIENCE), settings)?;
+    let endpoint = tls::secure_endpoint(endpoint.timeout(PATIENCE), settings)?;
     let channel = endpoint.connect_timeout(PATIENCE).connect().await;
     let mut service = SignInServiceClient::new(channel.map_err(unreachable)?);
     let message = service.get_sign_in(GetSignInRequest {}).await;

@@ -58,38 +58,38 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     if cli.default_config {
-        return output::write(config::DEFAULT_FILE);
+        return output::write_output(config::DEFAULT_FILE);
     }
     if let Some(Command::Demo(arguments)) = &cli.command {
-        let demo = Demo::prepare(&cli.flags, &variables())?;
-        return run_to_end(false, demo.run(arguments));
+        let demo = Demo::prepare(&cli.flags, &environment_variables())?;
+        return run_to_completion(false, demo.run(arguments));
     }
     let frame = requested_frame(&cli);
     let used = part_selector(&cli);
     let flags = cli.flags;
-    let mut settings = Settings::load(&flags, &variables(), used)?;
+    let mut settings = Settings::load(&flags, &environment_variables(), used)?;
     settings.wall = cli.wall;
     if cli.keys {
-        return output::write(&settings.keys.reference());
+        return output::write_output(&settings.keys.reference_text());
     }
     let is_only_console = cli.command.is_none() && settings.connect.is_some();
     if is_only_console {
         memory::disable_huge_pages();
     }
     let (command, wall) = (cli.command, cli.wall);
-    run_to_end(is_only_console, async {
+    run_to_completion(is_only_console, async {
         match command {
-            None => console(flags, wall, settings, frame).await,
+            None => run_console(flags, wall, settings, frame).await,
             Some(command) => Box::pin(run_command(command, &settings)).await,
         }
     })
 }
 
-fn run_to_end(
+fn run_to_completion(
     is_only_console: bool,
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Result<(), Failure> {
-    let runtime = runtime(is_only_console)?;
+    let runtime = build_runtime(is_only_console)?;
     let done = runtime.block_on(work);
     // Threads that wait for the disk or the keyboard must not delay the exit.
     runtime.shutdown_background();
@@ -141,47 +141,47 @@ async fn run_command(command: Command, settings: &Settings) -> Result<(), Failur
     match command {
         Command::Demo(_) => unreachable!("the demo already ran"),
         Command::Audit(arguments) => {
-            log::to_standard_error(settings);
+            log::log_to_stderr(settings);
             audit::run(arguments, settings, io::stdout()).await
         }
         Command::Client(command) => {
-            log::to_standard_error(settings);
-            clients::run(command, settings, io::stdout()).await
+            log::log_to_stderr(settings);
+            clients::run_client_command(command, settings, io::stdout()).await
         }
         Command::Login => {
-            log::to_standard_error(settings);
-            login::run(settings, io::stdout()).await
+            log::log_to_stderr(settings);
+            login::run_login(settings, io::stdout()).await
         }
-        Command::Logout => login::forget(settings, io::stdout()).await,
+        Command::Logout => login::run_logout(settings, io::stdout()).await,
         Command::Config(ConfigCommand::Check) => show_config(settings),
         Command::Script(command) => {
-            log::to_standard_error(settings);
-            script::run(command, settings).await
+            log::log_to_stderr(settings);
+            script::run_script(command, settings).await
         }
         Command::Serve(how) => {
             let settings = settings.with_accept_loss(how.accept_loss);
-            Box::pin(serve::run(&settings, embedded::Parts::Both)).await
+            Box::pin(serve::run_serve(&settings, embedded::Parts::Both)).await
         }
         Command::Backend(how) => {
             let settings = settings.with_accept_loss(how.accept_loss);
-            Box::pin(serve::run(&settings, embedded::Parts::Backend)).await
+            Box::pin(serve::run_serve(&settings, embedded::Parts::Backend)).await
         }
-        Command::Gateway => Box::pin(serve::run(settings, embedded::Parts::Gateway)).await,
+        Command::Gateway => Box::pin(serve::run_serve(settings, embedded::Parts::Gateway)).await,
         Command::Check(arguments) => {
-            maintenance::check::run(arguments, settings, io::stdout()).await
+            maintenance::check::run_check(arguments, settings, io::stdout()).await
         }
         Command::Backup(arguments) => {
-            maintenance::backup::run(arguments, settings, io::stdout()).await
+            maintenance::backup::run_backup(arguments, settings, io::stdout()).await
         }
         Command::Restore(arguments) => {
-            maintenance::restore::run(arguments, settings, io::stdout()).await
+            maintenance::restore::run_restore(arguments, settings, io::stdout()).await
         }
         Command::Secrets(command) => {
-            log::to_standard_error(settings);
+            log::log_to_stderr(settings);
             maintenance::secrets::run(command, settings, io::stdout()).await
         }
         Command::Store(command) => {
-            log::to_standard_error(settings);
+            log::log_to_stderr(settings);
             maintenance::store::run(command, settings, io::stdout()).await
         }
     }
@@ -198,7 +198,7 @@ fn requested_frame(cli: &Cli) -> Option<operate::Frame> {
     })
 }
 
-async fn console(
+async fn run_console(
     mut flags: Flags,
     wall: bool,
     mut settings: Settings,
@@ -206,13 +206,13 @@ async fn console(
 ) -> Result<(), Failure> {
     while let Some(context) = Box::pin(operate::run(&settings, frame.take())).await? {
         flags.switch_context(context);
-        settings = Settings::load(&flags, &variables(), console_part)?;
+        settings = Settings::load(&flags, &environment_variables(), console_part)?;
         settings.wall = wall;
     }
     Ok(())
 }
 
-fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
+fn build_runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     if is_only_console {
         // One worker thread serves the connection; a second one would only cause wake-ups.
@@ -226,19 +226,19 @@ fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
 
 /// Prints the settings with their sources; all of them have been validated.
 fn show_config(settings: &Settings) -> Result<(), Failure> {
-    tls::check(settings)?;
+    tls::check_settings(settings)?;
     let lines = settings.effective().into_values().map(|given| {
         let (key, shown, source) = (given.key, &given.shown, &given.source);
         format!("{key} = {shown}  # {source}\n")
     });
-    output::write(&format!(
+    output::write_output(&format!(
         "{}# all settings are valid\n",
         lines.collect::<String>()
     ))
 }
 
 /// Returns the environment variables that are text.
-pub(crate) fn variables() -> Variables {
+pub(crate) fn environment_variables() -> Variables {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

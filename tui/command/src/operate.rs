@@ -13,7 +13,7 @@ use bellwether_tui::{Depth, Key, ListError, Options, Renewal, ServiceStatus, Ste
 use crate::{
     cli::Size,
     config::Settings,
-    failure::{Failure, sentence},
+    failure::{Failure, to_sentence},
     key, output,
     ready::{self, Addresses},
     sign_ins, tls,
@@ -39,10 +39,10 @@ pub(crate) async fn run(
         None => ready::running_service(settings),
     };
     let Some(address) = settings.connect.clone().or_else(running) else {
-        let own = Box::pin(own_service::open(settings, frame));
+        let own = Box::pin(own_service::open_with_own_service(settings, frame));
         return own.await.map(|()| None);
     };
-    open(settings, &address, true, frame).await
+    open_console(settings, &address, true, frame).await
 }
 
 #[expect(
@@ -50,7 +50,7 @@ pub(crate) async fn run(
     reason = "the signature that `map_err` requires"
 )]
 fn startup_failure(error: bellwether_tui::Error) -> Failure {
-    Failure::of_error(&error)
+    Failure::from_error(&error)
 }
 
 /// Returns the connection options for the service at this address; without a key if a certificate
@@ -61,22 +61,22 @@ pub(crate) fn connect_options(
     key: Option<&str>,
 ) -> Result<Options, Failure> {
     let mut options = Options::new(address).map_err(startup_failure)?;
-    options.endpoint = tls::secure(options.endpoint, settings)?;
+    options.endpoint = tls::secure_endpoint(options.endpoint, settings)?;
     options.key = key.map(Key::new).transpose().map_err(startup_failure)?;
     Ok(options)
 }
 
 /// Re-reads the key from its source, so that an open console picks up a renewed or new sign-in.
-fn renewal(settings: &Settings, address: &str) -> Renewal {
+fn token_renewal(settings: &Settings, address: &str) -> Renewal {
     let found = Arc::new((settings.clone(), address.to_owned()));
     Renewal::new(move || {
         let found = Arc::clone(&found);
         Box::pin(async move {
             let (settings, address) = &*found;
-            let key = key::read(settings, address).await;
+            let key = key::read_key(settings, address).await;
             let key = key.map_err(|failure| failure.to_string())?;
             let key = key.as_deref().map(Key::new).transpose();
-            key.map_err(|error| sentence(&error))
+            key.map_err(|error| to_sentence(&error))
         })
     })
 }
@@ -85,28 +85,28 @@ fn renewal(settings: &Settings, address: &str) -> Renewal {
 ///
 /// # Errors
 /// Returns an error if there is no terminal.
-pub(crate) async fn open_own(settings: &Settings, address: &str) -> Result<(), Failure> {
-    open(settings, address, false, None).await.map(drop)
+pub(crate) async fn open_own_console(settings: &Settings, address: &str) -> Result<(), Failure> {
+    open_console(settings, address, false, None).await.map(drop)
 }
 
 /// Opens the console for the service at this address. `far` is set if the service runs in another
 /// process.
-async fn open(
+async fn open_console(
     settings: &Settings,
     address: &str,
     far: bool,
     frame: Option<Frame>,
 ) -> Result<Option<String>, Failure> {
-    let signed_in = far && sign_ins::is_stored(settings, address);
+    let signed_in = far && sign_ins::has_stored_sign_in(settings, address);
     let key = if far {
-        key::read(settings, address).await?
+        key::read_key(settings, address).await?
     } else {
         Some(key::read_api_key(settings)?)
     };
     let mut options = connect_options(settings, address, key.as_deref())?;
     options.keep_alive = far;
     if far {
-        options.renewal = Some(renewal(settings, address));
+        options.renewal = Some(token_renewal(settings, address));
         if let Some(message) = tls::key_permission_warning(settings) {
             // Visible after the console has closed.
             drop(writeln!(io::stderr(), "bellwether: {message}"));
@@ -123,7 +123,7 @@ async fn open(
         });
     options.views.clone_from(&settings.views);
     options.read_only = settings.read_only;
-    options.shell = sending::shell(settings, address, signed_in);
+    options.shell = sending::shell_settings(settings, address, signed_in);
     options.sending = sending::example_curl_command(&options.shell);
     options.mouse = settings.mouse;
     options.escape_delay = settings.escape_delay;
@@ -148,14 +148,14 @@ async fn open(
             exit_status(status)?;
         }
         None => return bellwether_tui::run(options).await.map_err(startup_failure),
-        Some(frame) if frame.json => list(options, &frame.screen).await?,
-        Some(frame) => draw(options, frame).await?,
+        Some(frame) if frame.json => print_list(options, &frame.screen).await?,
+        Some(frame) => draw_frame(options, frame).await?,
     }
     Ok(None)
 }
 
 /// Draws one frame. Returns an error if the frame shows no data from the service.
-async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
+async fn draw_frame(mut options: Options, frame: Frame) -> Result<(), Failure> {
     // A frame is UTF-8 text, whatever the terminal supports.
     options.is_ascii = false;
     if frame.svg {
@@ -168,11 +168,11 @@ async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
         Some(keys) => {
             let steps = Step::read(keys);
             let steps = steps.map_err(|unknown| Failure::new(format!("--press: {unknown}")))?;
-            bellwether_tui::recording(options, &frame.screen, &steps, columns, rows).await
+            bellwether_tui::record_steps(options, &frame.screen, &steps, columns, rows).await
         }
     };
     let drawn = drawn.map_err(|unknown| Failure::new(format!("--snapshot: {unknown}")))?;
-    output::write(if frame.svg {
+    output::write_output(if frame.svg {
         &drawn.picture
     } else {
         &drawn.frame
@@ -180,22 +180,22 @@ async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
     exit_status(drawn.status)
 }
 
-async fn list(options: Options, screen: &str) -> Result<(), Failure> {
-    let json = bellwether_tui::listing(options, screen).await;
+async fn print_list(options: Options, screen: &str) -> Result<(), Failure> {
+    let json = bellwether_tui::read_list_json(options, screen).await;
     let json = json.map_err(|unlisted| match unlisted {
         ListError::Unknown { .. } => Failure::new(format!("--json: {unlisted}")),
         ListError::Unreachable(sentence) => Failure::unreachable(sentence),
-        ListError::NotAllowed(sentence) => Failure::not_allowed(sentence),
+        ListError::NotAllowed(sentence) => Failure::permission_denied(sentence),
         ListError::Failed(sentence) => Failure::new(sentence),
     })?;
-    let json = output::escape(&json);
-    output::write(&format!("{json}\n"))
+    let json = output::escape_controls(&json);
+    output::write_output(&format!("{json}\n"))
 }
 
 fn exit_status(status: ServiceStatus) -> Result<(), Failure> {
     match status {
         ServiceStatus::Up => Ok(()),
         ServiceStatus::Unreachable(sentence) => Err(Failure::unreachable(sentence)),
-        ServiceStatus::NotAllowed(sentence) => Err(Failure::not_allowed(sentence)),
+        ServiceStatus::NotAllowed(sentence) => Err(Failure::permission_denied(sentence)),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    pub(crate) fn at(
+    pub(crate) fn new(
         scheme: &str,
         rest: Option<SocketAddr>,
         grpc: Option<SocketAddr>,
@@ -49,7 +49,7 @@ impl Addresses {
         }
     }
 
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn ready_line(&self) -> String {
         serde_json::to_string(self).expect("texts are JSON")
     }
 
@@ -191,20 +191,20 @@ mod tests {
         let address = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
         let cases = [
             (
-                Addresses::at("http", address(8480), address(8481), None),
+                Addresses::new("http", address(8480), address(8481), None),
                 r#"{"ready":true,"rest":"http://127.0.0.1:8480","grpc":"http://127.0.0.1:8481"}"#,
             ),
             (
-                Addresses::at("http", None, address(8481), None),
+                Addresses::new("http", None, address(8481), None),
                 r#"{"ready":true,"grpc":"http://127.0.0.1:8481"}"#,
             ),
             (
-                Addresses::at("https", address(8480), None, address(9464)),
+                Addresses::new("https", address(8480), None, address(9464)),
                 r#"{"ready":true,"rest":"https://127.0.0.1:8480","metrics":"https://127.0.0.1:9464"}"#,
             ),
         ];
         for (ready, line) in cases {
-            assert_eq!(ready.line(), line);
+            assert_eq!(ready.ready_line(), line);
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(grpc_address(&settings), "http://127.0.0.1:8481");
 
         let address = SocketAddr::from(([127, 0, 0, 1], 4711));
-        let ready = Addresses::at("http", None, Some(address), None);
+        let ready = Addresses::new("http", None, Some(address), None);
         ready.write_notes(&settings);
         assert_eq!(Addresses::read_note(&settings), Some(ready));
         let mode = fs::metadata(folder.path().join(ADDRESS_FILE)).unwrap();
@@ -235,7 +235,7 @@ mod tests {
             ("0.0.0.0:1", "http://127.0.0.1:1"),
             ("[::]:1", "http://[::1]:1"),
         ] {
-            let ready = Addresses::at("http", None, listens.parse().ok(), None);
+            let ready = Addresses::new("http", None, listens.parse().ok(), None);
             ready.write_notes(&settings);
             assert_eq!(grpc_address(&settings), reached);
         }
@@ -250,7 +250,7 @@ mod tests {
             ..folder_settings(&service)
         };
         let address = SocketAddr::from(([0, 0, 0, 0], 4711));
-        Addresses::at("http", None, Some(address), None).write_notes(&serving);
+        Addresses::new("http", None, Some(address), None).write_notes(&serving);
         let mode = fs::metadata(runtime.join(ADDRESS_FILE)).unwrap();
         assert_eq!(mode.permissions().mode() & MODE, 0o640);
 
@@ -284,7 +284,7 @@ mod tests {
             settings.given.push(crate::config::ConfiguredValue {
                 key: "data_dir",
                 shown: String::new(),
-                source: crate::config::Source::Flag("--data-dir".into()),
+                source: crate::config::SettingSource::Flag("--data-dir".into()),
             });
             settings
         };

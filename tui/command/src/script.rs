@@ -25,29 +25,35 @@ use crate::{
 };
 use bellwether_tui::api::{Api, CallErrorKind};
 
-pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Failure> {
+pub(crate) async fn run_script(command: Script, settings: &Settings) -> Result<(), Failure> {
     match command {
-        Script::Get(arguments) => resources::get(arguments, connect(settings).await?).await,
-        Script::Export(arguments) => resources::export(arguments, connect(settings).await?).await,
-        Script::Delete(arguments) => resources::delete(arguments, connect(settings).await?).await,
-        Script::Diff(arguments) => apply::diff(arguments, settings).await,
-        Script::Apply(arguments) => apply::apply(arguments, settings).await,
-        Script::Send(arguments) => send::run(arguments, settings).await,
-        Script::Events(arguments) => events::events(arguments, connect(settings).await?).await,
-        Script::Watch(arguments) => events::watch(arguments, settings).await,
-        Script::Explain(arguments) => explain::run(arguments, connect(settings).await?).await,
-        Script::Test(arguments) => trial::test(arguments, connect(settings).await?).await,
+        Script::Get(arguments) => resources::run_get(arguments, connect(settings).await?).await,
+        Script::Export(arguments) => {
+            resources::run_export(arguments, connect(settings).await?).await
+        }
+        Script::Delete(arguments) => {
+            resources::run_delete(arguments, connect(settings).await?).await
+        }
+        Script::Diff(arguments) => apply::run_diff(arguments, settings).await,
+        Script::Apply(arguments) => apply::run_apply(arguments, settings).await,
+        Script::Send(arguments) => send::run_send(arguments, settings).await,
+        Script::Events(arguments) => events::run_events(arguments, connect(settings).await?).await,
+        Script::Watch(arguments) => events::run_watch(arguments, settings).await,
+        Script::Explain(arguments) => {
+            explain::run_explain(arguments, connect(settings).await?).await
+        }
+        Script::Test(arguments) => trial::run_test(arguments, connect(settings).await?).await,
         Script::Try(arguments) => trial::try_trigger(arguments, connect(settings).await?).await,
-        Script::Preview(arguments) => trial::preview(arguments, connect(settings).await?).await,
-        Script::Report(arguments) => report::run(arguments, connect(settings).await?).await,
-        Script::Status(arguments) => health::status(arguments, connect(settings).await?).await,
-        Script::Quiet(arguments) => health::quiet(&arguments, connect(settings).await?).await,
-        Script::Health => health::health(settings).await,
-        Script::Preset(command) => preset::run(command, settings).await,
-        Script::Import(arguments) => import::run(&arguments),
-        Script::Doctor => doctor::run(settings).await,
+        Script::Preview(arguments) => trial::run_preview(arguments, connect(settings).await?).await,
+        Script::Report(arguments) => report::run_report(arguments, connect(settings).await?).await,
+        Script::Status(arguments) => health::run_status(arguments, connect(settings).await?).await,
+        Script::Quiet(arguments) => health::run_quiet(&arguments, connect(settings).await?).await,
+        Script::Health => health::run_health(settings).await,
+        Script::Preset(command) => preset::run_preset(command, settings).await,
+        Script::Import(arguments) => import::run_import(&arguments),
+        Script::Doctor => doctor::run_doctor(settings).await,
         Script::Completions(arguments) => completions::run(&arguments).await,
-        Script::Man(arguments) => manual::run(&arguments),
+        Script::Man(arguments) => manual::run_manual(&arguments),
     }
 }
 
@@ -56,13 +62,13 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
 /// # Errors
 /// Returns an error if the file cannot be read, or the service rejects a document.
 pub(crate) async fn apply_file(file: PathBuf, api: &mut Api) -> Result<(), Failure> {
-    let mut request = apply::ApplyRequest::new(document::read(&[file])?, None)?;
+    let mut request = apply::ApplyRequest::new(document::read_documents(&[file])?, None)?;
     request.call(api, false).await.map(drop)
 }
 
 async fn connect(settings: &Settings) -> Result<Api, Failure> {
     let address = ready::grpc_address(settings);
-    let key = key::read(settings, &address).await?;
+    let key = key::read_key(settings, &address).await?;
     let options = operate::connect_options(settings, &address, key.as_deref())?;
     Api::connect(options).await.map_err(|error| {
         if error.kind == CallErrorKind::Unreachable {

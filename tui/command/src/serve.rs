@@ -17,16 +17,16 @@ use crate::{
 /// Runs parts of the service until the process is stopped, then drains them.
 ///
 /// Prints one line on standard output when the parts are ready.
-pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure> {
-    log::to_standard_error(settings);
+pub(crate) async fn run_serve(settings: &Settings, parts: Parts) -> Result<(), Failure> {
+    log::log_to_stderr(settings);
     let shutdown = CancellationToken::new();
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::install()?;
     let notifier = Notifier::from_environment();
     let service = Service::bind(settings, parts).await?;
     let (ready, renewal) = (service.addresses(), service.renewal());
     let mut serving = Box::pin(service.serve(settings, parts, shutdown.clone()));
     tracing::info!(
-        version = version::long(),
+        version = version::long_version(),
         data_dir = %settings.data_dir.display(),
         rest = ready.rest.as_deref(),
         grpc = ready.grpc.as_deref(),
@@ -35,19 +35,19 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     );
     // The listeners are bound and start to accept below: a client that reads the line and connects
     // immediately is served.
-    writeln!(io::stdout(), "{}", ready.line())
+    writeln!(io::stdout(), "{}", ready.ready_line())
         .map_err(|error| Failure::new(format!("failed to write the ready line: {error}")))?;
-    Notifier::ready();
+    Notifier::notify_ready();
     let ended = loop {
         tokio::select! {
             ended = &mut serving => break Some(ended),
             () = notifier.next_watchdog_ping() => Notifier::watchdog_ping(),
             signal = signals.next() => match signal {
                 SignalRequest::Reload => {
-                    Notifier::reloading();
+                    Notifier::notify_reloading();
                     tracing::info!("reloading certificates");
                     renewal.notify_one();
-                    Notifier::ready();
+                    Notifier::notify_ready();
                 }
                 SignalRequest::End => break None,
             }
@@ -58,7 +58,7 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
         return ended;
     }
     tracing::info!("draining");
-    Notifier::stopping();
+    Notifier::notify_stopping();
     shutdown.cancel();
     serving.await
 }
@@ -67,8 +67,8 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
 ///
 /// # Errors
 /// Returns an error if signals cannot be received.
-pub(crate) async fn until_stopped() -> Result<(), Failure> {
-    let mut signals = Signals::listen()?;
+pub(crate) async fn wait_for_stop_signal() -> Result<(), Failure> {
+    let mut signals = Signals::install()?;
     while let SignalRequest::Reload = signals.next().await {}
     Ok(())
 }
@@ -88,7 +88,7 @@ struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    fn listen() -> Result<Self, Failure> {
+    fn install() -> Result<Self, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
 
         let listen = |kind| {
@@ -121,7 +121,7 @@ impl Signals {
         clippy::unnecessary_wraps,
         reason = "the signature of the Unix variant"
     )]
-    fn listen() -> Result<Self, Failure> {
+    fn install() -> Result<Self, Failure> {
         Ok(Self)
     }
 

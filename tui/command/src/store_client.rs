@@ -24,8 +24,8 @@ pub(crate) async fn create(
         Err(StartError::Store(error @ OpenError::InUse(_))) => {
             let remedy =
                 "set an API key with --key-file, or stop the service to continue without one";
-            Err(Failure::of_error(&error).with_clause(remedy))
+            Err(Failure::from_error(&error).with_clause(remedy))
         }
-        Err(error) => Err(Failure::of_error(&error)),
+        Err(error) => Err(Failure::from_error(&error)),
     }
 }

@@ -18,24 +18,24 @@ impl Notifier {
         Self { pulse }
     }
 
-    pub(crate) fn ready() {
-        send(&[NotifyState::Ready]);
+    pub(crate) fn notify_ready() {
+        send_state(&[NotifyState::Ready]);
     }
 
-    /// Reports the start of a reload; [`Self::ready`] reports its end.
-    pub(crate) fn reloading() {
+    /// Reports the start of a reload; [`Self::notify_ready`] reports its end.
+    pub(crate) fn notify_reloading() {
         match NotifyState::monotonic_usec_now() {
-            Ok(now) => send(&[NotifyState::Reloading, now]),
+            Ok(now) => send_state(&[NotifyState::Reloading, now]),
             Err(error) => tracing::warn!(%error, "failed to notify the service manager"),
         }
     }
 
-    pub(crate) fn stopping() {
-        send(&[NotifyState::Stopping]);
+    pub(crate) fn notify_stopping() {
+        send_state(&[NotifyState::Stopping]);
     }
 
     pub(crate) fn watchdog_ping() {
-        send(&[NotifyState::Watchdog]);
+        send_state(&[NotifyState::Watchdog]);
     }
 
     /// Waits until the next ping is due; forever without a watchdog.
@@ -47,7 +47,7 @@ impl Notifier {
     }
 }
 
-fn send(states: &[NotifyState<'_>]) {
+fn send_state(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::warn!(%error, "failed to notify the service manager");
     }

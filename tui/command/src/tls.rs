@@ -10,7 +10,7 @@ use bellwether_process::{plain_file, verifier::Verifier};
 use rustls::{RootCertStore, client::danger::ServerCertVerifier};
 use tonic::transport::{ClientTlsConfig, Endpoint, Identity, Uri};
 
-use self::identity::Pair;
+use self::identity::CertificatePair;
 pub(crate) use self::server::ServerTls;
 use crate::config::{ConfigError, Settings};
 
@@ -21,31 +21,35 @@ pub(crate) type OwnVerifier = Option<Arc<dyn ServerCertVerifier>>;
 /// Returns the TLS configuration for connecting to a service: trusts the authorities and
 /// certificates of `tls_ca`, else the authorities of the system, and presents the certificate of
 /// `tls_client_cert`, else of `tls_cert`, if the service requests one.
-pub(crate) fn client(settings: &Settings) -> Result<(ClientTlsConfig, OwnVerifier), ConfigError> {
+pub(crate) fn client_config(
+    settings: &Settings,
+) -> Result<(ClientTlsConfig, OwnVerifier), ConfigError> {
     let tls = &settings.tls;
     let (mut config, verifier) = match &tls.ca {
-        Some(file) => (ClientTlsConfig::new(), Some(verifier(file)?)),
+        Some(file) => (ClientTlsConfig::new(), Some(server_verifier(file)?)),
         None => (ClientTlsConfig::new().with_native_roots(), None),
     };
     if let Some(name) = &tls.name {
         config = config.domain_name(name);
     }
-    if let Some(pair) = Pair::of_caller(tls) {
+    if let Some(pair) = CertificatePair::for_client(tls) {
         pair.load()?;
         if let Some(message) = pair.permission_warning() {
             tracing::warn!("{message}");
         }
         let [(cert_setting, certificate), (key_setting, key)] = [&pair.certificate, &pair.key];
-        let identity =
-            Identity::from_pem(read(cert_setting, certificate)?, read(key_setting, key)?);
+        let identity = Identity::from_pem(
+            read_file(cert_setting, certificate)?,
+            read_file(key_setting, key)?,
+        );
         config = config.identity(identity);
     }
     Ok((config, verifier))
 }
 
 /// Trusts the certificates of a file, as authorities and as certificates of servers.
-fn verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
-    let named = identity::certificates("tls_ca", file)?;
+fn server_verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
+    let named = identity::parse_certificates("tls_ca", file)?;
     let mut authorities = RootCertStore::empty();
     authorities.add_parsable_certificates(named.iter().cloned());
     let verifier = Verifier::new(Arc::new(authorities), named.into());
@@ -57,19 +61,22 @@ fn verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
 }
 
 pub(crate) fn key_permission_warning(settings: &Settings) -> Option<String> {
-    Pair::of_caller(&settings.tls)?.permission_warning()
+    CertificatePair::for_client(&settings.tls)?.permission_warning()
 }
 
-/// Applies [`client`] to an endpoint with `https:`.
+/// Applies [`client_config`] to an endpoint with `https:`.
 ///
 /// # Errors
-/// Returns the errors of [`client`], and an error if the key would be sent unencrypted.
-pub(crate) fn secure(endpoint: Endpoint, settings: &Settings) -> Result<Endpoint, ConfigError> {
+/// Returns the errors of [`client_config`], and an error if the key would be sent unencrypted.
+pub(crate) fn secure_endpoint(
+    endpoint: Endpoint,
+    settings: &Settings,
+) -> Result<Endpoint, ConfigError> {
     check_plaintext("connect", endpoint.uri(), settings)?;
     without_key(endpoint, settings)
 }
 
-/// Like [`secure`], for calls without a key.
+/// Like [`secure_endpoint`], for calls without a key.
 pub(crate) fn without_key(
     endpoint: Endpoint,
     settings: &Settings,
@@ -77,18 +84,18 @@ pub(crate) fn without_key(
     if endpoint.uri().scheme_str() != Some("https") {
         return Ok(endpoint);
     }
-    let secured = match client(settings)? {
+    let secured = match client_config(settings)? {
         (config, None) => endpoint.tls_config(config),
         (config, Some(verifier)) => endpoint.tls_config_with_verifier(config, verifier),
     };
     secured.map_err(|error| {
-        let problem = crate::failure::sentence(&error);
+        let problem = crate::failure::to_sentence(&error);
         ConfigError(format!("tls_ca: unusable: {problem}"))
     })
 }
 
-pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
-    client(settings)?;
+pub(crate) fn check_settings(settings: &Settings) -> Result<(), ConfigError> {
+    client_config(settings)?;
     ServerTls::load(settings)?;
     Ok(())
 }
@@ -114,8 +121,8 @@ pub(crate) fn check_plaintext(
     )))
 }
 
-fn read(setting: &str, file: &Path) -> Result<Vec<u8>, ConfigError> {
-    plain_file::read(file, CERTIFICATES_BYTES_MAX).map_err(|error| {
+fn read_file(setting: &str, file: &Path) -> Result<Vec<u8>, ConfigError> {
+    plain_file::read_file(file, CERTIFICATES_BYTES_MAX).map_err(|error| {
         let file = file.display();
         ConfigError(format!("{setting}: cannot read {file}: {error}"))
     })

@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 /// Returns the version; for a release build also the commit, its date, the target and the compiler.
-pub(crate) fn long() -> &'static str {
-    static LONG: LazyLock<String> = LazyLock::new(describe);
+pub(crate) fn long_version() -> &'static str {
+    static LONG: LazyLock<String> = LazyLock::new(describe_version);
     &LONG
 }
 
-fn describe() -> String {
+fn describe_version() -> String {
     let (Some(commit), Some(date), Some(target), Some(compiler)) = (
         option_env!("VERGEN_GIT_SHA"),
         option_env!("VERGEN_GIT_COMMIT_DATE"),

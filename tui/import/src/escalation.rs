@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::imported::Imported;
+use super::imported::ImportOutput;
 
 const STEPS_MAX: usize = 20;
 const TARGETS_MAX: usize = 20;
@@ -28,22 +28,22 @@ pub(crate) struct Step {
 }
 
 /// Adds a policy and returns its name; `None` if no step has a target.
-pub(crate) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String> {
+pub(crate) fn add_policy(policy: Policy<'_>, imported: &mut ImportOutput) -> Option<String> {
     let path = policy.path;
     let mut steps = merge_steps(policy.steps);
     if steps.is_empty() {
-        imported.leave_out(path, "no step has anyone to notify");
+        imported.record_omission(path, "no step has anyone to notify");
         return None;
     }
     for step in steps.drain(STEPS_MAX.min(steps.len())..) {
-        imported.leave_out(&step.path, "a policy can have at most 20 steps");
+        imported.record_omission(&step.path, "a policy can have at most 20 steps");
     }
     let first = steps[0].after_seconds;
     if first > 0 {
         let what = format!(
             "the first step runs immediately, not after {first} s; to delay it, set `delay` in the rule"
         );
-        imported.note(path, &what);
+        imported.add_note(path, &what);
     }
     let ends: Vec<_> = steps[1..].iter().map(|it| it.after_seconds).collect();
     let pause = policy.pause_seconds.unwrap_or(PAUSE_SECONDS);
@@ -52,7 +52,7 @@ pub(crate) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
         let wait = ends.get(at).map_or(pause, |end| end - step.after_seconds);
         let limited = clamp_reported(wait, 0..=WAIT_MAX_SECONDS, &step.path, "wait", imported);
         if step.targets.len() > TARGETS_MAX {
-            imported.leave_out(
+            imported.record_omission(
                 &step.path,
                 "a step can have at most 20 targets; the rest were dropped",
             );
@@ -61,7 +61,7 @@ pub(crate) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
         written.push(json!({"targets": targets, "wait": format!("{limited}s")}));
     }
     let rounds = clamp_reported(policy.rounds, 1..=ROUNDS_MAX, path, "rounds", imported);
-    let name = imported.name("policy", policy.name);
+    let name = imported.unique_name("policy", policy.name);
     let mut body = json!({
         "name": name, "description": policy.description, "steps": written, "rounds": rounds,
     });
@@ -96,11 +96,11 @@ fn clamp_reported(
     range: std::ops::RangeInclusive<i64>,
     path: &str,
     what: &str,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> i64 {
     let limited = value.clamp(*range.start(), *range.end());
     if limited != value {
-        imported.note(path, &format!("`{what}` is {limited} instead of {value}"));
+        imported.add_note(path, &format!("`{what}` is {limited} instead of {value}"));
     }
     limited
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::imported::Imported;
+use super::imported::ImportOutput;
 use crate::error::ImportError;
 
 const UNKNOWN: &str = "has no counterpart";
@@ -14,11 +14,11 @@ pub(crate) struct Fields {
 
 impl Fields {
     /// Wraps an object; null counts as an empty one.
-    pub(crate) fn of(path: &str, value: Value) -> Result<Self, ImportError> {
+    pub(crate) fn from_value(path: &str, value: Value) -> Result<Self, ImportError> {
         let rest = match value {
             Value::Object(fields) => fields,
             Value::Null => Map::new(),
-            _ => return Err(invalid(path, "expected an object")),
+            _ => return Err(invalid_field_error(path, "expected an object")),
         };
         Ok(Self {
             path: path.to_owned(),
@@ -26,7 +26,7 @@ impl Fields {
         })
     }
 
-    pub(crate) fn at(&self, name: &str) -> String {
+    pub(crate) fn path_of(&self, name: &str) -> String {
         match self.path.as_str() {
             "" => name.to_owned(),
             // A path of a file ends with `:`.
@@ -36,7 +36,7 @@ impl Fields {
     }
 
     /// Takes a field; `None` if it is absent or null.
-    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+    pub(crate) fn take_value(&mut self, name: &str) -> Option<Value> {
         self.rest.remove(name).filter(|value| !value.is_null())
     }
 
@@ -48,31 +48,36 @@ impl Fields {
         self.rest.get(name).is_some_and(Value::is_array)
     }
 
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub(crate) fn field_names(&self) -> Vec<String> {
         self.rest.keys().cloned().collect()
     }
 
     /// Removes and returns a string field. Numbers and booleans are accepted as strings, as in
     /// unquoted YAML.
-    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ImportError> {
-        let path = self.at(name);
-        self.take(name).map(|value| text(&path, value)).transpose()
+    pub(crate) fn take_text(&mut self, name: &str) -> Result<Option<String>, ImportError> {
+        let path = self.path_of(name);
+        self.take_value(name)
+            .map(|value| scalar_text(&path, value))
+            .transpose()
     }
 
-    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, ImportError> {
-        match self.take(name) {
+    pub(crate) fn take_flag(&mut self, name: &str) -> Result<Option<bool>, ImportError> {
+        match self.take_value(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
             Some(Value::String(word)) if ["yes", "on"].contains(&&*word) => Ok(Some(true)),
             Some(Value::String(word)) if ["no", "off"].contains(&&*word) => Ok(Some(false)),
-            Some(_) => Err(invalid(&self.at(name), "expected true or false")),
+            Some(_) => Err(invalid_field_error(
+                &self.path_of(name),
+                "expected true or false",
+            )),
         }
     }
 
     /// Takes the items of a list, each with its path; empty if the list is absent.
-    pub(crate) fn list(&mut self, name: &str) -> Result<Vec<(String, Value)>, ImportError> {
-        let path = self.at(name);
-        match self.take(name) {
+    pub(crate) fn take_list(&mut self, name: &str) -> Result<Vec<(String, Value)>, ImportError> {
+        let path = self.path_of(name);
+        match self.take_value(name) {
             None => Ok(Vec::new()),
             Some(Value::Array(items)) => {
                 let items = items.into_iter().enumerate();
@@ -80,66 +85,68 @@ impl Fields {
                     .map(|(at, item)| (format!("{path}[{at}]"), item))
                     .collect())
             }
-            Some(_) => Err(invalid(&path, "expected a list")),
+            Some(_) => Err(invalid_field_error(&path, "expected a list")),
         }
     }
 
-    pub(crate) fn texts(&mut self, name: &str) -> Result<Vec<String>, ImportError> {
-        let items = self.list(name)?.into_iter();
-        items.map(|(path, item)| text(&path, item)).collect()
+    pub(crate) fn take_texts(&mut self, name: &str) -> Result<Vec<String>, ImportError> {
+        let items = self.take_list(name)?.into_iter();
+        items.map(|(path, item)| scalar_text(&path, item)).collect()
     }
 
-    pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Self>, ImportError> {
-        let items = self.list(name)?.into_iter();
-        items.map(|(path, item)| Self::of(&path, item)).collect()
+    pub(crate) fn take_objects(&mut self, name: &str) -> Result<Vec<Self>, ImportError> {
+        let items = self.take_list(name)?.into_iter();
+        items
+            .map(|(path, item)| Self::from_value(&path, item))
+            .collect()
     }
 
     /// Takes an object; an empty one if it is absent.
-    pub(crate) fn object(&mut self, name: &str) -> Result<Self, ImportError> {
-        let path = self.at(name);
-        Self::of(&path, self.take(name).unwrap_or_default())
+    pub(crate) fn take_object(&mut self, name: &str) -> Result<Self, ImportError> {
+        let path = self.path_of(name);
+        Self::from_value(&path, self.take_value(name).unwrap_or_default())
     }
 
-    pub(crate) fn pairs(&mut self, name: &str) -> Result<Vec<(String, String)>, ImportError> {
-        let object = self.object(name)?;
+    pub(crate) fn take_pairs(&mut self, name: &str) -> Result<Vec<(String, String)>, ImportError> {
+        let object = self.take_object(name)?;
         let path = object.path;
         let pairs = object.rest.into_iter();
         pairs
             .map(|(name, value)| {
-                let value = text(&format!("{path}.{name}"), value)?;
+                let value = scalar_text(&format!("{path}.{name}"), value)?;
                 Ok((name, value))
             })
             .collect()
     }
 
-    pub(crate) fn finish(self, imported: &mut Imported) {
-        self.finish_with(imported, UNKNOWN);
+    pub(crate) fn finish(self, imported: &mut ImportOutput) {
+        self.finish_with_reason(imported, UNKNOWN);
     }
 
-    pub(crate) fn finish_with(self, imported: &mut Imported, why: &str) {
+    pub(crate) fn finish_with_reason(self, imported: &mut ImportOutput, why: &str) {
         for (name, value) in &self.rest {
             if !value.is_null() {
-                imported.leave_out(&self.at(name), why);
+                imported.record_omission(&self.path_of(name), why);
             }
         }
     }
 }
 
-pub(crate) fn invalid(path: &str, why: &str) -> ImportError {
+pub(crate) fn invalid_field_error(path: &str, why: &str) -> ImportError {
     ImportError::new(format!("{path}: {why}"))
 }
 
-fn text(path: &str, value: Value) -> Result<String, ImportError> {
+fn scalar_text(path: &str, value: Value) -> Result<String, ImportError> {
     match value {
         Value::String(text) => Ok(text),
-        Value::Number(number) if number.is_f64() => Err(invalid(
+        Value::Number(number) if number.is_f64() => Err(invalid_field_error(
             path,
             "expected a string; quote the number to keep its digits",
         )),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(flag) => Ok(flag.to_string()),
         Value::Null => Ok(String::new()),
-        _ => Err(invalid(path, "expected a string")),
+        _ => Err(invalid_field_error(path, "expected a string")),
     }
 }
 
@@ -150,15 +157,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unread_fields_are_reported_with_their_path() {
+    fn unsupported_fields_are_reported_with_their_path() {
         let value = json!({"name": "a", "list": [{"n": 1}], "more": {"x": 1}, "none": null});
-        let mut imported = Imported::new("test", false);
-        let mut fields = Fields::of("top", value).unwrap();
-        assert_eq!(fields.text("name").unwrap().as_deref(), Some("a"));
-        let items = fields.objects("list").unwrap();
+        let mut imported = ImportOutput::new("test", false);
+        let mut fields = Fields::from_value("top", value).unwrap();
+        assert_eq!(fields.take_text("name").unwrap().as_deref(), Some("a"));
+        let items = fields.take_objects("list").unwrap();
         assert_eq!(items[0].path, "top.list[0]");
         let mut item = items.into_iter().next().unwrap();
-        assert_eq!(item.text("n").unwrap().as_deref(), Some("1"));
+        assert_eq!(item.take_text("n").unwrap().as_deref(), Some("1"));
         fields.finish(&mut imported);
         assert_eq!(
             imported.differences(),
@@ -168,15 +175,15 @@ mod tests {
 
     #[test]
     fn mistyped_field_is_an_error_with_its_path() {
-        let fields = || Fields::of("", json!({"a": [1], "b": 2})).unwrap();
-        let failure = fields().text("a").unwrap_err();
+        let fields = || Fields::from_value("", json!({"a": [1], "b": 2})).unwrap();
+        let failure = fields().take_text("a").unwrap_err();
         assert_eq!(failure.to_string(), "a: expected a string");
-        let failure = fields().list("b").map(|_| ()).unwrap_err();
+        let failure = fields().take_list("b").map(|_| ()).unwrap_err();
         assert_eq!(failure.to_string(), "b: expected a list");
-        let mut number = Fields::of("", json!({"a": 1.5})).unwrap();
-        let failure = number.text("a").unwrap_err().to_string();
+        let mut number = Fields::from_value("", json!({"a": 1.5})).unwrap();
+        let failure = number.take_text("a").unwrap_err().to_string();
         assert!(failure.starts_with("a: expected a string; quote the number"));
-        let failure = fields().flag("b").unwrap_err();
+        let failure = fields().take_flag("b").unwrap_err();
         assert_eq!(failure.to_string(), "b: expected true or false");
     }
 }

@@ -10,7 +10,7 @@ const DOCUMENTS_MAX: usize = 1_000;
 
 /// Documents, and a report on what was omitted or is different.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportOutput {
     owner: &'static str,
     with_secrets: bool,
     documents: Vec<(&'static str, Value)>,
@@ -22,7 +22,7 @@ pub struct Imported {
     variables: BTreeMap<String, String>,
 }
 
-impl Imported {
+impl ImportOutput {
     /// Creates an empty result for a product. `with_secrets` includes the values of secrets rather
     /// than names of variables.
     pub(crate) fn new(owner: &'static str, with_secrets: bool) -> Self {
@@ -39,7 +39,7 @@ impl Imported {
     }
 
     /// Returns a unique name for a new document, derived from the wanted one.
-    pub(crate) fn name(&mut self, kind: &'static str, wanted: &str) -> String {
+    pub(crate) fn unique_name(&mut self, kind: &'static str, wanted: &str) -> String {
         let base = base_name(kind, wanted);
         let mut name = base.clone();
         for number in 2.. {
@@ -59,14 +59,14 @@ impl Imported {
         self.documents.push((kind, body));
     }
 
-    pub(crate) fn leave_out(&mut self, path: &str, why: &str) {
+    pub(crate) fn record_omission(&mut self, path: &str, why: &str) {
         let line = (path.to_owned(), why.to_owned());
         if self.reported.insert(line.clone()) {
             self.left_out.push(line);
         }
     }
 
-    pub(crate) fn note(&mut self, path: &str, what: &str) {
+    pub(crate) fn add_note(&mut self, path: &str, what: &str) {
         let line = (path.to_owned(), what.to_owned());
         if self.reported.insert(line.clone()) {
             self.notes.push(line);
@@ -74,14 +74,14 @@ impl Imported {
     }
 
     /// Returns a secret: its value, or a reference to a variable that `apply` reads.
-    pub(crate) fn secret(&mut self, path: &str, words: &[&str], value: String) -> Value {
+    pub(crate) fn secret_reference(&mut self, path: &str, words: &[&str], value: String) -> Value {
         if self.with_secrets {
             return Value::String(value);
         }
-        self.variable(path, words)
+        self.variable_reference(path, words)
     }
 
-    pub(crate) fn variable(&mut self, path: &str, words: &[&str]) -> Value {
+    pub(crate) fn variable_reference(&mut self, path: &str, words: &[&str]) -> Value {
         let base = secret_name(words);
         let mut name = base.clone();
         for number in 2.. {
@@ -95,7 +95,7 @@ impl Imported {
     }
 
     #[cfg(test)]
-    pub(crate) fn left_out(&self) -> Vec<String> {
+    pub(crate) fn omitted_parts(&self) -> Vec<String> {
         self.left_out.iter().map(|(path, _)| path.clone()).collect()
     }
 
@@ -109,7 +109,7 @@ impl Imported {
         parts.map(|(path, why)| format!("{path}: {why}")).collect()
     }
 
-    pub fn report(&self) -> Vec<String> {
+    pub fn report_lines(&self) -> Vec<String> {
         let count = self.documents.len();
         let mut lines = vec![format!("documents: {count}")];
         if count > DOCUMENTS_MAX {
@@ -189,33 +189,36 @@ mod tests {
 
     #[test]
     fn imported_names_are_valid_and_visually_distinct() {
-        let mut imported = Imported::new("test", false);
+        let mut imported = ImportOutput::new("test", false);
         let wanted = [
             "db-1", "DB-1", "db-l", "a/b: c", " ", "...", "corn", "com", "db-1",
         ];
-        let names = wanted.map(|wanted| imported.name("rule", wanted));
+        let names = wanted.map(|wanted| imported.unique_name("rule", wanted));
         let expected = [
             "db-1", "DB-1-2", "db-l-3", "a-b- c", "rule", "rule-2", "corn", "com-2", "db-1-4",
         ];
         assert_eq!(names, expected);
-        assert_eq!(imported.name("trigger", "db-1"), "db-1");
-        assert_eq!(imported.name("rule", &"x".repeat(300)).len(), 90);
+        assert_eq!(imported.unique_name("trigger", "db-1"), "db-1");
+        assert_eq!(imported.unique_name("rule", &"x".repeat(300)).len(), 90);
     }
 
     #[test]
     fn secret_becomes_a_variable_unless_values_are_requested() {
-        let mut hidden = Imported::new("test", false);
-        let variable = hidden.secret("a.b", &["ops", "web-hook"], "s3cret".into());
+        let mut hidden = ImportOutput::new("test", false);
+        let variable = hidden.secret_reference("a.b", &["ops", "web-hook"], "s3cret".into());
         assert_eq!(
             variable,
             json!({"fromEnv": "BELLWETHER_SECRET_OPS_WEB_HOOK"})
         );
-        let again = hidden.secret("a.c", &["ops", "web-hook"], "other".into());
+        let again = hidden.secret_reference("a.c", &["ops", "web-hook"], "other".into());
         assert_eq!(
             again,
             json!({"fromEnv": "BELLWETHER_SECRET_OPS_WEB_HOOK_2"})
         );
-        let mut shown = Imported::new("test", true);
-        assert_eq!(shown.secret("a.b", &["x"], "s3cret".into()), "s3cret");
+        let mut shown = ImportOutput::new("test", true);
+        assert_eq!(
+            shown.secret_reference("a.b", &["x"], "s3cret".into()),
+            "s3cret"
+        );
     }
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub use self::{
     error::ImportError,
-    imported::{Imported, secret_name},
+    imported::{ImportOutput, secret_name},
 };
 
 #[derive(Debug, Clone)]
@@ -33,20 +33,20 @@ pub struct File {
 
 /// Converts the configuration of Alertmanager. `with_secrets` includes the values of secrets rather
 /// than names of variables.
-pub fn alertmanager(config: Value, with_secrets: bool) -> Result<Imported, ImportError> {
-    let mut imported = Imported::new("alertmanager", with_secrets);
-    alertmanager::import(config, &mut imported)?;
+pub fn import_alertmanager(config: Value, with_secrets: bool) -> Result<ImportOutput, ImportError> {
+    let mut imported = ImportOutput::new("alertmanager", with_secrets);
+    alertmanager::import_config(config, &mut imported)?;
     Ok(imported)
 }
 
-pub fn opsgenie(files: Vec<File>) -> Result<Imported, ImportError> {
-    let mut imported = Imported::new("opsgenie", false);
-    opsgenie::import(files, &mut imported)?;
+pub fn import_opsgenie(files: Vec<File>) -> Result<ImportOutput, ImportError> {
+    let mut imported = ImportOutput::new("opsgenie", false);
+    opsgenie::import_export(files, &mut imported)?;
     Ok(imported)
 }
 
-pub fn pagerduty(files: Vec<File>) -> Result<Imported, ImportError> {
-    let mut imported = Imported::new("pagerduty", false);
-    pagerduty::import(files, &mut imported)?;
+pub fn import_pagerduty(files: Vec<File>) -> Result<ImportOutput, ImportError> {
+    let mut imported = ImportOutput::new("pagerduty", false);
+    pagerduty::import_export(files, &mut imported)?;
     Ok(imported)
 }

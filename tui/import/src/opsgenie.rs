@@ -15,9 +15,9 @@ use serde_json::{Map, Value, json};
 use super::{
     File,
     escalation::{self, Step},
-    fields::{Fields, invalid},
-    imported::Imported,
-    people::{self, ImportedUsers, Person},
+    fields::{Fields, invalid_field_error},
+    imported::ImportOutput,
+    people::{self, ImportedContacts, Person},
     rotation::{self, Restriction, Rotation},
 };
 use crate::error::ImportError;
@@ -66,17 +66,20 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
 
 #[derive(Default)]
 struct Entities {
-    people: ImportedUsers,
+    people: ImportedContacts,
     teams: BTreeMap<String, Vec<String>>,
     /// Schedules by id and name: one per rotation, as all rotations are on call.
     schedules: BTreeMap<String, Vec<String>>,
 }
 
-pub(crate) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), ImportError> {
+pub(crate) fn import_export(
+    files: Vec<File>,
+    imported: &mut ImportOutput,
+) -> Result<(), ImportError> {
     let mut entities: BTreeMap<&str, Vec<Fields>> = BTreeMap::new();
     for file in files {
         let Some(kind) = KINDS.iter().find(|(folder, ..)| *folder == file.word) else {
-            imported.leave_out(&file.path, skip_reason(&file.word));
+            imported.record_omission(&file.path, skip_reason(&file.word));
             continue;
         };
         let into = entities.entry(kind.0).or_default();
@@ -125,7 +128,7 @@ fn collect_entities(
     path: &str,
     content: Value,
     into: &mut Vec<Fields>,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     if let Value::Array(items) = content {
         for (at, item) in items.into_iter().enumerate() {
@@ -133,14 +136,14 @@ fn collect_entities(
         }
         return Ok(());
     }
-    let mut fields = Fields::of(path, content)?;
+    let mut fields = Fields::from_value(path, content)?;
     for inner in ["data", kind.1] {
         if fields.has(inner) {
-            let path = fields.at(inner);
-            let content = fields.take(inner).unwrap_or_default();
+            let path = fields.path_of(inner);
+            let content = fields.take_value(inner).unwrap_or_default();
             collect_entities(kind, &path, content, into, imported)?;
-            ignore(&mut fields);
-            fields.finish_with(imported, kind.2);
+            ignore_fields(&mut fields);
+            fields.finish_with_reason(imported, kind.2);
             return Ok(());
         }
     }
@@ -148,23 +151,23 @@ fn collect_entities(
     Ok(())
 }
 
-fn ignore(fields: &mut Fields) {
+fn ignore_fields(fields: &mut Fields) {
     for name in IGNORED {
-        fields.take(name);
+        fields.take_value(name);
     }
 }
 
 fn take_keys(fields: &mut Fields) -> Result<Vec<String>, ImportError> {
     let mut keys = Vec::new();
     for name in ["id", "name", "username"] {
-        keys.extend(fields.text(name)?.filter(|it| !it.is_empty()));
+        keys.extend(fields.take_text(name)?.filter(|it| !it.is_empty()));
     }
     Ok(keys)
 }
 
 fn take_name(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), ImportError> {
-    let text = fields.text(name)?.filter(|it| !it.is_empty());
-    let text = text.ok_or_else(|| invalid(&fields.at(name), "is required"))?;
+    let text = fields.take_text(name)?.filter(|it| !it.is_empty());
+    let text = text.ok_or_else(|| invalid_field_error(&fields.path_of(name), "is required"))?;
     let mut keys = take_keys(fields)?;
     keys.push(text.clone());
     Ok((keys, text))
@@ -173,21 +176,21 @@ fn take_name(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), I
 fn read_user(
     mut user: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = user.path.clone();
-    let full = user.text("fullName")?;
+    let full = user.take_text("fullName")?;
     let (keys, username) = take_name(&mut user, "username")?;
     let mut variables = Map::new();
     let mut mail = username.contains('@').then(|| username.clone());
-    for mut contact in user.objects("userContacts")? {
-        let method = contact.text("contactMethod")?.unwrap_or_default();
-        let to = contact.text("to")?;
+    for mut contact in user.take_objects("userContacts")? {
+        let method = contact.take_text("contactMethod")?.unwrap_or_default();
+        let to = contact.take_text("to")?;
         // Exports have the flag beside the address, REST responses inside `status`.
-        let mut status = contact.object("status")?;
-        let is_enabled = [contact.flag("enabled")?, status.flag("enabled")?];
+        let mut status = contact.take_object("status")?;
+        let is_enabled = [contact.take_flag("enabled")?, status.take_flag("enabled")?];
         if is_enabled.contains(&Some(false)) {
-            imported.leave_out(&contact.path, "is disabled");
+            imported.record_omission(&contact.path, "is disabled");
             continue;
         }
         status.finish(imported);
@@ -198,19 +201,19 @@ fn read_user(
                 let name = if method == "sms" { "sms" } else { "phone" };
                 people::add_number(&path, name, &to, &mut variables, imported);
             }
-            _ => imported.leave_out(&path, "no such method"),
+            _ => imported.record_omission(&path, "no such method"),
         }
-        ignore(&mut contact);
+        ignore_fields(&mut contact);
         contact.finish(imported);
     }
-    if user.flag("blocked")? == Some(true) {
+    if user.take_flag("blocked")? == Some(true) {
         let why = "is blocked: not imported as a contact, so its shifts have no one on call";
-        imported.leave_out(&path, why);
+        imported.record_omission(&path, why);
         return Ok(());
     }
-    if user.flag("verified")? == Some(false) {
-        imported.note(
-            &user.at("verified"),
+    if user.take_flag("verified")? == Some(false) {
+        imported.add_note(
+            &user.path_of("verified"),
             "the account was never verified in Opsgenie",
         );
     }
@@ -221,15 +224,15 @@ fn read_user(
             .as_deref()
             .filter(|it| !it.is_empty())
             .unwrap_or(&username),
-        time_zone: user.text("timeZone")?,
+        time_zone: user.take_text("timeZone")?,
         mail,
         variables,
     };
     known.people.add(person, imported);
-    ignore(&mut user);
-    if user.take("role").is_some() {
+    ignore_fields(&mut user);
+    if user.take_value("role").is_some() {
         let why = "roles are set for API keys and single sign-on";
-        imported.leave_out(&user.at("role"), why);
+        imported.record_omission(&user.path_of("role"), why);
     }
     user.finish(imported);
     Ok(())
@@ -238,48 +241,51 @@ fn read_user(
 fn read_team(
     mut team: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let (keys, _) = take_name(&mut team, "name")?;
     let mut contacts = Vec::new();
-    for mut member in team.objects("members")? {
-        let user = member.object("user")?;
+    for mut member in team.take_objects("members")? {
+        let user = member.take_object("user")?;
         contacts.extend(contact_name(user, known, imported)?);
-        if member.text("role")?.is_some() {
+        if member.take_text("role")?.is_some() {
             let why = "roles are set for API keys and single sign-on";
-            imported.leave_out(&member.at("role"), why);
+            imported.record_omission(&member.path_of("role"), why);
         }
         member.finish(imported);
     }
     for key in keys {
         known.teams.insert(key, contacts.clone());
     }
-    ignore(&mut team);
+    ignore_fields(&mut team);
     let path = team.path.clone();
-    if team.text("description")?.is_some_and(|it| !it.is_empty()) {
-        imported.leave_out(&team.at("description"), "Bellwether has no teams");
+    if team
+        .take_text("description")?
+        .is_some_and(|it| !it.is_empty())
+    {
+        imported.record_omission(&team.path_of("description"), "Bellwether has no teams");
     }
     team.finish(imported);
     let what = "schedules and escalations that refer to the team list its members instead";
-    imported.note(&path, what);
+    imported.add_note(&path, what);
     Ok(())
 }
 
 fn contact_name(
     mut user: Fields,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Option<String>, ImportError> {
     let keys = take_keys(&mut user)?;
     let found = known.people.find(keys.iter().map(String::as_str));
     if found.is_none() {
-        imported.leave_out(
+        imported.record_omission(
             &user.path,
             "no contact: the user is blocked, missing in the export, or has no email address",
         );
     }
-    ignore(&mut user);
-    user.take("type");
+    ignore_fields(&mut user);
+    user.take_value("type");
     user.finish(imported);
     Ok(found)
 }
@@ -287,27 +293,27 @@ fn contact_name(
 fn read_schedule(
     mut schedule: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = schedule.path.clone();
     let (keys, name) = take_name(&mut schedule, "name")?;
-    let description = schedule.text("description")?.unwrap_or_default();
+    let description = schedule.take_text("description")?.unwrap_or_default();
     let zone = schedule
-        .text("timezone")?
+        .take_text("timezone")?
         .unwrap_or_else(|| "UTC".to_owned());
-    let enabled = schedule.flag("enabled")?.unwrap_or(true);
-    let rotations = schedule.objects("rotations")?;
-    ignore(&mut schedule);
+    let enabled = schedule.take_flag("enabled")?.unwrap_or(true);
+    let rotations = schedule.take_objects("rotations")?;
+    ignore_fields(&mut schedule);
     schedule.finish(imported);
     if !enabled {
-        imported.leave_out(&path, "is disabled");
+        imported.record_omission(&path, "is disabled");
         return Ok(());
     }
     let several = rotations.len() > 1;
     let mut made = Vec::new();
     for rotation in rotations {
         let rotation = read_rotation(rotation, &name, known, imported)?;
-        let layers = rotation::layers(&rotation, &zone, imported);
+        let layers = rotation::layers_json(&rotation, &zone, imported);
         if layers.is_empty() {
             continue;
         }
@@ -316,7 +322,7 @@ fn read_schedule(
         } else {
             name.clone()
         };
-        let schedule = imported.name("schedule", &wanted);
+        let schedule = imported.unique_name("schedule", &wanted);
         imported.add(
             "schedule",
             json!({
@@ -328,9 +334,9 @@ fn read_schedule(
         made.push(schedule);
     }
     if made.is_empty() {
-        imported.leave_out(&path, "none of its rotations could be imported");
+        imported.record_omission(&path, "none of its rotations could be imported");
     } else if several {
-        imported.note(&path, "one schedule per rotation, because all are on call");
+        imported.add_note(&path, "one schedule per rotation, because all are on call");
     }
     for key in keys {
         known.schedules.insert(key, made.clone());
@@ -351,26 +357,29 @@ fn read_rotation(
     mut fields: Fields,
     schedule: &str,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Rotation, ImportError> {
     let path = fields.path.clone();
-    let name = fields.text("name")?.filter(|it| !it.is_empty());
+    let name = fields.take_text("name")?.filter(|it| !it.is_empty());
     let start = parse_time(&mut fields, "startDate")?;
-    let start = start.ok_or_else(|| invalid(&fields.at("startDate"), "is required"))?;
+    let start =
+        start.ok_or_else(|| invalid_field_error(&fields.path_of("startDate"), "is required"))?;
     let end = parse_time(&mut fields, "endDate")?;
-    let unit = match fields.text("type")?.as_deref() {
+    let unit = match fields.take_text("type")?.as_deref() {
         Some("hourly") => 3_600,
         Some("daily") => 86_400,
         None | Some("weekly") => 604_800,
         Some(_) => {
             let why = "expected `hourly`, `daily` or `weekly`";
-            return Err(invalid(&fields.at("type"), why));
+            return Err(invalid_field_error(&fields.path_of("type"), why));
         }
     };
-    let length = fields.text("length")?.and_then(|it| it.parse::<i64>().ok());
+    let length = fields
+        .take_text("length")?
+        .and_then(|it| it.parse::<i64>().ok());
     let mut slots = Vec::new();
-    for mut participant in fields.objects("participants")? {
-        let kind = participant.text("type")?;
+    for mut participant in fields.take_objects("participants")? {
+        let kind = participant.take_text("type")?;
         slots.push(match kind.as_deref() {
             Some("user") => contact_name(participant, known, imported)?
                 .into_iter()
@@ -379,20 +388,20 @@ fn read_rotation(
                 let keys = take_keys(&mut participant)?;
                 let team = keys.iter().find_map(|key| known.teams.get(key));
                 if team.is_none() {
-                    imported.leave_out(&participant.path, "the team is not in the export");
+                    imported.record_omission(&participant.path, "the team is not in the export");
                 }
                 team.cloned().unwrap_or_default()
             }
             None | Some("none") => Vec::new(),
             Some(_) => {
                 let why = "only users and teams can be on call; the shift is empty";
-                imported.leave_out(&participant.path, why);
+                imported.record_omission(&participant.path, why);
                 Vec::new()
             }
         });
     }
-    let restrictions = read_restrictions(fields.object("timeRestriction")?, imported)?;
-    ignore(&mut fields);
+    let restrictions = read_restrictions(fields.take_object("timeRestriction")?, imported)?;
+    ignore_fields(&mut fields);
     fields.finish(imported);
     Ok(Rotation {
         path,
@@ -408,17 +417,17 @@ fn read_rotation(
 
 fn read_restrictions(
     mut fields: Fields,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Vec<Restriction>, ImportError> {
-    fields.take("type");
-    let mut all = fields.objects("restrictions")?;
+    fields.take_value("type");
+    let mut all = fields.take_objects("restrictions")?;
     if fields.has("restriction") {
         // A list for weekly restrictions, an object for daily ones.
         let is_list = fields.is_list("restriction");
         if is_list {
-            all.extend(fields.objects("restriction")?);
+            all.extend(fields.take_objects("restriction")?);
         } else {
-            all.push(fields.object("restriction")?);
+            all.push(fields.take_object("restriction")?);
         }
     }
     fields.finish(imported);
@@ -427,21 +436,22 @@ fn read_restrictions(
         let path = one.path.clone();
         let mut time = |hour: &str, minute: &str| -> Result<Time, ImportError> {
             let number = |text: Option<String>| text.map_or(Some(0), |it| it.parse::<i8>().ok());
-            let (hours, minutes) = (number(one.text(hour)?), number(one.text(minute)?));
+            let (hours, minutes) = (number(one.take_text(hour)?), number(one.take_text(minute)?));
             let time = hours
                 .zip(minutes)
                 .and_then(|(hours, minutes)| Time::new(hours % 24, minutes, 0, 0).ok());
-            time.ok_or_else(|| invalid(&path, "expected hours and minutes"))
+            time.ok_or_else(|| invalid_field_error(&path, "expected hours and minutes"))
         };
         let (start, end) = (time("startHour", "startMin")?, time("endHour", "endMin")?);
         let mut day = |field: &str| -> Result<Option<Weekday>, ImportError> {
-            let Some(text) = one.text(field)? else {
+            let Some(text) = one.take_text(field)? else {
                 return Ok(None);
             };
             let text = text.to_lowercase();
             let found = WEEKDAYS.iter().find(|(name, _)| *name == text);
-            let found =
-                found.ok_or_else(|| invalid(&one.at(field), "expected a day of the week"))?;
+            let found = found.ok_or_else(|| {
+                invalid_field_error(&one.path_of(field), "expected a day of the week")
+            })?;
             Ok(Some(found.1))
         };
         let (first, last) = (day("startDay")?, day("endDay")?);
@@ -468,7 +478,7 @@ fn read_restrictions(
 /// Parses a time such as `2026-01-05T08:00:00Z`, `2026-01-05 08:00` in UTC, or milliseconds since
 /// 1970.
 fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, ImportError> {
-    let Some(text) = fields.text(name)?.filter(|it| !it.is_empty()) else {
+    let Some(text) = fields.take_text(name)?.filter(|it| !it.is_empty()) else {
         return Ok(None);
     };
     let short = || format!("{}:00Z", text.replace(' ', "T"));
@@ -477,46 +487,47 @@ fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Impo
         Err(_no_number) => text.parse().or_else(|_long| short().parse()).ok(),
     };
     let why = "expected a time such as 2026-01-05T08:00:00Z";
-    read.map(Some).ok_or_else(|| invalid(&fields.at(name), why))
+    read.map(Some)
+        .ok_or_else(|| invalid_field_error(&fields.path_of(name), why))
 }
 
 fn read_escalation(
     mut fields: Fields,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = fields.path.clone();
     let (_, name) = take_name(&mut fields, "name")?;
-    let description = fields.text("description")?.unwrap_or_default();
+    let description = fields.take_text("description")?.unwrap_or_default();
     let mut steps = Vec::new();
-    for mut rule in fields.objects("rules")? {
+    for mut rule in fields.take_objects("rules")? {
         let path = rule.path.clone();
         if rule
-            .text("condition")?
+            .take_text("condition")?
             .is_some_and(|it| it != "if-not-acked")
         {
             let what = "steps run until someone acknowledges, not until the event is closed";
-            imported.note(&path, what);
+            imported.add_note(&path, what);
         }
         if rule
-            .text("notifyType")?
+            .take_text("notifyType")?
             .is_some_and(|it| it != "default" && it != "all")
         {
             let what = "everyone on call, or in the team, is notified";
-            imported.note(&path, what);
+            imported.add_note(&path, what);
         }
-        let mut delay = rule.object("delay")?;
+        let mut delay = rule.take_object("delay")?;
         let amount = delay
-            .text("timeAmount")?
+            .take_text("timeAmount")?
             .and_then(|it| it.parse::<i64>().ok());
-        let unit = match delay.text("timeUnit")?.as_deref() {
+        let unit = match delay.take_text("timeUnit")?.as_deref() {
             Some("hours") => 3_600,
             Some("days") => 86_400,
             Some("seconds") => 1,
             _ => 60,
         };
         delay.finish(imported);
-        let targets = read_recipient(rule.object("recipient")?, known, imported)?;
+        let targets = read_recipient(rule.take_object("recipient")?, known, imported)?;
         rule.finish(imported);
         steps.push(Step {
             path,
@@ -524,17 +535,17 @@ fn read_escalation(
             targets,
         });
     }
-    let mut repeat = fields.object("repeat")?;
+    let mut repeat = fields.take_object("repeat")?;
     let number = |text: Option<String>| text.and_then(|it| it.parse::<i64>().ok());
-    let rounds = number(repeat.text("count")?).unwrap_or_default() + 1;
-    let pause = number(repeat.text("waitInterval")?).unwrap_or_default() * 60;
+    let rounds = number(repeat.take_text("count")?).unwrap_or_default() + 1;
+    let pause = number(repeat.take_text("waitInterval")?).unwrap_or_default() * 60;
     for name in ["resetRecipientStates", "closeAlertAfterAll"] {
-        if repeat.flag(name)? == Some(true) {
-            imported.leave_out(&repeat.at(name), "has no counterpart");
+        if repeat.take_flag(name)? == Some(true) {
+            imported.record_omission(&repeat.path_of(name), "has no counterpart");
         }
     }
     repeat.finish(imported);
-    ignore(&mut fields);
+    ignore_fields(&mut fields);
     fields.finish(imported);
     let policy = escalation::Policy {
         path: &path,
@@ -545,21 +556,21 @@ fn read_escalation(
         pause_seconds: (pause > 0).then_some(pause),
         ack_timeout_seconds: None,
     };
-    escalation::add(policy, imported);
+    escalation::add_policy(policy, imported);
     Ok(())
 }
 
 fn read_recipient(
     mut recipient: Fields,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Vec<Value>, ImportError> {
     let path = recipient.path.clone();
     let contacts = |names: Vec<String>| {
         let targets = names.into_iter().map(|name| json!({"contactName": name}));
         targets.collect::<Vec<_>>()
     };
-    let targets = match recipient.text("type")?.as_deref() {
+    let targets = match recipient.take_text("type")?.as_deref() {
         Some("user") => contacts(
             contact_name(recipient, known, imported)?
                 .into_iter()
@@ -583,7 +594,7 @@ fn read_recipient(
         _ => Vec::new(),
     };
     if targets.is_empty() {
-        imported.leave_out(&path, "the recipient could not be imported");
+        imported.record_omission(&path, "the recipient could not be imported");
     }
     Ok(targets)
 }

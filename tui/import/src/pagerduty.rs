@@ -12,9 +12,9 @@ use serde_json::{Map, json};
 use super::{
     File,
     escalation::{self, Policy, Step},
-    fields::{Fields, invalid},
-    imported::Imported,
-    people::{self, ImportedUsers, Person},
+    fields::{Fields, invalid_field_error},
+    imported::ImportOutput,
+    people::{self, ImportedContacts, Person},
     rotation::{self, LAYERS_MAX, Restriction, Rotation},
 };
 use crate::error::ImportError;
@@ -56,25 +56,29 @@ pub(crate) const IGNORED: [&str; 23] = [
 
 #[derive(Default)]
 struct Entities {
-    people: ImportedUsers,
+    people: ImportedContacts,
     schedules: BTreeMap<String, String>,
     policies: BTreeMap<String, String>,
     timeouts: BTreeMap<String, BTreeSet<Option<i64>>>,
 }
 
-pub(crate) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), ImportError> {
+pub(crate) fn import_export(
+    files: Vec<File>,
+    imported: &mut ImportOutput,
+) -> Result<(), ImportError> {
     let mut entities: BTreeMap<&str, BTreeMap<String, Fields>> = BTreeMap::new();
     for file in files {
-        let mut fields = Fields::of(&format!("{}:", file.path), file.content)?;
+        let mut fields = Fields::from_value(&format!("{}:", file.path), file.content)?;
         for (several, one) in KINDS {
-            let mut found = fields.objects(several)?;
+            let mut found = fields.take_objects(several)?;
             if fields.has(one) {
-                found.push(fields.object(one)?);
+                found.push(fields.take_object(one)?);
             }
             let into = entities.entry(several).or_default();
             for mut entity in found {
-                let id = entity.text("id")?;
-                let id = id.ok_or_else(|| invalid(&entity.at("id"), "is required"))?;
+                let id = entity.take_text("id")?;
+                let id =
+                    id.ok_or_else(|| invalid_field_error(&entity.path_of("id"), "is required"))?;
                 // Lists omit some fields of a schedule that the response for a single schedule has.
                 let is_whole = entity.has("schedule_layers");
                 if is_whole || !into.contains_key(&id) {
@@ -83,7 +87,7 @@ pub(crate) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Im
             }
         }
         for name in PAGING {
-            fields.take(name);
+            fields.take_value(name);
         }
         fields.finish(imported);
     }
@@ -97,9 +101,9 @@ pub(crate) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Im
     }
     let mut services = Vec::new();
     for mut service in take("services").into_values() {
-        let timeout = service.text("acknowledgement_timeout")?;
+        let timeout = service.take_text("acknowledgement_timeout")?;
         let timeout = timeout.and_then(|it| it.parse().ok()).filter(|it| *it > 0);
-        let policy = service.object("escalation_policy")?.text("id")?;
+        let policy = service.take_object("escalation_policy")?.take_text("id")?;
         if let Some(policy) = &policy {
             let timeouts = known.timeouts.entry(policy.clone()).or_default();
             timeouts.insert(timeout);
@@ -115,19 +119,19 @@ pub(crate) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Im
     Ok(())
 }
 
-fn ignore(fields: &mut Fields) {
+fn ignore_fields(fields: &mut Fields) {
     for name in IGNORED {
-        fields.take(name);
+        fields.take_value(name);
     }
 }
 
-fn name(fields: &mut Fields) -> Result<String, ImportError> {
-    let name = fields.text("name")?.filter(|it| !it.is_empty());
-    name.ok_or_else(|| invalid(&fields.at("name"), "is required"))
+fn take_name(fields: &mut Fields) -> Result<String, ImportError> {
+    let name = fields.take_text("name")?.filter(|it| !it.is_empty());
+    name.ok_or_else(|| invalid_field_error(&fields.path_of("name"), "is required"))
 }
 
 fn take_description(fields: &mut Fields) -> Result<String, ImportError> {
-    let text = fields.text("description")?.filter(|it| !it.is_empty());
+    let text = fields.take_text("description")?.filter(|it| !it.is_empty());
     let text = text.unwrap_or_else(|| fields.path.clone());
     Ok(text.chars().take(1_000).collect())
 }
@@ -136,23 +140,23 @@ fn read_user(
     id: String,
     mut user: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = user.path.clone();
-    let name = name(&mut user)?;
-    let mut mail = user.text("email")?;
+    let name = take_name(&mut user)?;
+    let mut mail = user.take_text("email")?;
     let mut variables = Map::new();
-    for mut method in user.objects("contact_methods")? {
-        let kind = method.text("type")?.unwrap_or_default();
-        let code = method.text("country_code")?;
-        let address = method.text("address")?.filter(|it| !it.is_empty());
-        let is_enabled = method.flag("enabled")? != Some(false);
-        let is_blocked = method.flag("blacklisted")? == Some(true);
+    for mut method in user.take_objects("contact_methods")? {
+        let kind = method.take_text("type")?.unwrap_or_default();
+        let code = method.take_text("country_code")?;
+        let address = method.take_text("address")?.filter(|it| !it.is_empty());
+        let is_enabled = method.take_flag("enabled")? != Some(false);
+        let is_blocked = method.take_flag("blacklisted")? == Some(true);
         let path = method.path.clone();
-        ignore(&mut method);
+        ignore_fields(&mut method);
         method.finish(imported);
         if !is_enabled || is_blocked {
-            imported.leave_out(&path, "is disabled");
+            imported.record_omission(&path, "is disabled");
             continue;
         }
         let variable = match kind.as_str() {
@@ -163,36 +167,36 @@ fn read_user(
                 continue;
             }
             _ => {
-                imported.leave_out(&path, "no such method");
+                imported.record_omission(&path, "no such method");
                 continue;
             }
         };
         let Some(address) = address else {
             let why = "has no email address; save users with `include[]=contact_methods`";
-            imported.leave_out(&path, why);
+            imported.record_omission(&path, why);
             continue;
         };
         let number = code.map_or_else(|| address.clone(), |code| format!("+{code}{address}"));
         people::add_number(&path, variable, &number, &mut variables, imported);
     }
-    if user.take("notification_rules").is_some() {
+    if user.take_value("notification_rules").is_some() {
         let why = "notification rules become contact methods; set `after` and `minSeverity` there";
-        imported.leave_out(&user.at("notification_rules"), why);
+        imported.record_omission(&user.path_of("notification_rules"), why);
     }
-    if user.take("role").is_some() {
+    if user.take_value("role").is_some() {
         let why = "roles are set for API keys and single sign-on";
-        imported.leave_out(&user.at("role"), why);
+        imported.record_omission(&user.path_of("role"), why);
     }
     let person = Person {
         path: &path,
         keys: vec![id],
         name: &name,
-        time_zone: user.text("time_zone")?,
+        time_zone: user.take_text("time_zone")?,
         mail,
         variables,
     };
     known.people.add(person, imported);
-    ignore(&mut user);
+    ignore_fields(&mut user);
     user.finish(imported);
     Ok(())
 }
@@ -201,28 +205,28 @@ fn read_schedule(
     id: String,
     mut schedule: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = schedule.path.clone();
-    let name = name(&mut schedule)?;
+    let name = take_name(&mut schedule)?;
     let description = take_description(&mut schedule)?;
     let zone = schedule
-        .text("time_zone")?
+        .take_text("time_zone")?
         .unwrap_or_else(|| "UTC".to_owned());
     if !schedule.has("schedule_layers") {
         let why = "has no `schedule_layers`; save the response of GET /schedules/ID";
-        imported.leave_out(&path, why);
+        imported.record_omission(&path, why);
         return Ok(());
     }
     let mut rotations = Vec::new();
-    for layer in schedule.objects("schedule_layers")? {
+    for layer in schedule.take_objects("schedule_layers")? {
         rotations.push(read_layer(layer, known, imported)?);
     }
-    ignore(&mut schedule);
-    let mut overrides = schedule.object("overrides_subschedule")?;
-    if !overrides.list("rendered_schedule_entries")?.is_empty() {
+    ignore_fields(&mut schedule);
+    let mut overrides = schedule.take_object("overrides_subschedule")?;
+    if !overrides.take_list("rendered_schedule_entries")?.is_empty() {
         let why = "overrides are set with `POST …/schedules/NAME/overrides`";
-        imported.leave_out(&overrides.path, why);
+        imported.record_omission(&overrides.path, why);
     }
     // Computed from the layers.
     for name in [
@@ -234,29 +238,29 @@ fn read_schedule(
         "cal_url",
         "personal_cal_url",
     ] {
-        schedule.take(name);
+        schedule.take_value(name);
     }
     schedule.finish(imported);
     if rotations.len() > 1 {
-        lowest_first(&mut rotations);
+        sort_lowest_first(&mut rotations);
         let what = "its last layer has the highest priority; compare who is on call with PagerDuty";
-        imported.note(&path, what);
+        imported.add_note(&path, what);
     }
     let has_gaps = rotations.iter().all(|it| !it.restrictions.is_empty());
     let mut layers = Vec::new();
     for rotation in &rotations {
-        let made = rotation::layers(rotation, &zone, imported);
+        let made = rotation::layers_json(rotation, &zone, imported);
         if layers.len() + made.len() > LAYERS_MAX {
-            imported.leave_out(&rotation.path, "a schedule can have at most 10 layers");
+            imported.record_omission(&rotation.path, "a schedule can have at most 10 layers");
         } else {
             layers.extend(made);
         }
     }
     if layers.is_empty() {
-        imported.leave_out(&path, "none of its layers could be imported");
+        imported.record_omission(&path, "none of its layers could be imported");
         return Ok(());
     }
-    let schedule = imported.name("schedule", &name);
+    let schedule = imported.unique_name("schedule", &name);
     imported.add(
         "schedule",
         json!({
@@ -270,7 +274,7 @@ fn read_schedule(
 
 /// Sorts layers so that later ones override earlier ones: by the numbers in PagerDuty's default
 /// names, or else in reverse, as responses begin with the highest layer.
-fn lowest_first(rotations: &mut [Rotation]) {
+fn sort_lowest_first(rotations: &mut [Rotation]) {
     let number = |rotation: &Rotation| -> Option<u32> {
         rotation.name.strip_prefix("Layer ")?.trim().parse().ok()
     };
@@ -284,36 +288,40 @@ fn lowest_first(rotations: &mut [Rotation]) {
 fn read_layer(
     mut layer: Fields,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Rotation, ImportError> {
     let path = layer.path.clone();
-    let name = layer.text("name")?.unwrap_or_else(|| "layer".to_owned());
+    let name = layer
+        .take_text("name")?
+        .unwrap_or_else(|| "layer".to_owned());
     let begins = parse_time(&mut layer, "start")?;
     let start = parse_time(&mut layer, "rotation_virtual_start")?.or(begins);
-    let start = start.ok_or_else(|| invalid(&layer.at("rotation_virtual_start"), "is required"))?;
+    let start = start.ok_or_else(|| {
+        invalid_field_error(&layer.path_of("rotation_virtual_start"), "is required")
+    })?;
     let end = parse_time(&mut layer, "end")?;
-    let turn = layer.text("rotation_turn_length_seconds")?;
+    let turn = layer.take_text("rotation_turn_length_seconds")?;
     let mut slots = Vec::new();
-    for mut entry in layer.objects("users")? {
-        let mut user = entry.object("user")?;
-        let id = user.text("id")?.unwrap_or_default();
+    for mut entry in layer.take_objects("users")? {
+        let mut user = entry.take_object("user")?;
+        let id = user.take_text("id")?.unwrap_or_default();
         let found = known.people.find([id.as_str()]);
         if found.is_none() {
             let why = "no contact: the user is missing in the responses, or has no email address";
-            imported.leave_out(&user.path, why);
+            imported.record_omission(&user.path, why);
         }
         slots.push(found.into_iter().collect());
-        ignore(&mut user);
+        ignore_fields(&mut user);
         user.finish(imported);
         entry.finish(imported);
     }
     let mut restrictions = Vec::new();
-    for one in layer.objects("restrictions")? {
+    for one in layer.take_objects("restrictions")? {
         restrictions.extend(read_restriction(one, imported)?);
     }
-    ignore(&mut layer);
+    ignore_fields(&mut layer);
     for name in ["rendered_schedule_entries", "rendered_coverage_percentage"] {
-        layer.take(name);
+        layer.take_value(name);
     }
     layer.finish(imported);
     Ok(Rotation {
@@ -330,32 +338,39 @@ fn read_layer(
 
 fn read_restriction(
     mut one: Fields,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Option<Restriction>, ImportError> {
-    let start = one.text("start_time_of_day")?;
+    let start = one.take_text("start_time_of_day")?;
     let start = start.and_then(|it| it.parse::<Time>().ok());
     let start = start.ok_or_else(|| {
-        invalid(
-            &one.at("start_time_of_day"),
+        invalid_field_error(
+            &one.path_of("start_time_of_day"),
             "expected a time such as 08:00:00",
         )
     })?;
     let seconds = one
-        .text("duration_seconds")?
+        .take_text("duration_seconds")?
         .and_then(|it| it.parse::<i64>().ok());
     let seconds = seconds.filter(|it| *it > 0);
-    let seconds = seconds.ok_or_else(|| invalid(&one.at("duration_seconds"), "is required"))?;
-    let weekday = match one.text("start_day_of_week")?.map(|it| it.parse::<i8>()) {
+    let seconds = seconds
+        .ok_or_else(|| invalid_field_error(&one.path_of("duration_seconds"), "is required"))?;
+    let weekday = match one
+        .take_text("start_day_of_week")?
+        .map(|it| it.parse::<i8>())
+    {
         None => None,
         Some(number) => {
             let weekday = number
                 .ok()
                 .and_then(|it| Weekday::from_monday_one_offset(it).ok());
             let why = "expected 1 (Monday) to 7";
-            Some(weekday.ok_or_else(|| invalid(&one.at("start_day_of_week"), why))?)
+            Some(
+                weekday
+                    .ok_or_else(|| invalid_field_error(&one.path_of("start_day_of_week"), why))?,
+            )
         }
     };
-    one.take("type");
+    one.take_value("type");
     one.finish(imported);
     let is_always = weekday.is_none() && seconds >= 86_400;
     Ok((!is_always).then_some(Restriction {
@@ -366,11 +381,11 @@ fn read_restriction(
 }
 
 fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, ImportError> {
-    let text = fields.text(name)?.filter(|it| !it.is_empty());
+    let text = fields.take_text(name)?.filter(|it| !it.is_empty());
     let read = text.map(|text| text.parse()).transpose();
     read.map_err(|_unfit| {
-        invalid(
-            &fields.at(name),
+        invalid_field_error(
+            &fields.path_of(name),
             "expected a time such as 2026-01-05T08:00:00Z",
         )
     })
@@ -380,19 +395,19 @@ fn read_policy(
     id: &str,
     mut fields: Fields,
     known: &mut Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = fields.path.clone();
-    let name = name(&mut fields)?;
+    let name = take_name(&mut fields)?;
     let description = take_description(&mut fields)?;
     let (mut steps, mut after, mut last) = (Vec::new(), 0, None);
-    for mut rule in fields.objects("escalation_rules")? {
-        let minutes = rule.text("escalation_delay_in_minutes")?;
+    for mut rule in fields.take_objects("escalation_rules")? {
+        let minutes = rule.take_text("escalation_delay_in_minutes")?;
         let wait = minutes.and_then(|it| it.parse::<i64>().ok()).unwrap_or(30) * 60;
         let mut targets = Vec::new();
-        for mut target in rule.objects("targets")? {
-            let kind = target.text("type")?.unwrap_or_default();
-            let id = target.text("id")?.unwrap_or_default();
+        for mut target in rule.take_objects("targets")? {
+            let kind = target.take_text("type")?.unwrap_or_default();
+            let id = target.take_text("id")?.unwrap_or_default();
             let found = if kind.starts_with("user") {
                 let contact = known.people.find([id.as_str()]);
                 contact.map(|name| json!({"contactName": name}))
@@ -401,14 +416,14 @@ fn read_policy(
                 schedule.map(|name| json!({"scheduleName": name}))
             };
             if found.is_none() {
-                imported.leave_out(&target.path, "the target could not be imported");
+                imported.record_omission(&target.path, "the target could not be imported");
             }
             targets.extend(found);
-            ignore(&mut target);
+            ignore_fields(&mut target);
             target.finish(imported);
         }
         let path = rule.path.clone();
-        ignore(&mut rule);
+        ignore_fields(&mut rule);
         rule.finish(imported);
         steps.push(Step {
             path,
@@ -419,19 +434,19 @@ fn read_policy(
         last = Some(wait);
     }
     let loops = fields
-        .text("num_loops")?
+        .take_text("num_loops")?
         .and_then(|it| it.parse::<i64>().ok());
-    ignore(&mut fields);
-    if fields.take("on_call_handoff_notifications").is_some() {
+    ignore_fields(&mut fields);
+    if fields.take_value("on_call_handoff_notifications").is_some() {
         let what = "each hand-off is an event that rules can announce";
-        imported.note(&fields.at("on_call_handoff_notifications"), what);
+        imported.add_note(&fields.path_of("on_call_handoff_notifications"), what);
     }
     fields.finish(imported);
     let timeouts = known.timeouts.get(id).cloned().unwrap_or_default();
     let timeouts: Vec<_> = timeouts.into_iter().collect();
     if timeouts.len() > 1 {
         let what = "its services differ in `acknowledgement_timeout`; set `ackTimeout`";
-        imported.note(&path, what);
+        imported.add_note(&path, what);
     }
     let policy = Policy {
         path: &path,
@@ -445,7 +460,7 @@ fn read_policy(
             _ => None,
         },
     };
-    if let Some(name) = escalation::add(policy, imported) {
+    if let Some(name) = escalation::add_policy(policy, imported) {
         known.policies.insert(id.to_owned(), name);
     }
     Ok(())
@@ -456,17 +471,17 @@ fn read_service(
     mut service: Fields,
     policy: Option<String>,
     known: &Entities,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = service.path.clone();
-    let name = name(&mut service)?;
+    let name = take_name(&mut service)?;
     let description = take_description(&mut service)?;
     let policy = policy.and_then(|id| known.policies.get(&id));
     let Some(policy) = policy else {
-        imported.leave_out(&path, "its escalation policy could not be imported");
+        imported.record_omission(&path, "its escalation policy could not be imported");
         return Ok(());
     };
-    let rule = imported.name("rule", &name);
+    let rule = imported.unique_name("rule", &name);
     imported.add(
         "rule",
         json!({
@@ -475,14 +490,17 @@ fn read_service(
         }),
     );
     let what = "is imported as a disabled rule; add triggers for its events, then enable it";
-    imported.note(&path, what);
-    if service.take("integrations").is_some() {
+    imported.add_note(&path, what);
+    if service.take_value("integrations").is_some() {
         let why = "create a key: `bellwether client create NAME --role ingest --dialect pagerduty`";
-        imported.leave_out(&service.at("integrations"), why);
+        imported.record_omission(&service.path_of("integrations"), why);
     }
-    ignore(&mut service);
-    if service.text("status")?.is_some_and(|it| it == "disabled") {
-        imported.note(&service.at("status"), "is disabled there");
+    ignore_fields(&mut service);
+    if service
+        .take_text("status")?
+        .is_some_and(|it| it == "disabled")
+    {
+        imported.add_note(&service.path_of("status"), "is disabled there");
     }
     service.finish(imported);
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::imported::Imported;
+use super::imported::ImportOutput;
 
 const VARIABLE_CHARACTERS_MAX: usize = 500;
 
@@ -23,12 +23,12 @@ pub(crate) fn add_mail(
     path: &str,
     address: Option<String>,
     mail: &mut Option<String>,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) {
     match (address, mail) {
         (Some(address), Some(mail)) if address != *mail => {
             let why = "is another email address; add a destination and a method for it";
-            imported.leave_out(path, why);
+            imported.record_omission(path, why);
         }
         (address, mail) => *mail = mail.take().or(address),
     }
@@ -40,11 +40,11 @@ pub(crate) fn add_number(
     variable: &str,
     number: &str,
     variables: &mut Map<String, Value>,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) {
     if variables.contains_key(variable) {
         let why = format!("the first number becomes the variable `{variable}`");
-        imported.leave_out(path, &why);
+        imported.record_omission(path, &why);
         return;
     }
     variables.insert(variable.to_owned(), json!(number));
@@ -52,22 +52,22 @@ pub(crate) fn add_number(
         "becomes the variable `{variable}`; add a method with a destination that uses \
          `{{{{contact.{variable}}}}}`"
     );
-    imported.note(path, &what);
+    imported.add_note(path, &what);
 }
 
 #[derive(Default)]
-pub(crate) struct ImportedUsers {
+pub(crate) struct ImportedContacts {
     contacts: BTreeMap<String, String>,
 }
 
-impl ImportedUsers {
-    pub(crate) fn add(&mut self, person: Person<'_>, imported: &mut Imported) {
+impl ImportedContacts {
+    pub(crate) fn add(&mut self, person: Person<'_>, imported: &mut ImportOutput) {
         let Some(mail) = person.mail.filter(|mail| mail.contains('@')) else {
             let why = "has no email address; a contact needs a method";
-            imported.leave_out(person.path, why);
+            imported.record_omission(person.path, why);
             return;
         };
-        let destination = imported.name("destination", &format!("mail {}", person.name));
+        let destination = imported.unique_name("destination", &format!("mail {}", person.name));
         imported.add(
             "destination",
             json!({
@@ -80,7 +80,7 @@ impl ImportedUsers {
             let text = value.as_str().unwrap_or_default().chars();
             *value = json!(text.take(VARIABLE_CHARACTERS_MAX).collect::<String>());
         }
-        let contact = imported.name("contact", person.name);
+        let contact = imported.unique_name("contact", person.name);
         let mut body = json!({
             "name": contact, "description": person.path,
             "methods": [{"destinationName": destination, "variables": variables}],

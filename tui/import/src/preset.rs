@@ -16,12 +16,12 @@ pub struct Preset {
 }
 
 impl Preset {
-    pub fn all() -> impl Iterator<Item = &'static Self> {
+    pub fn iter() -> impl Iterator<Item = &'static Self> {
         files::PRESETS.iter().chain(files::MAPPINGS)
     }
 
     pub fn find(name: &str) -> Option<&'static Self> {
-        Self::all().find(|preset| preset.name == name)
+        Self::iter().find(|preset| preset.name == name)
     }
 
     /// Returns the document with its kind.

@@ -8,7 +8,7 @@ use jiff::{
 };
 use serde_json::{Value, json};
 
-use super::imported::Imported;
+use super::imported::ImportOutput;
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
@@ -42,7 +42,7 @@ pub(crate) struct Restriction {
 }
 
 impl Restriction {
-    fn window(&self) -> Value {
+    fn window_json(&self) -> Value {
         let (day, rule) = match self.weekday {
             None => (MONDAY, "FREQ=DAILY".to_owned()),
             Some(weekday) => {
@@ -67,14 +67,18 @@ impl Restriction {
 /// Returns the layers of a rotation, in the time zone of its schedule. If layers cannot represent
 /// the rotation, reports the reason and returns none.
 #[expect(clippy::too_many_lines, reason = "one field after another")]
-pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -> Vec<Value> {
+pub(crate) fn layers_json(
+    rotation: &Rotation,
+    zone: &str,
+    imported: &mut ImportOutput,
+) -> Vec<Value> {
     let Ok(time_zone) = TimeZone::get(zone) else {
-        imported.leave_out(&rotation.path, "its time zone is unknown");
+        imported.record_omission(&rotation.path, "its time zone is unknown");
         return Vec::new();
     };
     let now = Timestamp::now();
     if let Some(why) = unsupported_reason(rotation, now) {
-        imported.leave_out(&rotation.path, why);
+        imported.record_omission(&rotation.path, why);
         return Vec::new();
     }
     let start = first_hand_off(rotation, &time_zone);
@@ -90,22 +94,22 @@ pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
         .any(|(local, at)| local.is_some_and(|it| !is_exact(it, *at)))
     {
         let what = "begins or ends in the hour repeated by a clock change; check it";
-        imported.note(&rotation.path, what);
+        imported.add_note(&rotation.path, what);
     }
     let turn = rotation.turn_seconds;
     let made = if rotation.slots.len() == 1 {
         vec![(start, String::new(), rotation.slots.clone(), Vec::new())]
     } else if turn % WEEK == 0 && turn / WEEK <= INTERVAL_MAX {
-        let rule = rule("WEEKLY", turn / WEEK);
+        let rule = recurrence_rule("WEEKLY", turn / WEEK);
         vec![(start, rule, rotation.slots.clone(), Vec::new())]
     } else if turn % DAY == 0 && turn / DAY <= INTERVAL_MAX {
-        let rule = rule("DAILY", turn / DAY);
+        let rule = recurrence_rule("DAILY", turn / DAY);
         vec![(start, rule, rotation.slots.clone(), Vec::new())]
-    } else if let Some(parts) = parts_of_day(rotation, start) {
+    } else if let Some(parts) = split_into_day_parts(rotation, start) {
         parts
     } else {
         let why = "shifts must last whole days or split a day into at most 10 equal parts";
-        imported.leave_out(&rotation.path, why);
+        imported.record_omission(&rotation.path, why);
         return Vec::new();
     };
     let several = made.len() > 1;
@@ -140,7 +144,7 @@ pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
                 &times
             };
             if !times.is_empty() {
-                let calendar = calendar(&name, zone, times, &rotation.path, imported);
+                let calendar = add_calendar(&name, zone, times, &rotation.path, imported);
                 layer["calendarName"] = json!(calendar);
             }
             layer
@@ -195,7 +199,7 @@ fn unsupported_reason(rotation: &Rotation, now: Timestamp) -> Option<&'static st
 type Part = (DateTime, String, Vec<Vec<String>>, Vec<Restriction>);
 
 /// Splits a rotation with shifts of a few hours into one layer per shift of the day.
-fn parts_of_day(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
+fn split_into_day_parts(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
     let turn = rotation.turn_seconds;
     let parts = usize::try_from(DAY / turn).ok()?;
     if DAY % turn != 0 || parts > LAYERS_MAX || !rotation.restrictions.is_empty() {
@@ -217,15 +221,15 @@ fn parts_of_day(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
     Some((0..parts).map(part).collect())
 }
 
-fn calendar(
+fn add_calendar(
     name: &str,
     zone: &str,
     times: &[Restriction],
     path: &str,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> String {
-    let windows: Vec<_> = times.iter().map(Restriction::window).collect();
-    let name = imported.name("calendar", name);
+    let windows: Vec<_> = times.iter().map(Restriction::window_json).collect();
+    let name = imported.unique_name("calendar", name);
     imported.add(
         "calendar",
         json!({"name": name, "description": path, "timeZone": zone, "windows": windows}),
@@ -233,7 +237,7 @@ fn calendar(
     name
 }
 
-fn rule(frequency: &str, interval: i64) -> String {
+fn recurrence_rule(frequency: &str, interval: i64) -> String {
     if interval == 1 {
         format!("FREQ={frequency}")
     } else {
@@ -266,7 +270,7 @@ fn format_duration(seconds: i64) -> String {
 mod tests {
     use super::*;
 
-    fn rotation(turn_seconds: i64, people: &[&str]) -> Rotation {
+    fn sample_rotation(turn_seconds: i64, people: &[&str]) -> Rotation {
         Rotation {
             path: "x".to_owned(),
             name: "r".to_owned(),
@@ -281,9 +285,9 @@ mod tests {
 
     #[test]
     fn hourly_rotation_becomes_one_layer_per_daily_shift() {
-        let mut imported = Imported::new("test", false);
-        let made = layers(
-            &rotation(8 * HOUR, &["a", "b"]),
+        let mut imported = ImportOutput::new("test", false);
+        let made = layers_json(
+            &sample_rotation(8 * HOUR, &["a", "b"]),
             "Europe/Berlin",
             &mut imported,
         );
@@ -304,12 +308,15 @@ mod tests {
     #[test]
     fn unsupported_rotations_are_reported() {
         for (rotation, why) in [
-            (rotation(5 * HOUR, &["a", "b"]), "must last whole days"),
-            (rotation(DAY, &[]), "no shift has a contact"),
-            (rotation(0, &["a"]), "unknown shift length"),
+            (
+                sample_rotation(5 * HOUR, &["a", "b"]),
+                "must last whole days",
+            ),
+            (sample_rotation(DAY, &[]), "no shift has a contact"),
+            (sample_rotation(0, &["a"]), "unknown shift length"),
         ] {
-            let mut imported = Imported::new("test", false);
-            assert!(layers(&rotation, "UTC", &mut imported).is_empty());
+            let mut imported = ImportOutput::new("test", false);
+            assert!(layers_json(&rotation, "UTC", &mut imported).is_empty());
             assert!(imported.differences()[0].contains(why), "{why}");
         }
     }
@@ -348,13 +355,17 @@ mod tests {
                 expected("2025-12-30T09:00:00", Some("2025-12-31T09:00:00"), None),
             ),
         ] {
-            let mut rotation = rotation(DAY, &["a", "b"]);
+            let mut rotation = sample_rotation(DAY, &["a", "b"]);
             rotation.slots[1].clear();
             (rotation.from, rotation.end) = (from, end);
-            let mut imported = Imported::new("test", false);
-            let made = layers(&rotation, "Europe/Berlin", &mut imported);
+            let mut imported = ImportOutput::new("test", false);
+            let made = layers_json(&rotation, "Europe/Berlin", &mut imported);
             assert_eq!(made, [expected]);
-            assert!(imported.differences().is_empty(), "{:?}", imported.report());
+            assert!(
+                imported.differences().is_empty(),
+                "{:?}",
+                imported.report_lines()
+            );
         }
     }
 
@@ -367,7 +378,7 @@ mod tests {
         };
         let expected = json!({"dtstart": "2000-01-03T22:00:00", "endTimeOfDay": "06:00",
             "rrule": "FREQ=DAILY"});
-        assert_eq!(night.window(), expected);
+        assert_eq!(night.window_json(), expected);
         let weekend = Restriction {
             weekday: Some(Weekday::Friday),
             start: Time::constant(17, 0, 0, 0),
@@ -375,6 +386,6 @@ mod tests {
         };
         let expected = json!({"dtstart": "2000-01-07T17:00:00", "duration": "P2DT15H",
             "rrule": "FREQ=WEEKLY;BYDAY=FR"});
-        assert_eq!(weekend.window(), expected);
+        assert_eq!(weekend.window_json(), expected);
     }
 }

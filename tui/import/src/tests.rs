@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{File, Imported, opsgenie, pagerduty};
+use super::{File, ImportOutput, opsgenie, pagerduty};
 use crate::error::ImportError;
 
 /// The result of an import: documents and report, or the error.
 type ImportResult = Result<(String, Vec<String>), String>;
 
-type Import = fn(Vec<File>, &mut Imported) -> Result<(), ImportError>;
+type Import = fn(Vec<File>, &mut ImportOutput) -> Result<(), ImportError>;
 
 fn run_import(import: Import, files: &BTreeMap<String, Value>) -> (ImportResult, Vec<String>) {
-    let mut imported = Imported::new("test", false);
+    let mut imported = ImportOutput::new("test", false);
     let files = files.iter().map(|(path, content)| File {
         path: path.clone(),
         word: path.split(['/', '.']).next().unwrap_or_default().to_owned(),
         content: content.clone(),
     });
     let done = import(files.collect(), &mut imported);
-    let left_out = imported.left_out();
+    let left_out = imported.omitted_parts();
     let documents = json!(imported.documents()).to_string();
     let made = done.map(|()| (documents, imported.differences()));
     (made.map_err(|failure| failure.to_string()), left_out)
@@ -81,7 +81,7 @@ fn every_export_field_is_imported_or_reported() {
         (
             "opsgenie",
             opsgenie_files,
-            opsgenie::import,
+            opsgenie::import_export,
             &opsgenie::IGNORED,
             // Names next to ids in references, types implied by the form of a restriction, an
             // unknown unit, a half-day turn that consists of windows, and fields covered by the
@@ -104,7 +104,7 @@ fn every_export_field_is_imported_or_reported() {
         (
             "pagerduty",
             pagerduty_files,
-            pagerduty::import,
+            pagerduty::import_export,
             &pagerduty::IGNORED,
             // Lists omit fields of a schedule. A turn with one person has no length, moving the
             // start by whole cycles gives the same rotation, and notes cover hand-off notifications

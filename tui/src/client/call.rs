@@ -6,7 +6,7 @@ use bellwether_proto::json;
 use prost::{Message, Name};
 use serde_json::Value;
 
-use super::{failure::malformed, outcome::WriteOutcome};
+use super::{failure::malformed_response, outcome::WriteOutcome};
 use crate::{
     data::{Failure, FailureKind},
     limits,
@@ -82,7 +82,7 @@ pub(crate) fn message<A: Message + Default>(answer: CallResult) -> Result<A, Fai
 
 pub(crate) fn decode_json(method: &str, answer: CallResult) -> Result<Value, Failure> {
     let name = format!("bellwether.v1.{method}Response");
-    let text = json::wire_to_json(&name, &answer?).map_err(|error| malformed(&error))?;
+    let text = json::wire_to_json(&name, &answer?).map_err(|error| malformed_response(&error))?;
     serde_json::from_slice(&text)
         .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
 }

@@ -16,7 +16,7 @@ use tonic::{
 
 use super::{
     call::{CallResult, decode_json},
-    failure::{failure, malformed},
+    failure::{failure, malformed_response},
     keys::Keys,
 };
 use crate::{
@@ -71,7 +71,7 @@ impl Transport {
     ) -> CallResult {
         let name = format!("bellwether.v1.{method}Request");
         let wire = json::wire_from_json(&name, request.to_string().as_bytes())
-            .map_err(|error| malformed(&error))?;
+            .map_err(|error| malformed_response(&error))?;
         self.call(&format!("{service}/{method}"), wire).await
     }
 
@@ -127,7 +127,7 @@ impl Transport {
             let ready = grpc.ready().await;
             ready.map_err(|error| tonic::Status::unavailable(error.to_string()))?;
             let answer = grpc
-                .unary(tonic::Request::new(request), path, Bytes)
+                .unary(tonic::Request::new(request), path, BytesCodec)
                 .await?;
             Ok(answer.into_inner())
         };
@@ -140,7 +140,7 @@ impl Transport {
                 format!("no response within {seconds} s; a change may have been made"),
             ),
         };
-        if failed.breaks_the_link() {
+        if failed.is_connection_failure() {
             self.broken = Some(failed.clone());
         }
         Err(failed)
@@ -157,9 +157,9 @@ pub(super) fn not_connected() -> Failure {
 }
 
 /// A codec that passes encoded messages through.
-struct Bytes;
+struct BytesCodec;
 
-impl Codec for Bytes {
+impl Codec for BytesCodec {
     type Encode = Vec<u8>;
     type Decode = Vec<u8>;
     type Encoder = Self;
@@ -174,7 +174,7 @@ impl Codec for Bytes {
     }
 }
 
-impl Encoder for Bytes {
+impl Encoder for BytesCodec {
     type Item = Vec<u8>;
     type Error = tonic::Status;
 
@@ -184,7 +184,7 @@ impl Encoder for Bytes {
     }
 }
 
-impl Decoder for Bytes {
+impl Decoder for BytesCodec {
     type Item = Vec<u8>;
     type Error = tonic::Status;
 

@@ -31,7 +31,7 @@ pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
 }
 
 /// Requests the last deliveries of a rule, or to a destination.
-pub(crate) fn last(kind: Kind, name: String) -> Call {
+pub(crate) fn list_last(kind: Kind, name: String) -> Call {
     let mut request = v1::ListDeliveriesRequest {
         page_size: limits::BESIDE_DELIVERIES,
         ..v1::ListDeliveriesRequest::default()
@@ -69,7 +69,7 @@ pub(crate) fn get(id: String) -> Call {
     Call::from_request(SERVICE, &v1::GetDeliveryRequest { id })
 }
 
-pub(crate) fn change(transition: Transition, id: String) -> Call {
+pub(crate) fn change_delivery(transition: Transition, id: String) -> Call {
     let call = match transition {
         Transition::SendAgain => Call::from_request(SERVICE, &v1::RetryDeliveryRequest { id }),
         Transition::Cancel => Call::from_request(SERVICE, &v1::CancelDeliveryRequest { id }),
@@ -78,7 +78,7 @@ pub(crate) fn change(transition: Transition, id: String) -> Call {
 }
 
 /// Retries or cancels the next batch of deliveries; a dry run only counts them.
-pub(crate) fn change_many(
+pub(crate) fn change_deliveries(
     transition: Transition,
     chosen: DeliverySelection,
     dry_run: bool,
@@ -127,18 +127,18 @@ pub(crate) fn parse_batch(
     Ok(match transition {
         Transition::SendAgain => {
             let done: v1::RetryDeliveriesResponse = message(answer)?;
-            let tally = tally(done.count, done.destinations, &done.skipped);
+            let tally = parse_tally(done.count, done.destinations, &done.skipped);
             (tally, done.next_page_token)
         }
         Transition::Cancel => {
             let done: v1::CancelDeliveriesResponse = message(answer)?;
-            let tally = tally(done.count, done.destinations, &done.skipped);
+            let tally = parse_tally(done.count, done.destinations, &done.skipped);
             (tally, done.next_page_token)
         }
     })
 }
 
-fn tally(
+fn parse_tally(
     count: Option<i32>,
     destinations: Vec<v1::DestinationCount>,
     skipped: &[v1::SkippedDeliveries],
@@ -152,12 +152,12 @@ fn tally(
             .map(|one| (one.destination_name, number(one.count)))
             .collect(),
         skipped: skipped
-            .map(|one| (reason(one.reason()), number(one.count)))
+            .map(|one| (skip_reason(one.reason()), number(one.count)))
             .collect(),
     }
 }
 
-fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
+fn skip_reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
     use v1::skipped_deliveries::Reason;
     match reason {
         Reason::NotFound => "no longer stored",

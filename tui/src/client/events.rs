@@ -70,7 +70,7 @@ impl EventFilter {
 }
 
 /// Searches the occurrences seen since a time, the newest opened first.
-pub(crate) fn seen_since(start_ms: i64) -> Call {
+pub(crate) fn search_seen_since(start_ms: i64) -> Call {
     let newest_first = EventFilter {
         order: EventOrder {
             by: EventKey::Start,
@@ -141,7 +141,7 @@ fn own_id(id: &str) -> &str {
 }
 
 /// Gets an event with the given occurrence, or else its newest one.
-pub(crate) fn get(id: &str) -> Call {
+pub(crate) fn get_event(id: &str) -> Call {
     let own = Some(own_id(id)).filter(|id| !id.is_empty());
     let request = v1::GetEventRequest {
         id: event_id(id).to_owned(),
@@ -151,14 +151,14 @@ pub(crate) fn get(id: &str) -> Call {
 }
 
 /// Routes the occurrences with these ids.
-pub(crate) fn route(ids: &[String]) -> Call {
+pub(crate) fn route_event(ids: &[String]) -> Call {
     let request = v1::RouteEventsRequest {
         occurrence_ids: ids.to_vec(),
     };
     Call::from_request(QUERIES, &request)
 }
 
-pub(crate) fn explain(id: &str) -> Call {
+pub(crate) fn explain_event(id: &str) -> Call {
     let request = v1::ExplainEventRequest {
         id: event_id(id).to_owned(),
         occurrence_id: own_id(id).to_owned(),
@@ -177,7 +177,7 @@ fn status_item(change: &StatusChange) -> v1::StatusItem {
 }
 
 pub(crate) fn set_status(ids: &[String], change: &StatusChange) -> Call {
-    set(ids, change, false)
+    set_statuses(ids, change, false)
 }
 
 /// Acknowledges an occurrence, or the open ones of a group, for this many seconds.
@@ -215,11 +215,11 @@ fn parse_statuses(answer: CallResult) -> Result<WriteOutcome, Failure> {
 }
 
 /// Changes occurrences without notifying of the acknowledgement.
-pub(crate) fn set_status_quietly(ids: &[String], change: &StatusChange) -> Call {
-    set(ids, change, true)
+pub(crate) fn set_status_without_updates(ids: &[String], change: &StatusChange) -> Call {
+    set_statuses(ids, change, true)
 }
 
-fn set(ids: &[String], change: &StatusChange, without_updates: bool) -> Call {
+fn set_statuses(ids: &[String], change: &StatusChange, without_updates: bool) -> Call {
     let change = status_item(change);
     let statuses = ids.iter().map(|id| v1::StatusItem {
         event_id: event_id(id).to_owned(),
@@ -246,7 +246,7 @@ pub(crate) fn set_group_status(id: &str, change: &StatusChange) -> Call {
 }
 
 /// Sets the text of notes; an empty text deletes them.
-fn annotate(notes: impl Iterator<Item = Note>, text: &str) -> Call {
+fn annotate_events(notes: impl Iterator<Item = Note>, text: &str) -> Call {
     let annotations = notes.map(|note| v1::AnnotationItem {
         event_id: event_id(&note.occurrence_id).to_owned(),
         occurrence_id: note.occurrence_id,
@@ -264,7 +264,7 @@ pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
         occurrence_id: id.clone(),
         id: String::new(),
     });
-    annotate(notes, text).into_write(|answer| {
+    annotate_events(notes, text).into_write(|answer| {
         let done: v1::AnnotateResponse = message(answer)?;
         let notes = done.annotation_responses.iter().map(|item| Note {
             occurrence_id: item.occurrence_id.clone(),
@@ -279,7 +279,8 @@ pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
 }
 
 pub(crate) fn remove_notes(notes: Vec<Note>) -> Call {
-    annotate(notes.into_iter(), "").into_write(|answer| message(answer).map(annotate_outcome))
+    annotate_events(notes.into_iter(), "")
+        .into_write(|answer| message(answer).map(annotate_outcome))
 }
 
 fn annotate_outcome(done: v1::AnnotateResponse) -> WriteOutcome {

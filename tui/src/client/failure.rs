@@ -43,7 +43,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         | Code::ResourceExhausted => FailureKind::Invalid,
         Code::Unimplemented => FailureKind::Unsupported,
         // A connection that breaks during a call is reported as an unknown error with its cause.
-        Code::Unknown | Code::Internal if broken_reason(status).is_some() => {
+        Code::Unknown | Code::Internal if disconnect_reason(status).is_some() => {
             FailureKind::Unreachable
         }
         _ => FailureKind::Internal,
@@ -62,7 +62,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
             ("", message)
         }
         FailureKind::Unreachable => {
-            broken_reason(status).unwrap_or_else(|| (UNREACHABLE, status.message().to_owned()))
+            disconnect_reason(status).unwrap_or_else(|| (UNREACHABLE, status.message().to_owned()))
         }
         _ => ("", status.message().to_owned()),
     };
@@ -81,14 +81,14 @@ fn is_too_large(status: &tonic::Status) -> bool {
 }
 
 /// Returns the code and the reason if the connection broke during a call.
-fn broken_reason(status: &tonic::Status) -> Option<(&'static str, String)> {
+fn disconnect_reason(status: &tonic::Status) -> Option<(&'static str, String)> {
     if is_not_grpc(status) {
         let why = "the server at that address does not speak gRPC; it may be the REST address: use \
                    the gRPC address, by default with port 8481";
         return Some(("REST_ADDRESS", why.to_owned()));
     }
     if let Some(source) = status.source() {
-        return Some(reason(source));
+        return Some(broken_connection_reason(source));
     }
     is_not_http2(status.message()).then(|| (TLS, SECURED.to_owned()))
 }
@@ -106,7 +106,7 @@ fn is_not_http2(words: &str) -> bool {
 }
 
 pub(crate) fn unreachable(error: &tonic::transport::Error) -> Failure {
-    let (code, message) = reason(error);
+    let (code, message) = broken_connection_reason(error);
     Failure {
         code: code.to_owned(),
         ..Failure::new(FailureKind::Unreachable, message)
@@ -114,15 +114,15 @@ pub(crate) fn unreachable(error: &tonic::transport::Error) -> Failure {
 }
 
 /// Returns the code and the reason of a broken connection, with a remedy where one is known.
-fn reason(error: &(dyn Error + 'static)) -> (&'static str, String) {
+fn broken_connection_reason(error: &(dyn Error + 'static)) -> (&'static str, String) {
     let text = cause::innermost(error).to_string();
-    let tls = cause::find::<rustls::Error>(error).cloned();
-    if let Some(error) = tls.or_else(|| cause::alert(&text)) {
+    let tls = cause::find_cause::<rustls::Error>(error).cloned();
+    if let Some(error) = tls.or_else(|| cause::find_alert(&text)) {
         let code = match error {
             rustls::Error::InvalidMessage(_) => TLS,
             _ => "CERTIFICATE_NOT_ACCEPTED",
         };
-        return (code, cause::explain(&error, "tls_ca"));
+        return (code, cause::explain_error(&error, "tls_ca"));
     }
     if is_not_http2(&text) {
         return (TLS, SECURED.to_owned());
@@ -143,11 +143,11 @@ fn is_eof(error: &(dyn Error + 'static)) -> bool {
     CUT_OFF.iter().any(|it| text.starts_with(it))
 }
 
-pub(crate) fn malformed(error: &json::Error) -> Failure {
+pub(crate) fn malformed_response(error: &json::Error) -> Failure {
     let message = error.to_string();
     let fields = match &error {
-        json::Error::Rejected(json::read::Rejected::Violations(found)) => {
-            let fields = found.list().iter().map(|violation| FieldError {
+        json::Error::Rejected(json::read::RejectReason::Violations(found)) => {
+            let fields = found.as_slice().iter().map(|violation| FieldError {
                 path: violation.field.clone(),
                 message: violation.description.clone(),
             });

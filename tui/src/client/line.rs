@@ -21,29 +21,29 @@ use super::carrier::Carrier;
 use crate::limits;
 
 #[derive(Clone, Debug)]
-pub(super) struct LastReceived(Arc<Mutex<Instant>>);
+pub(super) struct LastReceiveTime(Arc<Mutex<Instant>>);
 
-impl LastReceived {
+impl LastReceiveTime {
     pub(super) fn now() -> Self {
         Self(Arc::new(Mutex::new(Instant::now())))
     }
 
-    pub(super) fn at(&self) -> Instant {
+    pub(super) fn time(&self) -> Instant {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self) {
+    fn record_now(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
 
-pub(super) struct Line {
+pub(super) struct MonitoredConnector {
     http: HttpConnector,
-    last_received: LastReceived,
+    last_received: LastReceiveTime,
 }
 
-impl Line {
-    pub(super) fn new(last_received: LastReceived) -> Self {
+impl MonitoredConnector {
+    pub(super) fn new(last_received: LastReceiveTime) -> Self {
         let mut http = HttpConnector::new();
         // The endpoint handles the scheme and TLS.
         http.enforce_http(false);
@@ -60,12 +60,12 @@ impl Line {
     }
 }
 
-type Connected<E> = Pin<Box<dyn Future<Output = Result<TokioIo<MonitoredStream>, E>> + Send>>;
+type ConnectFuture<E> = Pin<Box<dyn Future<Output = Result<TokioIo<MonitoredStream>, E>> + Send>>;
 
-impl Service<Uri> for Line {
+impl Service<Uri> for MonitoredConnector {
     type Response = TokioIo<MonitoredStream>;
     type Error = <HttpConnector as Service<Uri>>::Error;
-    type Future = Connected<Self::Error>;
+    type Future = ConnectFuture<Self::Error>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.http.poll_ready(context)
@@ -76,7 +76,7 @@ impl Service<Uri> for Line {
         let last_received = self.last_received.clone();
         Box::pin(async move {
             let stream = connecting.await?.into_inner();
-            last_received.note();
+            last_received.record_now();
             Ok(TokioIo::new(MonitoredStream {
                 stream,
                 last_received,
@@ -88,7 +88,7 @@ impl Service<Uri> for Line {
 #[derive(Debug)]
 pub(super) struct MonitoredStream {
     stream: TcpStream,
-    last_received: LastReceived,
+    last_received: LastReceiveTime,
 }
 
 impl AsyncRead for MonitoredStream {
@@ -100,7 +100,7 @@ impl AsyncRead for MonitoredStream {
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, into);
         if into.filled().len() > before {
-            self.last_received.note();
+            self.last_received.record_now();
         }
         read
     }
@@ -144,7 +144,7 @@ pub(super) fn is_user_active(attended: &mut Receiver<Instant>) -> bool {
 /// a shorter silence. Without key presses, the stream of events suffices to detect a lost service.
 pub(super) async fn wait_for_silence(
     carrier: Carrier,
-    last_received: LastReceived,
+    last_received: LastReceiveTime,
     mut attended: Receiver<Instant>,
 ) {
     let mut health = HealthClient::new(carrier);
@@ -156,7 +156,7 @@ pub(super) async fn wait_for_silence(
             }
             continue;
         }
-        let quiet = last_received.at().elapsed();
+        let quiet = last_received.time().elapsed();
         if quiet < limits::PING {
             time::sleep(limits::PING.saturating_sub(quiet)).await;
             continue;
@@ -165,7 +165,7 @@ pub(super) async fn wait_for_silence(
         // Any response proves that the service is alive, even "unknown method".
         let check = health.check(HealthCheckRequest::default());
         drop(time::timeout(limits::PING_TIMEOUT, check).await);
-        if last_received.at() < pinged_at {
+        if last_received.time() < pinged_at {
             return;
         }
     }

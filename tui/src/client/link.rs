@@ -19,10 +19,10 @@ use super::{
     carrier::{Carrier, KeyHolder, Transport, not_connected},
     failure::{failure, unreachable},
     keys::Keys,
-    line::{LastReceived, Line, is_user_active, wait_for_silence},
+    line::{LastReceiveTime, MonitoredConnector, is_user_active, wait_for_silence},
     protocol::{Command, EventFilter, LinkState, ServerUpdate, Ticket},
     trial,
-    watch::{self, Position},
+    watch::{self, ResumePosition},
 };
 use crate::{
     data::{Caller, Failure, FailureKind},
@@ -88,10 +88,10 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
 }
 
 #[derive(Clone)]
-struct Watched {
+struct WatchedStream {
     generation: Ticket,
     filter: EventFilter,
-    position: Position,
+    position: ResumePosition,
 }
 
 struct Supervisor {
@@ -101,7 +101,7 @@ struct Supervisor {
     updates: mpsc::Sender<ServerUpdate>,
     /// Time of the last key press; `None` for a service in this process.
     attended: Option<Receiver<Instant>>,
-    watched: Option<Watched>,
+    watched: Option<WatchedStream>,
     followed_with: u64,
 }
 
@@ -121,7 +121,7 @@ impl Supervisor {
                     failures = 0;
                     self.send_update(ServerUpdate::Link(LinkState::Up(caller)))
                         .await;
-                    match self.serve(carrier, last_received).await {
+                    match self.serve_commands(carrier, last_received).await {
                         LinkEnd::Broken(failure) => failure,
                         LinkEnd::Over => return,
                     }
@@ -147,8 +147,8 @@ impl Supervisor {
         let _closed = self.updates.send(update).await;
     }
 
-    async fn connect(&mut self) -> Result<(Carrier, Caller, LastReceived), Failure> {
-        let last_received = LastReceived::now();
+    async fn connect(&mut self) -> Result<(Carrier, Caller, LastReceiveTime), Failure> {
+        let last_received = LastReceiveTime::now();
         let attempt = connect_over(
             self.endpoint.clone(),
             self.keys.clone(),
@@ -161,7 +161,7 @@ impl Supervisor {
                     return result.map(|(carrier, caller)| (carrier, caller, last_received));
                 }
                 command = self.commands.recv() => match command {
-                    Some(command) => reject(&self.updates, &mut self.watched, command).await,
+                    Some(command) => reject_command(&self.updates, &mut self.watched, command).await,
                     None => pending().await,
                 },
             }
@@ -177,19 +177,23 @@ impl Supervisor {
                 () = &mut pause => return true,
                 command = self.commands.recv() => match command {
                     Some(Command::RetryNow) => return true,
-                    Some(command) => reject(&self.updates, &mut self.watched, command).await,
+                    Some(command) => reject_command(&self.updates, &mut self.watched, command).await,
                     None => return false,
                 },
             }
         }
     }
 
-    async fn serve(&mut self, carrier: Carrier, last_received: LastReceived) -> LinkEnd {
+    async fn serve_commands(
+        &mut self,
+        carrier: Carrier,
+        last_received: LastReceiveTime,
+    ) -> LinkEnd {
         let mut calls: JoinSet<Option<Failure>> = JoinSet::new();
         let mut running: Vec<(Ticket, AbortHandle)> = Vec::new();
         let places = Arc::new(Semaphore::new(limits::CALLS_AT_ONCE));
-        let mut stream = Stream::none();
-        self.follow(&mut stream, (&carrier, &last_received));
+        let mut stream = Stream::closed();
+        self.follow_stream(&mut stream, (&carrier, &last_received));
         let mut beside = self.spawn_tasks(&carrier, &last_received);
         loop {
             tokio::select! {
@@ -210,9 +214,9 @@ impl Supervisor {
                         }
                     }
                     Some(Command::Watch { generation, filter, resume_token }) => {
-                        let position = Position::new(resume_token);
-                        self.watched = Some(Watched { generation, filter, position });
-                        self.follow(&mut stream, (&carrier, &last_received));
+                        let position = ResumePosition::new(resume_token);
+                        self.watched = Some(WatchedStream { generation, filter, position });
+                        self.follow_stream(&mut stream, (&carrier, &last_received));
                     }
                     Some(Command::RetryNow) => {}
                     None => return LinkEnd::Over,
@@ -238,12 +242,12 @@ impl Supervisor {
                         if !is_outlived {
                             return LinkEnd::Broken(failure);
                         }
-                        self.follow(&mut stream, (&carrier, &last_received));
+                        self.follow_stream(&mut stream, (&carrier, &last_received));
                     }
-                    watch::StreamEnd::Behind => self.follow(&mut stream, (&carrier, &last_received)),
+                    watch::StreamEnd::Behind => self.follow_stream(&mut stream, (&carrier, &last_received)),
                     watch::StreamEnd::Refused(generation, failure) => {
                         self.send_update(ServerUpdate::WatchRejected { generation, failure }).await;
-                        stream = Stream::none();
+                        stream = Stream::closed();
                     }
                 },
             }
@@ -251,7 +255,7 @@ impl Supervisor {
     }
 
     /// Starts the tasks of a connection. They end when the service has been silent for too long.
-    fn spawn_tasks(&self, carrier: &Carrier, last_received: &LastReceived) -> JoinSet<()> {
+    fn spawn_tasks(&self, carrier: &Carrier, last_received: &LastReceiveTime) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         if self.keys.can_change() {
             tasks.spawn(renew_periodically(self.keys.clone(), self.attended.clone()));
@@ -266,14 +270,18 @@ impl Supervisor {
         tasks
     }
 
-    fn follow(&mut self, stream: &mut Stream, (carrier, last_received): (&Carrier, &LastReceived)) {
+    fn follow_stream(
+        &mut self,
+        stream: &mut Stream,
+        (carrier, last_received): (&Carrier, &LastReceiveTime),
+    ) {
         self.followed_with = self.keys.change_count();
         *stream = match &self.watched {
             Some(watched) => {
                 let reports = (self.updates.clone(), last_received.clone());
-                Stream::watch(carrier.clone(), watched.clone(), reports)
+                Stream::start(carrier.clone(), watched.clone(), reports)
             }
-            None => Stream::none(),
+            None => Stream::closed(),
         };
     }
 }
@@ -282,22 +290,22 @@ impl Supervisor {
 struct Stream(JoinSet<watch::StreamEnd>);
 
 impl Stream {
-    fn none() -> Self {
+    fn closed() -> Self {
         Self(JoinSet::new())
     }
 
-    fn watch(
+    fn start(
         carrier: Carrier,
-        watched: Watched,
-        reports: (mpsc::Sender<ServerUpdate>, LastReceived),
+        watched: WatchedStream,
+        reports: (mpsc::Sender<ServerUpdate>, LastReceiveTime),
     ) -> Self {
         let mut task = JoinSet::new();
-        let Watched {
+        let WatchedStream {
             generation,
             filter,
             position,
         } = watched;
-        task.spawn(watch::follow(
+        task.spawn(watch::follow_events(
             carrier, generation, filter, position, reports,
         ));
         Self(task)
@@ -330,18 +338,18 @@ async fn renew_periodically(keys: Keys, mut attended: Option<Receiver<Instant>>)
 }
 
 pub(crate) async fn connect(endpoint: Endpoint, keys: Keys) -> Result<(Carrier, Caller), Failure> {
-    connect_over(endpoint, keys, LastReceived::now()).await
+    connect_over(endpoint, keys, LastReceiveTime::now()).await
 }
 
 async fn connect_over(
     endpoint: Endpoint,
     keys: Keys,
-    last_received: LastReceived,
+    last_received: LastReceiveTime,
 ) -> Result<(Carrier, Caller), Failure> {
     keys.renew().await?;
     let channel = endpoint
         .connect_timeout(limits::CONNECT)
-        .connect_with_connector(Line::new(last_received))
+        .connect_with_connector(MonitoredConnector::new(last_received))
         .await
         .map_err(|error| unreachable(&error))?;
     let carrier = InterceptedService::new(channel, KeyHolder::new(keys));
@@ -372,7 +380,7 @@ async fn make_call(
     let mut reach = Transport::from_carrier(carrier);
     reach.limit = call.limit;
     let answer = if call.method == trial::METHOD {
-        trial::follow(&mut reach, &updates, ticket, &call.body).await
+        trial::run_trial(&mut reach, &updates, ticket, &call.body).await
     } else {
         reach.request(call.service, call.method, &call.body).await
     };
@@ -380,9 +388,9 @@ async fn make_call(
     reach.broken
 }
 
-async fn reject(
+async fn reject_command(
     updates: &mpsc::Sender<ServerUpdate>,
-    watched: &mut Option<Watched>,
+    watched: &mut Option<WatchedStream>,
     command: Command,
 ) {
     match command {
@@ -396,10 +404,10 @@ async fn reject(
             filter,
             resume_token,
         } => {
-            *watched = Some(Watched {
+            *watched = Some(WatchedStream {
                 generation,
                 filter,
-                position: Position::new(resume_token),
+                position: ResumePosition::new(resume_token),
             });
         }
         Command::Abandon(_) | Command::RetryNow => {}

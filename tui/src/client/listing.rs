@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
-use super::{carrier::Transport, failure::malformed, keys::Keys, link};
+use super::{carrier::Transport, failure::malformed_response, keys::Keys, link};
 use crate::{
     data::{Failure, FailureKind, Kind},
     kind,
@@ -36,7 +36,7 @@ struct List {
     rows: &'static str,
 }
 
-fn lists() -> Vec<List> {
+fn all_lists() -> Vec<List> {
     let mut lists = vec![
         list("overview", "OverviewService", "GetOverview", ""),
         list("events", "EventQueryService", "SearchEvents", "results"),
@@ -70,9 +70,12 @@ fn list(
 
 /// Reads the items of a screen, as one line of JSON with the field names of REST. For events, these
 /// are the open and suppressed ones, newest first, as the screen shows initially.
-pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<String, ListError>> {
+pub fn read_list_json(
+    mut options: Options,
+    screen: &str,
+) -> BoxFuture<'_, Result<String, ListError>> {
     Box::pin(async move {
-        let lists = lists();
+        let lists = all_lists();
         let found = lists
             .iter()
             .find(|list| list.screen.eq_ignore_ascii_case(screen));
@@ -88,7 +91,7 @@ pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<Strin
             let (carrier, _caller) = link::connect(options.endpoint, keys).await?;
             let mut reach = Transport::from_carrier(carrier);
             reach.limit = PATIENCE;
-            read(&mut reach, list).await
+            read_items(&mut reach, list).await
         };
         match timeout(PATIENCE, reading).await {
             Ok(Ok(json)) => canonical_json(list, &json).map_err(|failure| list_error(&failure)),
@@ -102,7 +105,7 @@ fn canonical_json(list: &List, json: &Value) -> Result<String, Failure> {
     let name = format!("bellwether.v1.{}Response", list.method);
     let wire = json::wire_from_json(&name, json.to_string().as_bytes());
     let text = wire.and_then(|wire| json::wire_to_json(&name, &wire));
-    let text = text.map_err(|error| malformed(&error))?;
+    let text = text.map_err(|error| malformed_response(&error))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
@@ -117,7 +120,7 @@ fn list_error(failure: &Failure) -> ListError {
     }
 }
 
-async fn read(reach: &mut Transport, list: &List) -> Result<Value, Failure> {
+async fn read_items(reach: &mut Transport, list: &List) -> Result<Value, Failure> {
     if list.rows.is_empty() {
         return reach
             .request_json(list.service, list.method, &json!({}))

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delete_requests_fit_their_messages() {
+    fn delete_requests_encode_as_their_message_type() {
         for kind in Kind::ALL.iter().filter(|kind| kind.is_created()) {
             let call = delete(*kind, "ana", "etag", false);
             let message = format!("bellwether.v1.{}Request", call.method);

@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 use super::{
     call::CallResult,
     carrier::Transport,
-    failure::{failure, malformed},
+    failure::{failure, malformed_response},
     protocol::{Progress, ServerUpdate, Ticket},
 };
 use crate::{
@@ -23,30 +23,30 @@ use crate::{
 pub(super) const METHOD: &str = "TestTrigger";
 
 /// Runs a trigger test to the end. Dropping the future also ends the test in the service.
-pub(super) async fn follow(
+pub(super) async fn run_trial(
     reach: &mut Transport,
     updates: &mpsc::Sender<ServerUpdate>,
     ticket: Ticket,
     request: &Value,
 ) -> CallResult {
-    let result = attempt(reach, updates, ticket, request).await;
+    let result = run_attempt(reach, updates, ticket, request).await;
     result.map(|result| result.encode_to_vec())
 }
 
-async fn attempt(
+async fn run_attempt(
     reach: &mut Transport,
     updates: &mpsc::Sender<ServerUpdate>,
     ticket: Ticket,
     request: &Value,
 ) -> Result<v1::TestTriggerResponse, Failure> {
     let request = json::from_json::<v1::TestTriggerRequest>(request.to_string().as_bytes());
-    let request = request.map_err(|error| malformed(&error))?;
+    let request = request.map_err(|error| malformed_response(&error))?;
     let carrier = reach.carrier.clone();
     let mut service =
         TriggerServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     let mut failed = |status: Status| {
         let failed = failure(&status);
-        if failed.breaks_the_link() {
+        if failed.is_connection_failure() {
             reach.broken = Some(failed.clone());
         }
         failed
@@ -57,7 +57,9 @@ async fn attempt(
         // Older services respond once, without progress.
         Err(status) if status.code() == Code::Unimplemented => {
             let answer = time::timeout(limits::TEST_CALL, service.test_trigger(request)).await;
-            let answer = answer.map_err(|_elapsed| no_response())?.map_err(failed)?;
+            let answer = answer
+                .map_err(|_elapsed| no_response_failure())?
+                .map_err(failed)?;
             return Ok(answer.into_inner());
         }
         Err(status) => return Err(failed(status)),
@@ -65,7 +67,7 @@ async fn attempt(
     loop {
         let next = time::timeout(limits::TEST_CALL, stream.message()).await;
         let next = next
-            .map_err(|_elapsed| no_response())?
+            .map_err(|_elapsed| no_response_failure())?
             .map_err(&mut failed)?;
         let Some(next) = next else {
             return Err(Failure::new(
@@ -77,12 +79,12 @@ async fn attempt(
             return Ok(result);
         }
         let _closed = updates
-            .send(ServerUpdate::Progress(ticket, progress(&next)))
+            .send(ServerUpdate::Progress(ticket, parse_progress(&next)))
             .await;
     }
 }
 
-fn no_response() -> Failure {
+fn no_response_failure() -> Failure {
     let seconds = limits::TEST_CALL.as_secs();
     Failure::new(
         FailureKind::TimedOut,
@@ -90,7 +92,7 @@ fn no_response() -> Failure {
     )
 }
 
-fn progress(from: &v1::TestTriggerWithProgressResponse) -> Progress {
+fn parse_progress(from: &v1::TestTriggerWithProgressResponse) -> Progress {
     Progress {
         matched: from.matched.unwrap_or_default(),
         matched_by_saved: from.matched_by_saved,

@@ -10,7 +10,7 @@ use tokio::{sync::mpsc, time};
 use super::{
     carrier::Carrier,
     failure::failure,
-    line::LastReceived,
+    line::LastReceiveTime,
     protocol::{EventFilter, ServerUpdate, Ticket},
 };
 use crate::{
@@ -22,19 +22,19 @@ pub(super) const SILENT: &str = "the service stopped responding";
 
 /// Position from which to resume a stream, even a cancelled one.
 #[derive(Clone, Default)]
-pub(super) struct Position(Arc<Mutex<String>>);
+pub(super) struct ResumePosition(Arc<Mutex<String>>);
 
-impl Position {
+impl ResumePosition {
     pub(super) fn new(token: String) -> Self {
         Self(Arc::new(Mutex::new(token)))
     }
 
-    fn token(&self) -> String {
+    fn resume_token(&self) -> String {
         let token = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         token.clone()
     }
 
-    fn set(&self, token: &str) {
+    fn set_token(&self, token: &str) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         token.clone_into(&mut held);
     }
@@ -49,28 +49,28 @@ pub(super) enum StreamEnd {
     Refused(Ticket, Failure),
 }
 
-pub(super) async fn follow(
+pub(super) async fn follow_events(
     carrier: Carrier,
     generation: Ticket,
     filter: EventFilter,
-    position: Position,
-    (updates, last_received): (mpsc::Sender<ServerUpdate>, LastReceived),
+    position: ResumePosition,
+    (updates, last_received): (mpsc::Sender<ServerUpdate>, LastReceiveTime),
 ) -> StreamEnd {
     let mut service =
         EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     let request = WatchEventsRequest {
         query: Some(filter.query()),
-        resume_token: position.token(),
+        resume_token: position.resume_token(),
     };
     let mut stream = match service.watch_events(request).await {
         Ok(answer) => answer.into_inner(),
-        Err(status) => return end_reason(generation, &status),
+        Err(status) => return stream_end(generation, &status),
     };
     let mut is_first = true;
     loop {
         let Ok(message) = time::timeout(limits::SILENCE, stream.message()).await else {
             // A long message on a slow connection is still in transit.
-            if last_received.at().elapsed() < limits::SILENCE {
+            if last_received.time().elapsed() < limits::SILENCE {
                 continue;
             }
             let silent = Failure::new(FailureKind::Unreachable, SILENT);
@@ -78,13 +78,13 @@ pub(super) async fn follow(
         };
         match message {
             Ok(Some(message)) => {
-                let is_same = message.resume_token == position.token() && !message.gap;
+                let is_same = message.resume_token == position.resume_token() && !message.gap;
                 if is_same && !is_first {
                     // A keepalive without changes.
                     continue;
                 }
                 is_first = false;
-                position.set(&message.resume_token);
+                position.set_token(&message.resume_token);
                 let item = ServerUpdate::Watched {
                     generation,
                     rows: message
@@ -105,12 +105,12 @@ pub(super) async fn follow(
                     Failure::new(FailureKind::Unreachable, "the service closed the stream");
                 return StreamEnd::Broken(failure);
             }
-            Err(status) => return end_reason(generation, &status),
+            Err(status) => return stream_end(generation, &status),
         }
     }
 }
 
-fn end_reason(generation: Ticket, status: &tonic::Status) -> StreamEnd {
+fn stream_end(generation: Ticket, status: &tonic::Status) -> StreamEnd {
     if status.code() == tonic::Code::ResourceExhausted {
         return StreamEnd::Behind;
     }

@@ -4,7 +4,10 @@ use bellwether_proto::{filter, v1::Clause};
 
 pub(crate) fn describe(clause: &Clause) -> String {
     let read = filter::Clause::from_wire(clause);
-    read.map_or_else(|| "(nothing)".to_owned(), |read| filter::print(&read))
+    read.map_or_else(
+        || "(nothing)".to_owned(),
+        |read| filter::print_clause(&read),
+    )
 }
 
 #[cfg(test)]

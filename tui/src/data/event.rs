@@ -7,7 +7,7 @@ use bellwether_proto::{
     v1::{self, HoldKind},
 };
 
-use super::Named;
+use super::Label;
 
 /// A sort key of occurrences for which the service has an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl HoldReason {
     }
 }
 
-impl Named for HoldReason {
+impl Label for HoldReason {
     fn label(self) -> &'static str {
         match self {
             Self::Silence => "silenced",

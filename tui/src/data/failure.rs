@@ -48,7 +48,7 @@ impl Failure {
         }
     }
 
-    pub(crate) fn breaks_the_link(&self) -> bool {
+    pub(crate) fn is_connection_failure(&self) -> bool {
         matches!(
             self.kind,
             FailureKind::Unreachable | FailureKind::Unauthenticated | FailureKind::NotSignedIn

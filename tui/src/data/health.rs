@@ -1,9 +1,9 @@
 //! The health of a destination in at most eight characters.
 
-use super::{HealthState, Named, Sign};
+use super::{HealthState, Label, Sign};
 
 impl Sign for HealthState {
-    fn sign(self) -> &'static str {
+    fn symbol(self) -> &'static str {
         match self {
             Self::Failing => "✗",
             Self::Paused => "‖",

@@ -8,17 +8,17 @@ use bellwether_proto::{
     },
 };
 
-pub(crate) trait Named: Copy {
+pub(crate) trait Label: Copy {
     fn label(self) -> &'static str;
 }
 
 /// A value with a symbol that distinguishes it without colour.
 pub(crate) trait Sign: Copy {
-    fn sign(self) -> &'static str;
+    fn symbol(self) -> &'static str;
 }
 
 impl Sign for Severity {
-    fn sign(self) -> &'static str {
+    fn symbol(self) -> &'static str {
         match self {
             Self::Critical => "▲",
             Self::Error => "●",
@@ -31,7 +31,7 @@ impl Sign for Severity {
 
 macro_rules! labels {
     ($($type:ty { $($value:ident $word:literal),+ })+) => {
-        $(impl Named for $type {
+        $(impl Label for $type {
             fn label(self) -> &'static str {
                 match self { $(Self::$value => $word,)+ }
             }
@@ -87,7 +87,7 @@ pub(crate) const HEALTH_WORST_FIRST: [HealthState; 7] = [
 ];
 
 /// Returns the rank of a state by urgency, most urgent first.
-pub(crate) fn urgency(state: HealthState) -> usize {
+pub(crate) fn urgency_rank(state: HealthState) -> usize {
     let at = HEALTH_WORST_FIRST.iter().position(|other| *other == state);
     at.unwrap_or(HEALTH_WORST_FIRST.len())
 }

@@ -4,8 +4,8 @@ use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDi
 
 use crate::theme::Token;
 
-pub(crate) fn difference(before: &str, after: &str, around: u32) -> Vec<(Token, String)> {
-    let unified = unified(before, after, around);
+pub(crate) fn diff_lines(before: &str, after: &str, around: u32) -> Vec<(Token, String)> {
+    let unified = unified_diff(before, after, around);
     let lines = unified.lines().filter_map(|line| {
         let (token, sign) = match line.chars().next()? {
             '-' => (Token::Bad, '-'),
@@ -19,7 +19,7 @@ pub(crate) fn difference(before: &str, after: &str, around: u32) -> Vec<(Token, 
 }
 
 /// Returns a unified diff without file names, with this many lines of context.
-pub fn unified(before: &str, after: &str, around: u32) -> String {
+pub fn unified_diff(before: &str, after: &str, around: u32) -> String {
     let input = InternedInput::new(before, after);
     let mut diff = Diff::compute(Algorithm::Myers, &input);
     diff.postprocess_lines(&input);

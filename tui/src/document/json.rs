@@ -13,7 +13,7 @@ impl Document {
         let space = self.columns.saturating_sub(indent + 2);
         for line in shown.lines() {
             // Wrapped lines are not coloured, since a part of a text can look like any token.
-            if text::width(line) > space {
+            if text::cell_width(line) > space {
                 self.text(Token::Text, indent, line);
                 continue;
             }

@@ -148,7 +148,7 @@ pub(crate) enum ActionPlace {
 }
 
 impl ActionPlace {
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn iter() -> impl Iterator<Item = Self> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
         let events = [
             Self::Overview,
@@ -164,11 +164,11 @@ impl ActionPlace {
             Self::Report,
             Self::Form,
         ];
-        let kinds = Self::of_kinds(|_| true);
+        let kinds = Self::for_kinds(|_| true);
         shapes.into_iter().chain(events).chain(kinds).chain(others)
     }
 
-    pub(super) fn of_kinds(wanted: fn(Kind) -> bool) -> impl Iterator<Item = Self> {
+    pub(super) fn for_kinds(wanted: fn(Kind) -> bool) -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied().filter(move |kind| wanted(*kind));
         kinds.flat_map(|kind| {
             let page = kind.has_page().then_some(Self::One(kind));
@@ -178,7 +178,7 @@ impl ActionPlace {
 
     /// Returns the places whose key bindings apply on the screen of this place, most specific
     /// first.
-    pub(crate) fn enclosing(self) -> [Self; 3] {
+    pub(crate) fn enclosing_places(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
             Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries => {
@@ -188,17 +188,17 @@ impl ActionPlace {
         }
     }
 
-    pub(crate) fn screens() -> impl Iterator<Item = [Self; 3]> {
+    pub(crate) fn screen_places() -> impl Iterator<Item = [Self; 3]> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
-        let screens = Self::all().filter(move |place| !shapes.contains(place));
-        screens.map(Self::enclosing)
+        let screens = Self::iter().filter(move |place| !shapes.contains(place));
+        screens.map(Self::enclosing_places)
     }
 
     pub(crate) fn name(self) -> String {
         match self {
             Self::Many(kind) => kind.plural().to_owned(),
             Self::One(kind) => kind.singular().to_owned(),
-            other => snake(&format!("{other:?}")),
+            other => to_snake_case(&format!("{other:?}")),
         }
     }
 }
@@ -207,12 +207,12 @@ impl Action {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Go(kind) => format!("go_{}", kind.plural()),
-            other => snake(&format!("{other:?}")),
+            other => to_snake_case(&format!("{other:?}")),
         }
     }
 }
 
-fn snake(name: &str) -> String {
+fn to_snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
     for char in name.chars() {
         if char.is_ascii_uppercase() && !out.is_empty() {
@@ -309,29 +309,29 @@ impl Lines {
         silent: false,
     };
 
-    pub(super) const fn screen(self) -> Self {
+    pub(super) const fn and_screen(self) -> Self {
         Self {
             screen: true,
             ..self
         }
     }
 
-    pub(super) const fn all(self) -> Self {
+    pub(super) const fn and_all(self) -> Self {
         Self { all: true, ..self }
     }
 
-    pub(super) const fn several(self) -> Self {
+    pub(super) const fn and_several(self) -> Self {
         Self {
             several: true,
             ..self
         }
     }
 
-    pub(super) const fn text(self) -> Self {
+    pub(super) const fn and_text(self) -> Self {
         Self { text: true, ..self }
     }
 
-    pub(super) const fn silent(self) -> Self {
+    pub(super) const fn without_output(self) -> Self {
         Self {
             silent: true,
             ..self

@@ -7,7 +7,7 @@ use crossterm::event::KeyEvent;
 use super::{
     ACTIONS,
     actions::{Action, ActionPlace, Entry},
-    available, chord,
+    available_entries, chord,
     table::EXCEPTIONS,
 };
 
@@ -20,7 +20,7 @@ pub struct Keymap {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum KeyMeaning {
+pub(crate) enum KeyLookup {
     Act(&'static Entry),
     Wait,
     Nothing,
@@ -43,7 +43,7 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    pub(super) fn set(&mut self, action: Action, place: Option<ActionPlace>, keys: Vec<Keys>) {
+    pub(super) fn bind(&mut self, action: Action, place: Option<ActionPlace>, keys: Vec<Keys>) {
         match place {
             None => self.everywhere.insert(action, keys),
             Some(place) => self.in_place.insert((action, place), keys),
@@ -56,7 +56,7 @@ impl Keymap {
         keys.flatten().map(Vec::as_slice)
     }
 
-    pub(super) fn keys_only_in(
+    pub(super) fn keys_bound_in(
         &self,
         action: Action,
         place: ActionPlace,
@@ -65,7 +65,7 @@ impl Keymap {
         keys.flatten().map(Vec::as_slice)
     }
 
-    pub(crate) fn keys<'a>(
+    pub(crate) fn keys_for<'a>(
         &'a self,
         entry: &Entry,
         places: &[ActionPlace],
@@ -88,7 +88,7 @@ impl Keymap {
     }
 
     pub(crate) fn hint(&self, entry: &Entry, places: &[ActionPlace]) -> Option<String> {
-        self.keys(entry, places).next().map(chord::format_keys)
+        self.keys_for(entry, places).next().map(chord::format_keys)
     }
 
     /// Replaces each `‹name›` in a sentence with the first key of that action.
@@ -110,7 +110,7 @@ impl Keymap {
                 continue;
             };
             let here = self.hint(entry, places);
-            let key = here.or_else(|| self.hint(entry, &entry.places[0].enclosing()));
+            let key = here.or_else(|| self.hint(entry, &entry.places[0].enclosing_places()));
             message += &key.unwrap_or_else(|| format!("“{}” in the palette", entry.title));
             rest = after;
         }
@@ -118,22 +118,22 @@ impl Keymap {
     }
 
     /// Returns the meaning of the keys on a screen; the most specific place wins.
-    pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[ActionPlace]) -> KeyMeaning {
+    pub(crate) fn look_up(&self, pressed: &[KeyEvent], places: &[ActionPlace]) -> KeyLookup {
         let mut begun = false;
         for place in places {
-            for entry in available(&[*place]) {
-                for keys in self.keys(entry, places) {
+            for entry in available_entries(&[*place]) {
+                for keys in self.keys_for(entry, places) {
                     if keys == pressed {
-                        return KeyMeaning::Act(entry);
+                        return KeyLookup::Act(entry);
                     }
                     begun |= keys.starts_with(pressed);
                 }
             }
         }
         if begun {
-            KeyMeaning::Wait
+            KeyLookup::Wait
         } else {
-            KeyMeaning::Nothing
+            KeyLookup::Nothing
         }
     }
 
@@ -143,9 +143,9 @@ impl Keymap {
         places: &[ActionPlace],
     ) -> Vec<(String, &'static Entry)> {
         let mut endings = Vec::new();
-        for entry in available(places) {
+        for entry in available_entries(places) {
             let begun = self
-                .keys(entry, places)
+                .keys_for(entry, places)
                 .filter_map(|keys| keys.strip_prefix(pressed));
             endings.extend(begun.map(|rest| (chord::format_keys(rest), entry)));
         }

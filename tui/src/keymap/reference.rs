@@ -7,7 +7,7 @@ use super::{
     actions::{ActionPlace, Entry, Requirement},
     setting::notation::write_keys,
 };
-use crate::data::Named;
+use crate::data::Label;
 
 const HEAD: &str = "\
 # Keys of the console
@@ -47,7 +47,7 @@ impl Keymap {
     /// Returns all actions as a Markdown document: each with its name, its keys in the notation of
     /// configuration files, its places, and the required role.
     #[must_use]
-    pub fn reference(&self) -> String {
+    pub fn reference_text(&self) -> String {
         let mut out = HEAD.to_owned();
         out.push_str("\n| keys | what it does | name | where | role |\n|---|---|---|---|---|\n");
         for entry in ACTIONS.iter() {
@@ -70,8 +70,8 @@ impl Keymap {
         let code = |keys: &[_]| format!("`{}`", write_keys(keys).replace('|', "\\|"));
         let first = self.keys_everywhere(entry.action).map(code);
         let mut all: Vec<String> = first.collect();
-        for place in ActionPlace::all() {
-            for keys in self.keys_only_in(entry.action, place) {
+        for place in ActionPlace::iter() {
+            for keys in self.keys_bound_in(entry.action, place) {
                 all.push(format!("{} ({})", code(keys), place.name()));
             }
         }

@@ -67,15 +67,15 @@ impl Keymap {
         let mut problems = Vec::new();
         let mut good = Vec::new();
         for setting in settings {
-            match read(setting) {
+            match parse_settings(setting) {
                 Ok(read) => {
-                    keymap.set(read.entry.action, read.place, read.keys.clone());
+                    keymap.bind(read.entry.action, read.place, read.keys.clone());
                     good.push(read);
                 }
                 Err(mut wrong) => problems.append(&mut wrong),
             }
         }
-        problems.extend(conflict::find(&keymap, &good));
+        problems.extend(conflict::find_conflicts(&keymap, &good));
         if problems.is_empty() {
             Ok(keymap)
         } else {
@@ -84,7 +84,7 @@ impl Keymap {
     }
 }
 
-fn read(setting: &KeySetting) -> Result<ParsedSetting<'_>, Vec<KeyProblem>> {
+fn parse_settings(setting: &KeySetting) -> Result<ParsedSetting<'_>, Vec<KeyProblem>> {
     let mut problems = Vec::new();
     let place = setting.place.as_deref().map(find_place).transpose();
     let entry = find_entry(&setting.action);
@@ -100,7 +100,7 @@ fn read(setting: &KeySetting) -> Result<ParsedSetting<'_>, Vec<KeyProblem>> {
     }
     let mut keys = Vec::new();
     for write_keys in setting.keys.iter().take(limits::KEYS_PER_ACTION) {
-        match notation::read(write_keys) {
+        match notation::parse_keys(write_keys) {
             Ok(read) => keys.push(read),
             Err(problem) => problems.push(setting.problem(problem)),
         }
@@ -125,7 +125,7 @@ fn read(setting: &KeySetting) -> Result<ParsedSetting<'_>, Vec<KeyProblem>> {
 
 fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<String> {
     let reaches = |place: &ActionPlace| {
-        let mut screens = ActionPlace::screens().filter(|screen| screen.contains(place));
+        let mut screens = ActionPlace::screen_places().filter(|screen| screen.contains(place));
         screens.any(|screen| entry.places.iter().any(|own| screen.contains(own)))
     };
     if let Some(place) = place.filter(|place| !reaches(place)) {
@@ -153,20 +153,20 @@ fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<
 fn find_entry(name: &str) -> Result<&'static Entry, String> {
     let named = |entry: &&Entry| entry.action.name() == name;
     ACTIONS.iter().find(named).ok_or_else(|| {
-        let nearest = nearest(name, ACTIONS.iter().map(|entry| entry.action.name()));
+        let nearest = nearest_name(name, ACTIONS.iter().map(|entry| entry.action.name()));
         format!("unknown action; the nearest is `{nearest}`")
     })
 }
 
 fn find_place(name: &str) -> Result<ActionPlace, String> {
     let named = |place: &ActionPlace| place.name() == name;
-    ActionPlace::all().find(named).ok_or_else(|| {
-        let nearest = nearest(name, ActionPlace::all().map(ActionPlace::name));
+    ActionPlace::iter().find(named).ok_or_else(|| {
+        let nearest = nearest_name(name, ActionPlace::iter().map(ActionPlace::name));
         format!("unknown place `{name}`; the nearest is `{nearest}`")
     })
 }
 
-fn nearest(name: &str, known: impl Iterator<Item = String>) -> String {
+fn nearest_name(name: &str, known: impl Iterator<Item = String>) -> String {
     known
         .min_by_key(|known| strsim::damerau_levenshtein(known, name))
         .unwrap_or_default()

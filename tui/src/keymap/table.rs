@@ -7,11 +7,11 @@ use crossterm::event::KeyCode;
 use super::actions::{Action, ActionPlace, Entry, Group, Lines, Requirement};
 use crate::data::{Kind, Role};
 
-fn resources() -> Vec<ActionPlace> {
-    ActionPlace::of_kinds(Kind::is_edited).collect()
+fn resource_places() -> Vec<ActionPlace> {
+    ActionPlace::for_kinds(Kind::is_edited).collect()
 }
 
-fn creatable() -> Vec<ActionPlace> {
+fn creatable_places() -> Vec<ActionPlace> {
     let kinds = Kind::ALL.iter().filter(|kind| kind.is_created());
     kinds.map(|kind| ActionPlace::Many(*kind)).collect()
 }
@@ -121,25 +121,25 @@ actions! {
             "open": "Open the selected item";
     }
     Events {
-        Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.several()]
+        Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.and_several()]
             "ack": "Acknowledge the event and stop paging";
-        Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
+        Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.and_several()]
             "unack": "Remove the acknowledgement; paging may resume";
-        CloseEvent ["c"] in COUNTED, OPERATE, 14 [LINES.several()]
+        CloseEvent ["c"] in COUNTED, OPERATE, 14 [LINES.and_several()]
             "close": "Close the event; its next report reopens it";
-        Suppress ["s"] in COUNTED, OPERATE, 16 [LINES.several()]
+        Suppress ["s"] in COUNTED, OPERATE, 16 [LINES.and_several()]
             "suppress": "Suppress the event: keep it open, send nothing";
-        Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
+        Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.and_several()]
             "reopen": "Reopen a closed or suppressed event";
-        Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
+        Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.and_several().and_text()]
             "note": "Add a note visible to everyone";
-        Mine ["i"] in COUNTED, OPERATE, 19 [LINES.several()]
+        Mine ["i"] in COUNTED, OPERATE, 19 [LINES.and_several()]
             "mine": "Assign the event to yourself, or unassign it";
-        Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
+        Assign ["@"] in EVENTS, OPERATE, 0 [LINES.and_several().and_text()]
             "assign": "Assign the event to another client";
     }
     Console {
-        Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
+        Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.and_all()]
             "undo": "Undo your last change to events, silences or rules";
     }
     OnCall {
@@ -171,13 +171,13 @@ actions! {
             "close": "Close all open events in the group";
         SuppressGroup ["s"] in GROUPS, OPERATE, 16
             "suppress": "Suppress all open events in the group";
-        AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
+        AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.and_all()]
             "ack all": "Count and acknowledge all matching events";
-        CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
+        CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.and_all()]
             "close all": "Count and close all matching events";
-        SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
+        SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.and_all()]
             "suppress all": "Count and suppress all matching events";
-        AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all().text()]
+        AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.and_all().and_text()]
             "note all": "Count all matching events and add a note";
         Explain ["x"] in EVENTS, VIEW, 20
             "explain": "Explain why each rule did or did not notify";
@@ -187,31 +187,31 @@ actions! {
             "silence": "Silence the event, its host, its name or all matches";
         TriggerFromEvent ["T"] in EVENTS, EDIT, 22
             "trigger": "Create a trigger from this event";
-        Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.all().silent()]
+        Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.and_all().without_output()]
             "pause": "Pause or resume live updates";
-        Follow ["f"] in &[ActionPlace::Events], Requirement::None, 25 [LINES.screen()]
+        Follow ["f"] in &[ActionPlace::Events], Requirement::None, 25 [LINES.and_screen()]
             "follow": "Follow the newest event until the next key press";
-        GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
+        GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.and_screen()]
             "group by": "Count the events by host, name or another field";
-        ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.screen()]
+        ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.and_screen()]
             "view": "Choose a view of the events";
-        NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.screen()]
+        NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.and_screen()]
             "next view": "Go to the next view of events";
         SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
             "save view": "Save this list as a shared view";
-        OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Requirement::None, 26 [LINES.all()]
+        OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Requirement::None, 26 [LINES.and_all()]
             "closed": "Show or hide closed occurrences";
     }
     Resources {
-        New ["n"] in creatable(), EDIT, 12 [LINES.all()]
+        New ["n"] in creatable_places(), EDIT, 12 [LINES.and_all()]
             "new": "Create one in a form";
-        Edit ["e"] in resources(), EDIT, 14
+        Edit ["e"] in resource_places(), EDIT, 14
             "edit": "Edit in a form";
-        EditText ["E"] in resources(), EDIT, 30
+        EditText ["E"] in resource_places(), EDIT, 30
             "as text": "Edit as text in $EDITOR";
-        Duplicate ["D"] in resources(), EDIT, 0
+        Duplicate ["D"] in resource_places(), EDIT, 0
             "duplicate": "Create a copy in a form";
-        Delete ["d"] in resources(), EDIT, 28
+        Delete ["d"] in resource_places(), EDIT, 28
             "delete": "Delete after confirmation";
     }
     Tests {
@@ -227,7 +227,7 @@ actions! {
             "dead letters": "Show dead letters, which can be resent";
     }
     Tests {
-        TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
+        TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.and_text()]
             "with event": "Repeat with a stored event instead of the sample";
     }
     Messages {
@@ -237,9 +237,9 @@ actions! {
     Tests {
         TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
             "try": "Test on stored events of the last 24 h";
-        TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
+        TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.and_text()]
             "test": "Test on a pasted document, without creating events";
-        TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.text()]
+        TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.and_text()]
             "with document": "Test another document";
         TestContact ["t"] in &[ActionPlace::Many(Kind::Contact), ActionPlace::One(Kind::Contact)], OPERATE, 11
             "test": "Send a test message through each method of the contact";
@@ -255,21 +255,21 @@ actions! {
             "on/off": "Enable or disable the rule";
     }
     Messages {
-        NextState ["<Tab>"] in &[ActionPlace::Deliveries], Requirement::None, 11 [LINES.all()]
+        NextState ["<Tab>"] in &[ActionPlace::Deliveries], Requirement::None, 11 [LINES.and_all()]
             "next tab": "Go to the next tab: all, waiting, dead, delivered, shadowed";
     }
     OnCall {
-        NextOnCall ["<Tab>"] in ON_CALL, Requirement::None, 11 [LINES.screen()]
+        NextOnCall ["<Tab>"] in ON_CALL, Requirement::None, 11 [LINES.and_screen()]
             "next tab": "Go to the next tab: now, schedules, responses, policies, contacts, heartbeats";
     }
     Messages {
-        SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
+        SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.and_several()]
             "send again": "Resend an ended delivery, or retry a waiting one now";
-        CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
+        CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.and_several()]
             "cancel": "Cancel a delivery in progress";
-        SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.all()]
+        SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.and_all()]
             "all again": "Count and resend all matching deliveries";
-        CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.all()]
+        CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.and_all()]
             "cancel all": "Count and cancel all matching deliveries";
     }
     Reports {
@@ -289,37 +289,37 @@ actions! {
             "next tab": "Go to the next tab: details, notes and history, explain";
     }
     Reports {
-        LongerCharts ["t"] in &[ActionPlace::Overview], Requirement::None, 12 [LINES.screen()]
+        LongerCharts ["t"] in &[ActionPlace::Overview], Requirement::None, 12 [LINES.and_screen()]
             "span": "Show charts for 1 h, 24 h or 30 d";
     }
     Move {
-        NextLink ["<Tab>"] in pages_with_links(), Requirement::None, 32 [LINES.screen()]
+        NextLink ["<Tab>"] in pages_with_links(), Requirement::None, 32 [LINES.and_screen()]
             "next link": "Go to the next link";
     }
     List {
-        Filter ["/"] in &[ActionPlace::List], Requirement::None, 13 [LINES.all().text()]
+        Filter ["/"] in &[ActionPlace::List], Requirement::None, 13 [LINES.and_all().and_text()]
             "filter": "Filter the list";
-        Search ["/"] in &[ActionPlace::Document], Requirement::None, 34 [LINES.text()]
+        Search ["/"] in &[ActionPlace::Document], Requirement::None, 34 [LINES.and_text()]
             "search": "Search the text";
-        NextMatch ["n"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
+        NextMatch ["n"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.and_screen()]
             "next match": "Go to the next match";
-        MatchBefore ["N"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
+        MatchBefore ["N"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.and_screen()]
             "match before": "Go to the previous match";
-        Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 36 [LINES.several().silent()]
+        Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 36 [LINES.and_several().without_output()]
             "mark": "Mark the row to act on several";
-        MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 0 [LINES.all().silent()]
+        MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 0 [LINES.and_all().without_output()]
             "mark all": "Mark all loaded rows, or none";
-        Sort ["S"] in &[ActionPlace::List], Requirement::None, 38 [LINES.all()]
+        Sort ["S"] in &[ActionPlace::List], Requirement::None, 38 [LINES.and_all()]
             "sort": "Sort by the next column, or reverse";
-        Columns ["K"] in &[ActionPlace::List], Requirement::None, 0 [LINES.screen()]
+        Columns ["K"] in &[ActionPlace::List], Requirement::None, 0 [LINES.and_screen()]
             "columns": "Choose the columns of the list";
-        Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 50 [LINES.silent()]
+        Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 50 [LINES.without_output()]
             "copy": "Copy the id or name";
-        CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
+        CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 0 [LINES.and_screen()]
             "copy as": "Choose what to copy: id, row, JSON or a command";
     }
     Console {
-        Palette [":"] in ANYWHERE, Requirement::None, 60 [LINES.screen()]
+        Palette [":"] in ANYWHERE, Requirement::None, 60 [LINES.and_screen()]
             "palette": "Find a screen, an object or an action";
         Help ["?", "<F1>"] in EVERYWHERE, Requirement::None, 61
             "help": "Show the actions of this screen";
@@ -385,37 +385,37 @@ actions! {
             "criticals": "Go to the open critical events";
     }
     Move {
-        Up ["k", "<Up>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+        Up ["k", "<Up>"] in MOVING, Requirement::None, 0 [LINES.and_screen()]
             "up": "Move up";
-        Down ["j", "<Down>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+        Down ["j", "<Down>"] in MOVING, Requirement::None, 0 [LINES.and_screen()]
             "down": "Move down";
-        Top ["gg", "<Home>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+        Top ["gg", "<Home>"] in MOVING, Requirement::None, 0 [LINES.and_screen()]
             "top": "Go to the top";
-        Bottom ["G", "<End>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+        Bottom ["G", "<End>"] in MOVING, Requirement::None, 0 [LINES.and_screen()]
             "bottom": "Go to the bottom, and load more";
-        PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+        PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Requirement::None, 0 [LINES.and_screen()]
             "page up": "Move a page up";
-        PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Requirement::None, 0 [LINES.screen()]
+        PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Requirement::None, 0 [LINES.and_screen()]
             "page down": "Move a page down";
     }
     Console {
         RetryNow ["R"] in ANYWHERE, Requirement::None, 0
             "refresh": "Reconnect, or reload this screen";
-        Suspend ["<C-z>"] in EVERYWHERE, Requirement::None, 0 [LINES.screen()]
+        Suspend ["<C-z>"] in EVERYWHERE, Requirement::None, 0 [LINES.and_screen()]
             "suspend": "Suspend to the shell; `fg` resumes";
-        ToggleMouse ["M"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
+        ToggleMouse ["M"] in ANYWHERE, Requirement::None, 0 [LINES.and_screen()]
             "mouse": "Capture or release the mouse";
-        ToggleAges ["Z"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
+        ToggleAges ["Z"] in ANYWHERE, Requirement::None, 0 [LINES.and_screen()]
             "ages": "Show ages or times in lists";
-        ToggleSplit ["|"] in &[ActionPlace::List], Requirement::None, 0 [LINES.screen()]
+        ToggleSplit ["|"] in &[ActionPlace::List], Requirement::None, 0 [LINES.and_screen()]
             "split": "Show or hide the selected item next to the list";
-        Quit ["q", "<C-c>"] in EVERYWHERE, Requirement::None, 62 [LINES.silent()]
+        Quit ["q", "<C-c>"] in EVERYWHERE, Requirement::None, 62 [LINES.without_output()]
             "quit": "Quit the console";
     }
     Form {
-        FormNext ["<Tab>"] in FORM, Requirement::None, 9 [LINES.screen()]
+        FormNext ["<Tab>"] in FORM, Requirement::None, 9 [LINES.and_screen()]
             "next": "Go to the next field";
-        FormPrevious ["<S-Tab>"] in FORM, Requirement::None, 0 [LINES.screen()]
+        FormPrevious ["<S-Tab>"] in FORM, Requirement::None, 0 [LINES.and_screen()]
             "previous": "Go to the previous field";
         FormLeave ["<Esc>"] in FORM, Requirement::None, 63
             "leave": "Leave the form; asks before discarding changes";
@@ -431,13 +431,13 @@ actions! {
             "copy curl": "Copy the request as a curl command";
         FormBench ["<A-b>"] in FORM, VIEW, 25
             "bench": "Switch between response and request, and on narrow screens the form";
-        FormScrollUp ["<A-Up>"] in FORM, VIEW, 0 [LINES.screen()]
+        FormScrollUp ["<A-Up>"] in FORM, VIEW, 0 [LINES.and_screen()]
             "scroll up": "Scroll the response or the request up";
-        FormScrollDown ["<A-Down>"] in FORM, VIEW, 0 [LINES.screen()]
+        FormScrollDown ["<A-Down>"] in FORM, VIEW, 0 [LINES.and_screen()]
             "scroll down": "Scroll the response or the request down";
-        FormPart ["<A-r>"] in FORM, VIEW, 0 [LINES.screen()]
+        FormPart ["<A-r>"] in FORM, VIEW, 0 [LINES.and_screen()]
             "part": "Show the body or the headers of the request, or a curl command";
-        FormDifferences ["<A-d>"] in FORM, VIEW, 0 [LINES.screen()]
+        FormDifferences ["<A-d>"] in FORM, VIEW, 0 [LINES.and_screen()]
             "differences": "Show or hide the differences to the previous test";
         FormText ["<C-e>"] in FORM, Requirement::None, 14
             "as text": "Edit as text in $EDITOR";

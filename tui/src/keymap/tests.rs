@@ -22,19 +22,19 @@ fn problems(settings: &[KeySetting]) -> String {
 
 fn action(keymap: &Keymap, keys: &str, place: ActionPlace) -> Option<Action> {
     let keys: Vec<_> = parse(keys).unwrap().into_iter().map(normalize).collect();
-    match keymap.step(&keys, &place.enclosing()) {
-        KeyMeaning::Act(entry) => Some(entry.action),
-        KeyMeaning::Wait | KeyMeaning::Nothing => None,
+    match keymap.look_up(&keys, &place.enclosing_places()) {
+        KeyLookup::Act(entry) => Some(entry.action),
+        KeyLookup::Wait | KeyLookup::Nothing => None,
     }
 }
 
 #[test]
 fn default_keys_are_unambiguous_on_every_screen() {
     let keymap = Keymap::default();
-    for places in ActionPlace::screens() {
+    for places in ActionPlace::screen_places() {
         let mut seen: Vec<(&[crossterm::event::KeyEvent], &str)> = Vec::new();
-        for entry in available(&places) {
-            for keys in keymap.keys(entry, &places) {
+        for entry in available_entries(&places) {
+            for keys in keymap.keys_for(entry, &places) {
                 let clash = seen
                     .iter()
                     .find(|(other, _)| other.starts_with(keys) || keys.starts_with(other));
@@ -56,7 +56,10 @@ fn default_keys_round_trip_through_configuration() {
     let keymap = Keymap::default();
     for entry in ACTIONS.iter() {
         let place = entry.places[0];
-        let own: Vec<_> = keymap.keys(entry, &[place]).map(<[_]>::to_vec).collect();
+        let own: Vec<_> = keymap
+            .keys_for(entry, &[place])
+            .map(<[_]>::to_vec)
+            .collect();
         let written: Vec<_> = own
             .iter()
             .map(|keys| setting::notation::write_keys(keys))
@@ -64,7 +67,7 @@ fn default_keys_round_trip_through_configuration() {
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
         let name = entry.action.name();
         let again = Keymap::new(&[setting(None, &name, &written)]).unwrap();
-        let again: Vec<_> = again.keys(entry, &[place]).map(<[_]>::to_vec).collect();
+        let again: Vec<_> = again.keys_for(entry, &[place]).map(<[_]>::to_vec).collect();
         assert_eq!(own, again, "{name}");
     }
 }
@@ -97,7 +100,7 @@ fn configured_keys_and_sequences_replace_the_defaults() {
 }
 
 #[test]
-fn h_is_handover_on_call_and_back_elsewhere_unless_back_is_rebound() {
+fn h_opens_handover_on_call_and_goes_back_elsewhere() {
     let default = Keymap::default();
     let on_call = |keymap: &Keymap, keys| action(keymap, keys, ActionPlace::OnCall);
     assert_eq!(on_call(&default, "h"), Some(Action::Handover));
@@ -186,7 +189,7 @@ fn all_key_problems_are_reported_once() {
 #[test]
 fn documented_key_table_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/keys.md");
-    let truth = Keymap::default().reference();
+    let truth = Keymap::default().reference_text();
     if std::env::var_os("BELLWETHER_UPDATE_KEYS").is_some() {
         std::fs::write(path, &truth).unwrap();
     }
@@ -203,7 +206,7 @@ fn key_table_shows_configured_keys() {
         setting(None, "top", &["g z"]),
         setting(Some("events"), "mark", &["m"]),
     ];
-    let message = Keymap::new(&settings).unwrap().reference();
+    let message = Keymap::new(&settings).unwrap().reference_text();
     assert!(
         message.contains("| `g z` | Go to the top | `top` |"),
         "{message}"

@@ -36,22 +36,22 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Number((!it.flag("inWindow")).into())),
+        .sort_by_key(|it| Key::Number((!it.flag("inWindow")).into())),
         shared::NAME,
         Column::new("Changes", 16, 0, 1, |around, it: &Object| {
             Cell::time(around, it.timestamp_ms("nextChangeTime"))
         })
-        .by(|it| Key::Number(it.timestamp_ms("nextChangeTime").unwrap_or(i64::MAX))),
+        .sort_by_key(|it| Key::Number(it.timestamp_ms("nextChangeTime").unwrap_or(i64::MAX))),
         Column::new("Zone", 16, 1, 3, |_, it: &Object| {
             Cell::new(Token::Text, it.text("timeZone"))
         }),
         Column::new("Windows", 24, 3, 2, |_, it: &Object| {
-            Cell::new(Token::Dim, windows(it).join("; "))
+            Cell::new(Token::Dim, window_lines(it).join("; "))
         }),
         Column::new("Used by", 10, 1, 4, |_, it: &Object| {
             Cell::new(
                 Token::Text,
-                users(it)
+                calendar_users(it)
                     .map(|(_, name)| name)
                     .collect::<Vec<_>>()
                     .join(", "),
@@ -67,14 +67,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "IANA time zone of the local times, such as Europe/Berlin.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "windows.0.dtstart",
             "First start",
             FieldKind::Text,
             "Start in local time, without a zone, such as 2027-01-04T08:00:00.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "windows.0.endTimeOfDay",
             "Ends at",
@@ -102,7 +102,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No calendars yet.\n\n\
         A calendar defines spans of local time, such as office hours or a patch window.\n\
         ‹new› creates one; the topic «calendars» of the reference has examples.",
@@ -110,15 +110,18 @@ pub(super) const SPEC: KindSpec = KindSpec {
 };
 
 fn state(calendar: &Object) -> (Token, &'static str) {
-    match calendar.at("inWindow").and_then(serde_json::Value::as_bool) {
+    match calendar
+        .value_at("inWindow")
+        .and_then(serde_json::Value::as_bool)
+    {
         Some(true) => (Token::Good, "inside"),
         Some(false) => (Token::Dim, "outside"),
         None => (Token::Warning, "unknown"),
     }
 }
 
-fn windows(calendar: &Object) -> Vec<String> {
-    let all = calendar.at("windows").and_then(|it| it.as_array());
+fn window_lines(calendar: &Object) -> Vec<String> {
+    let all = calendar.value_at("windows").and_then(|it| it.as_array());
     let line = |window: &serde_json::Value| {
         let text = |name: &str| window[name].as_str().unwrap_or_default();
         let length = match (text("duration"), text("endTimeOfDay")) {
@@ -134,15 +137,15 @@ fn windows(calendar: &Object) -> Vec<String> {
     all.into_iter().flatten().map(line).collect()
 }
 
-fn users(calendar: &Object) -> impl Iterator<Item = (&str, &str)> {
-    let all = calendar.at("usedBy").and_then(|it| it.as_array());
+fn calendar_users(calendar: &Object) -> impl Iterator<Item = (&str, &str)> {
+    let all = calendar.value_at("usedBy").and_then(|it| it.as_array());
     all.into_iter().flatten().map(|user| {
         let text = |name: &str| user[name].as_str().unwrap_or_default();
         (text("kind"), text("name"))
     })
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) {
     shared::write_head(into, calendar);
     let (token, word) = state(calendar);
     into.line(vec![label("now"), span(token, word)]);
@@ -152,7 +155,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) 
     into.field("zone", Token::Text, calendar.text("timeZone"));
     shared::write_times(into, around, calendar);
     into.heading("Windows");
-    for line in windows(calendar) {
+    for line in window_lines(calendar) {
         into.text(Token::Text, 0, &line);
     }
     let except: Vec<&str> = calendar.texts("exceptCalendarNames").collect();
@@ -168,7 +171,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) 
     }
     into.heading("Used by");
     let mut is_used = false;
-    for (word, name) in users(calendar) {
+    for (word, name) in calendar_users(calendar) {
         is_used = true;
         let line = vec![
             span(Token::Dim, &format!("{word} ")),

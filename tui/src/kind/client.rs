@@ -2,7 +2,7 @@
 
 use super::{Cell, Column, FieldKind, FieldSpec, Key, KindSpec, field::NAME};
 use crate::{
-    data::{Named, Object, Role},
+    data::{Label, Object, Role},
     theme::Token,
 };
 
@@ -22,11 +22,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Name", 16, 2, 0, |_, it: &Object| {
             Cell::new(Token::Text, it.name())
         })
-        .by(|it| Key::Text(it.name().to_owned())),
+        .sort_by_key(|it| Key::Text(it.name().to_owned())),
         Column::new("Role", 10, 0, 0, |_, it: &Object| {
             Cell::new(Token::Text, role(it).label())
         })
-        .by(|it| Key::Number(i64::from(i32::from(role(it))))),
+        .sort_by_key(|it| Key::Number(i64::from(i32::from(role(it))))),
         Column::new("Last used", 16, 1, 0, |around, it: &Object| {
             let mut cell = Cell::time(around, it.timestamp_ms("lastUsedTime"));
             if cell.text.is_empty() {

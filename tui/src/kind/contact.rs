@@ -27,13 +27,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
     columns: &[
         shared::NAME,
         Column::new("Methods", 30, 3, 1, |_, it: &Object| {
-            Cell::new(Token::Text, methods(it).join("; "))
+            Cell::new(Token::Text, method_lines(it).join("; "))
         }),
         Column::new("Time zone", 14, 1, 3, |_, it: &Object| {
             Cell::new(Token::Dim, it.text("timeZone"))
         }),
         Column::new("Acknowledges as", 16, 1, 2, |_, it: &Object| {
-            Cell::new(Token::Dim, identity(it))
+            Cell::new(Token::Dim, identity_text(it))
         }),
     ],
     searched: |it| vec![it.text("clientName"), it.text("subject")],
@@ -45,7 +45,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::LineFormat(LineFormat::Methods),
             "One per line, such as `push`, or `call after 2m from error in office hours: phone=+49301234`.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "timeZone",
             "Time zone",
@@ -67,18 +67,18 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No contacts yet.\n\nA contact is a person or a team, and the destinations that notify them. \
         Schedules and escalation\npolicies name contacts. ‹new› creates one.",
     beside: &[],
 };
 
-fn methods(contact: &Object) -> Vec<String> {
-    let lines = LineFormat::Methods.show(contact.at("methods"));
+fn method_lines(contact: &Object) -> Vec<String> {
+    let lines = LineFormat::Methods.format(contact.value_at("methods"));
     lines.lines().map(str::to_owned).collect()
 }
 
-fn identity(contact: &Object) -> String {
+fn identity_text(contact: &Object) -> String {
     match (contact.text("clientName"), contact.text("subject")) {
         ("", "") => String::new(),
         ("", subject) => format!("user {subject}"),
@@ -86,9 +86,9 @@ fn identity(contact: &Object) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, contact: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, contact: &Object) {
     shared::write_head(into, contact);
-    for method in methods(contact) {
+    for method in method_lines(contact) {
         into.field("method", Token::Text, &method);
     }
     let zone = match contact.text("timeZone") {
@@ -96,7 +96,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, contact: &Object) {
         zone => zone,
     };
     into.field("time zone", Token::Text, zone);
-    let identity = identity(contact);
+    let identity = identity_text(contact);
     if !identity.is_empty() {
         into.field("acts as", Token::Text, &identity);
     }

@@ -4,17 +4,17 @@ use bellwether_proto::v1::{Delivery, delivery::State};
 
 use super::{Cell, Column, EventCell, Key, RenderContext};
 use crate::{
-    data::{Named, Sign, millis},
+    data::{Label, Sign, to_millis},
     text,
     theme::Token,
 };
 
 pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Decided", 8, 0, 3, |around, it: &Delivery| {
-        Cell::short_time(around, millis(it.create_time.as_ref()))
+        Cell::short_time(around, to_millis(it.create_time.as_ref()))
     })
     .sort_descending(|it| {
-        let created = millis(it.create_time.as_ref()).unwrap_or_default();
+        let created = to_millis(it.create_time.as_ref()).unwrap_or_default();
         Key::Both(created, it.id.clone())
     }),
     Column::new("State", 9, 0, 0, |_, it: &Delivery| {
@@ -23,12 +23,12 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         }
         Cell::new(Token::Dim, "resent")
     })
-    .by(|it| Key::Text(it.state().label().to_owned())),
-    Column::new("Event", 16, 2, 2, event).by(|it| Key::Text(it.event_name.clone())),
+    .sort_by_key(|it| Key::Text(it.state().label().to_owned())),
+    Column::new("Event", 16, 2, 2, event_cell).sort_by_key(|it| Key::Text(it.event_name.clone())),
     Column::new("Destination", 16, 3, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)
     })
-    .by(|it| Key::Text(it.destination_name.clone())),
+    .sort_by_key(|it| Key::Text(it.destination_name.clone())),
     Column::new("Rule", 12, 1, 4, |_, it: &Delivery| {
         let (test, clear) = (it.test.unwrap_or_default(), it.clear.unwrap_or_default());
         if it.is_digest == Some(true) {
@@ -40,14 +40,14 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
             (false, false) => Cell::new(Token::Text, &*it.rule_name),
         }
     })
-    .by(|it| Key::Text(it.rule_name.clone())),
+    .sort_by_key(|it| Key::Text(it.rule_name.clone())),
     Column::new("Tries", 5, 0, 6, |_, it: &Delivery| {
         Cell::number(it.attempt_count.unwrap_or_default().into())
     })
     .right_align()
     .sort_descending(|it| Key::Number(it.attempt_count.unwrap_or_default().into())),
     Column::new("Next try", 8, 0, 5, |around, it: &Delivery| {
-        let next = millis(it.next_attempt_time.as_ref());
+        let next = to_millis(it.next_attempt_time.as_ref());
         match next {
             // The reason for the wait is stored with the time.
             Some(ms) if around.is_past(ms) => Cell::new(Token::Dim, "due"),
@@ -55,11 +55,11 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         }
     })
     // Deliveries without a next attempt come last.
-    .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
+    .sort_by_key(|it| Key::Number(to_millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
     Column::new("Why", 14, 3, 1, reason_cell),
 ];
 
-fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
+fn event_cell(around: &dyn RenderContext, it: &Delivery) -> Cell {
     if it.event_name.is_empty() {
         let words = match (it.test, it.is_digest) {
             (Some(true), _) => "(test)".to_owned(),
@@ -68,16 +68,16 @@ fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
         };
         return Cell::new(Token::Dim, words);
     }
-    let shown = EventCell::of_delivery(it, around.host_field());
+    let shown = EventCell::from_delivery(it, around.host_field());
     let words = format!("{} {}", shown.name, shown.host);
     let mut cell = Cell::new(it.severity(), words.trim_end());
-    cell.sign = it.severity().sign();
+    cell.sign = it.severity().symbol();
     cell
 }
 
 /// Formats the time of resending, else the reason for the wait, else the error of the last attempt.
 fn reason_cell(around: &dyn RenderContext, it: &Delivery) -> Cell {
-    if let Some(ms) = millis(it.retry_time.as_ref()) {
+    if let Some(ms) = to_millis(it.retry_time.as_ref()) {
         let words = format!(
             "resent {} · {}",
             around.format_time(ms),

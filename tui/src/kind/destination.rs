@@ -9,8 +9,8 @@ use super::{
     shared,
 };
 use crate::{
-    data::{HealthState, Kind, Named, Object, Role, health_word, urgency},
-    document::{Document, Link, duration, label, span},
+    data::{HealthState, Kind, Label, Object, Role, health_word, urgency_rank},
+    document::{Document, Link, format_duration, label, span},
     text,
     theme::Token,
 };
@@ -55,17 +55,17 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Name", 20, 1, 0, |_, it: &Object| {
             Cell::new(Token::Text, it.name())
         })
-        .by(|it| Key::Text(it.name().to_owned())),
+        .sort_by_key(|it| Key::Text(it.name().to_owned())),
         Column::new("Type", 10, 0, 5, |_, it: &Object| {
             Cell::new(Token::Text, it.type_word())
         })
-        .by(|it| Key::Text(it.type_word().to_owned())),
+        .sort_by_key(|it| Key::Text(it.type_word().to_owned())),
         Column::new("Health", 8, 0, 0, |_, it: &Object| {
-            Cell::new(health(it), health_word(health(it), it.text("health.lastError")))
+            Cell::new(health_state(it), health_word(health_state(it), it.text("health.lastError")))
         })
-        .by(|it| Key::Number(i64::try_from(urgency(health(it))).unwrap_or(i64::MAX))),
+        .sort_by_key(|it| Key::Number(i64::try_from(urgency_rank(health_state(it))).unwrap_or(i64::MAX))),
         Column::new("Target", 16, 1, 7, |_, it: &Object| {
-            let target = target(it);
+            let target = target_address(it);
             let place = target.split_once("://").map_or(target, |(_, place)| place);
             Cell::new(Token::Dim, place)
         }),
@@ -77,25 +77,25 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .right_align()
         .sort_descending(|it| Key::Number(it.number("health.waitingCount").unwrap_or_default())),
         Column::new("Dead 24 h", 9, 0, 3, |around, it: &Object| {
-            let dead = around.dead(it.name());
+            let dead = around.dead_letter_count(it.name());
             let token = if dead == Some(0) { Token::Dim } else { Token::Bad };
             Cell::new(token, dead.map_or_else(String::new, text::group_digits))
         })
         .right_align()
         .hide_if_empty(),
         Column::new("Behind", 8, 0, 2, |_, it: &Object| {
-            Cell::new(Token::Warning, behind(it).unwrap_or_default())
+            Cell::new(Token::Warning, estimated_backlog(it).unwrap_or_default())
         })
         .right_align()
         .hide_if_empty(),
-        shared::recent(8),
+        shared::recent_column(8),
         Column::new("p50", 7, 0, 6, |_, it: &Object| {
-            Cell::new(Token::Text, it.at("health.p50").and_then(Value::as_str).map_or_else(String::new, seconds))
+            Cell::new(Token::Text, it.value_at("health.p50").and_then(Value::as_str).map_or_else(String::new, format_seconds))
         })
         .right_align()
         .hide_if_empty(),
         Column::new("p95", 7, 0, 6, |_, it: &Object| {
-            Cell::new(Token::Text, it.at("health.p95").and_then(Value::as_str).map_or_else(String::new, seconds))
+            Cell::new(Token::Text, it.value_at("health.p95").and_then(Value::as_str).map_or_else(String::new, format_seconds))
         })
         .right_align()
         .hide_if_empty(),
@@ -111,7 +111,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Bad, text::shorten_error(it.text("health.lastError")))
         }),
     ],
-    searched: |it| vec![it.type_word(), target(it), health(it).label()],
+    searched: |it| vec![it.type_word(), target_address(it), health_state(it).label()],
     fields: &[
         NAME,
         FieldSpec::new(
@@ -123,157 +123,157 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.url",
             "URL",
             FieldKind::Text,
-            "http or https, without a user name. Path and query may contain variables.").only("webhook"),
+            "http or https, without a user name. Path and query may contain variables.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.secretUrl",
             "Secret URL",
             FieldKind::Secret,
-            "Use instead of URL if the URL itself is secret. Path and query may have variables.").only("webhook"),
+            "Use instead of URL if the URL itself is secret. Path and query may have variables.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.method",
             "Method",
             FieldKind::Choice(METHODS),
-            "The HTTP method.").only("webhook"),
+            "The HTTP method.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.headers",
             "Headers",
             FieldKind::Pairs,
-            "One `name: value` per line, up to 50. Values are secret and may be templates.").only("webhook"),
+            "One `name: value` per line, up to 50. Values are secret and may be templates.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.payload",
             "Payload",
             FieldKind::Lines,
-            "Template for the body, escaped per its content-type. Empty: the standard document.").only("webhook"),
+            "Template for the body, escaped per its content-type. Empty: the standard document.").only_for("webhook"),
         FieldSpec::new(
             "type.email.to",
             "To",
             FieldKind::Text,
-            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").required().only("email"),
+            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").with_required().only_for("email"),
         FieldSpec::new(
             "type.email.cc",
             "Copies to",
             FieldKind::Text,
-            "Copy addresses, separated by commas.").only("email"),
+            "Copy addresses, separated by commas.").only_for("email"),
         FieldSpec::new(
             "type.email.subject",
             "Subject",
             FieldKind::Text,
-            "Template. Empty: `[tenant] severity: headline`.").only("email"),
+            "Template. Empty: `[tenant] severity: headline`.").only_for("email"),
         FieldSpec::new(
             "type.email.body",
             "Body",
             FieldKind::Lines,
-            "Template, sent as HTML. Empty: a readable summary of the event.").only("email"),
+            "Template, sent as HTML. Empty: a readable summary of the event.").only_for("email"),
         FieldSpec::new(
             "type.slack.channel",
             "Channel",
             FieldKind::Text,
-            "Channel name or id.").required().only("slack"),
+            "Channel name or id.").with_required().only_for("slack"),
         FieldSpec::new(
             "type.slack.token",
             "Token",
             FieldKind::Secret,
-            "A bot token.").required().only("slack"),
+            "A bot token.").with_required().only_for("slack"),
         FieldSpec::new(
             "type.slack.blocks",
             "Blocks",
             FieldKind::Lines,
-            "Template for a JSON list of Block Kit blocks. Empty: the default blocks.").only("slack"),
+            "Template for a JSON list of Block Kit blocks. Empty: the default blocks.").only_for("slack"),
         FieldSpec::new(
             "type.slack.updateFirst",
             "Edit the first",
             FieldKind::Toggle,
-            "Also edit the first message when the event changes.").only("slack"),
+            "Also edit the first message when the event changes.").only_for("slack"),
         FieldSpec::new(
             "type.slack.broadcastReplies",
             "Broadcast",
             FieldKind::Toggle,
-            "Also post thread replies to the channel.").only("slack"),
+            "Also post thread replies to the channel.").only_for("slack"),
         FieldSpec::new(
             "type.msteams.url",
             "URL",
             FieldKind::Secret,
-            "URL of the incoming webhook (secret).").required().only("msteams"),
+            "URL of the incoming webhook (secret).").with_required().only_for("msteams"),
         FieldSpec::new(
             "type.pagerduty.routingKey",
             "Routing key",
             FieldKind::Secret,
-            "Integration key of the service.").required().only("pagerduty"),
+            "Integration key of the service.").with_required().only_for("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.class",
             "Class",
             FieldKind::Text,
-            "Template. Empty: the event's type.").only("pagerduty"),
+            "Template. Empty: the event's type.").only_for("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.component",
             "Component",
             FieldKind::Text,
-            "Template. Empty: the event's name.").only("pagerduty"),
+            "Template. Empty: the event's name.").only_for("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.group",
             "Group",
             FieldKind::Text,
-            "Template. Empty: the tenant.").only("pagerduty"),
+            "Template. Empty: the tenant.").only_for("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.customDetails",
             "Details",
             FieldKind::Lines,
-            "Template for a JSON object. Empty: all details of the event.").only("pagerduty"),
+            "Template for a JSON object. Empty: all details of the event.").only_for("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.links",
             "Links",
             FieldKind::Lines,
-            "Template for a JSON list of {\"href\", \"text\"}, after the link to the event.").only("pagerduty"),
+            "Template for a JSON list of {\"href\", \"text\"}, after the link to the event.").only_for("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.images",
             "Images",
             FieldKind::Lines,
-            "Template for a JSON list of {\"src\", \"href\", \"alt\"}.").only("pagerduty"),
+            "Template for a JSON list of {\"src\", \"href\", \"alt\"}.").only_for("pagerduty"),
         FieldSpec::new(
             "type.servicenow.instanceUrl",
             "Instance URL",
             FieldKind::Text,
-            "URL of the instance.").required().only("servicenow"),
+            "URL of the instance.").with_required().only_for("servicenow"),
         FieldSpec::new(
             "type.servicenow.clientId",
             "Client id",
             FieldKind::Text,
-            "OAuth client.").required().only("servicenow"),
+            "OAuth client.").with_required().only_for("servicenow"),
         FieldSpec::new(
             "type.servicenow.clientSecret",
             "Client secret",
             FieldKind::Secret,
-            "OAuth client secret.").required().only("servicenow"),
+            "OAuth client secret.").with_required().only_for("servicenow"),
         FieldSpec::new(
             "type.servicenow.tokenUrl",
             "Token URL",
             FieldKind::Text,
-            "Token endpoint. Empty: the instance URL.").only("servicenow"),
+            "Token endpoint. Empty: the instance URL.").only_for("servicenow"),
         FieldSpec::new(
             "type.servicenow.refreshToken",
             "Refresh token",
             FieldKind::Secret,
-            "OAuth refresh token. Empty: client credentials grant.").only("servicenow"),
+            "OAuth refresh token. Empty: client credentials grant.").only_for("servicenow"),
         FieldSpec::new(
             "type.event.nameTemplate",
             "Event name",
             FieldKind::Text,
-            "Template for the new event's name.").required().only("event"),
+            "Template for the new event's name.").with_required().only_for("event"),
         FieldSpec::new(
             "type.event.typeTemplate",
             "Event type",
             FieldKind::Text,
-            "Template for the new event's type.").required().only("event"),
+            "Template for the new event's type.").with_required().only_for("event"),
         FieldSpec::new(
             "type.event.summaryTemplate",
             "Summary",
             FieldKind::Text,
-            "Template for the new event's summary.").required().only("event"),
+            "Template for the new event's summary.").with_required().only_for("event"),
         FieldSpec::new(
             "type.event.severity",
             "Severity",
             FieldKind::Named(SEVERITIES),
-            "Severity of the new event.").only("event"),
+            "Severity of the new event.").only_for("event"),
         DESCRIPTION,
         TAGS,
         LANGUAGE,
@@ -282,155 +282,155 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Sender and headers",
             "Sender, reply address, blind copies, and headers for mail clients.",
         )
-        .only("email"),
+        .only_for("email"),
         FieldSpec::new(
             "type.email.from",
             "From",
             FieldKind::Text,
-            "Sender address. Empty: smtp.from in the settings.").only("email"),
+            "Sender address. Empty: smtp.from in the settings.").only_for("email"),
         FieldSpec::new(
             "type.email.replyTo",
             "Reply to",
             FieldKind::Text,
-            "Reply-to addresses, separated by commas. Empty: the sender.").only("email"),
+            "Reply-to addresses, separated by commas. Empty: the sender.").only_for("email"),
         FieldSpec::new(
             "type.email.bcc",
             "Blind copies to",
             FieldKind::Text,
-            "Blind copy addresses, separated by commas.").only("email"),
+            "Blind copy addresses, separated by commas.").only_for("email"),
         FieldSpec::new(
             "type.email.listId",
             "List id",
             FieldKind::Text,
-            "List-Id header, for mail filters, such as alerts.example.com.").only("email"),
+            "List-Id header, for mail filters, such as alerts.example.com.").only_for("email"),
         FieldSpec::new(
             "type.email.priority",
             "Priority",
             FieldKind::Named(PRIORITIES),
-            "By severity: high while an event with severity error or critical is open.").only("email"),
+            "By severity: high while an event with severity error or critical is open.").only_for("email"),
         FieldSpec::section(
             "#sign",
             "Authentication",
             "Signature; basic, bearer, OAuth 2 or client certificate.",
         )
-        .only("webhook"),
+        .only_for("webhook"),
         FieldSpec::new(
             "type.webhook.signingSecret",
             "Signing secret",
             FieldKind::Secret,
-            "Signing secret (Standard Webhooks): whsec_ and base64. Leave it unchanged to keep the stored secret.").only("webhook"),
+            "Signing secret (Standard Webhooks): whsec_ and base64. Leave it unchanged to keep the stored secret.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.basic.username",
             "User name",
             FieldKind::Text,
-            "Basic: user name, without a colon. Set at most one of the three methods.").only("webhook"),
+            "Basic: user name, without a colon. Set at most one of the three methods.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.basic.password",
             "Password",
             FieldKind::Secret,
-            "Basic: password.").only("webhook"),
+            "Basic: password.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.bearer.token",
             "Bearer token",
             FieldKind::Secret,
-            "Bearer: token in the authorization header.").only("webhook"),
+            "Bearer: token in the authorization header.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.tokenUrl",
             "OAuth2 address",
             FieldKind::Text,
-            "OAuth 2 client credentials: token endpoint.").only("webhook"),
+            "OAuth 2 client credentials: token endpoint.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.clientId",
             "OAuth2 client",
             FieldKind::Text,
-            "OAuth 2 client id.").only("webhook"),
+            "OAuth 2 client id.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.clientSecret",
             "OAuth2 secret",
             FieldKind::Secret,
-            "OAuth 2 client secret.").only("webhook"),
+            "OAuth 2 client secret.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.scope",
             "OAuth2 scope",
             FieldKind::Text,
-            "OAuth 2 scopes, separated by spaces.").only("webhook"),
+            "OAuth 2 scopes, separated by spaces.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.audience",
             "OAuth2 API",
             FieldKind::Text,
-            "OAuth 2 audience, if the server requires one.").only("webhook"),
+            "OAuth 2 audience, if the server requires one.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.params",
             "OAuth2 params",
             FieldKind::Pairs,
-            "OAuth 2: extra parameters of the token request, one `name: value` per line.").only("webhook"),
+            "OAuth 2: extra parameters of the token request, one `name: value` per line.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.mtls.certificate",
             "Certificate",
             FieldKind::Lines,
-            "Client certificate in PEM, then its intermediates. The URL must be https.").only("webhook"),
+            "Client certificate in PEM, then its intermediates. The URL must be https.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.mtls.privateKey",
             "Private key",
             FieldKind::Secret,
-            "Private key of the client certificate, unencrypted PEM. Paste it; line breaks are kept.").only("webhook"),
+            "Private key of the client certificate, unencrypted PEM. Paste it; line breaks are kept.").only_for("webhook"),
         FieldSpec::section(
             "#closings",
             "When the event closes",
             "For receivers that expect closings at another URL or in another format.",
         )
-        .only("webhook"),
+        .only_for("webhook"),
         FieldSpec::new(
             "type.webhook.onClear.url",
             "Closing: URL",
             FieldKind::Text,
-            "URL for closings. Empty: the same URL.").only("webhook"),
+            "URL for closings. Empty: the same URL.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.onClear.method",
             "Closing: method",
             FieldKind::Text,
-            "Method for closings: POST, PUT, PATCH or DELETE. Empty: POST.").only("webhook"),
+            "Method for closings: POST, PUT, PATCH or DELETE. Empty: POST.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.onClear.payload",
             "Closing: body",
             FieldKind::Lines,
-            "Template for the body of closings. Empty: the standard document.").only("webhook"),
+            "Template for the body of closings. Empty: the standard document.").only_for("webhook"),
         FieldSpec::section(
             "#answers",
             "Value maps and accepted responses",
             "Template variables, compression, and accepted responses.",
         )
-        .only("webhook"),
+        .only_for("webhook"),
         FieldSpec::new(
             "type.webhook.compress",
             "Compress",
             FieldKind::Toggle,
-            "Compress bodies of 1 KiB or more with gzip.").only("webhook"),
+            "Compress bodies of 1 KiB or more with gzip.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.testEffect",
             "Test effect",
             FieldKind::Text,
-            "Effect of a test at the receiver, such as a text message.").only("webhook"),
+            "Effect of a test at the receiver, such as a text message.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.values",
             "Values",
             FieldKind::Maps,
-            "Template variables, such as `priority: event.severity, critical=P1, *=P3` for {{values.priority}}.").only("webhook"),
+            "Template variables, such as `priority: event.severity, critical=P1, *=P3` for {{values.priority}}.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.expect.status",
             "Expect: status",
             FieldKind::Numbers,
-            "Response codes that count as accepted, such as 200, 202. Empty: 200 to 299.").only("webhook"),
+            "Response codes that count as accepted, such as 200, 202. Empty: 200 to 299.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.expect.bodyClause",
             "Expect: body",
             FieldKind::Clause,
-            "Condition on the JSON response, for APIs that return 200 for errors: `ok equals true`.").only("webhook"),
+            "Condition on the JSON response, for APIs that return 200 for errors: `ok equals true`.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.expect.destinationClause",
             "Expect: wrong",
             FieldKind::Clause,
-            "Condition for rejections due to wrong settings, such as `code equals 10003`.").only("webhook"),
+            "Condition for rejections due to wrong settings, such as `code equals 10003`.").only_for("webhook"),
         FieldSpec::section(
             "#limits",
             "Limits",
@@ -472,7 +472,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldKind::Number(0, 100),
         "Percentage of the budget reserved for critical messages. Empty: 20."),
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No destinations yet.\n\n\
         A destination receives messages, such as a webhook or a mail address.\n\
         ‹new› creates one, and in its form ‹form_test› tests it before it is saved.\n\n\
@@ -483,16 +483,16 @@ pub(super) const SPEC: KindSpec = KindSpec {
 /// Returns the words that a filter can name: the state, and the class of a failure, which the
 /// column shows instead.
 pub(crate) fn health_names(destination: &Object) -> Vec<String> {
-    let state = health(destination);
+    let state = health_state(destination);
     let word = health_word(state, destination.text("health.lastError"));
     vec![state.label().to_owned(), word.to_owned()]
 }
 
-pub(crate) fn health(destination: &Object) -> HealthState {
+pub(crate) fn health_state(destination: &Object) -> HealthState {
     HealthState::from_str_name(destination.text("health.state")).unwrap_or_default()
 }
 
-fn target(destination: &Object) -> &str {
+fn target_address(destination: &Object) -> &str {
     match destination.type_word() {
         "webhook" if destination.text("type.webhook.url").is_empty() => "secret address",
         "webhook" => destination.text("type.webhook.url"),
@@ -507,7 +507,7 @@ fn target(destination: &Object) -> &str {
 }
 
 fn write_rejections(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
-    let refused = destination.at("health.refusedRecipients");
+    let refused = destination.value_at("health.refusedRecipients");
     let refused = refused.and_then(Value::as_array).into_iter().flatten();
     for recipient in refused {
         let text = |field: &str| recipient[field].as_str().unwrap_or_default();
@@ -520,14 +520,19 @@ fn write_rejections(into: &mut Document, around: &dyn RenderContext, destination
     }
 }
 
-fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
-    let number = |path: &str| destination.at(path).and_then(Value::as_i64).unwrap_or(0);
+fn write_health_evidence(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
+    let number = |path: &str| {
+        destination
+            .value_at(path)
+            .and_then(Value::as_i64)
+            .unwrap_or(0)
+    };
     let tried = number("health.attemptCount");
     if tried > 0 {
         let failed = number("health.failedAttemptCount");
         let took = |path: &str| {
-            let took = destination.at(path).and_then(Value::as_str);
-            took.map_or_else(|| "–".to_owned(), seconds)
+            let took = destination.value_at(path).and_then(Value::as_str);
+            took.map_or_else(|| "–".to_owned(), format_seconds)
         };
         let attempts = if tried == 1 { "attempt" } else { "attempts" };
         let words = format!(
@@ -538,10 +543,12 @@ fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Objec
         into.field("known from", Token::Text, &words);
     }
     let last = destination
-        .at("health.lastAttempts")
+        .value_at("health.lastAttempts")
         .and_then(Value::as_array);
     let last = last.into_iter().flatten().map(|one| {
-        let took = one["duration"].as_str().map_or_else(String::new, seconds);
+        let took = one["duration"]
+            .as_str()
+            .map_or_else(String::new, format_seconds);
         let is_delivered = one["delivered"] == true;
         let (token, sign) = if is_delivered {
             (Token::Good, "✓")
@@ -566,7 +573,7 @@ fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Objec
         let oldest = oldest.map_or_else(String::new, |ms| {
             format!(", oldest since {}", around.format_time(ms))
         });
-        let drain = behind(destination).map_or_else(String::new, |time| {
+        let drain = estimated_backlog(destination).map_or_else(String::new, |time| {
             format!("; {time} behind at the last hour's rate")
         });
         let words = format!("{}{oldest}{drain}", text::group_digits(waiting));
@@ -575,25 +582,27 @@ fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Objec
 }
 
 /// Returns the estimated time to deliver what waits.
-fn behind(destination: &Object) -> Option<String> {
+fn estimated_backlog(destination: &Object) -> Option<String> {
     let waiting = destination
         .number("health.waitingCount")
         .unwrap_or_default();
-    let drain = destination.at("health.drainTime").and_then(Value::as_str);
+    let drain = destination
+        .value_at("health.drainTime")
+        .and_then(Value::as_str);
     let drain = drain.filter(|_| waiting > 0);
-    drain.map(|time| format!("~{}", seconds(time)))
+    drain.map(|time| format!("~{}", format_seconds(time)))
 }
 
-fn seconds(time: &str) -> String {
+fn format_seconds(time: &str) -> String {
     let found: Option<f64> = time.strip_suffix('s').and_then(|it| it.parse().ok());
     #[expect(clippy::cast_possible_truncation, reason = "at most a few days")]
     let ms = found.map(|found| (found * 1_000.0).round() as i64);
-    ms.map_or_else(|| time.to_owned(), duration)
+    ms.map_or_else(|| time.to_owned(), format_duration)
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
     shared::write_head(into, destination);
-    let health = health(destination);
+    let health = health_state(destination);
     let since = destination.timestamp_ms("health.since");
     let since = since.map_or_else(String::new, |ms| {
         format!(" since {}", around.format_time(ms))
@@ -608,7 +617,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, destination: &Objec
         into.field("last error", Token::Bad, last_error);
     }
     write_rejections(into, around, destination);
-    evidence(into, around, destination);
+    write_health_evidence(into, around, destination);
     if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
         let words = "‹test_destination› sends a test message and shows its request and response";
         into.text(Token::Dim, 0, &around.expand_keys(words));
@@ -618,12 +627,12 @@ fn document(into: &mut Document, around: &dyn RenderContext, destination: &Objec
     into.link("deliveries", "to this destination", link);
     shared::write_times(into, around, destination);
     into.heading(&format!("Type {}", destination.type_word()));
-    let kind = destination.at("type").and_then(Value::as_object);
+    let kind = destination.value_at("type").and_then(Value::as_object);
     let settings = kind.into_iter().flat_map(|kind| kind.values());
     for (key, value) in settings.filter_map(Value::as_object).flatten() {
         into.tree(0, key, value);
     }
-    if let Some(Value::Object(delivery)) = destination.at("delivery") {
+    if let Some(Value::Object(delivery)) = destination.value_at("delivery") {
         into.heading("Delivery");
         for (key, value) in delivery {
             into.tree(0, key, value);

@@ -2,32 +2,32 @@
 
 use super::{Cell, Column, Key};
 use crate::{
-    data::{EventRow, HoldReason, Named, Sign, Status},
+    data::{EventRow, HoldReason, Label, Sign, Status},
     theme::Token,
 };
 
 pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Severity", 10, 0, 0, |_, it: &EventRow| {
         let mut cell = Cell::new(it.severity, it.severity.label());
-        cell.sign = it.severity.sign();
-        quiet(it, cell)
+        cell.sign = it.severity.symbol();
+        dim_if_closed(it, cell)
     })
     .sort_descending(|it| Key::Number(i32::from(it.severity).into())),
     Column::new("A", 1, 0, 2, |_, it: &EventRow| {
         Cell::new(Token::Good, if it.acknowledged { "✓" } else { "" })
     }),
     Column::new("Name", 14, 1, 0, |_, it: &EventRow| {
-        quiet(it, Cell::new(Token::Text, &*it.name))
+        dim_if_closed(it, Cell::new(Token::Text, &*it.name))
     }),
     // The field by which the operator last counted, or else the host.
     Column::new(super::HOST, 10, 1, 1, |around, it: &EventRow| {
         match it.dimension(around.host_field()) {
-            Some(host) => quiet(it, Cell::new(Token::Text, host)),
+            Some(host) => dim_if_closed(it, Cell::new(Token::Text, host)),
             None => Cell::new(Token::Dim, &*it.entity),
         }
     }),
     Column::new("Summary", 16, 7, 0, |_, it: &EventRow| {
-        quiet(it, Cell::new(Token::Text, &*it.summary))
+        dim_if_closed(it, Cell::new(Token::Text, &*it.summary))
     }),
     // Empty for open events.
     Column::new("Status", 9, 0, 4, |around, it: &EventRow| {
@@ -42,7 +42,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     })
     .hide_if_empty(),
     Column::new("Age", 6, 0, 3, |around, it: &EventRow| {
-        quiet(it, Cell::new(Token::Dim, around.since(it.start_ms)))
+        dim_if_closed(it, Cell::new(Token::Dim, around.format_since(it.start_ms)))
     })
     .right_align()
     .sort_descending(|it| Key::Number(it.start_ms)),
@@ -52,11 +52,11 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     .right_align(),
     Column::new("Seen", 8, 0, 6, |around, it: &EventRow| {
         let cell = Cell::short_time(around, Some(it.last_seen_ms));
-        quiet(it, cell)
+        dim_if_closed(it, cell)
     })
     .sort_descending(|it| Key::Number(it.last_seen_ms)),
     Column::new("Assignee", 8, 0, 7, |_, it: &EventRow| {
-        quiet(it, Cell::new(Token::Info, &*it.assignee))
+        dim_if_closed(it, Cell::new(Token::Info, &*it.assignee))
     })
     .hide_if_empty(),
     Column::new("On call", 14, 1, 7, |around, it: &EventRow| {
@@ -66,10 +66,10 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("What", 18, 3, 1, |_, it: &EventRow| {
         Cell::new(Token::Dim, &*it.entity)
     })
-    .extra(),
+    .hide_by_default(),
 ];
 
-fn quiet(row: &EventRow, cell: Cell) -> Cell {
+fn dim_if_closed(row: &EventRow, cell: Cell) -> Cell {
     if row.status == Status::Closed {
         Cell {
             token: Token::Dim,

@@ -4,7 +4,7 @@ use bellwether_proto::v1::Delivery;
 
 use super::{Cell, Column, HOST, Key, RenderContext};
 use crate::{
-    data::{EventRow, Named, Object, Severity, Sign},
+    data::{EventRow, Label, Object, Severity, Sign},
     document::{Span, span},
     text,
     theme::Token,
@@ -27,16 +27,16 @@ pub(crate) struct EventCell {
 
 impl EventCell {
     /// Returns the cell of a resource about an event: a response or a pending notification.
-    pub(crate) fn of(around: &dyn RenderContext, object: &Object) -> Self {
+    pub(crate) fn from_object(around: &dyn RenderContext, object: &Object) -> Self {
         Self {
             severity: severity(object),
             name: object.text("eventName").to_owned(),
-            host: around.host(object),
+            host: around.host_text(object),
             summary: summary(object),
         }
     }
 
-    pub(crate) fn of_row(row: &EventRow, host_field: &str) -> Self {
+    pub(crate) fn from_row(row: &EventRow, host_field: &str) -> Self {
         Self {
             severity: row.severity,
             name: row.name.to_string(),
@@ -46,7 +46,7 @@ impl EventCell {
     }
 
     /// Returns the cell of a delivery, which has no summary.
-    pub(crate) fn of_delivery(delivery: &Delivery, host_field: &str) -> Self {
+    pub(crate) fn from_delivery(delivery: &Delivery, host_field: &str) -> Self {
         let dimensions = &delivery.dimensions;
         let host = dimensions.get(host_field);
         let host = host.or_else(|| dimensions.values().next());
@@ -62,29 +62,32 @@ impl EventCell {
     /// host leave.
     pub(crate) fn spans(&self, cells: usize) -> Vec<Span> {
         let severity = if cells >= WORDS {
-            format!("{} {:<8} ", self.severity.sign(), self.severity.label())
+            format!("{} {:<8} ", self.severity.symbol(), self.severity.label())
         } else {
-            format!("{} ", self.severity.sign())
+            format!("{} ", self.severity.symbol())
         };
         let [name, host, summary] = if self.summary.is_empty() {
             widths_without_summary(cells)
         } else {
-            widths(cells)
+            column_widths(cells)
         };
-        let shown = pad(&self.name, name);
-        let gap = name + 1 - text::width(shown.trim_end());
+        let shown = pad_to_width(&self.name, name);
+        let gap = name + 1 - text::cell_width(shown.trim_end());
         vec![
             span(self.severity.into(), &severity),
             span(Token::Link, shown.trim_end()),
             span(Token::Text, &" ".repeat(gap)),
-            span(Token::Title, &format!("{} ", pad(&self.host, host))),
-            span(Token::Text, &pad(&self.summary, summary)),
+            span(
+                Token::Title,
+                &format!("{} ", pad_to_width(&self.host, host)),
+            ),
+            span(Token::Text, &pad_to_width(&self.summary, summary)),
         ]
     }
 
     /// Returns the titles above cells of this width.
-    pub(crate) fn titles(cells: usize, host_field: &str) -> String {
-        let [name, host, summary] = widths(cells);
+    pub(crate) fn column_titles(cells: usize, host_field: &str) -> String {
+        let [name, host, summary] = column_widths(cells);
         let severity = if cells >= WORDS { "Severity   " } else { "  " };
         let host_title = if host_field == "host" {
             HOST
@@ -92,7 +95,7 @@ impl EventCell {
             host_field
         };
         let [name, host, summary] = [("Event", name), (host_title, host), ("Summary", summary)]
-            .map(|(title, cells)| pad(title, cells));
+            .map(|(title, cells)| pad_to_width(title, cells));
         format!("{severity}{name} {host} {summary}")
     }
 
@@ -108,7 +111,7 @@ impl EventCell {
 }
 
 /// Returns the widths of the name, the host and the summary.
-fn widths(cells: usize) -> [usize; 3] {
+fn column_widths(cells: usize) -> [usize; 3] {
     let severity = if cells >= WORDS { 11 } else { 2 };
     let spare = cells.saturating_sub(severity + 2);
     let name = NAME.min(spare * 3 / 10);
@@ -125,10 +128,10 @@ fn widths_without_summary(cells: usize) -> [usize; 3] {
 }
 
 /// Cleans a text, and truncates or pads it to this width.
-pub(crate) fn pad(words: &str, cells: usize) -> String {
-    let words = text::clean(words);
-    let shown = text::fit(&words, cells);
-    let rest = cells.saturating_sub(text::width(&shown));
+pub(crate) fn pad_to_width(words: &str, cells: usize) -> String {
+    let words = text::clean_text(words);
+    let shown = text::fit_to_width(&words, cells);
+    let rest = cells.saturating_sub(text::cell_width(&shown));
     format!("{shown}{}", " ".repeat(rest))
 }
 
@@ -151,34 +154,34 @@ pub(crate) fn summary(object: &Object) -> String {
 // The columns of lists of resources about events, in the order of the cell.
 pub(super) const SEVERITY: Column<Object> =
     Column::new("Severity", 10, 0, 0, |around, it: &Object| {
-        let severity = EventCell::of(around, it).severity;
+        let severity = EventCell::from_object(around, it).severity;
         let mut cell = Cell::new(severity, severity.label());
-        cell.sign = severity.sign();
+        cell.sign = severity.symbol();
         cell
     })
     .sort_descending(|it| Key::Number(severity(it) as i64));
 
 pub(super) const EVENT: Column<Object> = Column::new("Event", 12, 0, 0, |around, it: &Object| {
-    Cell::new(Token::Text, EventCell::of(around, it).name)
+    Cell::new(Token::Text, EventCell::from_object(around, it).name)
 })
-.by(|it| Key::Text(it.text("eventName").to_owned()));
+.sort_by_key(|it| Key::Text(it.text("eventName").to_owned()));
 
 pub(super) const EVENT_HOST: Column<Object> = Column::new(HOST, 10, 0, 0, |around, it: &Object| {
-    Cell::new(Token::Text, EventCell::of(around, it).host)
+    Cell::new(Token::Text, EventCell::from_object(around, it).host)
 });
 
 pub(super) const SUMMARY: Column<Object> =
     Column::new("Summary", 14, 6, 2, |around, it: &Object| {
-        Cell::new(Token::Text, EventCell::of(around, it).summary)
+        Cell::new(Token::Text, EventCell::from_object(around, it).summary)
     })
-    .by(|it| Key::Text(summary(it)));
+    .sort_by_key(|it| Key::Text(summary(it)));
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn cell_has_its_width_and_shows_the_host_at_every_size() {
+    fn event_cell_shows_the_host_at_every_width() {
         let cell = EventCell {
             severity: Severity::Critical,
             name: "disk".to_owned(),
@@ -187,7 +190,7 @@ mod tests {
         };
         for cells in [30, 55, 56, 78, 140] {
             let text = cell.text(cells);
-            assert_eq!(text::width(&text), cells, "{text}");
+            assert_eq!(text::cell_width(&text), cells, "{text}");
             assert!(text.contains("db-3"), "{text}");
         }
         assert!(cell.text(60).starts_with("▲ critical "));

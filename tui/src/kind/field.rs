@@ -73,20 +73,20 @@ impl FieldSpec {
         Self::new(path, label, FieldKind::Section, help)
     }
 
-    pub(super) const fn required(self) -> Self {
+    pub(super) const fn with_required(self) -> Self {
         Self {
             required: true,
             ..self
         }
     }
 
-    pub(super) const fn only(self, word: &'static str) -> Self {
+    pub(super) const fn only_for(self, word: &'static str) -> Self {
         Self { only: word, ..self }
     }
 }
 
 impl FieldKind {
-    pub(crate) fn choices(&self) -> Vec<&'static str> {
+    pub(crate) fn choice_names(&self) -> Vec<&'static str> {
         match self {
             Self::Choice(words) => words.to_vec(),
             Self::Named(words) => words.iter().map(|(word, _)| *word).collect(),
@@ -95,7 +95,7 @@ impl FieldKind {
     }
 
     /// Returns the placeholder for an unset field in the text for the editor.
-    pub(super) fn blank(&self) -> Option<Value> {
+    pub(super) fn placeholder_value(&self) -> Option<Value> {
         match self {
             Self::Text | Self::Lines => Some(json!("")),
             Self::Words | Self::Names(_) | Self::LineFormat(_) => Some(json!([])),
@@ -129,7 +129,7 @@ pub(super) const NAME: FieldSpec = FieldSpec::new(
     FieldKind::Text,
     "1 to 100 letters, digits, . _ - and inner spaces. Cannot be changed later.",
 )
-.required();
+.with_required();
 pub(super) const DESCRIPTION: FieldSpec = FieldSpec::new(
     "description",
     "Description",

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Cell, Column, Key, KindSpec, RenderContext};
 use crate::{
-    data::{Kind, Named, Object, Role, Severity, Status},
+    data::{Kind, Label, Object, Role, Severity, Status},
     document::{Document, Link, label, span},
     route::Route,
     theme::Token,
@@ -27,41 +27,45 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Number(rank(it))),
+        .sort_by_key(|it| Key::Number(state_rank(it))),
         Column::new("Rule", 14, 1, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
-        .by(|it| Key::Text(it.text("ruleName").to_owned())),
+        .sort_by_key(|it| Key::Text(it.text("ruleName").to_owned())),
         Column::new("By", 20, 3, 0, |_, it: &Object| {
             Cell::new(Token::Dim, format_common_fields(it))
         }),
         Column::new("Open", 6, 0, 0, |_, it: &Object| {
-            Cell::number(count(it, "openCount"))
+            Cell::number(member_count(it, "openCount"))
         })
         .right_align()
-        .sort_descending(|it| Key::Number(count(it, "openCount"))),
+        .sort_descending(|it| Key::Number(member_count(it, "openCount"))),
         Column::new("Joined", 7, 0, 2, |_, it: &Object| {
-            Cell::number(count(it, "memberCount"))
+            Cell::number(member_count(it, "memberCount"))
         })
         .right_align()
-        .sort_descending(|it| Key::Number(count(it, "memberCount"))),
+        .sort_descending(|it| Key::Number(member_count(it, "memberCount"))),
         Column::new("Sent", 6, 0, 3, |_, it: &Object| {
-            Cell::number(count(it, "messageCount"))
+            Cell::number(member_count(it, "messageCount"))
         })
         .right_align()
-        .sort_descending(|it| Key::Number(count(it, "messageCount"))),
+        .sort_descending(|it| Key::Number(member_count(it, "messageCount"))),
         Column::new("Last message", 16, 0, 4, |around, it: &Object| {
             Cell::time(around, it.timestamp_ms("lastMessageTime"))
         })
         .sort_descending(|it| Key::Number(it.timestamp_ms("lastMessageTime").unwrap_or_default())),
     ],
     searched: |it| {
-        let values = it.at("by").and_then(Value::as_array).into_iter().flatten();
+        let values = it
+            .value_at("by")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let values = values.filter_map(|pair| pair["value"].as_str());
         values.chain([it.text("ruleName"), state(it).1]).collect()
     },
     fields: &[],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No groups yet.\n\nA rule with «Group by» sends one message for several events: a \
         thread for each \
         group of\nequal fields. They are listed here with their open events.\n\n\
@@ -79,7 +83,7 @@ fn state(group: &Object) -> (Token, &'static str) {
 }
 
 /// Returns the sort key of the state: open groups without an acknowledgement first.
-fn rank(group: &Object) -> i64 {
+fn state_rank(group: &Object) -> i64 {
     match state(group).1 {
         "open" => 0,
         "acked" => 1,
@@ -87,12 +91,12 @@ fn rank(group: &Object) -> i64 {
     }
 }
 
-fn count(group: &Object, path: &str) -> i64 {
+fn member_count(group: &Object, path: &str) -> i64 {
     group.number(path).unwrap_or_default()
 }
 
 fn format_common_fields(group: &Object) -> String {
-    let all = group.at("by").and_then(Value::as_array);
+    let all = group.value_at("by").and_then(Value::as_array);
     let pair = |pair: &Value| {
         let field = pair["field"].as_str().unwrap_or_default();
         match pair["value"].as_str() {
@@ -108,18 +112,18 @@ fn format_common_fields(group: &Object) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
     into.field("group", Token::Title, &format_common_fields(group));
     into.field("thread", Token::Text, group.name());
     let rule = group.text("ruleName");
     let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
     into.link("rule", rule, go);
     let (token, word) = state(group);
-    let messages = count(group, "messageCount");
+    let messages = member_count(group, "messageCount");
     let words = format!(
         "  {} open, {} joined, {messages} {}",
-        count(group, "openCount"),
-        count(group, "memberCount"),
+        member_count(group, "openCount"),
+        member_count(group, "memberCount"),
         if messages == 1 { "message" } else { "messages" },
     );
     into.line(vec![
@@ -147,7 +151,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
         into.linked_line(vec![span(Token::Link, name)], go);
     }
     into.heading("Members");
-    let Some(members) = group.at("members").and_then(Value::as_array) else {
+    let Some(members) = group.value_at("members").and_then(Value::as_array) else {
         return into.text(Token::Dim, 0, "…");
     };
     for member in members {

@@ -15,12 +15,12 @@ pub(crate) const COLUMNS: &[Column<GroupRow>] = &[
             Cell::new(Token::Dim, &*it.value)
         }
     })
-    .by(|it| Key::Text(it.value.clone())),
+    .sort_by_key(|it| Key::Text(it.value.clone())),
     Column::new("Events", 8, 0, 0, |_, it: &GroupRow| Cell::number(it.count))
         .right_align()
         .sort_descending(|it| Key::Number(it.count)),
     Column::new("Share", 16, 1, 5, |_, it: &GroupRow| {
-        Cell::new(it.worst(), bar(it.share))
+        Cell::new(it.worst(), share_bar(it.share))
     }),
     Column::new("Critical", 8, 0, 1, |_, it: &GroupRow| {
         count_cell(it, Severity::Critical)
@@ -56,7 +56,7 @@ fn count_cell(row: &GroupRow, severity: Severity) -> Cell {
     }
 }
 
-fn bar(share: i64) -> String {
+fn share_bar(share: i64) -> String {
     let halves = usize::try_from(share.clamp(0, 100) * 16 * 2 / 100).unwrap_or_default();
     // Even the smallest value is visible.
     let halves = halves.max(1);

@@ -43,29 +43,29 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Number(-count(it, "lateCount"))),
+        .sort_by_key(|it| Key::Number(-expectation_count(it, "lateCount"))),
         shared::NAME,
         Column::new("Last beat", 16, 0, 1, |around, it: &Object| {
             Cell::time(around, it.timestamp_ms("lastBeatTime"))
         })
-        .by(|it| Key::Number(it.timestamp_ms("lastBeatTime").unwrap_or_default())),
+        .sort_by_key(|it| Key::Number(it.timestamp_ms("lastBeatTime").unwrap_or_default())),
         Column::new("Every", 8, 0, 2, |_, it: &Object| {
             Cell::new(Token::Text, format_interval(it))
         }),
         Column::new("Late", 6, 0, 1, |_, it: &Object| {
-            let late = count(it, "lateCount");
+            let late = expectation_count(it, "lateCount");
             let token = if late > 0 { Token::Bad } else { Token::Dim };
             Cell {
                 token,
                 ..Cell::number(late)
             }
         })
-        .sort_descending(|it| Key::Number(count(it, "lateCount")))
+        .sort_descending(|it| Key::Number(expectation_count(it, "lateCount")))
         .right_align(),
         Column::new("Of", 6, 0, 3, |_, it: &Object| {
-            Cell::number(count(it, "expectedCount"))
+            Cell::number(expectation_count(it, "expectedCount"))
         })
-        .sort_descending(|it| Key::Number(count(it, "expectedCount")))
+        .sort_descending(|it| Key::Number(expectation_count(it, "expectedCount")))
         .right_align(),
         Column::new("Beats", 24, 2, 2, |_, it: &Object| {
             Cell::new(Token::Dim, beats(it))
@@ -161,14 +161,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No heartbeats yet.\n\nA heartbeat is a signal that is expected to repeat: a backup, a cron job, \
         a watchdog. If it\nis missing, an event is opened, and the next beat closes it. ‹new› creates one.\n\n\
         For example: every `1d`, beats `name=backup-done`, by `host`.",
     beside: &[],
 };
 
-fn length(heartbeat: &Object, path: &str) -> String {
+fn format_length(heartbeat: &Object, path: &str) -> String {
     format_duration(heartbeat.text(path))
 }
 
@@ -183,20 +183,20 @@ fn format_duration(length: &str) -> String {
 
 fn format_interval(heartbeat: &Object) -> String {
     match (heartbeat.text("calendarName"), heartbeat.text("cron")) {
-        ("", "") => length(heartbeat, "every"),
+        ("", "") => format_length(heartbeat, "every"),
         ("", cron) => cron.to_owned(),
         (name, _) => format!("in {name}"),
     }
 }
 
-fn count(heartbeat: &Object, path: &str) -> i64 {
+fn expectation_count(heartbeat: &Object, path: &str) -> i64 {
     heartbeat.number(path).unwrap_or_default()
 }
 
 fn state(heartbeat: &Object) -> (Token, &'static str) {
     let (expected, late) = (
-        count(heartbeat, "expectedCount"),
-        count(heartbeat, "lateCount"),
+        expectation_count(heartbeat, "expectedCount"),
+        expectation_count(heartbeat, "lateCount"),
     );
     let is_new = heartbeat.timestamp_ms("lastBeatTime").is_none();
     match (heartbeat.flag("enabled"), expected, late) {
@@ -220,12 +220,12 @@ fn beats(heartbeat: &Object) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object) {
     shared::write_head(into, heartbeat);
     let (token, word) = state(heartbeat);
     let (expected, late) = (
-        count(heartbeat, "expectedCount"),
-        count(heartbeat, "lateCount"),
+        expectation_count(heartbeat, "expectedCount"),
+        expectation_count(heartbeat, "lateCount"),
     );
     into.line(vec![
         label("state"),
@@ -244,15 +244,19 @@ fn document(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object)
             let words = format!("{} in {zone}", heartbeat.text("cron"));
             into.field("cron", Token::Text, &words);
         }
-        "" => into.field("every", Token::Text, &length(heartbeat, "every")),
+        "" => into.field("every", Token::Text, &format_length(heartbeat, "every")),
         name => {
             let calendar = Route::Object(Kind::Calendar, name.to_owned());
             into.link("each window of", name, Link::Go(calendar));
         }
     }
-    into.field("grace", Token::Text, &length(heartbeat, "grace"));
+    into.field("grace", Token::Text, &format_length(heartbeat, "grace"));
     if !heartbeat.text("maxRun").is_empty() {
-        into.field("longest run", Token::Text, &length(heartbeat, "maxRun"));
+        into.field(
+            "longest run",
+            Token::Text,
+            &format_length(heartbeat, "maxRun"),
+        );
     }
     into.field("beats", Token::Text, &beats(heartbeat));
     let event = match heartbeat.text("event.name") {
@@ -266,7 +270,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object)
         "none; ‹rotate_heartbeat› creates it, for cron and curl"
     };
     into.field("address", Token::Dim, &around.expand_keys(address));
-    expectations(into, around, heartbeat);
+    write_expectations(into, around, heartbeat);
     shared::write_times(into, around, heartbeat);
 }
 
@@ -279,12 +283,12 @@ pub(crate) fn expectation_words(expectation: &Value) -> String {
     }
 }
 
-fn expectations(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object) {
-    let all = heartbeat.at("expectations").and_then(Value::as_array);
+fn write_expectations(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object) {
+    let all = heartbeat.value_at("expectations").and_then(Value::as_array);
     let Some(all) = all.filter(|it| !it.is_empty()) else {
         return;
     };
-    let expected = count(heartbeat, "expectedCount");
+    let expected = expectation_count(heartbeat, "expectedCount");
     into.heading("Expected");
     for expectation in all {
         let (token, word) = match expectation["state"].as_str() {
@@ -334,7 +338,7 @@ fn gaps(expectation: &Value) -> Option<String> {
         .map(|it| it.clamp(1.0, f64::from(i32::MAX)) as i32)
         .collect();
     let longest = *counts.iter().max()?;
-    let bars = text::bars(&counts, counts.len());
+    let bars = text::bar_chart(&counts, counts.len());
     let longest = when::format_duration(i64::from(longest) * 1_000);
     Some(format!("gaps {bars} up to {longest}"))
 }

@@ -36,7 +36,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Text(state(it).1.to_owned())),
+        .sort_by_key(|it| Key::Text(state(it).1.to_owned())),
         shared::NAME,
         Column::new("While open", 20, 2, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("sourceFilter"))
@@ -45,7 +45,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Text, it.text("targetFilter"))
         }),
         Column::new("Equal", 12, 1, 2, |_, it: &Object| {
-            Cell::new(Token::Dim, equal(it).join(", "))
+            Cell::new(Token::Dim, equal_field_names(it).join(", "))
         }),
     ],
     searched: |it| vec![it.text("sourceFilter"), it.text("targetFilter")],
@@ -63,21 +63,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Causes, such as name=host-down.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "targetFilter",
             "Holds",
             FieldKind::Text,
             "Effects, such as type=disk severity<critical.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "equal.0.source",
             "Equal field",
             FieldKind::Text,
             "Field with the same value in both, such as host. A missing field never matches.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "equal.0.target",
             "Of effects",
@@ -93,7 +93,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No inhibitions yet.\n\n\
         An inhibition holds messages about effects while their cause is open, such as disks and\n\
         services while their host is down. ‹new› creates one.\n\n\
@@ -110,8 +110,8 @@ fn state(inhibition: &Object) -> (Token, &'static str) {
     }
 }
 
-fn equal(inhibition: &Object) -> Vec<String> {
-    let all = inhibition.at("equal").and_then(|it| it.as_array());
+fn equal_field_names(inhibition: &Object) -> Vec<String> {
+    let all = inhibition.value_at("equal").and_then(|it| it.as_array());
     let pair = |pair: &serde_json::Value| {
         let text = |name: &str| pair[name].as_str().unwrap_or_default();
         match (text("source"), text("target")) {
@@ -122,13 +122,17 @@ fn equal(inhibition: &Object) -> Vec<String> {
     all.into_iter().flatten().map(pair).collect()
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, inhibition: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, inhibition: &Object) {
     shared::write_head(into, inhibition);
     let (token, word) = state(inhibition);
     into.line(vec![label("state"), span(token, word)]);
     into.field("while open", Token::Text, inhibition.text("sourceFilter"));
     into.field("holds", Token::Text, inhibition.text("targetFilter"));
-    into.field("equal", Token::Text, &equal(inhibition).join(", "));
+    into.field(
+        "equal",
+        Token::Text,
+        &equal_field_names(inhibition).join(", "),
+    );
     into.field("lingers", Token::Text, inhibition.text("linger"));
     shared::write_times(into, around, inhibition);
 }

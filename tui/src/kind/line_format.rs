@@ -26,17 +26,17 @@ const RECURRENCES: [(&str, &str); 3] = [
 ];
 
 impl LineFormat {
-    pub(crate) fn show(self, value: Option<&Value>) -> String {
+    pub(crate) fn format(self, value: Option<&Value>) -> String {
         let all = value.and_then(Value::as_array).into_iter().flatten();
         let line = match self {
-            Self::Methods => method,
-            Self::Layers => layer,
-            Self::Steps => step,
+            Self::Methods => format_method,
+            Self::Layers => format_layer,
+            Self::Steps => format_step,
         };
         all.map(line).collect::<Vec<_>>().join("\n")
     }
 
-    pub(crate) fn read(self, text: &str) -> Result<Value, String> {
+    pub(crate) fn parse(self, text: &str) -> Result<Value, String> {
         let lines = text.lines().map(str::trim).filter(|it| !it.is_empty());
         let read = match self {
             Self::Methods => read_method,
@@ -47,12 +47,15 @@ impl LineFormat {
     }
 }
 
-fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+fn text_field<'a>(of: &'a Value, field: &str) -> &'a str {
     of[field].as_str().unwrap_or_default()
 }
 
-fn length(of: &Value, field: &str) -> Option<String> {
-    let seconds = text(of, field).strip_suffix('s')?.parse::<i64>().ok()?;
+fn format_length(of: &Value, field: &str) -> Option<String> {
+    let seconds = text_field(of, field)
+        .strip_suffix('s')?
+        .parse::<i64>()
+        .ok()?;
     (seconds > 0).then(|| when::format_duration(seconds.saturating_mul(1_000)))
 }
 
@@ -62,7 +65,7 @@ fn read_length(written: &str) -> Result<Value, String> {
     Ok(json!(format!("{}s", ms / 1_000)))
 }
 
-fn cut<'a>(line: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
+fn split_suffix<'a>(line: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     let between = format!(" {word} ");
     match line.rsplit_once(&between) {
         Some((rest, part)) => (rest.trim(), Some(part.trim())),
@@ -70,29 +73,29 @@ fn cut<'a>(line: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     }
 }
 
-fn add(line: &mut String, word: &str, part: &str) {
+fn add_part(line: &mut String, word: &str, part: &str) {
     if !part.is_empty() {
         line.push_str(word);
         line.push_str(part);
     }
 }
 
-fn method(method: &Value) -> String {
-    let mut line = text(method, "destinationName").to_owned();
-    let severity = enum_word(text(method, "minSeverity"), "SEVERITY_");
+fn format_method(method: &Value) -> String {
+    let mut line = text_field(method, "destinationName").to_owned();
+    let severity = enum_word(text_field(method, "minSeverity"), "SEVERITY_");
     let severity = Some(severity).filter(|it| it != "default");
     let variables = method["variables"].as_object().into_iter().flatten();
     let variables = variables
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
         .collect::<Vec<_>>();
-    add(
+    add_part(
         &mut line,
         " after ",
-        &length(method, "after").unwrap_or_default(),
+        &format_length(method, "after").unwrap_or_default(),
     );
-    add(&mut line, " from ", &severity.unwrap_or_default());
-    add(&mut line, " in ", text(method, "calendarName"));
-    add(&mut line, ": ", &variables.join(", "));
+    add_part(&mut line, " from ", &severity.unwrap_or_default());
+    add_part(&mut line, " in ", text_field(method, "calendarName"));
+    add_part(&mut line, ": ", &variables.join(", "));
     line
 }
 
@@ -101,9 +104,9 @@ fn read_method(line: &str) -> Result<Value, String> {
         Some((head, variables)) => (head.trim(), variables),
         None => (line, ""),
     };
-    let (head, calendar) = cut(head, "in");
-    let (head, severity) = cut(head, "from");
-    let (name, after) = cut(head, "after");
+    let (head, calendar) = split_suffix(head, "in");
+    let (head, severity) = split_suffix(head, "from");
+    let (name, after) = split_suffix(head, "after");
     let mut method = Map::new();
     method.insert("destinationName".into(), json!(name));
     if let Some(after) = after {
@@ -139,7 +142,7 @@ fn read_method(line: &str) -> Result<Value, String> {
     Ok(Value::Object(method))
 }
 
-fn layer(layer: &Value) -> String {
+fn format_layer(layer: &Value) -> String {
     let slots = layer["slots"].as_array().into_iter().flatten();
     let slots = slots.map(|slot| {
         let names = slot["contactNames"].as_array().into_iter().flatten();
@@ -149,24 +152,24 @@ fn layer(layer: &Value) -> String {
             names => names.join(" + "),
         }
     });
-    let rule = text(layer, "rrule");
+    let rule = text_field(layer, "rrule");
     let word = RECURRENCES.iter().find(|(_, written)| *written == rule);
-    let mut line = text(layer, "name").to_owned();
+    let mut line = text_field(layer, "name").to_owned();
     let between = if line.is_empty() { "" } else { ": " };
-    add(&mut line, between, &slots.collect::<Vec<_>>().join(", "));
-    add(&mut line, " from ", text(layer, "dtstart"));
-    add(&mut line, " ", word.map_or(rule, |(word, _)| word));
-    add(&mut line, " since ", text(layer, "from"));
-    add(&mut line, " until ", text(layer, "until"));
-    add(&mut line, " in ", text(layer, "calendarName"));
+    add_part(&mut line, between, &slots.collect::<Vec<_>>().join(", "));
+    add_part(&mut line, " from ", text_field(layer, "dtstart"));
+    add_part(&mut line, " ", word.map_or(rule, |(word, _)| word));
+    add_part(&mut line, " since ", text_field(layer, "from"));
+    add_part(&mut line, " until ", text_field(layer, "until"));
+    add_part(&mut line, " in ", text_field(layer, "calendarName"));
     line
 }
 
 fn read_layer(line: &str) -> Result<Value, String> {
-    let (rest, calendar) = cut(line, "in");
-    let (rest, until) = cut(rest, "until");
-    let (rest, since) = cut(rest, "since");
-    let (slots, hand_offs) = cut(rest, "from");
+    let (rest, calendar) = split_suffix(line, "in");
+    let (rest, until) = split_suffix(rest, "until");
+    let (rest, since) = split_suffix(rest, "since");
+    let (slots, hand_offs) = split_suffix(rest, "from");
     let hand_offs = hand_offs
         .ok_or_else(|| format!("`{line}`: expected `ana, ben from 2027-01-04T08:00:00 weekly`"))?;
     let (name, slots) = match slots.split_once(": ") {
@@ -203,25 +206,27 @@ fn read_layer(line: &str) -> Result<Value, String> {
     Ok(layer)
 }
 
-fn step(step: &Value) -> String {
+fn format_step(step: &Value) -> String {
     let targets = step["targets"].as_array().into_iter().flatten();
-    let targets =
-        targets.map(
-            |target| match (text(target, "contactName"), text(target, "scheduleName")) {
-                ("", "") => text(target, "destinationName").to_owned(),
-                ("", schedule) => format!("schedule {schedule}"),
-                (contact, _) => format!("contact {contact}"),
-            },
-        );
+    let targets = targets.map(|target| {
+        match (
+            text_field(target, "contactName"),
+            text_field(target, "scheduleName"),
+        ) {
+            ("", "") => text_field(target, "destinationName").to_owned(),
+            ("", schedule) => format!("schedule {schedule}"),
+            (contact, _) => format!("contact {contact}"),
+        }
+    });
     let targets = targets.collect::<Vec<_>>().join(", ");
-    match length(step, "wait") {
+    match format_length(step, "wait") {
         Some(wait) => format!("{targets} wait {wait}"),
         None => format!("{targets} wait 0s"),
     }
 }
 
 fn read_step(line: &str) -> Result<Value, String> {
-    let (targets, wait) = cut(line, "wait");
+    let (targets, wait) = split_suffix(line, "wait");
     let targets = targets
         .split(',')
         .map(str::trim)
@@ -278,8 +283,8 @@ mod tests {
             ),
         ];
         for (form, line) in cases {
-            let value = form.read(line).unwrap();
-            assert_eq!(form.show(Some(&value)), line, "{value}");
+            let value = form.parse(line).unwrap();
+            assert_eq!(form.format(Some(&value)), line, "{value}");
         }
     }
 
@@ -293,7 +298,7 @@ mod tests {
             (LineFormat::Steps, "ana wait long", "not a duration"),
         ];
         for (form, line, expected) in cases {
-            let error = form.read(line).unwrap_err();
+            let error = form.parse(line).unwrap_err();
             assert!(error.contains(expected), "{line}: {error}");
         }
     }

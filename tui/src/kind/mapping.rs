@@ -48,19 +48,19 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Event", 20, 2, 0, |_, it: &Object| {
             Cell::new(Token::Text, it.text("event.name"))
         })
-        .by(|it| Key::Text(it.text("event.name").to_owned())),
+        .sort_by_key(|it| Key::Text(it.text("event.name").to_owned())),
         Column::new("Each", 12, 1, 2, |_, it: &Object| {
             Cell::new(Token::Dim, it.text("each"))
         }),
         Column::new("Closed when", 20, 2, 1, |_, it: &Object| {
-            Cell::new(Token::Dim, shared::condition(it, "event.closed"))
+            Cell::new(Token::Dim, shared::condition_text(it, "event.closed"))
         }),
         Column::new("Signed", 17, 0, 3, |_, it: &Object| {
-            Cell::new(Token::Text, scheme(it))
+            Cell::new(Token::Text, signature_scheme(it))
         })
-        .by(|it| Key::Text(scheme(it).to_owned())),
+        .sort_by_key(|it| Key::Text(signature_scheme(it).to_owned())),
     ],
-    searched: |it| vec![it.text("event.name"), it.text("each"), scheme(it)],
+    searched: |it| vec![it.text("event.name"), it.text("each"), signature_scheme(it)],
     fields: &[
         NAME,
         FieldSpec::new(
@@ -69,14 +69,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Template for the name, such as `{{data.monitor.name}}`.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "event.dimensions",
             "Dimensions",
             FieldKind::Pairs,
             "Dimensions, one `host: {{data.host}}` per line. ‹form_test› shows the result.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "event.summary",
             "Summary",
@@ -164,7 +164,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No mappings yet.\n\nA mapping converts webhooks from any service into events: its \
         templates define the name,\nthe host and the summary. ‹new› creates one, and in its form \
         ‹form_test› shows the events\n\
@@ -172,22 +172,22 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-fn scheme(mapping: &Object) -> &str {
+fn signature_scheme(mapping: &Object) -> &str {
     let wire = mapping.text("signature.scheme");
     let known = SCHEMES.iter().find(|(_, name)| *name == wire);
     known.map_or(wire, |(word, _)| word)
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
     shared::write_head(into, mapping);
     let address = format!("POST /v1/intake/webhooks/{}", mapping.name());
     into.field("sent to", Token::Text, &address);
-    into.field("signed", Token::Text, scheme(mapping));
+    into.field("signed", Token::Text, signature_scheme(mapping));
     let each = mapping.text("each");
     if !each.is_empty() {
         into.field("each of", Token::Text, each);
     }
-    let parsed = mapping.at("parse").and_then(Value::as_array);
+    let parsed = mapping.value_at("parse").and_then(Value::as_array);
     let parsed = parsed.into_iter().flatten().filter_map(Value::as_str);
     let parsed: Vec<_> = parsed.collect();
     if !parsed.is_empty() {
@@ -199,7 +199,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
         let word = known.map_or(handshake, |(word, _)| word);
         into.field("handshake", Token::Text, word);
     }
-    let dropped = shared::condition(mapping, "drop");
+    let dropped = shared::condition_text(mapping, "drop");
     if !dropped.is_empty() {
         into.field("passed over", Token::Text, &dropped);
     }
@@ -207,21 +207,23 @@ fn document(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
     let words = "‹test_mapping› shows the resulting events without creating them";
     into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("The event");
-    let event = mapping.at("event").and_then(Value::as_object);
+    let event = mapping.value_at("event").and_then(Value::as_object);
     for (key, value) in event.into_iter().flatten() {
         match key.as_str() {
             "closed" | "acknowledged" => {
-                let condition = shared::condition(mapping, &format!("event.{key}"));
+                let condition = shared::condition_text(mapping, &format!("event.{key}"));
                 into.field(key, Token::Text, &condition);
             }
             _ => into.tree(0, key, value),
         }
     }
-    rejected_documents(into, around, mapping);
+    write_rejected_documents(into, around, mapping);
 }
 
-fn rejected_documents(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
-    let all = mapping.at("rejectedDocuments").and_then(Value::as_array);
+fn write_rejected_documents(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
+    let all = mapping
+        .value_at("rejectedDocuments")
+        .and_then(Value::as_array);
     let Some(all) = all.filter(|it| !it.is_empty()) else {
         return;
     };

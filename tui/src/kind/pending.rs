@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Cell, Column, EventCell, Key, KindSpec, RenderContext, event_cell};
 use crate::{
-    data::{Kind, Object, Role, millis},
+    data::{Kind, Object, Role, to_millis},
     document::{Document, Link, span},
     route::Route,
     theme::Token,
@@ -37,7 +37,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
                 None => Cell::new(Token::Dim, "no end"),
             }
         })
-        .by(|it| Key::Number(it.timestamp_ms("dueTime").unwrap_or(i64::MAX))),
+        .sort_by_key(|it| Key::Number(it.timestamp_ms("dueTime").unwrap_or(i64::MAX))),
         event_cell::SEVERITY,
         event_cell::EVENT,
         event_cell::EVENT_HOST,
@@ -45,7 +45,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Rule", 12, 0, 3, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
-        .by(|it| Key::Text(it.text("ruleName").to_owned())),
+        .sort_by_key(|it| Key::Text(it.text("ruleName").to_owned())),
         Column::new("Held by", 17, 1, 1, |_, it: &Object| {
             Cell::new(Token::Held, format_holders(it))
         }),
@@ -61,21 +61,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             .collect()
     },
     fields: &[],
-    document: Some(document),
+    document: Some(write_document),
     empty: "Nothing is held.\n\n\
         Notifications held by a silence, an inhibition, a calendar, a delay, a group or a budget \
         are listed\nhere, in the order of their next evaluation.",
     beside: &[],
 };
 
-fn holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
-    let all = pending.at("holds").and_then(Value::as_array);
+fn parse_holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
+    let all = pending.value_at("holds").and_then(Value::as_array);
     let all = all.into_iter().flatten();
     all.filter_map(|hold| json::from_json(hold.to_string().as_bytes()).ok())
 }
 
-pub(crate) fn held_by(pending: &Object) -> Vec<String> {
-    let words = holds(pending).map(|hold| match hold.kind() {
+pub(crate) fn holder_names(pending: &Object) -> Vec<String> {
+    let words = parse_holds(pending).map(|hold| match hold.kind() {
         v1::HoldKind::ActiveTimes => "calendar",
         v1::HoldKind::Inhibition => "inhibition",
         v1::HoldKind::AutoPause => "pause",
@@ -89,7 +89,7 @@ pub(crate) fn held_by(pending: &Object) -> Vec<String> {
 }
 
 fn format_holders(pending: &Object) -> String {
-    let words = holds(pending).map(|hold| {
+    let words = parse_holds(pending).map(|hold| {
         let kind = match hold.kind() {
             v1::HoldKind::ActiveTimes => "calendar",
             v1::HoldKind::Inhibition => "inhibition",
@@ -106,7 +106,7 @@ fn format_holders(pending: &Object) -> String {
 }
 
 pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String {
-    let until = millis(hold.until.as_ref());
+    let until = to_millis(hold.until.as_ref());
     let until = until.map_or_else(String::new, |ms| {
         let is_past = around.is_past(ms);
         let link = if is_past { "," } else { " until" };
@@ -129,14 +129,17 @@ pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String
     }
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
     let occurrence = match pending.text("deliveryId") {
         "" => Route::Event(pending.text("occurrenceId").to_owned()),
         delivery => Route::Delivery(delivery.to_owned()),
     };
     let occurrence = Link::Go(occurrence);
     let cells = into.columns.saturating_sub(2);
-    into.linked_line(EventCell::of(around, pending).spans(cells), occurrence);
+    into.linked_line(
+        EventCell::from_object(around, pending).spans(cells),
+        occurrence,
+    );
     let rule = pending.text("ruleName");
     if !rule.is_empty() {
         let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
@@ -162,7 +165,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
             into.field(label, Token::Text, &at);
         }
     }
-    for hold in holds(pending) {
+    for hold in parse_holds(pending) {
         into.field("held", Token::Held, &format_hold(around, &hold));
     }
     let words = "‹release› sends it now, despite holds";

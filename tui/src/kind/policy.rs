@@ -28,14 +28,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
     columns: &[
         shared::NAME,
         Column::new("Steps", 40, 3, 1, |_, it: &Object| {
-            Cell::new(Token::Text, steps(it).join("; "))
+            Cell::new(Token::Text, step_lines(it).join("; "))
         }),
         Column::new("Rounds", 6, 0, 2, |_, it: &Object| {
             Cell::number(it.number("rounds").unwrap_or_default())
         })
         .right_align(),
         Column::new("Rules", 14, 1, 2, |_, it: &Object| {
-            shared::names(it, "usedByRuleNames", "no rule")
+            shared::names_cell(it, "usedByRuleNames", "no rule")
         }),
     ],
     searched: |it| it.texts("usedByRuleNames").collect(),
@@ -47,7 +47,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::LineFormat(LineFormat::Steps),
             "One step per line: `schedule nights, contact cleo wait 5m`. A bare name is a destination.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "rounds",
             "Rounds",
@@ -69,20 +69,20 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No escalation policies yet.\n\nAn escalation policy defines who is notified first, and next if no one \
         acknowledges.\nA rule refers to it. ‹new› creates one.",
     beside: &[],
 };
 
-fn steps(policy: &Object) -> Vec<String> {
-    let lines = LineFormat::Steps.show(policy.at("steps"));
+fn step_lines(policy: &Object) -> Vec<String> {
+    let lines = LineFormat::Steps.format(policy.value_at("steps"));
     lines.lines().map(str::to_owned).collect()
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, policy: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, policy: &Object) {
     shared::write_head(into, policy);
-    for (at, step) in (1..).zip(steps(policy)) {
+    for (at, step) in (1..).zip(step_lines(policy)) {
         into.field(&format!("step {at}"), Token::Text, &step);
     }
     let rounds = policy.number("rounds").unwrap_or(1);

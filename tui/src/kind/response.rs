@@ -29,14 +29,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Number(rank(it) * 10 - event_cell::severity(it) as i64)),
+        .sort_by_key(|it| Key::Number(state_rank(it) * 10 - event_cell::severity(it) as i64)),
         event_cell::SEVERITY,
         event_cell::EVENT,
         event_cell::EVENT_HOST,
         event_cell::SUMMARY,
         Column::new("Open for", 8, 0, 3, |around, it: &Object| {
             let begin = it.timestamp_ms("beginTime");
-            let since = begin.map_or_else(String::new, |ms| around.since(ms));
+            let since = begin.map_or_else(String::new, |ms| around.format_since(ms));
             Cell::new(Token::Dim, since)
         })
         .right_align()
@@ -49,7 +49,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let [_, next] = around.response_cells(it);
             next
         })
-        .by(|it| Key::Number(it.timestamp_ms("nextStepTime").unwrap_or(i64::MAX))),
+        .sort_by_key(|it| Key::Number(it.timestamp_ms("nextStepTime").unwrap_or(i64::MAX))),
         Column::new("Policy", 12, 1, 4, |_, it: &Object| {
             Cell::new(Token::Dim, it.text("policyName"))
         }),
@@ -65,7 +65,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         texts.map(|field| it.text(field)).into()
     },
     fields: &[],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No one is paged.\n\n\
         An event whose rule has an escalation policy is listed here until it is closed: who was \
         notified, who\nresponded, and when the next step is due.",
@@ -84,16 +84,16 @@ pub(crate) fn state(response: &Object) -> (Token, &'static str) {
 }
 
 /// Returns the sort key by urgency: unanswered first, then by severity, then by the next step.
-pub(crate) fn urgency(response: &Object) -> (i64, Reverse<i64>, i64) {
+pub(crate) fn urgency_key(response: &Object) -> (i64, Reverse<i64>, i64) {
     let next = response.timestamp_ms("nextStepTime").unwrap_or(i64::MAX);
     (
-        rank(response),
+        state_rank(response),
         Reverse(event_cell::severity(response) as i64),
         next,
     )
 }
 
-fn rank(response: &Object) -> i64 {
+fn state_rank(response: &Object) -> i64 {
     match state(response).1 {
         "unanswered" => 0,
         "paging" => 1,
@@ -113,7 +113,7 @@ fn step_number(response: &Object) -> (i64, i64) {
 }
 
 /// Returns the round since the last start of the response, and the number of rounds.
-pub(crate) fn round(response: &Object) -> (i64, i64) {
+pub(crate) fn current_round(response: &Object) -> (i64, i64) {
     let number = |field| response.number(field).unwrap_or_default();
     let count = number("roundCount").max(1);
     ((count - number("roundsLeft")).max(1), count)
@@ -121,7 +121,7 @@ pub(crate) fn round(response: &Object) -> (i64, i64) {
 
 /// A person or destination notified in the latest round and step, with the state of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reached {
+pub(crate) struct NotifiedReceiver {
     pub(crate) name: String,
     pub(crate) progress: Progress,
     /// The reason for a failure, or for a wait.
@@ -140,7 +140,7 @@ pub(crate) enum Progress {
 }
 
 impl Progress {
-    fn of(state: &str) -> Self {
+    fn from_state(state: &str) -> Self {
         match state {
             "DELIVERED" => Self::Sent,
             "PENDING" | "LEASED" | "RETRY" => Self::Waiting,
@@ -150,7 +150,7 @@ impl Progress {
         }
     }
 
-    pub(crate) fn sign(self) -> &'static str {
+    pub(crate) fn symbol(self) -> &'static str {
         match self {
             Self::Sent => "✓",
             Self::Waiting => "◐",
@@ -163,20 +163,20 @@ impl Progress {
 
 /// Returns everyone notified in the latest round and step. A person with several methods has the
 /// best of their states.
-pub(crate) fn reached(response: &Object) -> Vec<Reached> {
-    let mut found: Vec<Reached> = Vec::new();
-    let stated = response.at("current").and_then(Value::as_array);
+pub(crate) fn notified_in_latest_step(response: &Object) -> Vec<NotifiedReceiver> {
+    let mut found: Vec<NotifiedReceiver> = Vec::new();
+    let stated = response.value_at("current").and_then(Value::as_array);
     let receivers: Vec<&Value> = match stated.filter(|all| !all.is_empty()) {
         Some(all) => all.iter().collect(),
-        None => latest(response),
+        None => latest_entries(response),
     };
     for one in receivers {
         let text = |field: &str| one[field].as_str().unwrap_or_default();
         let reasons = [text("lastError"), text("waitReason")];
         let cause = reasons.into_iter().find(|reason| !reason.is_empty());
-        let new = Reached {
+        let new = NotifiedReceiver {
             name: name(one).to_owned(),
-            progress: Progress::of(text("deliveryState")),
+            progress: Progress::from_state(text("deliveryState")),
             cause: cause.unwrap_or_default().to_owned(),
             next_attempt_ms: shared::timestamp_ms(one, "nextAttemptTime"),
         };
@@ -190,7 +190,7 @@ pub(crate) fn reached(response: &Object) -> Vec<Reached> {
 }
 
 /// Returns the receivers notified in the latest round and step, from all that were notified.
-fn latest(response: &Object) -> Vec<&Value> {
+fn latest_entries(response: &Object) -> Vec<&Value> {
     let number = |one: &Value, field: &str| one[field].as_i64().unwrap_or_default();
     // The fallback after all rounds is step 0.
     let place = |one: &Value| match number(one, "step") {
@@ -205,7 +205,7 @@ fn latest(response: &Object) -> Vec<&Value> {
 /// Returns the names of the receivers of the next step, each once; empty if they are not known.
 pub(crate) fn next_names(response: &Object) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let all = response.at("next").and_then(Value::as_array);
+    let all = response.value_at("next").and_then(Value::as_array);
     for one in all.into_iter().flatten() {
         let name = match (name(one), one["scheduleName"].as_str()) {
             ("", Some(schedule)) => format!("no one ({schedule})"),
@@ -230,7 +230,7 @@ fn name(receiver: &Value) -> &str {
 pub(crate) fn responder(response: &Object) -> String {
     match response.text("acknowledgedBy") {
         "" => {
-            let reached = reached(response).into_iter();
+            let reached = notified_in_latest_step(response).into_iter();
             reached.map(|it| it.name).collect::<Vec<_>>().join(", ")
         }
         by => by.strip_prefix("contact:").unwrap_or(by).to_owned(),
@@ -242,14 +242,16 @@ pub(crate) fn people(response: &Object) -> Vec<String> {
     let by = response.text("acknowledgedBy");
     let by = by.strip_prefix("contact:").unwrap_or(by).to_owned();
     let notified = notified_receivers(response).map(|it| name(it).to_owned());
-    let reached = reached(response).into_iter().map(|it| it.name);
+    let reached = notified_in_latest_step(response)
+        .into_iter()
+        .map(|it| it.name);
     let next = next_names(response).into_iter();
     let all = notified.chain(reached).chain(next).chain([by]);
     all.filter(|it| !it.is_empty()).collect()
 }
 
 pub(crate) fn notified_receivers(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
-    let all = response.at("notified").and_then(Value::as_array);
+    let all = response.value_at("notified").and_then(Value::as_array);
     all.into_iter().flatten()
 }
 
@@ -262,10 +264,10 @@ fn receiver(notified: &Value) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, response: &Object) {
     let cells = into.columns.saturating_sub(2);
     into.linked_line(
-        EventCell::of(around, response).spans(cells),
+        EventCell::from_object(around, response).spans(cells),
         Link::Go(Route::Event(response.text("occurrenceId").to_owned())),
     );
     let (token, word) = state(response);
@@ -282,7 +284,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) 
     }
     let (step, count) = step_number(response);
     into.field("step", Token::Text, &format!("{step} of {count}"));
-    if let (round, rounds @ 2..) = round(response) {
+    if let (round, rounds @ 2..) = current_round(response) {
         into.field("round", Token::Text, &format!("{round} of {rounds}"));
     }
     for (label, path) in [
@@ -346,17 +348,17 @@ mod tests {
                 "roundsLeft": left,
                 "unanswered": is_unanswered,
             }));
-            let (own, rounds) = super::round(&object);
+            let (own, rounds) = current_round(&object);
             let found = (step_number(&object).0, own, rounds);
             assert_eq!(found, expected, "round {round}");
         }
     }
 
     #[test]
-    fn everyone_in_the_latest_step_is_reached() {
+    fn receivers_of_the_latest_step_are_listed() {
         let to = |name: &str, round: i32, step: i32| json!({"contactName": name, "destinationName": "push", "round": round, "step": step});
         let names = |notified: Value| {
-            let reached = reached(&response(json!({"notified": notified})));
+            let reached = notified_in_latest_step(&response(json!({"notified": notified})));
             let names = reached.into_iter().map(|it| it.name);
             names.collect::<Vec<_>>().join(" ")
         };
@@ -372,9 +374,9 @@ mod tests {
     }
 
     #[test]
-    fn reached_people_have_the_best_state_of_their_methods() {
+    fn notified_contact_has_the_best_state_of_its_methods() {
         let method = |name: &str, state: &str, cause: &str| json!({"contactName": name, "deliveryState": state, "lastError": cause});
-        let found = reached(&response(json!({
+        let found = notified_in_latest_step(&response(json!({
             "current": [
                 method("ana", "DEAD", "401"),
                 method("ana", "DELIVERED", ""),
@@ -386,7 +388,7 @@ mod tests {
         })));
         let found: Vec<_> = found
             .iter()
-            .map(|it| (it.name.as_str(), it.progress.sign(), it.cause.as_str()))
+            .map(|it| (it.name.as_str(), it.progress.symbol(), it.cause.as_str()))
             .collect();
         let expected = [
             ("ana", "✓", ""),

@@ -6,7 +6,7 @@ use super::{
     shared, trigger,
 };
 use crate::{
-    data::{Kind, Named, Object, Role},
+    data::{Kind, Label, Object, Role},
     document::{Document, Link, label, span},
     kind::destination,
     route::Route,
@@ -35,13 +35,15 @@ pub(super) const SPEC: KindSpec = KindSpec {
                 Cell::new(Token::Dim, "off")
             }
         })
-        .by(|it| Key::Number((!it.flag("enabled")).into())),
+        .sort_by_key(|it| Key::Number((!it.flag("enabled")).into())),
         shared::NAME,
         Column::new("Triggers", 12, 2, 1, |_, it: &Object| {
-            shared::names(it, "triggerNames", "none")
+            shared::names_cell(it, "triggerNames", "none")
         }),
-        Column::new("→ Destinations", 14, 2, 1, |_, it: &Object| receivers(it)),
-        shared::recent(3),
+        Column::new("→ Destinations", 14, 2, 1, |_, it: &Object| {
+            receivers_cell(it)
+        }),
+        shared::recent_column(3),
         Column::new("Last decided", 16, 0, 4, |around, it: &Object| {
             Cell::time(around, it.timestamp_ms("lastNotificationTime"))
         })
@@ -179,7 +181,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Time without a change after which flapping ends, such as 15m.",
         ),
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \
         matches,\nall of its destinations are notified.\n\
         Create a trigger (‹go_triggers›) and a destination (‹go_destinations›) first, then ‹new› \
@@ -188,7 +190,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Trigger, Kind::Destination],
 };
 
-fn document(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
     shared::write_head(into, rule);
     let (token, word) = if rule.flag("enabled") {
         (Token::Good, "enabled")
@@ -229,14 +231,14 @@ fn document(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
         "no"
     };
     into.field("sends updates", Token::Text, updates);
-    if let Some(timing) = timing(rule) {
+    if let Some(timing) = describe_timing(rule) {
         into.field("timing", Token::Text, &timing);
     }
     shared::write_times(into, around, rule);
     write_group(into, around, rule);
 }
 
-fn timing(rule: &Object) -> Option<String> {
+fn describe_timing(rule: &Object) -> Option<String> {
     let calendar = match rule.text("activeCalendarName") {
         "" => None,
         name => Some(format!("inside {name}")),
@@ -252,12 +254,15 @@ fn timing(rule: &Object) -> Option<String> {
         )),
     };
     let parts = calendar.into_iter().chain(delay).chain(pause);
-    let parts: Vec<_> = parts.chain(grouping(rule)).chain(flapping(rule)).collect();
+    let parts: Vec<_> = parts
+        .chain(describe_grouping(rule))
+        .chain(describe_flapping(rule))
+        .collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-fn grouping(rule: &Object) -> Option<String> {
-    rule.at("group")?;
+fn describe_grouping(rule: &Object) -> Option<String> {
+    rule.value_at("group")?;
     let fields: Vec<_> = rule.texts("group.by").collect();
     let by = match fields.as_slice() {
         [] => "all in one".to_owned(),
@@ -267,8 +272,8 @@ fn grouping(rule: &Object) -> Option<String> {
     Some(format!("{by}, {wait}, then every {interval}"))
 }
 
-fn receivers(rule: &Object) -> Cell {
-    let policy = policy(rule).map(|it| format!("policy {it}"));
+fn receivers_cell(rule: &Object) -> Cell {
+    let policy = policy_name(rule).map(|it| format!("policy {it}"));
     let names: Vec<_> = rule.texts("destinationNames").map(str::to_owned).collect();
     let names: Vec<_> = names.into_iter().chain(policy).collect();
     if names.is_empty() {
@@ -278,11 +283,11 @@ fn receivers(rule: &Object) -> Cell {
     }
 }
 
-fn policy(rule: &Object) -> Option<&str> {
+fn policy_name(rule: &Object) -> Option<&str> {
     Some(rule.text("escalationPolicyName")).filter(|it| !it.is_empty())
 }
 
-fn flapping(rule: &Object) -> Option<String> {
+fn describe_flapping(rule: &Object) -> Option<String> {
     let openings = rule.number("flapping.openCount")?;
     let (window, settle) = (rule.text("flapping.window"), rule.text("flapping.settle"));
     Some(format!(
@@ -298,7 +303,9 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
         into.text(Token::Warning, 0, &words);
     }
     for name in triggers {
-        let query = around.object(Kind::Trigger, name).map(trigger::query);
+        let query = around
+            .find_object(Kind::Trigger, name)
+            .map(trigger::query_text);
         let query = query.map_or_else(String::new, |query| format!("  {query}"));
         let line = vec![span(Token::Link, name), span(Token::Dim, &query)];
         into.linked_line(
@@ -306,7 +313,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             Link::Go(Route::Object(Kind::Trigger, name.to_owned())),
         );
     }
-    let (destinations, policy) = (rule.texts("destinationNames"), policy(rule));
+    let (destinations, policy) = (rule.texts("destinationNames"), policy_name(rule));
     into.heading(match policy {
         Some(_) => "All of these are notified",
         None => "All of these destinations are notified",
@@ -317,8 +324,8 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
     }
     for name in destinations {
         let mut line = vec![span(Token::Link, name)];
-        if let Some(destination) = around.object(Kind::Destination, name) {
-            let health = destination::health(destination);
+        if let Some(destination) = around.find_object(Kind::Destination, name) {
+            let health = destination::health_state(destination);
             let word = destination.type_word();
             line.push(span(Token::Dim, &format!("  {word}  ")));
             line.push(span(health.into(), health.label()));

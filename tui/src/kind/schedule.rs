@@ -38,14 +38,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
     columns: &[
         shared::NAME,
         Column::new("On call", 18, 2, 0, |_, it: &Object| {
-            shared::names(it, "onCallNames", "no one")
+            shared::names_cell(it, "onCallNames", "no one")
         }),
         Column::new("Until", 16, 0, 1, |around, it: &Object| {
             Cell::time(around, it.timestamp_ms("nextChangeTime"))
         })
-        .by(|it| Key::Number(it.timestamp_ms("nextChangeTime").unwrap_or(i64::MAX))),
+        .sort_by_key(|it| Key::Number(it.timestamp_ms("nextChangeTime").unwrap_or(i64::MAX))),
         Column::new("Next", 18, 2, 2, |_, it: &Object| match it.timestamp_ms("nextChangeTime") {
-            Some(_) => shared::names(it, "nextNames", "no one"),
+            Some(_) => shared::names_cell(it, "nextNames", "no one"),
             None => Cell::new(Token::Dim, "no change"),
         }),
         Column::new("Zone", 16, 1, 3, |_, it: &Object| {
@@ -61,14 +61,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "IANA time zone of the local times, such as Europe/Berlin.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "layers",
             "Layers",
             FieldKind::LineFormat(LineFormat::Layers),
             "One per line: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, then `since TIME`, `until TIME`, `in CALENDAR`. `-` is no one.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "keepCurrent",
             "Keep current",
@@ -84,13 +84,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No schedules yet.\n\nA schedule defines who is on call at any time: contacts take turns, with hand-offs \
         by the local calendar.\nEscalation policies name schedules. ‹new› creates one.",
     beside: &[],
 };
 
-fn document(into: &mut Document, around: &dyn RenderContext, schedule: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, schedule: &Object) {
     shared::write_head(into, schedule);
     let names: Vec<&str> = schedule.texts("onCallNames").collect();
     if names.is_empty() {
@@ -110,10 +110,13 @@ fn document(into: &mut Document, around: &dyn RenderContext, schedule: &Object) 
         into.field("then", Token::Text, &words);
     }
     into.field("time zone", Token::Text, schedule.text("timeZone"));
-    for layer in LineFormat::Layers.show(schedule.at("layers")).lines() {
+    for layer in LineFormat::Layers
+        .format(schedule.value_at("layers"))
+        .lines()
+    {
         into.field("layer", Token::Text, layer);
     }
-    let overrides = schedule.at("overrides").and_then(Value::as_array);
+    let overrides = schedule.value_at("overrides").and_then(Value::as_array);
     for over in overrides.into_iter().flatten() {
         let names = over["contactNames"].as_array().into_iter().flatten();
         let names: Vec<&str> = names.filter_map(Value::as_str).collect();

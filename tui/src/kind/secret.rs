@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{FieldKind, spec};
-use crate::data::{Kind, Object, get};
+use crate::data::{Kind, Object, get_value};
 
 /// The service's mask of a stored secret.
 pub(crate) const STORED: &str = "********";
@@ -12,14 +12,14 @@ const TYPED: &str = "••••••••";
 pub(crate) const HEADERS: &str = "type.webhook.headers";
 
 /// Returns the draft with typed secrets masked, for display.
-pub(crate) fn masked(draft: &Object) -> Object {
+pub(crate) fn with_masked_secrets(draft: &Object) -> Object {
     let mut shown = draft.clone();
     let fields = spec(draft.kind).fields.iter();
     for field in fields.filter(|field| field.kind == FieldKind::Secret) {
         mask(&mut shown, field.path);
     }
     if draft.kind == Kind::Destination {
-        let headers = draft.at(HEADERS).and_then(Value::as_object);
+        let headers = draft.value_at(HEADERS).and_then(Value::as_object);
         for name in headers.into_iter().flat_map(|it| it.keys()) {
             if !is_plain_header(&draft.json, name)
                 && let Some(headers) = shown.json.pointer_mut("/type/webhook/headers")
@@ -72,7 +72,7 @@ pub(crate) fn visible_bytes(destination: &Value, line: &str) -> usize {
 
 /// Whether the value of a webhook's header is not secret.
 pub(crate) fn is_plain_header(destination: &Value, name: &str) -> bool {
-    let plain = get(destination, "type.webhook.plainHeaders").and_then(Value::as_array);
+    let plain = get_value(destination, "type.webhook.plainHeaders").and_then(Value::as_array);
     let mut plain = plain.into_iter().flatten().filter_map(Value::as_str);
     let is_it = |it: &str| it.eq_ignore_ascii_case(name.trim());
     is_it("content-type") || plain.any(is_it)
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typed_secrets_are_masked_and_stored_ones_stay_as_they_are() {
+    fn typed_secrets_are_masked_and_stored_ones_are_unchanged() {
         let webhook = json!({
             "url": "https://x.example",
             "secretUrl": "https://x.example/s3cret",
@@ -95,7 +95,7 @@ mod tests {
             "auth": {"bearer": {"token": "s3cret"}},
         });
         let json = json!({"name": "hook", "type": {"webhook": webhook}});
-        let shown = masked(&Object {
+        let shown = with_masked_secrets(&Object {
             kind: Kind::Destination,
             json,
         });

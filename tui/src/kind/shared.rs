@@ -29,11 +29,11 @@ pub(super) const OUTPUT: &[&str] = &[
 pub(super) const NAME: Column<Object> = Column::new("Name", 16, 1, 0, |_, it: &Object| {
     Cell::new(Token::Text, it.name())
 })
-.by(|it| Key::Text(it.name().to_owned()));
+.sort_by_key(|it| Key::Text(it.name().to_owned()));
 
-pub(super) const fn recent(rank: u8) -> Column<Object> {
+pub(super) const fn recent_column(rank: u8) -> Column<Object> {
     Column::new("Decided 24 h", 12, 0, rank, |_, it: &Object| {
-        Cell::new(Token::Text, recent_words(it))
+        Cell::new(Token::Text, format_recent_count(it))
     })
     .right_align()
     .sort_descending(|it| Key::Number(recent_count(it)))
@@ -52,14 +52,14 @@ pub(super) fn recent_count(object: &Object) -> i64 {
 const COUNTED: i64 = 10_000;
 
 /// Formats the number of notifications in the last 24 h, with `+` at the service's limit.
-fn recent_words(object: &Object) -> String {
+fn format_recent_count(object: &Object) -> String {
     match recent_count(object) {
         count @ COUNTED.. => format!("{}+", text::group_digits(count)),
         count => text::group_digits(count),
     }
 }
 
-pub(super) fn names(object: &Object, path: &str, none: &str) -> Cell {
+pub(super) fn names_cell(object: &Object, path: &str, none: &str) -> Cell {
     let names: Vec<&str> = object.texts(path).collect();
     if names.is_empty() {
         Cell::new(Token::Warning, none)
@@ -69,8 +69,8 @@ pub(super) fn names(object: &Object, path: &str, none: &str) -> Cell {
 }
 
 /// Returns the condition at a path as filter text; empty if there is none.
-pub(super) fn condition(object: &Object, path: &str) -> String {
-    let Some(clause) = object.at(path) else {
+pub(super) fn condition_text(object: &Object, path: &str) -> String {
+    let Some(clause) = object.value_at(path) else {
         return String::new();
     };
     let read = json::from_json::<Clause>(clause.to_string().as_bytes());
@@ -90,7 +90,7 @@ pub(super) fn write_head(into: &mut Document, object: &Object) {
 }
 
 pub(super) fn write_notifications(into: &mut Document, object: &Object) {
-    let words = format!("{} decided in 24 h", recent_words(object));
+    let words = format!("{} decided in 24 h", format_recent_count(object));
     into.field("notifications", Token::Text, &words);
 }
 
@@ -114,7 +114,7 @@ pub(super) fn write_users(into: &mut Document, around: &dyn RenderContext, objec
         into.text(Token::Warning, 0, "no rule: never notifies");
     }
     for name in rules {
-        let state = match around.object(Kind::Rule, name) {
+        let state = match around.find_object(Kind::Rule, name) {
             Some(rule) if rule.flag("enabled") => span(Token::Good, "  enabled"),
             Some(_) => span(Token::Warning, "  disabled"),
             None => span(Token::Dim, ""),

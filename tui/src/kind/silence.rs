@@ -46,25 +46,25 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Text(state(it).1.to_owned())),
+        .sort_by_key(|it| Key::Text(state(it).1.to_owned())),
         shared::NAME,
         Column::new("Covers", 24, 3, 1, |_, it: &Object| {
             Cell::new(Token::Dim, coverage_text(it))
         }),
         Column::new("Open", 6, 0, 3, |_, it: &Object| {
-            Cell::number(count(it, "coveredCount"))
+            Cell::number(covered_count(it, "coveredCount"))
         })
         .right_align()
-        .sort_descending(|it| Key::Number(count(it, "coveredCount"))),
+        .sort_descending(|it| Key::Number(covered_count(it, "coveredCount"))),
         Column::new("Held", 6, 0, 2, |_, it: &Object| {
-            Cell::number(count(it, "pendingCount"))
+            Cell::number(covered_count(it, "pendingCount"))
         })
         .right_align()
-        .sort_descending(|it| Key::Number(count(it, "pendingCount"))),
+        .sort_descending(|it| Key::Number(covered_count(it, "pendingCount"))),
         Column::new("Ends", 16, 0, 1, |around, it: &Object| {
             Cell::time(around, it.timestamp_ms("endsTime"))
         })
-        .by(|it| Key::Number(it.timestamp_ms("endsTime").unwrap_or_default())),
+        .sort_by_key(|it| Key::Number(it.timestamp_ms("endsTime").unwrap_or_default())),
         Column::new("By", 10, 1, 4, |_, it: &Object| {
             Cell::new(Token::Text, it.text("author"))
         }),
@@ -81,7 +81,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Reason, shown when explaining missing notifications.",
         )
-        .required(),
+        .with_required(),
         FieldSpec::new(
             "filter",
             "Events",
@@ -127,7 +127,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No silences yet.\n\n\
         A silence temporarily holds the notifications of rules about the events it covers.\n\
         ‹new› creates one; ‹silence› on an event silences it, its host or its name.\n\n\
@@ -135,7 +135,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
-fn count(silence: &Object, path: &str) -> i64 {
+fn covered_count(silence: &Object, path: &str) -> i64 {
     silence.number(path).unwrap_or_default()
 }
 
@@ -158,7 +158,7 @@ fn coverage_text(silence: &Object) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
     shared::write_head(into, silence);
     let (token, word) = state(silence);
     into.line(vec![label("state"), span(token, word)]);
@@ -169,7 +169,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
         ("held", "pendingCount"),
         ("skipped", "skippedCount"),
     ] {
-        into.field(name, Token::Text, &count(silence, path).to_string());
+        into.field(name, Token::Text, &covered_count(silence, path).to_string());
     }
     for (name, path) in [
         ("begins", "nextStartTime"),
@@ -190,7 +190,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
             into.linked_line(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
         }
     }
-    let comments = silence.at("comments").and_then(|it| it.as_array());
+    let comments = silence.value_at("comments").and_then(|it| it.as_array());
     let comments = comments.filter(|it| !it.is_empty());
     if let Some(comments) = comments {
         into.heading("Comments");

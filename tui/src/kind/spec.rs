@@ -44,12 +44,12 @@ pub(crate) trait RenderContext {
     /// Formats a time: the time of day for today, with the date for other days.
     fn format_time(&self, ms: i64) -> String;
     fn format_full_time(&self, ms: i64) -> String;
-    fn age(&self, ms: i64) -> Option<String>;
-    fn since(&self, ms: i64) -> String;
+    fn format_age(&self, ms: i64) -> Option<String>;
+    fn format_since(&self, ms: i64) -> String;
     fn host_field(&self) -> &str;
     fn last_hour(&self, destination: &str) -> LastHour;
     /// Returns the dead letters of a destination in the last 24 h, if read.
-    fn dead(&self, destination: &str) -> Option<i64>;
+    fn dead_letter_count(&self, destination: &str) -> Option<i64>;
     fn is_past(&self, ms: i64) -> bool;
     /// Formats the time of the next step, which is due once it has passed.
     fn format_due(&self, ms: i64) -> String {
@@ -66,8 +66,8 @@ pub(crate) trait RenderContext {
     /// Returns who is notified now and who is next, for a response.
     fn response_cells(&self, response: &Object) -> [Cell; 2];
     /// Returns the host of the event that a resource is about; empty if unknown.
-    fn host(&self, object: &Object) -> String;
-    fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
+    fn host_text(&self, object: &Object) -> String;
+    fn find_object(&self, kind: Kind, name: &str) -> Option<&Object>;
 }
 
 /// The deliveries to a destination in the last hour, drawn as bars.
@@ -78,7 +78,7 @@ pub(crate) struct LastHour {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head {
+pub(crate) struct ColumnHead {
     pub(crate) title: &'static str,
     pub(crate) width: usize,
     /// Share of the remaining width.
@@ -98,7 +98,7 @@ pub(crate) enum Presence {
 }
 
 pub(crate) struct Column<R: 'static> {
-    pub(crate) head: Head,
+    pub(crate) head: ColumnHead,
     pub(crate) cell: fn(&dyn RenderContext, &R) -> Cell,
     /// The sort key of a row; `None` if the column is not sortable.
     pub(crate) key: Option<fn(&R) -> Key>,
@@ -127,7 +127,7 @@ impl<R> Column<R> {
         rank: u8,
         cell: fn(&dyn RenderContext, &R) -> Cell,
     ) -> Self {
-        let head = Head {
+        let head = ColumnHead {
             title,
             width,
             grows,
@@ -141,29 +141,29 @@ impl<R> Column<R> {
     }
 
     pub(super) const fn hide_if_empty(self) -> Self {
-        let head = Head {
+        let head = ColumnHead {
             presence: Presence::Filled,
             ..self.head
         };
         Self { head, ..self }
     }
 
-    pub(super) const fn extra(self) -> Self {
-        let head = Head {
+    pub(super) const fn hide_by_default(self) -> Self {
+        let head = ColumnHead {
             presence: Presence::DeliverySelection,
             ..self.head
         };
         Self { head, ..self }
     }
 
-    pub(super) const fn by(self, key: fn(&R) -> Key) -> Self {
+    pub(super) const fn sort_by_key(self, key: fn(&R) -> Key) -> Self {
         let key = Some(key);
         Self { key, ..self }
     }
 
     /// Makes the column sortable, in descending order first.
     pub(super) const fn sort_descending(self, key: fn(&R) -> Key) -> Self {
-        let head = Head {
+        let head = ColumnHead {
             falls: true,
             ..self.head
         };
@@ -172,7 +172,7 @@ impl<R> Column<R> {
     }
 
     pub(super) const fn right_align(self) -> Self {
-        let head = Head {
+        let head = ColumnHead {
             right: true,
             ..self.head
         };
@@ -190,7 +190,7 @@ impl Cell {
     }
 
     /// Returns the text with its sign.
-    pub(crate) fn signed(&self) -> Cow<'_, str> {
+    pub(crate) fn text_with_symbol(&self) -> Cow<'_, str> {
         match self.sign {
             "" => Cow::Borrowed(&self.text),
             sign => Cow::Owned(format!("{sign} {}", self.text)),
@@ -198,7 +198,7 @@ impl Cell {
     }
 
     pub(crate) fn width(&self) -> usize {
-        text::width(&text::clean(&self.signed()))
+        text::cell_width(&text::clean_text(&self.text_with_symbol()))
     }
 
     pub(super) fn number(number: i64) -> Self {
@@ -213,7 +213,7 @@ impl Cell {
     /// Formats an optional time in eight cells: the time of day for today, the date for other days,
     /// or the age.
     pub(super) fn short_time(around: &dyn RenderContext, ms: Option<i64>) -> Self {
-        if let Some(age) = ms.and_then(|ms| around.age(ms)) {
+        if let Some(age) = ms.and_then(|ms| around.format_age(ms)) {
             return Self::new(Token::Dim, age);
         }
         let mut cell = Self::time(around, ms);

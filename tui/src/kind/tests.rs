@@ -34,7 +34,7 @@ fn sample(kind: &FieldKind) -> Value {
                 LineFormat::Layers => "ana from 2027-01-04T08:00:00 weekly",
                 LineFormat::Steps => "contact ana wait 5m",
             };
-            form.read(line).unwrap()
+            form.parse(line).unwrap()
         }
         FieldKind::Clause => json!({"contains": {"field": "a", "value": "b"}}),
         FieldKind::Section => unreachable!("it is not a field"),
@@ -54,9 +54,9 @@ fn every_form_field_exists_in_its_message() {
                 json: json!({}),
             };
             draft.set(field.path, Some(sample(&field.kind)));
-            assert_eq!(editor::check(&draft), Ok(()), "{}", field.path);
+            assert_eq!(editor::check_editor(&draft), Ok(()), "{}", field.path);
             draft.set("nothing", Some(json!(1)));
-            assert!(editor::check(&draft).is_err());
+            assert!(editor::check_editor(&draft).is_err());
         }
     }
 }
@@ -201,7 +201,7 @@ fn text_shows_empty_fields_and_keeps_unknown_ones() {
         kind: Kind::Trigger,
         json: json!({"name": "a", "later": {"b": 1}}),
     };
-    let text = text(&draft);
+    let text = field_text(&draft);
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         json,

@@ -27,12 +27,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
     role: Role::Editor,
     columns: &[
         shared::NAME,
-        Column::new("Query", 24, 3, 0, |_, it: &Object| Cell::new(Token::Dim, query(it))),
+        Column::new("Query", 24, 3, 0, |_, it: &Object| Cell::new(Token::Dim, query_text(it))),
         Column::new("Rules", 12, 1, 2, |_, it: &Object| {
-            shared::names(it, "ruleNames", "no rule")
+            shared::names_cell(it, "ruleNames", "no rule")
         })
         .sort_descending(|it| Key::Number(i64::try_from(it.texts("ruleNames").len()).unwrap_or(i64::MAX))),
-        shared::recent(1),
+        shared::recent_column(1),
     ],
     searched: |_| Vec::new(),
     fields: &[
@@ -43,11 +43,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Clause,
             "Events that match, such as severity>=error host=db-*. ‹form_test› tests it on stored events.",
         )
-        .required(),
+        .with_required(),
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No triggers yet.\n\n\
         A trigger selects the events that matter, such as `severity >= error`.\n\
         ‹new› creates one; ‹trigger_from_event› on an event creates one from it.\n\n\
@@ -55,17 +55,17 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
-pub(super) fn query(trigger: &Object) -> String {
-    shared::condition(trigger, CLAUSE)
+pub(super) fn query_text(trigger: &Object) -> String {
+    shared::condition_text(trigger, CLAUSE)
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, trigger: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, trigger: &Object) {
     shared::write_head(into, trigger);
     shared::write_notifications(into, trigger);
     shared::write_times(into, around, trigger);
     into.heading("Query");
-    into.text(Token::Text, 0, &query(trigger));
-    into.blank();
+    into.text(Token::Text, 0, &query_text(trigger));
+    into.blank_line();
     let words = around.expand_keys("‹test_trigger› tests it on the events of the last 24 h");
     into.text(Token::Dim, 0, &words);
     shared::write_users(into, around, trigger);

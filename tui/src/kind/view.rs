@@ -33,7 +33,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Counted by", 12, 1, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("groupBy"))
         })
-        .by(|it| Key::Text(it.text("groupBy").to_owned())),
+        .sort_by_key(|it| Key::Text(it.text("groupBy").to_owned())),
         Column::new("Sorted by", 11, 0, 2, |_, it: &Object| {
             Cell::new(Token::Dim, format_sort(it))
         }),
@@ -84,7 +84,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
     ],
-    document: Some(document),
+    document: Some(write_document),
     empty: "No views yet.\n\nA view is a saved list of events: a filter, an order, columns, or \
         counts.\n\
         In Events (‹go_events›) ‹save_view› saves the list as it is, ‹choose_view› and \
@@ -98,7 +98,7 @@ fn format_sort(view: &Object) -> String {
     format!("{}{arrow}", view.text("sort"))
 }
 
-fn document(into: &mut Document, around: &dyn RenderContext, view: &Object) {
+fn write_document(into: &mut Document, around: &dyn RenderContext, view: &Object) {
     shared::write_head(into, view);
     let filter = view.text("filter");
     let shown = if filter.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::{Connection, Model, form::Form, inquiry::Inquiry, sort};
 use crate::{
-    data::{Kind, Named, role_includes},
+    data::{Kind, Label, role_includes},
     keymap::{Action, ActionPlace, Entry, Requirement},
     kind::{self, FieldKind},
     route::Route,
@@ -13,7 +13,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
         Requirement::None => return Ok(()),
         Requirement::Role(role) => (role, false),
         // A change requires the role of the resource's kind.
-        Requirement::Write(role) if changes_one(entry.action) => {
+        Requirement::Write(role) if changes_single_resource(entry.action) => {
             let kind = model.page.route.kind();
             (kind.map_or(role, |kind| kind::spec(kind).role), true)
         }
@@ -37,7 +37,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
     }
 }
 
-fn changes_one(action: Action) -> bool {
+fn changes_single_resource(action: Action) -> bool {
     use Action::{Delete, Duplicate, Edit, EditText, New};
     matches!(action, New | Edit | EditText | Duplicate | Delete)
 }
@@ -55,7 +55,7 @@ fn opens_form(entry: &Entry) -> bool {
 }
 
 /// Whether an action has a target; otherwise it is neither hinted nor listed.
-pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
+pub(crate) fn has_target(model: &Model, entry: &Entry) -> bool {
     let Some(form) = model.page.form() else {
         return match entry.action {
             Action::Back => {
@@ -69,7 +69,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Forward => !model.forward.is_empty(),
             // A single order leaves no choice.
             Action::Sort => {
-                sort::columns(&model.store, &model.page.route).len() > 1
+                sort::sortable_columns(&model.store, &model.page.route).len() > 1
                     && model.page.list.count > 0
             }
             Action::TestWithEvent => matches!(
@@ -115,11 +115,11 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             }
         };
     };
-    form_applies(form, entry.action)
+    form_has_target(form, entry.action)
 }
 
 /// Whether an action of forms has something to act on in this form.
-fn form_applies(form: &Form, action: Action) -> bool {
+fn form_has_target(form: &Form, action: Action) -> bool {
     let has = |wanted: fn(&FieldKind) -> bool| {
         let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));
         shown.map(|index| &form.specs[index].kind).any(wanted)

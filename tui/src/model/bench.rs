@@ -42,17 +42,17 @@ impl PaneLayout {
         }
     }
 
-    fn wanted(&self) -> u16 {
+    fn wanted_rows(&self) -> u16 {
         u16::try_from(self.document.lines.len()).unwrap_or(u16::MAX)
     }
 
-    fn last_top(&self) -> usize {
+    fn max_scroll(&self) -> usize {
         self.document.lines.len().saturating_sub(self.rows.into())
     }
 
     /// Returns the number of lines below the shown ones.
-    pub(crate) fn below(&self) -> usize {
-        self.last_top().saturating_sub(self.top)
+    pub(crate) fn lines_below(&self) -> usize {
+        self.max_scroll().saturating_sub(self.top)
     }
 }
 
@@ -73,10 +73,10 @@ impl Model {
             let inner = rows - BORDERS - 1;
             let least = inner / 3;
             let most = match form.bench.pane {
-                Pane::Response => inner - below.wanted().min(least),
-                Pane::Request => least.max(inner.saturating_sub(below.wanted())),
+                Pane::Response => inner - below.wanted_rows().min(least),
+                Pane::Request => least.max(inner.saturating_sub(below.wanted_rows())),
             };
-            above.rows = above.wanted().clamp(1, most);
+            above.rows = above.wanted_rows().clamp(1, most);
             below.row = above.row + above.rows + 1;
             below.rows = inner - above.rows;
             vec![above, below]
@@ -86,7 +86,7 @@ impl Model {
             vec![only]
         };
         for pane in &mut panes {
-            pane.top = form.bench.top(pane.pane).min(pane.last_top());
+            pane.top = form.bench.scroll_top(pane.pane).min(pane.max_scroll());
         }
         Some(BenchLayout {
             form_columns,
@@ -101,9 +101,12 @@ impl Model {
         let Some(shown) = panes.into_iter().find(|it| it.pane == pane) else {
             return false;
         };
-        let top = shown.top.saturating_add_signed(lines).min(shown.last_top());
+        let top = shown
+            .top
+            .saturating_add_signed(lines)
+            .min(shown.max_scroll());
         if let Some(form) = self.page.form_mut() {
-            form.bench.scroll_to(pane, top);
+            form.bench.set_scroll(pane, top);
         }
         true
     }

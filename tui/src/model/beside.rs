@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct RowDetails {
     /// The list and the id of its row.
     row: Option<(Route, String)>,
     pub(crate) due_ms: Option<i64>,
@@ -25,15 +25,15 @@ pub(crate) struct Beside {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum BesidePart {
+pub(crate) enum RowDetailsPart {
     Event,
     Explanation,
     Decided,
     Message,
 }
 
-impl Beside {
-    pub(crate) fn is_about(&self, route: &Route, id: &str) -> bool {
+impl RowDetails {
+    pub(crate) fn is_about_row(&self, route: &Route, id: &str) -> bool {
         let row = self.row.as_ref();
         row.is_some_and(|(list, row)| list == route && row == id)
     }
@@ -55,32 +55,32 @@ impl Beside {
         waiting.iter().any(Option::is_some)
     }
 
-    pub(crate) fn row(&self) -> Option<(Route, String)> {
+    pub(crate) fn current_row(&self) -> Option<(Route, String)> {
         self.row.clone()
     }
 
     pub(crate) fn record(
         &mut self,
         ticket: Ticket,
-        part: BesidePart,
+        part: RowDetailsPart,
         answer: CallResult,
         now_ms: i64,
     ) -> bool {
         match part {
-            BesidePart::Event => record(&mut self.event, ticket, now_ms, || {
+            RowDetailsPart::Event => record_result(&mut self.event, ticket, now_ms, || {
                 let found: v1::GetEventResponse = message(answer)?;
                 Ok(found.result.unwrap_or_default())
             }),
-            BesidePart::Explanation => {
-                record(&mut self.explanation, ticket, now_ms, || message(answer))
+            RowDetailsPart::Explanation => {
+                record_result(&mut self.explanation, ticket, now_ms, || message(answer))
             }
-            BesidePart::Decided => record(&mut self.decided, ticket, now_ms, || {
+            RowDetailsPart::Decided => record_result(&mut self.decided, ticket, now_ms, || {
                 let found: v1::ListDeliveriesResponse = message(answer)?;
                 Ok(found.deliveries)
             }),
-            BesidePart::Message => {
+            RowDetailsPart::Message => {
                 let kind = self.row.as_ref().and_then(|(route, _)| route.kind());
-                record(&mut self.message, ticket, now_ms, || match kind {
+                record_result(&mut self.message, ticket, now_ms, || match kind {
                     Some(Kind::Rule) => message(answer).map(LivePreview::Messages),
                     _ => message(answer).map(|it| LivePreview::Request(Box::new(it))),
                 })
@@ -90,13 +90,13 @@ impl Beside {
 }
 
 /// Records a response, unless another row was selected in the meantime.
-fn record<T: PartialEq>(
+fn record_result<T: PartialEq>(
     slot: &mut Loaded<T>,
     ticket: Ticket,
     now_ms: i64,
     read: impl FnOnce() -> Result<T, Failure>,
 ) -> bool {
-    slot.waiting == Some(ticket) && slot.set(read(), now_ms)
+    slot.waiting == Some(ticket) && slot.record(read(), now_ms)
 }
 
 impl Model {
@@ -107,27 +107,27 @@ impl Model {
     }
 
     /// Drops the details of another row, and schedules reading those of the selected one.
-    pub(super) fn settle_beside(&mut self) {
+    pub(super) fn sync_row_details(&mut self) {
         let selected = match &self.page.route {
             Route::Object(Kind::Rule | Kind::Destination, name) => Some(name.clone()),
-            _ => self.selected().filter(|_| self.shows_split()),
+            _ => self.selected_id().filter(|_| self.shows_split()),
         };
         let is_same = match (&selected, &self.beside.row) {
-            (Some(id), Some(_)) => self.beside.is_about(&self.page.route, id),
+            (Some(id), Some(_)) => self.beside.is_about_row(&self.page.route, id),
             (selected, row) => selected.is_none() && row.is_none(),
         };
         if !is_same {
             let row = selected.map(|id| (self.page.route.clone(), id));
-            *self.beside = Beside {
+            *self.beside = RowDetails {
                 row,
-                ..Beside::default()
+                ..RowDetails::default()
             };
             self.beside.refresh_soon(self.now_ms);
         }
     }
 
     /// Returns the time at which the details of the selected row are read.
-    pub(crate) fn beside_at_ms(&self) -> Option<i64> {
+    pub(crate) fn row_details_due_ms(&self) -> Option<i64> {
         let beside = &self.beside;
         let read = [beside.explanation.at_ms, beside.decided.at_ms];
         let refresh = read.into_iter().flatten().max();

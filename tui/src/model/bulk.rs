@@ -8,7 +8,7 @@ pub(crate) use self::events::{EventBulk, EventTransition};
 use super::{bulk_undo::BulkUndo, reply_purpose::BulkStep};
 use crate::{
     client::{Call, DeliverySelection, Ticket, deliveries},
-    data::{BulkTally, Named, Transition, WORST_FIRST},
+    data::{BulkTally, Label, Transition, WORST_FIRST},
     text,
     theme::Token,
 };
@@ -70,7 +70,8 @@ impl Bulk {
         match &self.work {
             Work::Deliveries(transition, chosen) => {
                 let (chosen, token) = (chosen.clone(), self.token.clone());
-                let call = deliveries::change_many(*transition, chosen, !self.is_counted, token);
+                let call =
+                    deliveries::change_deliveries(*transition, chosen, !self.is_counted, token);
                 (call, BulkStep::Deliveries(*transition))
             }
             Work::Events(events) if self.is_counted => events.batch_call(),
@@ -131,7 +132,7 @@ impl Bulk {
                 Work::Events(events) => (&*events.announcement(counted.count), Token::Text),
             };
             let message = match &self.work {
-                Work::Deliveries(..) => format!("{} {what}:", plural(counted.count, "delivery")),
+                Work::Deliveries(..) => format!("{} {what}:", pluralize(counted.count, "delivery")),
                 Work::Events(_) => what.to_owned(),
             };
             lines.push((token, message));
@@ -152,7 +153,7 @@ impl Bulk {
             (rank, Reverse(**count), name.as_str())
         });
         for (name, count) in destinations.iter().take(DESTINATIONS) {
-            let name = text::fit(name, NAME_CELLS);
+            let name = text::fit_to_width(name, NAME_CELLS);
             let count = text::group_digits(**count);
             lines.push((Token::Text, format!("{count:>9}  {to}{name}")));
         }
@@ -203,11 +204,11 @@ impl Bulk {
         events.updates() && (self.message_count() > 0 || matches!(self.updates, Some(Err(_))))
     }
 
-    pub(crate) fn undo(&self) -> Option<BulkUndo> {
+    pub(crate) fn to_undo(&self) -> Option<BulkUndo> {
         let Work::Events(events) = &self.work else {
             return None;
         };
-        Some(events.completed(self.message_count())).filter(|done| !done.is_empty())
+        Some(events.to_undo(self.message_count())).filter(|done| !done.is_empty())
     }
 
     fn describe_messages(&self, closes: bool) -> Option<(Token, String)> {
@@ -243,7 +244,7 @@ impl Bulk {
         Some((Token::Warning, words))
     }
 
-    pub(crate) fn progress(&self) -> String {
+    pub(crate) fn progress_text(&self) -> String {
         let [done, all] = [self.done.count, self.counted.count].map(text::group_digits);
         format!("{done} of {all}")
     }
@@ -256,7 +257,7 @@ impl Bulk {
             Work::Events(events) => return events.outcome(self.done.count),
         };
         (
-            format!("{} {done}", plural(self.done.count, "delivery")),
+            format!("{} {done}", pluralize(self.done.count, "delivery")),
             false,
         )
     }
@@ -271,7 +272,7 @@ impl Bulk {
     }
 }
 
-fn plural(count: i64, word: &str) -> String {
+fn pluralize(count: i64, word: &str) -> String {
     match (count, word.strip_suffix('y')) {
         (1, _) => format!("1 {word}"),
         (_, Some(stem)) => format!("{} {stem}ies", text::group_digits(count)),

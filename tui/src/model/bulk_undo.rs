@@ -37,7 +37,7 @@ impl BulkUndo {
     }
 
     /// Returns the question before an undo; empty if the undo sends no messages.
-    pub(crate) fn question(&self) -> Vec<(Token, String)> {
+    pub(crate) fn question_lines(&self) -> Vec<(Token, String)> {
         let count = count_text(self.count(), "event");
         let words = match (self.was_closed, self.updates) {
             (true, _) => format!("Reopens {count}; rules may notify again."),
@@ -59,7 +59,9 @@ impl BulkUndo {
             parts.map(move |ids| (change, ids))
         });
         let call = |(change, ids): (&StatusChange, &[String])| match change {
-            StatusChange::Acknowledged(_) if is_quiet => events::set_status_quietly(ids, change),
+            StatusChange::Acknowledged(_) if is_quiet => {
+                events::set_status_without_updates(ids, change)
+            }
             change => events::set_status(ids, change),
         };
         parts.map(call).collect()

@@ -21,12 +21,12 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    pub(crate) fn covers(&self, id: &str) -> bool {
+    pub(crate) fn is_silenced(&self, id: &str) -> bool {
         self.known.get(id).copied().unwrap_or_default()
     }
 
     /// Drops what is known if the silences have another revision.
-    pub(crate) fn follow(&mut self, revision: u64, is_any_active: impl FnOnce() -> bool) {
+    pub(crate) fn drop_if_changed(&mut self, revision: u64, is_any_active: impl FnOnce() -> bool) {
         if self.revision != revision {
             *self = Self {
                 revision,
@@ -38,7 +38,7 @@ impl Coverage {
     }
 
     /// Sets the occurrences in view.
-    pub(crate) fn settle<'a>(&mut self, in_view: impl Iterator<Item = &'a str>) {
+    pub(crate) fn set_visible<'a>(&mut self, in_view: impl Iterator<Item = &'a str>) {
         if self.known.len() > limits::HELD_EVENTS {
             self.known.clear();
         }
@@ -53,7 +53,7 @@ impl Coverage {
         is_idle.then(|| self.requested_ms.saturating_add(limits::COVERAGE_PACE_MS))
     }
 
-    pub(crate) fn missing(&self) -> &[String] {
+    pub(crate) fn missing_ids(&self) -> &[String] {
         &self.missing
     }
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::data::FailureKind;
 
-    fn response(silenced: &[&str]) -> v1::RouteEventsResponse {
+    fn sample_response(silenced: &[&str]) -> v1::RouteEventsResponse {
         let routes = silenced.iter().map(|id| v1::EventRoute {
             occurrence_id: (*id).to_owned(),
             silence_names: vec!["db-1-0301".to_owned()],
@@ -107,42 +107,42 @@ mod tests {
     #[test]
     fn rows_in_view_are_requested_once_until_the_silences_change() {
         let mut coverage = Coverage::default();
-        coverage.follow(1, || true);
-        coverage.settle(std::iter::empty());
+        coverage.drop_if_changed(1, || true);
+        coverage.set_visible(std::iter::empty());
         assert_eq!(coverage.due_ms(), None);
-        coverage.settle(["a", "b"].into_iter());
+        coverage.set_visible(["a", "b"].into_iter());
         assert!(coverage.due_ms().is_some_and(|at| at <= 5_000));
         coverage.request(Ticket(7), 5_000);
-        coverage.settle(["a", "b", "c"].into_iter());
+        coverage.set_visible(["a", "b", "c"].into_iter());
         assert_eq!(coverage.due_ms(), None, "a request is in flight");
         assert!(
-            !coverage.record(Ticket(6), Ok(response(&["a"]))),
+            !coverage.record(Ticket(6), Ok(sample_response(&["a"]))),
             "of another query"
         );
-        assert!(coverage.record(Ticket(7), Ok(response(&["a"]))));
+        assert!(coverage.record(Ticket(7), Ok(sample_response(&["a"]))));
         assert_eq!(
-            ["a", "b", "c"].map(|id| coverage.covers(id)),
+            ["a", "b", "c"].map(|id| coverage.is_silenced(id)),
             [true, false, false]
         );
-        coverage.settle(["a", "b", "c"].into_iter());
-        assert_eq!(coverage.missing(), ["c"]);
+        coverage.set_visible(["a", "b", "c"].into_iter());
+        assert_eq!(coverage.missing_ids(), ["c"]);
         assert_eq!(coverage.due_ms(), Some(5_000 + limits::COVERAGE_PACE_MS));
-        coverage.follow(1, || unreachable!("it is known"));
-        coverage.follow(2, || true);
-        coverage.settle(["a"].into_iter());
-        assert_eq!(coverage.missing(), ["a"]);
-        assert!(!coverage.covers("a"));
+        coverage.drop_if_changed(1, || unreachable!("it is known"));
+        coverage.drop_if_changed(2, || true);
+        coverage.set_visible(["a"].into_iter());
+        assert_eq!(coverage.missing_ids(), ["a"]);
+        assert!(!coverage.is_silenced("a"));
         coverage.request(Ticket(8), 6_000);
         let failure = Failure::new(FailureKind::TimedOut, "no response");
         assert!(coverage.record(Ticket(8), Err(failure)));
-        coverage.settle(["a"].into_iter());
+        coverage.set_visible(["a"].into_iter());
         assert_eq!(
             coverage.due_ms(),
             None,
             "failures are not retried immediately"
         );
-        coverage.follow(3, || false);
-        coverage.settle(["a"].into_iter());
+        coverage.drop_if_changed(3, || false);
+        coverage.set_visible(["a"].into_iter());
         assert_eq!(coverage.due_ms(), None, "no silence is active");
     }
 }

@@ -19,9 +19,9 @@ mod shifts;
 mod timeline;
 mod transcript;
 
-pub(crate) use bench::verdict;
+pub(crate) use bench::format_verdict;
 pub(crate) use overview::UNANSWERED;
-pub(crate) use reference::topic_of;
+pub(crate) use reference::topic_for_path;
 
 use jiff::{Timestamp, Zoned};
 
@@ -43,18 +43,18 @@ use crate::{
 /// Bars of five minutes.
 const BARS: usize = 12;
 
-pub(crate) fn current(model: &Model) -> Document {
-    of(model, &model.page)
+pub(crate) fn current_document(model: &Model) -> Document {
+    document_for(model, &model.page)
 }
 
 pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Document)> {
-    let id = model.selected()?;
+    let id = model.selected_id()?;
     let mut document = Document::new(columns);
     let into = &mut document;
     let title = match &model.page.route {
         Route::List(kind) => {
             kind::spec(*kind).document?;
-            object(into, model, *kind, &id);
+            write_object(into, model, *kind, &id);
             // The name is in the title.
             let is_named =
                 |line: &Line| line.text().strip_prefix("name").map(str::trim) == Some(&id);
@@ -67,31 +67,31 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
         Route::Deliveries => {
             let mut rows = model.store.deliveries.rows().iter();
             let row = rows.find(|row| row.id == id)?;
-            transcript::summary(into, model, row);
+            transcript::write_summary(into, model, row);
             format!("To {}", row.destination_name)
         }
         Route::Events => {
             let row = model.store.events.find(&id)?;
             let details = Some(&model.beside);
-            let details = details.filter(|it| it.is_about(&Route::Events, &id));
+            let details = details.filter(|it| it.is_about_row(&Route::Events, &id));
             match details.and_then(|it| Some((it.event.value.as_ref()?, &it.explanation))) {
                 Some((event, explanation)) => {
-                    event::beside(into, model, event, explanation);
+                    event::write_row_details(into, model, event, explanation);
                 }
-                None => event::row(into, model, row),
+                None => event::write_row(into, model, row),
             }
             row.name.to_string()
         }
         _ => return None,
     };
-    Some((title, document.wrapped()))
+    Some((title, document.wrap_lines()))
 }
 
 /// Writes the last decisions of a rule or destination and its message, once they are read.
 fn details(into: &mut Document, model: &Model, kind: Kind, name: &str) {
-    if model.beside.is_about(&model.page.route, name) {
-        beside::decided(into, model, kind);
-        beside::message(into, model);
+    if model.beside.is_about_row(&model.page.route, name) {
+        beside::write_decided(into, model, kind);
+        beside::write_message(into, model);
     }
 }
 
@@ -105,15 +105,15 @@ pub(crate) fn form_result(
     let into = &mut document;
     let title = match form.live.made.as_ref()? {
         Ok(LivePreview::Messages(found)) => {
-            report::previews(into, found);
+            report::write_previews(into, found);
             "Preview, with a sample event"
         }
         Ok(LivePreview::Shifts(found)) => {
-            shifts::preview(into, model, found);
+            shifts::write_preview(into, model, found);
             "On call, next 30 days"
         }
         Ok(LivePreview::Notices(found)) => {
-            escalation::preview(into, found);
+            escalation::write_preview(into, found);
             "Who would be paged for a critical event now"
         }
         Ok(LivePreview::Matching(_) | LivePreview::Request(_)) => return None,
@@ -128,20 +128,20 @@ pub(crate) fn form_result(
 pub(crate) fn bench_pane(model: &Model, form: &Form, pane: Pane, columns: usize) -> Document {
     let mut document = Document::new(columns);
     match pane {
-        Pane::Request => bench::request(&mut document, form),
-        Pane::Response => bench::response(&mut document, model, form),
+        Pane::Request => bench::write_request(&mut document, form),
+        Pane::Response => bench::write_response_pane(&mut document, model, form),
     }
     document
 }
 
-fn of(model: &Model, page: &Page) -> Document {
-    let mut document = Document::new(model.columns().saturating_sub(2));
+fn document_for(model: &Model, page: &Page) -> Document {
+    let mut document = Document::new(model.terminal_columns().saturating_sub(2));
     let into = &mut document;
     match (&page.route, &page.content) {
         (Route::Overview, _) => overview::write(into, model),
         (Route::OnCall, _) => on_call::write(into, model),
         (Route::Object(kind, name), content) => {
-            object(into, model, *kind, name);
+            write_object(into, model, *kind, name);
             details(into, model, *kind, name);
             if let Content::Shifts(found) = content {
                 shifts::write(into, model, found);
@@ -158,7 +158,10 @@ fn of(model: &Model, page: &Page) -> Document {
             Tab::Explain => match &explanation.value {
                 Some(value) => explain::write(into, model, value, page.is_unfolded),
                 None => {
-                    into.missing(explanation.waiting.is_some(), explanation.failure.as_ref());
+                    into.loading_or_failure(
+                        explanation.waiting.is_some(),
+                        explanation.failure.as_ref(),
+                    );
                 }
             },
             _ => write_loaded(into, detail, |into, value| {
@@ -167,18 +170,18 @@ fn of(model: &Model, page: &Page) -> Document {
         },
         (Route::Delivery(_), Content::Delivery(delivery)) => {
             write_loaded(into, delivery, |into, value| {
-                transcript::delivery(into, model, value);
+                transcript::write_delivery(into, model, value);
             });
         }
         (Route::Report, Content::Report(report)) => report::write(into, model, report),
-        (Route::Reference, _) => reference::index(into, model, &page.list.filter),
-        (Route::Topic(name), _) => reference::of(into, name),
+        (Route::Reference, _) => reference::write_index(into, model, &page.list.filter),
+        (Route::Topic(name), _) => reference::write_topic_named(into, name),
         _ => {}
     }
     document
 }
 
-fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
+fn write_object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
     let list = model.store.resources(kind);
     match (model.store.object(kind, name), kind::spec(kind).document) {
         (Some(object), Some(write)) => write(into, model, object),
@@ -187,7 +190,7 @@ fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
             let message = format!("{word} {name} no longer exists");
             into.text(Token::Warning, 0, &message);
         }
-        _ => into.missing(list.waiting.is_some(), list.failure.as_ref()),
+        _ => into.loading_or_failure(list.waiting.is_some(), list.failure.as_ref()),
     }
 }
 
@@ -195,11 +198,11 @@ fn write_loaded<T>(into: &mut Document, value: &Loaded<T>, write: impl FnOnce(&m
     if let (Some(_), Some(failure)) = (&value.value, &value.failure) {
         let message = format!("reload failed: {}", failure.sentence());
         into.text(Token::Warning, 0, &message);
-        into.blank();
+        into.blank_line();
     }
     match &value.value {
         Some(value) => write(into, value),
-        None => into.missing(value.waiting.is_some(), value.failure.as_ref()),
+        None => into.loading_or_failure(value.waiting.is_some(), value.failure.as_ref()),
     }
 }
 
@@ -212,12 +215,12 @@ impl RenderContext for Model {
         Self::format_full_time(self, ms)
     }
 
-    fn age(&self, ms: i64) -> Option<String> {
-        self.shows_ages.then(|| age(self.now_ms - ms))
+    fn format_age(&self, ms: i64) -> Option<String> {
+        self.shows_ages.then(|| format_age(self.now_ms - ms))
     }
 
-    fn since(&self, ms: i64) -> String {
-        age(self.now_ms - ms)
+    fn format_since(&self, ms: i64) -> String {
+        format_age(self.now_ms - ms)
     }
 
     fn host_field(&self) -> &str {
@@ -231,12 +234,12 @@ impl RenderContext for Model {
         let found = all.find(|one| one.name == destination);
         let counts = found.and_then(|one| one.deliveries.as_ref());
         counts.map_or_else(LastHour::default, |it| LastHour {
-            delivered: text::bars(&it.delivered, BARS),
-            failed: text::bars(&it.failed_attempts, BARS),
+            delivered: text::bar_chart(&it.delivered, BARS),
+            failed: text::bar_chart(&it.failed_attempts, BARS),
         })
     }
 
-    fn dead(&self, destination: &str) -> Option<i64> {
+    fn dead_letter_count(&self, destination: &str) -> Option<i64> {
         let overview = self.store.overview.value.as_ref()?;
         let mut all = overview.destinations.iter();
         let found = all.find(|one| one.destination_name == destination);
@@ -252,7 +255,7 @@ impl RenderContext for Model {
     }
 
     fn responder(&self, occurrence: &str) -> Option<Cell> {
-        let response = self.response_to(occurrence)?;
+        let response = self.response_for_event(occurrence)?;
         let (token, word) = response::state(response);
         let who = response::responder(response);
         let words = match word {
@@ -263,26 +266,26 @@ impl RenderContext for Model {
     }
 
     fn is_silenced(&self, row: &EventRow) -> bool {
-        self.store.coverage.covers(&row.id)
+        self.store.coverage.is_silenced(&row.id)
     }
 
     fn response_cells(&self, response: &Object) -> [Cell; 2] {
-        let (token, now) = self.response_now(response);
-        let next = self.response_next(response);
+        let (token, now) = self.describe_current_step(response);
+        let next = self.describe_next_step(response);
         [Cell::new(token, now), Cell::new(Token::Text, next)]
     }
 
-    fn host(&self, object: &Object) -> String {
+    fn host_text(&self, object: &Object) -> String {
         self.store.host(object, &self.host_field)
     }
 
-    fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
+    fn find_object(&self, kind: Kind, name: &str) -> Option<&Object> {
         self.store.object(kind, name)
     }
 }
 
 /// Formats an age in completed minutes, hours or days: `<1m`, `3m`, `2h`, `5d`, `in 3m`.
-fn age(ms: i64) -> String {
+fn format_age(ms: i64) -> String {
     let minutes = ms.unsigned_abs() / 60_000;
     let length = match minutes {
         0 => "<1m".to_owned(),
@@ -298,34 +301,34 @@ fn age(ms: i64) -> String {
 }
 
 impl Model {
-    pub(crate) fn zoned(&self, ms: i64) -> Option<Zoned> {
+    pub(crate) fn to_zoned(&self, ms: i64) -> Option<Zoned> {
         let at = Timestamp::from_millisecond(ms).ok()?;
         Some(at.to_zoned(self.zone.clone()))
     }
 
     pub(crate) fn format_input_time(&self, ms: i64) -> String {
-        let at = self.zoned(ms);
+        let at = self.to_zoned(ms);
         at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
     }
 
     pub(crate) fn format_time(&self, ms: i64) -> String {
-        let Some(at) = self.zoned(ms) else {
+        let Some(at) = self.to_zoned(ms) else {
             return "?".to_owned();
         };
         let today = self
-            .zoned(self.now_ms)
+            .to_zoned(self.now_ms)
             .is_some_and(|now| now.date() == at.date());
         at.strftime(if today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M" })
             .to_string()
     }
 
     pub(crate) fn zone_word(&self) -> String {
-        let at = self.zoned(self.now_ms);
+        let at = self.to_zoned(self.now_ms);
         at.map_or_else(String::new, |at| at.strftime("%Z").to_string())
     }
 
     pub(crate) fn format_full_time(&self, ms: i64) -> String {
-        self.zoned(ms).map_or_else(
+        self.to_zoned(ms).map_or_else(
             || "?".to_owned(),
             |at| at.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
         )

@@ -19,34 +19,34 @@ use crate::{
 type SharedRow = Arc<EventRow>;
 
 #[derive(Debug)]
-struct ById(SharedRow);
+struct RowsById(SharedRow);
 
-impl Borrow<str> for ById {
+impl Borrow<str> for RowsById {
     fn borrow(&self) -> &str {
         &self.0.id
     }
 }
 
-impl Hash for ById {
+impl Hash for RowsById {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.id.hash(state);
     }
 }
 
-impl PartialEq for ById {
+impl PartialEq for RowsById {
     fn eq(&self, other: &Self) -> bool {
         self.0.id == other.0.id
     }
 }
 
-impl Eq for ById {}
+impl Eq for RowsById {}
 
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
     rows: Vec<SharedRow>,
     /// Rows by id; the sort key of a row determines its position in `rows`.
-    by_id: HashSet<ById>,
+    by_id: HashSet<RowsById>,
     /// The last row of the pages read so far; there may be unread rows after it.
     edge: Option<(Rank, Box<str>)>,
     /// News not yet merged, by id; `None` for a row that left.
@@ -82,7 +82,7 @@ impl EventWindow {
 
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
         let found = self.find(id)?;
-        let order = self.order();
+        let order = self.sort_order();
         self.rows
             .binary_search_by(|row| compare(order, row, found))
             .ok()
@@ -92,7 +92,7 @@ impl EventWindow {
         self.by_id.get(id).map(|row| &*row.0)
     }
 
-    pub(crate) fn queued_updates(&self) -> usize {
+    pub(crate) fn queued_update_count(&self) -> usize {
         self.incoming.len()
     }
 
@@ -114,7 +114,7 @@ impl EventWindow {
         self.cut || self.rows.len() >= limits::HELD_EVENTS
     }
 
-    /// Queues rows of the stream until the next [`Self::merge`].
+    /// Queues rows of the stream until the next [`Self::merge_updates`].
     pub(crate) fn queue_updates(&mut self, rows: Vec<EventRow>, left: Vec<String>) {
         for id in left {
             self.incoming.insert(id.into_boxed_str(), None);
@@ -123,15 +123,15 @@ impl EventWindow {
             self.incoming.insert(row.id.clone(), Some(row));
         }
         if self.incoming.len() > limits::HELD_EVENTS {
-            self.force_merge();
+            self.merge_updates_now();
         }
     }
 
     /// Adds a page; rows from the stream are newer and stay.
     pub(crate) fn add_page(&mut self, rows: Vec<EventRow>) {
-        let order = self.order();
+        let order = self.sort_order();
         if let Some(last) = rows.iter().max_by(|one, other| compare(order, one, other)) {
-            let (rank, id) = place(order, last);
+            let (rank, id) = sort_key(order, last);
             let known = self.edge.as_ref();
             let is_further = known.is_none_or(|(edge, at)| {
                 order.compare((rank, id), (*edge, at.as_ref())) == Ordering::Greater
@@ -147,20 +147,20 @@ impl EventWindow {
                 self.incoming.entry(row.id.clone()).or_insert(Some(row));
             }
         }
-        self.force_merge();
+        self.merge_updates_now();
     }
 
     /// Merges the news, unless the list is paused. Returns whether anything changed.
-    pub(crate) fn merge(&mut self) -> bool {
+    pub(crate) fn merge_updates(&mut self) -> bool {
         if self.paused || self.incoming.is_empty() {
             return false;
         }
-        self.force_merge();
+        self.merge_updates_now();
         true
     }
 
     /// Merges the news in time proportional to their number; other rows are only moved as pointers.
-    fn force_merge(&mut self) {
+    fn merge_updates_now(&mut self) {
         let incoming = std::mem::take(&mut self.incoming);
         let mut old: Vec<usize> = incoming.keys().filter_map(|id| self.position(id)).collect();
         old.sort_unstable();
@@ -168,11 +168,11 @@ impl EventWindow {
         for id in incoming.keys() {
             self.by_id.remove(&**id);
         }
-        let order = self.order();
+        let order = self.sort_order();
         let fresh = incoming.into_values().flatten().map(Arc::new);
-        let mut fresh: Vec<SharedRow> = fresh.filter(|row| self.is_read_to(row)).collect();
+        let mut fresh: Vec<SharedRow> = fresh.filter(|row| self.is_loaded_up_to(row)).collect();
         fresh.sort_unstable_by(|one, other| compare(order, one, other));
-        self.by_id.extend(fresh.iter().cloned().map(ById));
+        self.by_id.extend(fresh.iter().cloned().map(RowsById));
         insert(order, &mut self.rows, fresh);
         self.cut |= self.rows.len() > limits::HELD_EVENTS;
         for row in self.rows.drain(limits::HELD_EVENTS.min(self.rows.len())..) {
@@ -181,25 +181,25 @@ impl EventWindow {
     }
 
     /// Whether everything before the row's position was read; later rows come with their page.
-    fn is_read_to(&self, row: &EventRow) -> bool {
-        let order = self.order();
+    fn is_loaded_up_to(&self, row: &EventRow) -> bool {
+        let order = self.sort_order();
         let edge = self.edge.as_ref().filter(|_| !self.next.is_empty());
         edge.is_none_or(|(edge, at)| {
-            order.compare(place(order, row), (*edge, at.as_ref())) != Ordering::Greater
+            order.compare(sort_key(order, row), (*edge, at.as_ref())) != Ordering::Greater
         })
     }
 
-    fn order(&self) -> EventOrder {
+    fn sort_order(&self) -> EventOrder {
         self.filter.order
     }
 }
 
-fn place(order: EventOrder, row: &EventRow) -> (Rank, &str) {
+fn sort_key(order: EventOrder, row: &EventRow) -> (Rank, &str) {
     (order.rank(row), &row.id)
 }
 
 fn compare(order: EventOrder, one: &EventRow, other: &EventRow) -> Ordering {
-    order.compare(place(order, one), place(order, other))
+    order.compare(sort_key(order, one), sort_key(order, other))
 }
 
 fn remove(rows: &mut Vec<SharedRow>, places: &[usize]) {
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::data::{EventKey, Severity};
 
-    fn row(id: u8, last_seen_ms: i64) -> EventRow {
+    fn sample_row(id: u8, last_seen_ms: i64) -> EventRow {
         EventRow {
             id: format!("e:{id}").into(),
             last_seen_ms,
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    fn orders() -> impl Strategy<Value = EventOrder> {
+    fn order_strategy() -> impl Strategy<Value = EventOrder> {
         let keys = [EventKey::LastSeen, EventKey::Severity, EventKey::Start];
         (prop::sample::select(keys.to_vec()), any::<bool>())
             .prop_map(|(by, ascending)| EventOrder { by, ascending })
@@ -265,27 +265,27 @@ mod tests {
         let mut window = EventWindow::default();
         window.filter.order.by = EventKey::Severity;
         window.next = "more".to_owned();
-        window.add_page(vec![row(1, 4), row(2, 3)]);
-        window.queue_updates(vec![row(3, 2), row(4, 9)], vec![]);
-        window.merge();
+        window.add_page(vec![sample_row(1, 4), sample_row(2, 3)]);
+        window.queue_updates(vec![sample_row(3, 2), sample_row(4, 9)], vec![]);
+        window.merge_updates();
         let ids = |window: &EventWindow| -> Vec<String> {
             let rows = (0..window.len()).filter_map(|at| window.get(at));
             rows.map(|row| row.id.to_string()).collect()
         };
         assert_eq!(ids(&window), ["e:4", "e:1", "e:2"]);
         // A row that now sorts beyond the rows read so far is removed.
-        window.queue_updates(vec![row(1, 5)], vec![]);
-        window.merge();
+        window.queue_updates(vec![sample_row(1, 5)], vec![]);
+        window.merge_updates();
         assert_eq!(ids(&window), ["e:4", "e:2"]);
         window.next.clear();
-        window.add_page(vec![row(3, 2), row(1, 5)]);
+        window.add_page(vec![sample_row(3, 2), sample_row(1, 5)]);
         assert_eq!(ids(&window), ["e:4", "e:2", "e:3", "e:1"]);
     }
 
     proptest! {
         #[test]
         fn rows_are_sorted_and_findable(
-            order in orders(),
+            order in order_strategy(),
             batches in prop::collection::vec(prop::collection::vec((0_u8..20, 0_i64..30, any::<bool>()), 0..8), 0..20)
         ) {
             let mut window = EventWindow::default();
@@ -299,10 +299,10 @@ mod tests {
                         window.queue_updates(vec![], vec![name]);
                     } else {
                         truth.insert(name, seen);
-                        window.queue_updates(vec![row(id, seen)], vec![]);
+                        window.queue_updates(vec![sample_row(id, seen)], vec![]);
                     }
                 }
-                window.merge();
+                window.merge_updates();
                 prop_assert_eq!(window.len(), truth.len());
                 let in_order = |two: &[SharedRow]| compare(order, &two[0], &two[1]) == Ordering::Less;
                 prop_assert!(window.rows.windows(2).all(in_order));
@@ -319,16 +319,19 @@ mod tests {
             paused: true,
             ..EventWindow::default()
         };
-        window.queue_updates(vec![row(1, 1), row(2, 2), row(1, 3)], vec![]);
-        assert!(!window.merge());
-        assert_eq!((window.len(), window.queued_updates()), (0, 2));
+        window.queue_updates(
+            vec![sample_row(1, 1), sample_row(2, 2), sample_row(1, 3)],
+            vec![],
+        );
+        assert!(!window.merge_updates());
+        assert_eq!((window.len(), window.queued_update_count()), (0, 2));
         window.paused = false;
-        assert!(window.merge());
-        assert_eq!((window.len(), window.queued_updates()), (2, 0));
+        assert!(window.merge_updates());
+        assert_eq!((window.len(), window.queued_update_count()), (2, 0));
     }
 
     #[test]
-    fn window_keeps_only_the_newest_rows_and_knows_when_full() {
+    fn window_retains_the_newest_rows_and_reports_when_full() {
         let many = i64::try_from(limits::HELD_EVENTS).unwrap();
         let named = |number: i64| EventRow {
             id: format!("e{number}:1").into(),
@@ -339,12 +342,12 @@ mod tests {
         window.add_page((0..many).map(named).collect());
         assert!(window.is_full() && !window.cut);
         window.queue_updates(vec![named(many)], vec![]);
-        window.merge();
+        window.merge_updates();
         assert_eq!(window.len(), limits::HELD_EVENTS);
         assert_eq!(window.find("e0:1"), None);
         let left = vec![format!("e{many}:1")];
         window.queue_updates(vec![], left);
-        window.merge();
+        window.merge_updates();
         assert!(window.len() < limits::HELD_EVENTS && window.is_full());
     }
 }

@@ -33,7 +33,7 @@ impl TextField {
         }
     }
 
-    pub(crate) fn selected(text: impl Into<String>) -> Self {
+    pub(crate) fn with_selected_text(text: impl Into<String>) -> Self {
         let field = Self::new(text);
         Self {
             is_selected: !field.text.is_empty(),
@@ -54,12 +54,12 @@ impl TextField {
         &self.text
     }
 
-    pub(crate) fn split(&self) -> (&str, &str) {
+    pub(crate) fn split_at_cursor(&self) -> (&str, &str) {
         self.text.split_at(self.cursor)
     }
 
     /// Returns a copy in which each line is masked after the given number of bytes.
-    pub(crate) fn masked(&self, visible_bytes: impl Fn(&str) -> usize) -> Self {
+    pub(crate) fn to_masked(&self, visible_bytes: impl Fn(&str) -> usize) -> Self {
         let (mut text, mut cursor, mut start) = (String::new(), 0, 0);
         for line in self.text.split_inclusive('\n') {
             let visible = visible_bytes(line.trim_end_matches('\n'));
@@ -123,15 +123,15 @@ impl TextField {
             KeyCode::Char(char) if !control && !alt => self.insert(char.encode_utf8(&mut [0; 4])),
             KeyCode::Enter if self.lines => self.insert("\n"),
             KeyCode::Backspace => self.remove(self.previous_boundary(), self.cursor),
-            KeyCode::Delete => self.remove(self.cursor, self.right()),
+            KeyCode::Delete => self.remove(self.cursor, self.next_boundary()),
             KeyCode::Left if control || alt => self.cursor = self.word_left(),
             KeyCode::Right if control || alt => self.cursor = self.word_right(),
             KeyCode::Left => self.cursor = self.previous_boundary(),
-            KeyCode::Right => self.cursor = self.right(),
+            KeyCode::Right => self.cursor = self.next_boundary(),
             KeyCode::Home => self.cursor = self.line_start(),
             KeyCode::End => self.cursor = self.line_end(),
-            KeyCode::Up if self.lines => return self.vertical(false),
-            KeyCode::Down if self.lines => return self.vertical(true),
+            KeyCode::Up if self.lines => return self.move_vertically(false),
+            KeyCode::Down if self.lines => return self.move_vertically(true),
             _ => return false,
         }
         true
@@ -155,7 +155,7 @@ impl TextField {
             .unwrap_or(0)
     }
 
-    fn right(&self) -> usize {
+    fn next_boundary(&self) -> usize {
         let mut cursor = GraphemeCursor::new(self.cursor, self.text.len(), true);
         cursor
             .next_boundary(&self.text, 0)
@@ -187,7 +187,7 @@ impl TextField {
     }
 
     /// Moves up or down a line in the same column; returns `false` if there is no such line.
-    fn vertical(&mut self, down: bool) -> bool {
+    fn move_vertically(&mut self, down: bool) -> bool {
         let start = self.line_start();
         let column = self.text[start..self.cursor].graphemes(true).count();
         let line = if down {
@@ -225,7 +225,7 @@ mod tests {
         for key in parse(keys).unwrap() {
             field.press(key);
         }
-        let (before, after) = field.split();
+        let (before, after) = field.split_at_cursor();
         format!("{before}|{after}")
     }
 
@@ -256,7 +256,7 @@ mod tests {
             ("<Left>x", "holxd"),
             ("<End>er", "holder"),
         ] {
-            let mut field = TextField::selected("hold");
+            let mut field = TextField::with_selected_text("hold");
             for key in parse(keys).unwrap() {
                 field.press(key);
             }
@@ -268,8 +268,8 @@ mod tests {
     fn masked_copy_keeps_lines_and_cursor() {
         let mut field = TextField::new("a: x\nb: üy").with_lines();
         field.press(parse("<Left>").unwrap()[0]);
-        let masked = field.masked(|line| line.find(':').map_or(line.len(), |at| at + 1));
-        assert_eq!(masked.split(), ("a:••\nb:••", "•"));
+        let masked = field.to_masked(|line| line.find(':').map_or(line.len(), |at| at + 1));
+        assert_eq!(masked.split_at_cursor(), ("a:••\nb:••", "•"));
     }
 
     #[test]

@@ -35,18 +35,21 @@ pub(crate) struct Reader {
 
 /// Parses an event filter such as `severity>=error env=prod -host=*lab* since=2h disk` as the
 /// service does, with local times in the console's time zone.
-pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, FilterError> {
+pub(crate) fn parse_event_filter(
+    text: &str,
+    reader: &Reader,
+) -> Result<Option<Clause>, FilterError> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let parsed = filter::parse(text, Some(reader.clock.now()))?;
+    let parsed = filter::parse(text, Some(reader.clock.time_reference()))?;
     Ok(Some((&parsed.clause).into()))
 }
 
 /// Returns a warning for a probably misspelled field: the first field that is in none of the events
 /// seen and resembles a field that is. Other events may have the field.
-pub(crate) fn hint(text: &str, reader: &Reader) -> Option<FilterError> {
-    let parsed = filter::parse(text, Some(reader.clock.now())).ok()?;
+pub(crate) fn filter_hint(text: &str, reader: &Reader) -> Option<FilterError> {
+    let parsed = filter::parse(text, Some(reader.clock.time_reference())).ok()?;
     let mut fields = parsed.fields().into_iter();
     fields.find_map(|(field, at)| {
         let message = reader.hint(field)?;
@@ -62,11 +65,11 @@ impl Reader {
             return None;
         }
         let unknown = format!("no event here has a field `{field}`");
-        if let Some(here) = filter::local_name(field) {
+        if let Some(here) = filter::local_field_name(field) {
             return Some(format!("{unknown}; use `{here}`"));
         }
         // Every field has a full name, which always works.
-        let (_, nearest) = filter::nearest(field, known).filter(|_| !field.contains('.'))?;
+        let (_, nearest) = filter::nearest_field(field, known).filter(|_| !field.contains('.'))?;
         Some(format!("{unknown}: `{nearest}`?"))
     }
 }
@@ -95,8 +98,8 @@ impl FilterParts {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let parsed = filter::parse(text, Some(clock.now()))?;
-        let all = parsed.parts();
+        let parsed = filter::parse(text, Some(clock.time_reference()))?;
+        let all = parsed.conjuncts();
         Ok(Self {
             all: all
                 .map(|(it, text)| (it.clone(), text.to_owned()))
@@ -111,11 +114,11 @@ impl FilterParts {
     }
 }
 
-fn is_of_tab(clause: &filter::Clause) -> bool {
+fn is_tab_clause(clause: &filter::Clause) -> bool {
     matches!(clause, filter::Clause::Equals(field, _) if field == "state" || field == "resent")
 }
 
-pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
+pub(crate) fn delivery_tab_index(text: &str, clock: &Clock) -> Option<usize> {
     let parts = FilterParts::read(text, clock).ok()?;
     if parts.is_either {
         return None;
@@ -123,7 +126,7 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     let own = parts
         .all
         .into_iter()
-        .filter(|(clause, _)| is_of_tab(clause));
+        .filter(|(clause, _)| is_tab_clause(clause));
     let own: Vec<String> = own.map(|(_, text)| text).collect();
     let own = own.join(" ");
     DELIVERY_TABS.iter().position(|(_, tab)| *tab == own)
@@ -131,7 +134,7 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
 
 pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
     let mut parts = FilterParts::read(text, clock).unwrap_or_default();
-    parts.all.retain(|(clause, _)| !is_of_tab(clause));
+    parts.all.retain(|(clause, _)| !is_tab_clause(clause));
     let is_either = parts.is_either;
     let Some((_, own)) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
         // Removes parentheses that only the conjunct of a tab needed.
@@ -150,7 +153,10 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
 
 /// Parses a delivery filter such as `state=dead destination=pager severity>=error since=2h
 /// until=09:30`.
-pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, FilterError> {
+pub(crate) fn parse_delivery_filter(
+    text: &str,
+    clock: &Clock,
+) -> Result<DeliveryFilter, FilterError> {
     Ok(DeliveryFilter {
         filter: replace_times(text, clock, |moment| format!("{moment:.0}"))?,
         ..DeliveryFilter::default()
@@ -200,12 +206,14 @@ mod tests {
             ("name=\"a b\"", "name=\"a b\""),
             ("disk or has:ticket", "disk or has:ticket"),
         ] {
-            let clause = events(typed, &reader()).unwrap();
+            let clause = parse_event_filter(typed, &reader()).unwrap();
             let again = clause.as_ref().map_or(String::new(), describe);
             assert_eq!(again, read, "{typed}");
         }
         for (typed, place) in [("severity>=", 11), ("=x", 1), ("a (b", 3)] {
-            let error = events(typed, &reader()).unwrap_err().to_string();
+            let error = parse_event_filter(typed, &reader())
+                .unwrap_err()
+                .to_string();
             let begins = format!("at character {place}: ");
             assert!(error.starts_with(&begins), "{typed}: {error}");
         }
@@ -222,20 +230,22 @@ mod tests {
     fn misspelt_fields_get_a_suggestion_and_times_are_parsed() {
         for (typed, nearest) in [("severty>=error", "`severity`"), ("hots=a", "`host`")] {
             assert!(
-                events(typed, &reader()).is_ok(),
+                parse_event_filter(typed, &reader()).is_ok(),
                 "older events may have this field"
             );
-            let words = hint(typed, &reader()).unwrap().to_string();
+            let words = filter_hint(typed, &reader()).unwrap().to_string();
             assert!(words.contains(nearest), "{words}");
         }
-        let since = events("since=1970-01-01", &reader()).unwrap().unwrap();
+        let since = parse_event_filter("since=1970-01-01", &reader())
+            .unwrap()
+            .unwrap();
         assert_eq!(describe(&since), "lastSeen>=1970-01-01T00:00:00.000Z");
-        assert!(events("since=soon", &reader()).is_err());
+        assert!(parse_event_filter("since=soon", &reader()).is_err());
         for typed in ["anything=1", "host=a", "dimensions.hots=a", "a=\""] {
-            assert_eq!(hint(typed, &reader()), None, "{typed}");
+            assert_eq!(filter_hint(typed, &reader()), None, "{typed}");
         }
         for (typed, here) in [("alertname=x", "`name`"), ("labels.host=a", "`host`")] {
-            let text = hint(typed, &reader()).unwrap().to_string();
+            let text = filter_hint(typed, &reader()).unwrap().to_string();
             assert!(text.contains(&format!("use {here}")), "{text}");
         }
     }
@@ -273,7 +283,7 @@ mod tests {
                 "state=dead resent=false (a or state=waiting)",
             ),
         ] {
-            assert_eq!(delivery_tab(text, &clock), own, "{text}");
+            assert_eq!(delivery_tab_index(text, &clock), own, "{text}");
             assert_eq!(with_delivery_tab(text, 2, &clock), dead, "{text}");
         }
         for (text, all) in [
@@ -291,8 +301,8 @@ mod tests {
     fn deliveries_are_filtered_by_state_and_name() {
         let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
         let text = "state=dead (destination=\"my pager\" or severity>=error)";
-        assert_eq!(deliveries(text, &clock).unwrap().filter, text);
-        let filter = deliveries("since=1970-01-01T00:00:00 rule=\"a since=b\"", &clock);
+        assert_eq!(parse_delivery_filter(text, &clock).unwrap().filter, text);
+        let filter = parse_delivery_filter("since=1970-01-01T00:00:00 rule=\"a since=b\"", &clock);
         assert_eq!(
             filter.unwrap().filter,
             "since=1970-01-01T00:00:00Z rule=\"a since=b\""
@@ -302,6 +312,6 @@ mod tests {
             with_absolute_times(span, &clock),
             "rule=a since=1970-01-01T00:00:00"
         );
-        assert!(deliveries("rule=", &clock).is_err());
+        assert!(parse_delivery_filter("rule=", &clock).is_err());
     }
 }

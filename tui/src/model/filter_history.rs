@@ -15,7 +15,7 @@ impl Model {
         if filter.is_empty() {
             return;
         }
-        let known = self.filters.entry(route.screen()).or_default();
+        let known = self.filters.entry(route.screen_name()).or_default();
         known.retain(|other| other != filter);
         known.push(filter.to_owned());
         if known.len() > limits::OLDER_FILTERS {
@@ -25,7 +25,7 @@ impl Model {
 
     /// Recalls the next older or newer filter, and finally the text typed.
     pub(crate) fn recall_filter(&mut self, older: bool) {
-        let known = self.filters.get(self.page.route.screen());
+        let known = self.filters.get(self.page.route.screen_name());
         let known = known.map(Vec::as_slice).unwrap_or_default();
         let list = &mut self.page.list;
         let Some(field) = &list.typing else { return };

@@ -14,15 +14,15 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 pub(crate) use self::{
-    bench::{Bench, Comparison, FormTest, Pane, RequestTab, curl},
+    bench::{Bench, Comparison, FormTest, Pane, RequestTab, curl_command},
     clause::ClauseInput,
     input::Input,
-    live::{Live, LivePreview},
-    words::changes,
+    live::{LivePreview, LivePreviewState},
+    words::describe_changes,
 };
 use crate::{
     client::Ticket,
-    data::{Failure, Kind, Object, get, is_empty, set, when},
+    data::{Failure, Kind, Object, get_value, is_empty_value, set_value, when},
     editor,
     kind::{self, FieldKind, FieldSpec},
 };
@@ -52,7 +52,7 @@ pub(crate) struct Form {
     /// Time of the last change, and the zone, for parsing times.
     now_ms: i64,
     zone: TimeZone,
-    pub(crate) live: Live,
+    pub(crate) live: LivePreviewState,
     pub(crate) bench: Bench,
     pub(crate) check_at_ms: Option<i64>,
     /// The validation before the confirmation to save, and the keys pressed since.
@@ -64,17 +64,17 @@ pub(crate) struct Form {
 }
 
 /// Removes objects left empty by a cleared field, except for the type of a destination.
-fn prune(json: &mut Value, path: &str) {
+fn remove_empty(json: &mut Value, path: &str) {
     let mut rest = path;
     while let Some((around, _)) = rest.rsplit_once('.') {
         let is_type = around == "type"
             || around
                 .strip_prefix("type.")
                 .is_some_and(|it| !it.contains('.'));
-        if is_type || !get(json, around).is_some_and(is_empty) {
+        if is_type || !get_value(json, around).is_some_and(is_empty_value) {
             return;
         }
-        set(json, around, None);
+        set_value(json, around, None);
         rest = around;
     }
 }
@@ -84,7 +84,7 @@ impl Form {
         let specs = kind::spec(kind).fields;
         let inputs = specs
             .iter()
-            .map(|spec| Input::read(spec, get(&base, spec.path)))
+            .map(|spec| Input::read(spec, get_value(&base, spec.path)))
             .collect();
         let mut form = Self {
             kind,
@@ -101,7 +101,7 @@ impl Form {
             version: 0,
             now_ms: 0,
             zone: TimeZone::UTC,
-            live: Live::default(),
+            live: LivePreviewState::default(),
             bench: Bench::default(),
             check_at_ms: None,
             saving: None,
@@ -110,9 +110,9 @@ impl Form {
             checking: None,
             checked: false,
         };
-        form.unfold_filled();
+        form.expand_filled_sections();
         if form.is_locked(0) {
-            form.step(true);
+            form.move_focus(true);
         }
         form
     }
@@ -121,10 +121,10 @@ impl Form {
         self.inputs = self
             .specs
             .iter()
-            .map(|spec| Input::read(spec, get(&json, spec.path)))
+            .map(|spec| Input::read(spec, get_value(&json, spec.path)))
             .collect();
         self.base = json;
-        self.unfold_filled();
+        self.expand_filled_sections();
         self.version += 1;
     }
 
@@ -169,11 +169,11 @@ impl Form {
     }
 
     pub(crate) fn is_shown(&self, index: usize) -> bool {
-        let section = self.section_of(index).map(|at| &self.inputs[at]);
+        let section = self.section_index(index).map(|at| &self.inputs[at]);
         self.is_applicable(index) && !matches!(section, Some(Input::Section(false)))
     }
 
-    fn section_of(&self, index: usize) -> Option<usize> {
+    fn section_index(&self, index: usize) -> Option<usize> {
         let is_section = |at: &usize| self.specs[*at].kind == FieldKind::Section;
         let is_field = !is_section(&index);
         let mut before = (0..index).rev();
@@ -182,7 +182,7 @@ impl Form {
     }
 
     pub(crate) fn is_in_section(&self, index: usize) -> bool {
-        self.section_of(index).is_some()
+        self.section_index(index).is_some()
     }
 
     fn section_fields(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
@@ -197,7 +197,7 @@ impl Form {
         filled.map(|at| self.specs[at].label).collect()
     }
 
-    fn unfold_filled(&mut self) {
+    fn expand_filled_sections(&mut self) {
         for at in 0..self.specs.len() {
             if matches!(self.inputs[at], Input::Section(_)) && !self.filled_labels(at).is_empty() {
                 self.inputs[at] = Input::Section(true);
@@ -205,16 +205,16 @@ impl Form {
         }
     }
 
-    fn unfold_invalid(&mut self) {
+    fn expand_invalid_sections(&mut self) {
         let all = 0..self.specs.len();
         let wrong = all.filter(|at| self.errors.contains_key(self.specs[*at].path));
         for at in wrong.collect::<Vec<_>>() {
-            self.unfold(at);
+            self.expand_section(at);
         }
     }
 
-    fn unfold(&mut self, index: usize) {
-        if let Some(section) = self.section_of(index) {
+    fn expand_section(&mut self, index: usize) {
+        if let Some(section) = self.section_index(index) {
             self.inputs[section] = Input::Section(true);
         }
     }
@@ -227,9 +227,9 @@ impl Form {
     pub(crate) fn to_json(&self) -> Value {
         let mut json = self.base.clone();
         if let Some(word) = Some(self.chosen_type()).filter(|word| !word.is_empty()) {
-            let stored = get(&self.base, &format!("type.{word}")).cloned();
+            let stored = get_value(&self.base, &format!("type.{word}")).cloned();
             let stored = stored.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-            set(&mut json, "type", Some(serde_json::json!({ word: stored })));
+            set_value(&mut json, "type", Some(serde_json::json!({ word: stored })));
         }
         for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
             let is_field = spec.path != "type" && spec.kind != FieldKind::Section;
@@ -237,24 +237,24 @@ impl Form {
                 continue;
             }
             let written = input.write(spec);
-            let before = get(&self.base, spec.path);
+            let before = get_value(&self.base, spec.path);
             // Unchanged fields stay as the service wrote them, or unset.
             let is_choice = matches!(input, Input::Choice(_));
             if is_choice || Input::read(spec, before).write(spec) != written {
                 let moment = self.parsed_time(index).and_then(Result::ok);
                 let written = moment.map(|at| at.to_string().into()).or(written);
-                set(&mut json, spec.path, written);
-                prune(&mut json, spec.path);
+                set_value(&mut json, spec.path, written);
+                remove_empty(&mut json, spec.path);
             }
         }
         json
     }
 
-    pub(crate) fn original(&self) -> &Value {
+    pub(crate) fn original_json(&self) -> &Value {
         &self.original
     }
 
-    pub(crate) fn base(&self) -> &Value {
+    pub(crate) fn base_json(&self) -> &Value {
         &self.base
     }
 
@@ -267,14 +267,14 @@ impl Form {
     pub(crate) fn draft(&mut self) -> Option<Object> {
         self.check_locally();
         if !self.errors.is_empty() {
-            self.unfold_invalid();
+            self.expand_invalid_sections();
             return None;
         }
         let draft = Object {
             kind: self.kind,
             json: self.to_json(),
         };
-        match editor::check(&draft) {
+        match editor::check_editor(&draft) {
             Ok(()) => Some(draft),
             Err(failure) => {
                 self.show_failure(&failure);
@@ -283,7 +283,7 @@ impl Form {
         }
     }
 
-    pub(crate) fn read_moments_at(&mut self, now_ms: i64, zone: &TimeZone) {
+    pub(crate) fn parse_times_at(&mut self, now_ms: i64, zone: &TimeZone) {
         self.now_ms = now_ms;
         self.zone = zone.clone();
     }
@@ -322,7 +322,7 @@ impl Form {
     }
 
     /// Returns a warning about a valid but probably unintended value.
-    pub(crate) fn warning(&self, index: usize) -> Option<String> {
+    pub(crate) fn field_warning(&self, index: usize) -> Option<String> {
         let path = self.specs[index].path;
         let is_blank = self.inputs[index].is_blank();
         match (self.kind, path) {
@@ -336,7 +336,7 @@ impl Form {
                 let words = "without a destination, it notifies no one";
                 (!escalates).then(|| words.to_owned())
             }
-            _ => self.live.warning(path),
+            _ => self.live.warning_for(path),
         }
     }
 
@@ -349,7 +349,7 @@ impl Form {
     pub(crate) fn show_failure(&mut self, failure: &Failure) {
         let mut placed = 0;
         for error in &failure.fields {
-            if let Some(spec) = self.owner(&error.path) {
+            if let Some(spec) = self.spec_for_path(&error.path) {
                 placed += 1;
                 let message = if spec.path == error.path {
                     error.message.clone()
@@ -363,7 +363,7 @@ impl Form {
         if placed < failure.fields.len() || failure.fields.is_empty() {
             self.errors.insert(String::new(), failure.sentence());
         }
-        self.unfold_invalid();
+        self.expand_invalid_sections();
         let wrong = |index: &usize| self.errors.contains_key(self.specs[*index].path);
         if placed > 0
             && !wrong(&self.focus)
@@ -374,11 +374,11 @@ impl Form {
     }
 
     /// Returns the label of the field that a path belongs to, or the path.
-    pub(crate) fn label_of<'a>(&self, path: &'a str) -> &'a str {
-        self.owner(path).map_or(path, |spec| spec.label)
+    pub(crate) fn label_for_path<'a>(&self, path: &'a str) -> &'a str {
+        self.spec_for_path(path).map_or(path, |spec| spec.label)
     }
 
-    fn owner(&self, path: &str) -> Option<&'static FieldSpec> {
+    fn spec_for_path(&self, path: &str) -> Option<&'static FieldSpec> {
         let owns = |spec: &FieldSpec| {
             path == spec.path
                 || path
@@ -400,7 +400,7 @@ impl Form {
         self.version += 1;
         self.now_ms = now_ms;
         self.checked = false;
-        self.live.schedule(now_ms);
+        self.live.schedule_preview(now_ms);
         self.check_locally();
         self.check_at_ms = Some(now_ms + crate::limits::CHECK_PAUSE_MS);
     }
@@ -413,13 +413,13 @@ impl Form {
         }
         let typed = Input::parse_line(spec, text);
         self.inputs[index] = typed.map_err(|message| format!("{}: {message}", spec.label))?;
-        self.unfold(index);
+        self.expand_section(index);
         self.focus = index;
         self.record_change(now_ms);
         Ok(())
     }
 
-    pub(crate) fn step(&mut self, forward: bool) {
+    pub(crate) fn move_focus(&mut self, forward: bool) {
         let free = |index: &usize| self.is_shown(*index) && !self.is_locked(*index);
         let next = if forward {
             (self.focus + 1..self.specs.len()).find(free)

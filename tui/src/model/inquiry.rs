@@ -229,7 +229,7 @@ fn handover_call(parts: Option<&Handover>, since_ms: i64) -> Call {
         return Call::from_request("AuditService", &request).with_long_timeout();
     }
     if is_read(|it| it.open.is_some()) {
-        return events::seen_since(since_ms);
+        return events::search_seen_since(since_ms);
     }
     let worst_first = EventFilter {
         open_only: true,
@@ -288,15 +288,15 @@ const OPENING_HOSTS: [(&str, &str); 7] = [
 const TEXTING_HOSTS: [&str; 3] = ["api.twilio.com", "rest.nexmo.com", "api.nexmo.com"];
 
 impl LastingEffect {
-    fn of(kind: &Value) -> Option<Self> {
+    fn from_destination_type(kind: &Value) -> Option<Self> {
         let (kind, settings) = kind.as_object()?.iter().next()?;
         match kind.as_str() {
             "event" => {
                 let severity = settings["severity"].as_str().unwrap_or_default();
                 Some(Self::Event(enum_word(severity, "SEVERITY_")))
             }
-            "pagerduty" => Some(Self::opens("an incident in PagerDuty")),
-            "servicenow" => Some(Self::opens("an alert in ServiceNow")),
+            "pagerduty" => Some(Self::opening("an incident in PagerDuty")),
+            "servicenow" => Some(Self::opening("an alert in ServiceNow")),
             "webhook" => {
                 let urls = ["url", "secretUrl"].map(|field| settings[field].as_str());
                 let host = urls.into_iter().flatten().find_map(host)?;
@@ -308,13 +308,13 @@ impl LastingEffect {
                 }
                 let mut opening = OPENING_HOSTS.into_iter();
                 let (_, what) = opening.find(|(known, _)| is_it(known))?;
-                Some(Self::opens(what))
+                Some(Self::opening(what))
             }
             _ => None,
         }
     }
 
-    fn opens(what: &str) -> Self {
+    fn opening(what: &str) -> Self {
         Self::AtReceiver(format!("Opens {what}. Close it there afterwards."))
     }
 }
@@ -332,8 +332,8 @@ impl Model {
         };
         let name = fields["name"].as_str().unwrap_or_default();
         let stored = self.store.object(Kind::Destination, name);
-        let kind = fields.get("type").or_else(|| stored?.at("type"))?;
-        Some((name.to_owned(), LastingEffect::of(kind)?))
+        let kind = fields.get("type").or_else(|| stored?.value_at("type"))?;
+        Some((name.to_owned(), LastingEffect::from_destination_type(kind)?))
     }
 }
 
@@ -342,8 +342,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_that_open_something_are_recognized_by_type_and_host() {
-        let effect = |kind: Value| match LastingEffect::of(&kind)? {
+    fn lasting_effect_of_a_test_depends_on_type_and_host() {
+        let effect = |kind: Value| match LastingEffect::from_destination_type(&kind)? {
             LastingEffect::Event(words) | LastingEffect::AtReceiver(words) => Some(words),
         };
         let webhook = |url: &str| json!({"webhook": {"url": url}});

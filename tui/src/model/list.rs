@@ -8,7 +8,7 @@ use crate::limits;
 pub(crate) trait Rows {
     fn len(&self) -> usize;
     fn id(&self, index: usize) -> &str;
-    fn place(&self, index: usize) -> usize {
+    fn row_index(&self, index: usize) -> usize {
         index
     }
     fn position(&self, id: &str) -> Option<usize> {
@@ -71,7 +71,7 @@ pub(crate) struct List {
 
 impl List {
     /// Finds the selection again after the rows or the height changed.
-    pub(crate) fn settle(&mut self, rows: &dyn Rows, height: usize, now_ms: i64) {
+    pub(crate) fn restore_selection(&mut self, rows: &dyn Rows, height: usize, now_ms: i64) {
         let count = rows.len();
         let had_rows = std::mem::replace(&mut self.count, count) > 0;
         let selected = self.selected.clone().filter(|_| had_rows);
@@ -150,43 +150,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn awaited_row_does_not_steal_a_moved_cursor() {
+    fn expected_row_is_not_selected_if_the_cursor_has_moved() {
         let mut list = List {
             wanted: Some("new".to_owned()),
             ..List::default()
         };
-        list.settle(&vec!["a", "b"], 5, 0);
+        list.restore_selection(&vec!["a", "b"], 5, 0);
         list.select(&vec!["a", "b"], 5, 1);
-        list.settle(&vec!["a", "b", "new"], 5, 0);
+        list.restore_selection(&vec!["a", "b", "new"], 5, 0);
         assert_eq!(list.selected.as_deref(), Some("b"));
 
         list.wanted = Some("newer".to_owned());
-        list.settle(&vec!["a", "b", "new", "newer"], 5, 0);
+        list.restore_selection(&vec!["a", "b", "new", "newer"], 5, 0);
         assert_eq!(list.selected.as_deref(), Some("newer"));
     }
 
     #[test]
-    fn new_rows_push_the_selected_one_down_unless_the_list_follows() {
+    fn new_rows_move_the_selected_row_down_unless_followed() {
         let mut list = List::default();
-        list.settle(&vec!["b", "a"], 5, 0);
-        list.settle(&vec!["d", "c", "b", "a"], 5, 0);
+        list.restore_selection(&vec!["b", "a"], 5, 0);
+        list.restore_selection(&vec!["d", "c", "b", "a"], 5, 0);
         assert_eq!((list.index, list.came), (2, 2));
         assert_eq!(list.selected.as_deref(), Some("b"));
         list.select(&vec!["d", "c", "b", "a"], 5, 0);
         assert_eq!(list.came, 0);
 
         list.follows = true;
-        list.settle(&vec!["e", "d", "c", "b", "a"], 5, 0);
+        list.restore_selection(&vec!["e", "d", "c", "b", "a"], 5, 0);
         assert_eq!((list.index, list.selected.as_deref()), (0, Some("e")));
     }
 
     #[test]
-    fn row_that_took_the_place_of_the_selected_one_counts_as_read_later() {
+    fn row_replacing_the_selected_one_is_unread_at_first() {
         let mut list = List::default();
-        list.settle(&vec!["b", "a"], 5, 0);
+        list.restore_selection(&vec!["b", "a"], 5, 0);
         assert!(!list.is_unread(0));
         // The selected row left.
-        list.settle(&vec!["a"], 5, 1_000);
+        list.restore_selection(&vec!["a"], 5, 1_000);
         assert_eq!(list.selected.as_deref(), Some("a"));
         let read_ms = 1_000 + limits::SEEN_MS;
         assert!(list.is_unread(1_000) && list.is_unread(read_ms - 1));
@@ -209,7 +209,7 @@ mod tests {
                 let names: Vec<String> = rows.iter().map(|id| format!("r{id}")).collect();
                 let rows: Vec<&str> = names.iter().map(String::as_str).collect();
                 let before = list.selected.clone();
-                list.settle(&rows, height, 0);
+                list.restore_selection(&rows, height, 0);
                 if let Some(before) = before.filter(|id| rows.contains(&id.as_str())) {
                     prop_assert_eq!(list.selected.as_deref(), Some(before.as_str()));
                 }

@@ -62,7 +62,7 @@ impl<T> Loaded<T> {
 impl<T: PartialEq> Loaded<T> {
     /// Records the result of a read; a failure keeps the previous value. Returns whether anything
     /// changed.
-    pub(crate) fn set(&mut self, result: Result<T, Failure>, now_ms: i64) -> bool {
+    pub(crate) fn record(&mut self, result: Result<T, Failure>, now_ms: i64) -> bool {
         if self.waiting.take().is_none() {
             // Received with other data.
             self.requested_ms = now_ms;
@@ -94,20 +94,20 @@ impl<T> Loaded<Vec<T>> {
 }
 
 pub(crate) trait Slot {
-    fn waiting(&self) -> Option<Ticket>;
+    fn pending_ticket(&self) -> Option<Ticket>;
     fn failure(&self) -> Option<&Failure>;
     fn requested_ms(&self) -> i64;
     fn at_ms(&self) -> Option<i64>;
     fn received_ms(&self) -> Option<i64>;
     fn as_of_ms(&self) -> Option<i64>;
     fn revision(&self) -> u64;
-    fn is_read(&self) -> bool;
+    fn is_loaded(&self) -> bool;
     /// Clears what belongs to the previous connection: the response awaited, and the error.
     fn reconnect(&mut self);
 }
 
 impl<T> Slot for Loaded<T> {
-    fn waiting(&self) -> Option<Ticket> {
+    fn pending_ticket(&self) -> Option<Ticket> {
         self.waiting
     }
 
@@ -135,7 +135,7 @@ impl<T> Slot for Loaded<T> {
         self.revision
     }
 
-    fn is_read(&self) -> bool {
+    fn is_loaded(&self) -> bool {
         self.value.is_some()
     }
 

@@ -3,35 +3,35 @@
 use super::Model;
 use crate::{
     data::{Kind, Object},
-    document::{Link, duration},
-    kind::response::{self, Progress, Reached},
+    document::{Link, format_duration},
+    kind::response::{self, NotifiedReceiver, Progress},
     route::Route,
     text,
     theme::Token,
 };
 
 impl Model {
-    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Object> {
+    pub(crate) fn unanswered_responses(&self) -> impl Iterator<Item = &Object> {
         let all = self.store.responses_by_urgency();
         all.take(self.store.unanswered)
     }
 
-    pub(crate) fn response_to(&self, occurrence: &str) -> Option<&Object> {
+    pub(crate) fn response_for_event(&self, occurrence: &str) -> Option<&Object> {
         let at = self.store.responses.get(occurrence)?;
         self.store.resources(Kind::Response).rows().get(*at)
     }
 
     /// Formats who is notified and what follows: `ben ✓ · ana in 3 min`.
     pub(crate) fn response_status(&self, response: &Object) -> (Token, String) {
-        let (token, now) = self.response_now(response);
-        match self.response_next(response) {
+        let (token, now) = self.describe_current_step(response);
+        match self.describe_next_step(response) {
             next if next.is_empty() => (token, now),
             next => (token, format!("{now} · {next}")),
         }
     }
 
     /// Formats who is notified now, with the state of each message, or who responds.
-    pub(crate) fn response_now(&self, response: &Object) -> (Token, String) {
+    pub(crate) fn describe_current_step(&self, response: &Object) -> (Token, String) {
         let (token, word) = response::state(response);
         let who = response::responder(response);
         match word {
@@ -39,8 +39,8 @@ impl Model {
             "ended" => (token, "ended".to_owned()),
             _ if who.is_empty() => (token, "no one notified".to_owned()),
             _ => {
-                let reached = response::reached(response);
-                let is_failed = |it: &Reached| it.progress == Progress::Failed;
+                let reached = response::notified_in_latest_step(response);
+                let is_failed = |it: &NotifiedReceiver| it.progress == Progress::Failed;
                 let is_lost = reached.iter().all(is_failed);
                 let token = if is_lost { Token::Bad } else { token };
                 let each = reached.iter().map(|it| self.describe_reached(it));
@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// Formats a receiver: `ana ✓`, `ben ✗ refused` or `cleo ◐ retries 12:30:00`.
-    fn describe_reached(&self, reached: &Reached) -> String {
+    fn describe_reached(&self, reached: &NotifiedReceiver) -> String {
         let next = reached.next_attempt_ms.filter(|ms| *ms > self.now_ms);
         let retry = next.map(|ms| self.format_time(ms));
         let why = match (reached.progress, retry) {
@@ -63,13 +63,13 @@ impl Model {
             }
             _ => String::new(),
         };
-        let words = [reached.name.as_str(), reached.progress.sign(), &why];
+        let words = [reached.name.as_str(), reached.progress.symbol(), &why];
         let words = words.into_iter().filter(|it| !it.is_empty());
         words.collect::<Vec<_>>().join(" ")
     }
 
     /// Formats what follows, and when: `ben in 3 min`, or `given up in 4 min → no one`.
-    pub(crate) fn response_next(&self, response: &Object) -> String {
+    pub(crate) fn describe_next_step(&self, response: &Object) -> String {
         if let Some(ms) = response.timestamp_ms("acknowledgedUntilTime") {
             return format!("pages again {}", self.format_time(ms));
         }
@@ -84,7 +84,7 @@ impl Model {
         let when = match due - self.now_ms {
             ..=0 => "now".to_owned(),
             // Rounded up to whole seconds, so that the countdown does not end too early.
-            left => format!("in {}", duration((left + 999) / 1_000 * 1_000)),
+            left => format!("in {}", format_duration((left + 999) / 1_000 * 1_000)),
         };
         let number = |field| response.number(field).unwrap_or_default();
         let names = response::next_names(response).join(", ");
@@ -103,7 +103,7 @@ impl Model {
             _ if !names.is_empty() => format!("{names} {when}"),
             (true, _) => format!("step {} {when}", number("step") + 1),
             (false, _) => {
-                let (round, count) = response::round(response);
+                let (round, count) = response::current_round(response);
                 format!("round {} of {count} {when}", round + 1)
             }
         }
@@ -117,7 +117,7 @@ impl Model {
             | Route::Object(Kind::Response, _) => self.store.unanswered > 0,
             Route::Event(_) => {
                 let shown = self.shown_occurrence();
-                let response = shown.and_then(|it| self.response_to(&it.id));
+                let response = shown.and_then(|it| self.response_for_event(&it.id));
                 response.is_some_and(|it| it.text("state") == "ACTIVE")
             }
             _ => false,

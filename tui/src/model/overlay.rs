@@ -16,7 +16,7 @@ pub(crate) enum Overlay {
     Clash(Box<Clash>),
     Bulk(Box<Bulk>),
     Prompt(Prompt),
-    Pick(Pick),
+    Picker(Picker),
     Palette(Palette),
     Menu(Menu),
     Silence(Box<SilenceChoice>),
@@ -26,7 +26,7 @@ pub(crate) enum Overlay {
 impl Overlay {
     pub(crate) fn accepts_text(&self) -> bool {
         match self {
-            Self::Prompt(_) | Self::Pick(_) | Self::Palette(_) => true,
+            Self::Prompt(_) | Self::Picker(_) | Self::Palette(_) => true,
             Self::Silence(choice) => choice.typing.is_some(),
             Self::Confirm(_)
             | Self::Clash(_)
@@ -178,19 +178,19 @@ pub(crate) enum PromptPurpose {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Pick {
+pub(crate) struct Picker {
     pub(crate) title: String,
     pub(crate) items: Vec<String>,
     pub(crate) chosen: Vec<String>,
     /// The value of each item, if a single one is picked.
     pub(crate) values: Option<Vec<String>>,
-    pub(crate) purpose: PickPurpose,
+    pub(crate) purpose: PickerPurpose,
     pub(crate) needle: TextField,
     pub(crate) cursor: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PickPurpose {
+pub(crate) enum PickerPurpose {
     /// Names for the focused field of the form.
     Names,
     /// One of the choices of the focused field.
@@ -206,7 +206,7 @@ pub(crate) enum PickPurpose {
     HandOff(String),
 }
 
-impl Pick {
+impl Picker {
     pub(crate) fn matching_items(&self) -> Vec<&String> {
         let needle = self.needle.text().to_lowercase();
         self.items
@@ -217,7 +217,7 @@ impl Pick {
 
     /// Whether several items can be marked.
     pub(crate) fn has_marks(&self) -> bool {
-        self.values.is_none() && self.purpose != PickPurpose::Choice
+        self.values.is_none() && self.purpose != PickerPurpose::Choice
     }
 
     /// Returns the value under the cursor; else the text typed. `None` if items have no values.

@@ -23,7 +23,7 @@ pub(crate) struct DocumentCursor {
 }
 
 impl DocumentCursor {
-    pub(crate) fn settle(&mut self, count: usize, height: usize) {
+    pub(crate) fn clamp(&mut self, count: usize, height: usize) {
         let height = height.max(1);
         self.cursor = self.cursor.min(count.saturating_sub(1));
         self.top = self.top.min(self.cursor).min(count.saturating_sub(height));
@@ -131,13 +131,13 @@ impl Page {
     }
 
     /// Returns the screen that the page belongs to, however it was opened.
-    pub(crate) fn home(&self) -> Route {
+    pub(crate) fn home_route(&self) -> Route {
         let route = match &self.content {
             Content::Form(form) => Route::List(form.kind),
             Content::Report(report) => report.inquiry.screen(),
             _ => self.route.clone(),
         };
-        route.above().unwrap_or(route)
+        route.parent().unwrap_or(route)
     }
 
     pub(crate) fn inquiry(&self) -> Option<&Inquiry> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::v1;
 
 use super::{
-    beside::BesidePart,
+    beside::RowDetailsPart,
     inquiry::{Inquiry, Outcome},
     write::Write,
 };
@@ -33,7 +33,7 @@ pub(crate) enum ReplyPurpose {
     Event,
     Explanation,
     /// A part of the details of the selected row.
-    Beside(BesidePart),
+    RowDetails(RowDetailsPart),
     Copy,
     /// A page of deliveries, and whether it follows another.
     Deliveries {

@@ -14,7 +14,8 @@ use super::{
 use crate::{
     data::{EventRow, Kind, Object},
     kind::{
-        self, Cell, Column, FieldKind, Head, Key, LastHour, RenderContext, destination, response,
+        self, Cell, Column, ColumnHead, FieldKind, Key, LastHour, RenderContext, destination,
+        response,
     },
     route::Route,
     theme::Token,
@@ -24,12 +25,12 @@ pub(crate) trait Table {
     fn len(&self) -> usize;
     fn id(&self, place: usize) -> &str;
     fn cells(&self, around: &dyn RenderContext, place: usize) -> Vec<Cell>;
-    fn heads(&self) -> Vec<&'static Head>;
+    fn column_heads(&self) -> Vec<&'static ColumnHead>;
     /// Returns the sortable columns; the first is the service's order.
-    fn sorts(&self) -> Vec<&'static Head>;
+    fn sortable_columns(&self) -> Vec<&'static ColumnHead>;
     /// Returns the fields available in the filter of the list, in lower case.
     fn fields(&self) -> Vec<String>;
-    fn places(&self, filter: &LocalFilter, sort: Option<Sort>) -> Vec<usize>;
+    fn matching_indices(&self, filter: &LocalFilter, sort: Option<Sort>) -> Vec<usize>;
 }
 
 struct LoadedRows<'a, R: 'static> {
@@ -57,7 +58,7 @@ impl<R> Fields for FilteredRow<'_, '_, R> {
             return own;
         }
         let mut columns = self.table.columns.iter();
-        let column = columns.find(|column| field_of(column.head.title) == field);
+        let column = columns.find(|column| column_field_name(column.head.title) == field);
         let cell = column.map(|column| (column.cell)(&NoContext(self.table.store), self.row).text);
         cell.into_iter().collect()
     }
@@ -75,7 +76,7 @@ impl<R> Fields for FilteredRow<'_, '_, R> {
 }
 
 /// Returns the name of a column in a filter: its title in lower case, letters and digits only.
-fn field_of(title: &str) -> String {
+fn column_field_name(title: &str) -> String {
     let letters = title.chars().filter(char::is_ascii_alphanumeric);
     letters.collect::<String>().to_lowercase()
 }
@@ -92,11 +93,11 @@ impl RenderContext for NoContext<'_> {
         String::new()
     }
 
-    fn age(&self, _: i64) -> Option<String> {
+    fn format_age(&self, _: i64) -> Option<String> {
         None
     }
 
-    fn since(&self, _: i64) -> String {
+    fn format_since(&self, _: i64) -> String {
         String::new()
     }
 
@@ -108,7 +109,7 @@ impl RenderContext for NoContext<'_> {
         LastHour::default()
     }
 
-    fn dead(&self, _: &str) -> Option<i64> {
+    fn dead_letter_count(&self, _: &str) -> Option<i64> {
         None
     }
 
@@ -133,11 +134,11 @@ impl RenderContext for NoContext<'_> {
         [Cell::new(Token::Text, now), Cell::default()]
     }
 
-    fn host(&self, object: &Object) -> String {
+    fn host_text(&self, object: &Object) -> String {
         self.0.host(object, self.host_field())
     }
 
-    fn object(&self, _: Kind, _: &str) -> Option<&Object> {
+    fn find_object(&self, _: Kind, _: &str) -> Option<&Object> {
         None
     }
 }
@@ -164,15 +165,15 @@ impl<R> Table for LoadedRows<'_, R> {
         columns.into_iter().flatten().collect()
     }
 
-    fn heads(&self) -> Vec<&'static Head> {
+    fn column_heads(&self) -> Vec<&'static ColumnHead> {
         self.columns.iter().map(|column| &column.head).collect()
     }
 
-    fn sorts(&self) -> Vec<&'static Head> {
+    fn sortable_columns(&self) -> Vec<&'static ColumnHead> {
         let columns = self.columns.iter().filter(|column| column.key.is_some());
         let mut heads: Vec<_> = columns.map(|column| &column.head).collect();
         // The service sorts groups by count.
-        let first = |head: &&Head| matches!(head.title, "Name" | "Events");
+        let first = |head: &&ColumnHead| matches!(head.title, "Name" | "Events");
         if let Some(at) = heads.iter().position(first) {
             heads[..=at].rotate_right(1);
         }
@@ -181,14 +182,14 @@ impl<R> Table for LoadedRows<'_, R> {
 
     fn fields(&self) -> Vec<String> {
         let columns = self.columns.iter();
-        let columns = columns.map(|column| field_of(column.head.title));
+        let columns = columns.map(|column| column_field_name(column.head.title));
         let mut fields: Vec<String> = columns.chain(self.named.iter().cloned()).collect();
         fields.sort_unstable();
         fields.dedup();
         fields
     }
 
-    fn places(&self, filter: &LocalFilter, sort: Option<Sort>) -> Vec<usize> {
+    fn matching_indices(&self, filter: &LocalFilter, sort: Option<Sort>) -> Vec<usize> {
         let shown = self.rows.iter().enumerate();
         let keeps = |row| self.is_filtered || filter.matches(&FilteredRow { row, table: self });
         let shown = shown.filter(|(_, row)| keeps(row));
@@ -207,7 +208,7 @@ impl<R> Table for LoadedRows<'_, R> {
     }
 }
 
-fn searched_texts(object: &Object) -> Vec<&str> {
+fn searchable_texts(object: &Object) -> Vec<&str> {
     let own = (kind::spec(object.kind).searched)(object);
     let texts = [object.name(), object.text("description")].into_iter();
     texts.chain(object.texts("tags")).chain(own).collect()
@@ -237,7 +238,7 @@ fn form_field_names(kind: Kind) -> Vec<String> {
 fn values(object: &Object, field: &str) -> Vec<String> {
     let spec = kind::spec(object.kind);
     if field == "held" && object.kind == Kind::Pending {
-        return kind::held_by(object);
+        return kind::holder_names(object);
     }
     if field == "who" && object.kind == Kind::Response {
         return response::people(object);
@@ -253,7 +254,7 @@ fn values(object: &Object, field: &str) -> Vec<String> {
     let is_column = spec
         .columns
         .iter()
-        .any(|column| field_of(column.head.title) == field);
+        .any(|column| column_field_name(column.head.title) == field);
     let Some(path) = paths
         .find(is_named)
         .filter(|path| !is_column || *path == "tags")
@@ -264,7 +265,7 @@ fn values(object: &Object, field: &str) -> Vec<String> {
         .fields
         .iter()
         .any(|it| it.path == path && it.kind == FieldKind::Toggle);
-    match object.at(path) {
+    match object.value_at(path) {
         _ if is_flag => vec![if object.flag(path) { "yes" } else { "no" }.to_owned()],
         None => Vec::new(),
         Some(Value::String(text)) => vec![text.clone()],
@@ -298,11 +299,11 @@ impl Table for Window<'_> {
         self.0.events.get(place).map(cells).unwrap_or_default()
     }
 
-    fn heads(&self) -> Vec<&'static Head> {
+    fn column_heads(&self) -> Vec<&'static ColumnHead> {
         kind::EVENTS.iter().map(|column| &column.head).collect()
     }
 
-    fn sorts(&self) -> Vec<&'static Head> {
+    fn sortable_columns(&self) -> Vec<&'static ColumnHead> {
         let columns = kind::EVENTS.iter().filter(|column| column.key.is_some());
         let mut heads: Vec<_> = columns.map(|column| &column.head).collect();
         // The service sorts by the time last seen.
@@ -314,13 +315,13 @@ impl Table for Window<'_> {
         Vec::new()
     }
 
-    fn places(&self, _filter: &LocalFilter, _sort: Option<Sort>) -> Vec<usize> {
+    fn matching_indices(&self, _filter: &LocalFilter, _sort: Option<Sort>) -> Vec<usize> {
         (0..self.len()).collect()
     }
 }
 
 impl Store {
-    pub(crate) fn table(&self, route: &Route) -> Option<Box<dyn Table + '_>> {
+    pub(crate) fn table_for_route(&self, route: &Route) -> Option<Box<dyn Table + '_>> {
         Some(match route {
             Route::Events => Box::new(Window(self)),
             Route::List(kind) => Box::new(LoadedRows {
@@ -330,12 +331,12 @@ impl Store {
                 id: Object::name,
                 named: form_field_names(*kind),
                 values,
-                searched: searched_texts,
+                searched: searchable_texts,
                 is_filtered: false,
             }),
             Route::EventGroups { .. } => Box::new(LoadedRows {
                 store: self,
-                rows: self.grouped().map_or(&[], |grouped| &grouped.rows),
+                rows: self.loaded_groups().map_or(&[], |grouped| &grouped.rows),
                 columns: kind::GROUPS,
                 id: |row| &row.value,
                 named: Vec::new(),
@@ -360,12 +361,12 @@ impl Store {
 
 #[derive(Debug)]
 pub(crate) struct RowOrder {
-    source: Source,
+    source: RowSource,
     places: Arc<[usize]>,
 }
 
 #[derive(Debug, PartialEq)]
-struct Source {
+struct RowSource {
     route: Route,
     revisions: Vec<u64>,
     filter: String,
@@ -394,42 +395,42 @@ impl Model {
     }
 
     pub(crate) fn rows(&self) -> Box<dyn Rows + '_> {
-        self.rows_for(&self.page.list)
+        self.rows_of_list(&self.page.list)
     }
 
     /// Returns the rows of this screen. `list` is passed separately because it was moved out of its
     /// page.
-    pub(super) fn rows_for(&self, list: &List) -> Box<dyn Rows + '_> {
+    pub(super) fn rows_of_list(&self, list: &List) -> Box<dyn Rows + '_> {
         if self.page.route == Route::Events {
             return Box::new(EventRows(self));
         }
         let source = self.source(list);
-        let Some(table) = self.store.table(&source.route) else {
+        let Some(table) = self.store.table_for_route(&source.route) else {
             return Box::new(Vec::<&str>::new());
         };
         let places = match &self.arranged {
             Some(arranged) if arranged.source == source => Arc::clone(&arranged.places),
-            _ => places(self, &source),
+            _ => visible_indices(self, &source),
         };
-        Box::new(HeldRows { table, places })
+        Box::new(ArrangedRows { table, places })
     }
 
     /// Recomputes the rows if their inputs changed. `list` is passed separately because it was
     /// moved out of its page.
-    pub(super) fn arrange(&mut self, list: &List) {
+    pub(super) fn arrange_rows(&mut self, list: &List) {
         let source = self.source(list);
         if self.page.route == Route::Events
             || matches!(&self.arranged, Some(arranged) if arranged.source == source)
         {
             return;
         }
-        let places = places(self, &source);
+        let places = visible_indices(self, &source);
         self.arranged = Some(RowOrder { source, places });
     }
 
-    fn source(&self, list: &List) -> Source {
+    fn source(&self, list: &List) -> RowSource {
         let typed = list.typing.as_ref();
-        Source {
+        RowSource {
             route: self.page.route.clone(),
             revisions: self.store.revisions(&self.page.route),
             filter: typed.map_or_else(|| list.filter.clone(), |field| field.text().to_owned()),
@@ -438,26 +439,26 @@ impl Model {
     }
 }
 
-fn places(model: &Model, source: &Source) -> Arc<[usize]> {
-    let table = model.store.table(&source.route);
+fn visible_indices(model: &Model, source: &RowSource) -> Arc<[usize]> {
+    let table = model.store.table_for_route(&source.route);
     let places = table.map(|table| {
         let filter = LocalFilter::parse_partial(&source.filter, &table.fields(), &model.clock());
-        table.places(&filter, source.sort)
+        table.matching_indices(&filter, source.sort)
     });
     places.unwrap_or_default().into()
 }
 
-struct HeldRows<'a> {
+struct ArrangedRows<'a> {
     table: Box<dyn Table + 'a>,
     places: Arc<[usize]>,
 }
 
-impl Rows for HeldRows<'_> {
+impl Rows for ArrangedRows<'_> {
     fn len(&self) -> usize {
         self.places.len()
     }
 
-    fn place(&self, index: usize) -> usize {
+    fn row_index(&self, index: usize) -> usize {
         self.places[index]
     }
 

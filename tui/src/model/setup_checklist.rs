@@ -3,7 +3,7 @@
 use bellwether_proto::v1::GetOverviewResponse;
 
 use super::Model;
-use crate::data::{Kind, Object, millis};
+use crate::data::{Kind, Object, to_millis};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetupStep {
@@ -57,7 +57,7 @@ impl SetupStep {
         }
     }
 
-    fn of_kind(kind: Kind) -> Option<Self> {
+    fn from_kind(kind: Kind) -> Option<Self> {
         match kind {
             Kind::Destination => Some(Self::Destination),
             Kind::Trigger => Some(Self::Trigger),
@@ -104,7 +104,7 @@ impl Model {
         });
         // If a rule is enabled, a day without messages does not restart the setup.
         let [.., (_, is_enabled), (_, is_delivered)] = steps;
-        let since = millis(overview.counted_since_time.as_ref());
+        let since = to_millis(overview.counted_since_time.as_ref());
         let is_new = since.is_some_and(|ms| self.now_ms.saturating_sub(ms) < NEW_MS);
         let is_at_work = is_enabled && (is_delivered || !is_new);
         (!is_at_work).then_some(steps)
@@ -113,7 +113,7 @@ impl Model {
     /// Adds the next step to the notice about a stored draft. The rows read before do not contain
     /// the draft yet, so its own content decides.
     pub(crate) fn show_next_step(&mut self, stored: &Object) {
-        let Some(own) = SetupStep::of_kind(stored.kind) else {
+        let Some(own) = SetupStep::from_kind(stored.kind) else {
             return;
         };
         let is_rule = own == SetupStep::Rule;

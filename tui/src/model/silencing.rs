@@ -1,7 +1,7 @@
 //! The dialog for a silence: scope, duration, and the effect of each scope.
 
 use bellwether_proto::{
-    filter::{self, Clause, Literal, part, value},
+    filter::{self, Clause, Literal, print_condition, print_literal},
     v1,
 };
 use jiff::Timestamp;
@@ -78,18 +78,18 @@ impl SilenceScope {
         }
     }
 
-    pub(crate) fn of_filter(key: char, label: String, filter: &str) -> Self {
+    pub(crate) fn from_filter(key: char, label: String, filter: &str) -> Self {
         Self::new(key, label.clone(), label, json!({ "filter": filter }))
     }
 
-    pub(crate) fn of_form(found: v1::PreviewSilenceResponse) -> Self {
+    pub(crate) fn from_form(found: v1::PreviewSilenceResponse) -> Self {
         Self {
             found: Some(Ok(found)),
             ..Self::new(' ', "", "", json!({}))
         }
     }
 
-    pub(crate) fn counts(&self) -> (Token, String) {
+    pub(crate) fn format_scope_counts(&self) -> (Token, String) {
         match &self.found {
             None => (Token::Dim, "counting…".to_owned()),
             Some(Err(message)) => (Token::Bad, format!("✗ {message}")),
@@ -131,7 +131,7 @@ impl SilenceScope {
         }
         let is_whole = usize::try_from(counted.group_count) == Ok(counted.rows.len());
         let field = field.trim_start_matches("dimensions.");
-        let near = filter::nearest(&value, others);
+        let near = filter::nearest_field(&value, others);
         let near = near.map(|(_, near)| format!("did you mean {near}?"));
         let none =
             (counted.is_complete && is_whole).then(|| format!("no open event has {field} {value}"));
@@ -146,7 +146,7 @@ impl SilenceScope {
             _ => self.fields["filter"].as_str().unwrap_or_default(),
         };
         let parsed = filter::parse(filter, None).ok();
-        let parts = parsed.iter().flat_map(filter::Parsed::parts);
+        let parts = parsed.iter().flat_map(filter::ParsedFilter::conjuncts);
         let values = parts.filter_map(|(clause, _)| match clause {
             Clause::Equals(field, Literal::Text(text)) => Some((field.as_str(), text.as_str())),
             _ => None,
@@ -167,7 +167,7 @@ impl SilenceScope {
         }
     }
 
-    pub(crate) fn is_broad(&self) -> bool {
+    pub(crate) fn is_too_broad(&self) -> bool {
         let found = self.found.as_ref().and_then(|it| it.as_ref().ok());
         found.is_some_and(|it| it.too_broad || it.covered_count.unwrap_or_default() > BROAD)
     }
@@ -226,7 +226,7 @@ impl SilenceChoice {
     }
 
     /// Returns the next scope to count: the selected one, else the first uncounted one.
-    pub(crate) fn next_uncounted(&self) -> Option<usize> {
+    pub(crate) fn next_scope_to_count(&self) -> Option<usize> {
         let is_free = |at: &usize| {
             self.scopes[*at].found.is_none() && self.waiting.iter().all(|(_, it)| it != at)
         };
@@ -244,7 +244,7 @@ struct SilenceFields {
 
 impl SilenceFields {
     /// Returns the dimension that locates the event: the host, or else the first one.
-    fn place(&self) -> Option<&(String, String)> {
+    fn host_or_first_dimension(&self) -> Option<&(String, String)> {
         let host = self.dimensions.iter().find(|(key, _)| key == "host");
         host.or(self.dimensions.first())
     }
@@ -296,7 +296,7 @@ impl Model {
     }
 
     fn event_scopes(&self) -> Vec<SilenceScope> {
-        let ids = self.targets();
+        let ids = self.selected_targets();
         let events: Vec<SilenceFields> = ids
             .iter()
             .filter_map(|id| self.silence_fields(id))
@@ -305,35 +305,43 @@ impl Model {
             return Vec::new();
         };
         let mut scopes = Vec::new();
-        let (name, place) = (&first.name, first.place());
+        let (name, place) = (&first.name, first.host_or_first_dimension());
         if events.len() == 1 {
             let fields = json!({"fromEventId": first.event_id});
             let what = place.map_or_else(|| name.clone(), |(_, it)| format!("{name} on {it}"));
             scopes.push(SilenceScope::new('e', "this event", what, fields));
         } else {
-            let ids = events.iter().map(|it| value(&it.event_id));
+            let ids = events.iter().map(|it| print_literal(&it.event_id));
             let filter = format!("id in ({})", ids.collect::<Vec<_>>().join(", "));
             let label = format!("these {} events", events.len());
-            scopes.push(SilenceScope::of_filter('e', label, &filter));
+            scopes.push(SilenceScope::from_filter('e', label, &filter));
         }
         let is_one_name = events.iter().all(|it| it.name == *name);
-        let place = place.filter(|place| events.iter().all(|it| it.place() == Some(place)));
-        let named = part("name", name);
+        let place = place.filter(|place| {
+            events
+                .iter()
+                .all(|it| it.host_or_first_dimension() == Some(place))
+        });
+        let named = print_condition("name", name);
         if let Some((key, at)) = place {
-            let placed = part(&format!("dimensions.{key}"), at);
+            let placed = print_condition(&format!("dimensions.{key}"), at);
             if is_one_name {
                 let filter = format!("{named} {placed}");
                 let label = format!("{name} on {at}");
-                scopes.push(SilenceScope::of_filter('b', label, &filter));
+                scopes.push(SilenceScope::from_filter('b', label, &filter));
             }
-            scopes.push(SilenceScope::of_filter(
+            scopes.push(SilenceScope::from_filter(
                 'h',
                 format!("all of {at}"),
                 &placed,
             ));
         }
         if is_one_name {
-            scopes.push(SilenceScope::of_filter('a', format!("all {name}"), &named));
+            scopes.push(SilenceScope::from_filter(
+                'a',
+                format!("all {name}"),
+                &named,
+            ));
         }
         scopes.extend(filter_scope(&self.page.list.filter));
         scopes
@@ -348,7 +356,7 @@ impl Model {
             Some(("named", name)) => ('a', format!("all {name}")),
             _ => ('h', format!("all {}", group.place)),
         };
-        let mut scopes = vec![SilenceScope::of_filter(key, label, &group.part)];
+        let mut scopes = vec![SilenceScope::from_filter(key, label, &group.part)];
         if !group.filter.is_empty() {
             scopes.extend(filter_scope(&group.group_filter()));
         }
@@ -359,14 +367,19 @@ impl Model {
         let Route::EventGroups { field, filter } = &self.page.route else {
             return None;
         };
-        let value = self.selected()?;
-        let mut rows = self.store.grouped()?.rows.iter();
+        let value = self.selected_id()?;
+        let mut rows = self.store.loaded_groups()?.rows.iter();
         let row = rows.find(|row| row.value == value)?;
         let (part, place) = match (row.has_field, field.as_str()) {
             (false, _) => (format!("-has:{field}"), format!("without {field}")),
-            (true, "name") => (part(field, &value), format!("named {value}")),
-            (true, "host" | "dimensions.host") => (part(field, &value), format!("on {value}")),
-            (true, _) => (part(field, &value), format!("with {field}={value}")),
+            (true, "name") => (print_condition(field, &value), format!("named {value}")),
+            (true, "host" | "dimensions.host") => {
+                (print_condition(field, &value), format!("on {value}"))
+            }
+            (true, _) => (
+                print_condition(field, &value),
+                format!("with {field}={value}"),
+            ),
         };
         let filter = filter.trim().to_owned();
         Some(GroupFilter {
@@ -401,8 +414,14 @@ impl Model {
             .iter()
             .filter_map(|id| self.silence_fields(id))
             .collect();
-        let place = events.first().and_then(SilenceFields::place);
-        let place = place.filter(|place| events.iter().all(|it| it.place() == Some(place)));
+        let place = events
+            .first()
+            .and_then(SilenceFields::host_or_first_dimension);
+        let place = place.filter(|place| {
+            events
+                .iter()
+                .all(|it| it.host_or_first_dimension() == Some(place))
+        });
         let on = place.map_or_else(String::new, |(_, at)| format!(" on {at}"));
         match (ids, events.as_slice()) {
             ([_], [event]) => format!("{}{on}", event.name),
@@ -414,7 +433,7 @@ impl Model {
 
     /// Returns an unused name for a silence: its object and the time, such as `db-03-0301`.
     pub(crate) fn silence_name(&self, scope: &SilenceScope) -> String {
-        let at = self.zoned(self.now_ms);
+        let at = self.to_zoned(self.now_ms);
         let at = at.map_or_else(String::new, |at| at.strftime("-%H%M").to_string());
         let name = format!("{}{at}", scope.object());
         let is_used = |name: &String| self.store.object(Kind::Silence, name).is_some();
@@ -454,12 +473,12 @@ impl Model {
 
 /// Returns the first comparison of a condition with a text, which every covered event meets.
 fn first_comparison(text: &str) -> Option<(String, String)> {
-    fn first(clause: &Clause) -> Option<(String, String)> {
+    fn first_clause_pair(clause: &Clause) -> Option<(String, String)> {
         match clause {
             Clause::Equals(field, Literal::Text(text)) => Some((field.clone(), text.clone())),
-            Clause::And(all) => all.iter().find_map(first),
+            Clause::And(all) => all.iter().find_map(first_clause_pair),
             _ => None,
         }
     }
-    first(&filter::parse(text, None).ok()?.clause)
+    first_clause_pair(&filter::parse(text, None).ok()?.clause)
 }

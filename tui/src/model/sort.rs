@@ -3,7 +3,7 @@
 use super::{Model, store::Store};
 use crate::{
     data::{EventKey, EventOrder},
-    kind::Head,
+    kind::ColumnHead,
     limits,
     route::Route,
 };
@@ -17,13 +17,15 @@ pub(crate) struct Sort {
 pub(crate) const NO_INDEX: &str = "the service cannot sort by this: it sorts events by last \
     report, severity and start";
 
-pub(crate) fn columns(store: &Store, route: &Route) -> Vec<&'static Head> {
-    let table = store.table(route);
-    table.map(|table| table.sorts()).unwrap_or_default()
+pub(crate) fn sortable_columns(store: &Store, route: &Route) -> Vec<&'static ColumnHead> {
+    let table = store.table_for_route(route);
+    table
+        .map(|table| table.sortable_columns())
+        .unwrap_or_default()
 }
 
 impl Sort {
-    pub(crate) fn by_column(head: &Head) -> Self {
+    pub(crate) fn by_column(head: &ColumnHead) -> Self {
         Self {
             column: head.title,
             descending: head.falls,
@@ -32,7 +34,7 @@ impl Sort {
 
     /// Returns the next order: each column in both directions, ending with the first column
     /// reversed.
-    fn next(self, columns: &[&Head]) -> Option<Self> {
+    fn next(self, columns: &[&ColumnHead]) -> Option<Self> {
         let at = columns.iter().position(|head| head.title == self.column);
         let at = at.unwrap_or_default();
         let (first, own) = (
@@ -68,12 +70,12 @@ impl Sort {
     }
 }
 
-fn is_whole(store: &Store, route: &Route) -> bool {
+fn is_fully_loaded(store: &Store, route: &Route) -> bool {
     match route {
         Route::List(kind) => store.resources(*kind).rows().len() < limits::HELD_RESOURCES,
         Route::Deliveries => store.deliveries_next.is_empty(),
         Route::EventGroups { .. } => store
-            .grouped()
+            .loaded_groups()
             .is_some_and(|it| i64::try_from(it.rows.len()).unwrap_or(i64::MAX) >= it.group_count),
         // Sorted by the service.
         Route::Events => true,
@@ -91,7 +93,7 @@ impl Model {
     }
 
     fn first_sort(&self) -> Option<Sort> {
-        let columns = columns(&self.store, &self.page.route);
+        let columns = sortable_columns(&self.store, &self.page.route);
         columns.first().copied().map(Sort::by_column)
     }
 
@@ -107,18 +109,18 @@ impl Model {
 
     pub(super) fn can_sort(&self, sort: Sort) -> bool {
         let route = &self.page.route;
-        let columns = columns(&self.store, route);
-        columns.iter().any(|head| head.title == sort.column) && is_whole(&self.store, route)
+        let columns = sortable_columns(&self.store, route);
+        columns.iter().any(|head| head.title == sort.column) && is_fully_loaded(&self.store, route)
     }
 
     /// Applies the next sort order. Returns the order, or the reason why sorting is not possible.
     pub(crate) fn sort_next(&mut self) -> Result<Sort, &'static str> {
-        let columns = columns(&self.store, &self.page.route);
+        let columns = sortable_columns(&self.store, &self.page.route);
         let next = self.current_sort().and_then(|now| now.next(&columns));
-        self.sort_by(next.ok_or("this list cannot be sorted")?)
+        self.set_sort(next.ok_or("this list cannot be sorted")?)
     }
 
-    pub(crate) fn sort_by(&mut self, sort: Sort) -> Result<Sort, &'static str> {
+    pub(crate) fn set_sort(&mut self, sort: Sort) -> Result<Sort, &'static str> {
         match self.page.route {
             Route::Events => match sort.event_order() {
                 // The service's default order, which the list can follow live.
@@ -132,7 +134,7 @@ impl Model {
                 }
                 None => Err(NO_INDEX),
             },
-            ref route if !is_whole(&self.store, route) => {
+            ref route if !is_fully_loaded(&self.store, route) => {
                 Err("only part of the list is loaded; only a complete list can be sorted")
             }
             _ => {
@@ -152,7 +154,7 @@ mod tests {
     fn sorting_cycles_through_every_column_in_both_orders() {
         let lists = Kind::ALL.iter().map(|kind| Route::List(*kind));
         for route in lists.chain([Route::Deliveries]) {
-            let columns = columns(&Store::new(), &route);
+            let columns = sortable_columns(&Store::new(), &route);
             let first = Sort::by_column(columns[0]);
             let mut seen = vec![first];
             while seen.len() < 2 * columns.len() {

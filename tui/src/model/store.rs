@@ -60,14 +60,14 @@ impl Store {
 
     /// Whether no change was stored shortly before this time or since, as far as the stream
     /// reports, and the counts of the route were requested since.
-    pub(crate) fn is_settled(&self, route: &Route, at_ms: i64) -> bool {
+    pub(crate) fn is_up_to_date_since(&self, route: &Route, at_ms: i64) -> bool {
         let reports = self.events.joined && self.events.stream_failure.is_none();
         let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {
             return false;
         };
         // The on-call contacts change with time.
         let all_deliveries: &dyn Slot = &self.all_deliveries;
-        let figures = self.figures(route).into_iter().chain([all_deliveries]);
+        let figures = self.count_slots(route).into_iter().chain([all_deliveries]);
         let counted_ms = figures.map(Slot::requested_ms).min();
         *route != Route::OnCall
             && changed_ms.saturating_add(limits::SETTLED_MS) < at_ms
@@ -86,7 +86,7 @@ impl Store {
     pub(crate) fn index_responses(&mut self) {
         let rows = self.resources(Kind::Response).rows();
         let mut order: Vec<usize> = (0..rows.len()).collect();
-        order.sort_by_cached_key(|at| response::urgency(&rows[*at]));
+        order.sort_by_cached_key(|at| response::urgency_key(&rows[*at]));
         let is_active = |at: &&usize| rows[**at].text("state") == "ACTIVE";
         let unanswered = order.iter().take_while(is_active).count();
         let mut found: HashMap<String, usize> = HashMap::new();
@@ -107,10 +107,11 @@ impl Store {
         let silences = &self.resources[Kind::Silence as usize];
         let mut rows = silences.rows().iter();
         let is_any_active = || rows.any(|it| it.text("state") == "ACTIVE");
-        self.coverage.follow(silences.revision, is_any_active);
+        self.coverage
+            .drop_if_changed(silences.revision, is_any_active);
         let in_view = top..top.saturating_add(limits::COVERAGE_ROWS);
         let in_view = in_view.map_while(|at| Some(&*self.events.get(at)?.id));
-        self.coverage.settle(in_view);
+        self.coverage.set_visible(in_view);
     }
 
     pub(crate) fn responses_by_urgency(&self) -> impl Iterator<Item = &Object> {
@@ -127,7 +128,7 @@ impl Store {
     /// Returns a dimension of the event that a resource is about: as stated by the resource, or
     /// else by the event, if it is loaded. Empty if unknown.
     pub(crate) fn host(&self, object: &Object, field: &str) -> String {
-        let dimensions = object.at("dimensions");
+        let dimensions = object.value_at("dimensions");
         let own = dimensions.and_then(|it| it.get(field)?.as_str());
         if let Some(own) = own {
             return own.to_owned();
@@ -151,10 +152,10 @@ impl Store {
             }
             rows
         });
-        self.resources_mut(kind).set(rows, now_ms)
+        self.resources_mut(kind).record(rows, now_ms)
     }
 
-    pub(crate) fn grouped(&self) -> Option<&GroupedEvents> {
+    pub(crate) fn loaded_groups(&self) -> Option<&GroupedEvents> {
         self.event_groups.value.as_ref()
     }
 
@@ -165,7 +166,7 @@ impl Store {
 
     /// Returns the data of a route, most important first; empty if it is streamed or belongs to the
     /// page.
-    pub(crate) fn slots(&self, route: &Route) -> Vec<&dyn Slot> {
+    pub(crate) fn loaded_slots(&self, route: &Route) -> Vec<&dyn Slot> {
         match route {
             Route::Overview => vec![&self.overview],
             Route::OnCall => {
@@ -181,7 +182,7 @@ impl Store {
 
     /// Returns the counts shown on a screen in addition to its rows, which are read less often if
     /// counting is slow.
-    pub(crate) fn figures(&self, route: &Route) -> Vec<&dyn Slot> {
+    pub(crate) fn count_slots(&self, route: &Route) -> Vec<&dyn Slot> {
         match route {
             Route::Overview => vec![&self.wall],
             // With all rows held, they are counted.
@@ -196,7 +197,10 @@ impl Store {
     /// the stream reports.
     pub(crate) fn outdated_since_ms(&self, route: &Route) -> Option<i64> {
         let changed_ms = self.changed_ms.unwrap_or(i64::MAX);
-        let shown = self.slots(route).into_iter().chain(self.figures(route));
+        let shown = self
+            .loaded_slots(route)
+            .into_iter()
+            .chain(self.count_slots(route));
         let oldest_ms = shown.filter_map(Slot::as_of_ms).min();
         oldest_ms.filter(|as_of_ms| *as_of_ms <= changed_ms)
     }
@@ -221,37 +225,39 @@ impl Store {
         match route {
             Route::Events => self.events.failure.as_ref(),
             route => {
-                let mut slots = self.slots(route).into_iter();
+                let mut slots = self.loaded_slots(route).into_iter();
                 slots.find_map(Slot::failure)
             }
         }
     }
 
-    pub(crate) fn is_read(&self, route: &Route) -> bool {
+    pub(crate) fn is_loaded(&self, route: &Route) -> bool {
         match route {
             Route::Events => self.events.loaded,
-            route => self.slots(route).into_iter().all(Slot::is_read),
+            route => self.loaded_slots(route).into_iter().all(Slot::is_loaded),
         }
     }
 
     /// Returns the revisions of the data of a route, to detect changes.
     pub(crate) fn revisions(&self, route: &Route) -> Vec<u64> {
-        let slots = self.slots(route).into_iter();
+        let slots = self.loaded_slots(route).into_iter();
         slots.map(Slot::revision).collect()
     }
 
     /// Returns the time at which the data of a route was received, the earliest if there are
     /// several; `None` if it is streamed or was never received.
     pub(crate) fn received_ms(&self, route: &Route) -> Option<i64> {
-        let slots = self.slots(route).into_iter();
+        let slots = self.loaded_slots(route).into_iter();
         slots.filter_map(Slot::received_ms).min()
     }
 
     /// Returns the time at which the data of a route was read; `None` if it is streamed or being
     /// read.
     pub(crate) fn read_ms(&self, route: &Route) -> Option<i64> {
-        let slots = self.slots(route);
-        let slot = slots.first().filter(|slot| slot.waiting().is_none())?;
+        let slots = self.loaded_slots(route);
+        let slot = slots
+            .first()
+            .filter(|slot| slot.pending_ticket().is_none())?;
         slot.at_ms()
     }
 }

@@ -24,9 +24,11 @@ impl Tab {
         if self.gap > 1 { " " } else { "" }
     }
 
-    pub(crate) fn cells(&self) -> usize {
+    pub(crate) fn width_cells(&self) -> usize {
         let badge = self.badge.as_ref();
-        text::width(&self.title) + badge.map_or(0, |words| text::width(words) + 1) + self.gap
+        text::cell_width(&self.title)
+            + badge.map_or(0, |words| text::cell_width(words) + 1)
+            + self.gap
     }
 }
 
@@ -41,7 +43,7 @@ const SHORT: [(&str, &str); 7] = [
     ("Silences", "Sil"),
 ];
 
-fn all(model: &Model) -> Vec<Tab> {
+fn all_tabs(model: &Model) -> Vec<Tab> {
     let overview = model.store.overview.value.as_ref();
     let destinations = overview.map(|overview| overview.destinations.as_slice());
     let destinations = destinations.unwrap_or_default();
@@ -86,7 +88,7 @@ fn all(model: &Model) -> Vec<Tab> {
         ('0', Route::List(Kind::Silence), (count("", quiet), false)),
     ];
     let tabs = rows.into_iter().map(|(key, route, (badge, is_bad))| Tab {
-        title: format!("{key} {}", route.screen()),
+        title: format!("{key} {}", route.screen_name()),
         route,
         badge,
         is_bad,
@@ -95,12 +97,12 @@ fn all(model: &Model) -> Vec<Tab> {
     tabs.collect()
 }
 
-pub(crate) fn has_line(model: &Model) -> bool {
+pub(crate) fn has_tab_line(model: &Model) -> bool {
     model.size.1 >= limits::TAB_ROWS && model.cycle.is_none()
 }
 
 pub(crate) fn current_route(model: &Model) -> Route {
-    let route = model.page.home();
+    let route = model.page.home_route();
     if Route::ON_CALL.iter().any(|(_, tab)| *tab == route) {
         return Route::OnCall;
     }
@@ -108,12 +110,14 @@ pub(crate) fn current_route(model: &Model) -> Route {
 }
 
 pub(crate) fn visible_tabs(model: &Model) -> Vec<Tab> {
-    if !has_line(model) {
+    if !has_tab_line(model) {
         return Vec::new();
     }
-    let mut tabs = all(model);
+    let mut tabs = all_tabs(model);
     let own = current_route(model);
-    let fits = |tabs: &[Tab]| START + tabs.iter().map(Tab::cells).sum::<usize>() <= model.columns();
+    let fits = |tabs: &[Tab]| {
+        START + tabs.iter().map(Tab::width_cells).sum::<usize>() <= model.terminal_columns()
+    };
     if !fits(&tabs) {
         for tab in &mut tabs {
             tab.gap = 1;
@@ -146,7 +150,7 @@ pub(crate) fn visible_tabs(model: &Model) -> Vec<Tab> {
 pub(crate) fn tab_at(model: &Model, column: usize) -> Option<Route> {
     let mut start = START;
     for tab in visible_tabs(model) {
-        let end = start + tab.cells();
+        let end = start + tab.width_cells();
         if (start..end).contains(&column) {
             return Some(tab.route);
         }

@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::{Model, bulk_undo::BulkUndo, form::changes};
+use super::{Model, bulk_undo::BulkUndo, form::describe_changes};
 use crate::{
     client::{Call, Note, StatusChange, events, parse_empty, resources},
     data::{HealthState, Kind, Object, Status},
@@ -64,13 +64,13 @@ impl UndoAction {
     }
 
     /// Returns the question before the undo; empty if the undo requires no confirmation.
-    pub(crate) fn question(&self, model: &Model) -> Vec<(Token, String)> {
+    pub(crate) fn question_lines(&self, model: &Model) -> Vec<(Token, String)> {
         match self {
             Self::Set(_) | Self::Enable { .. } | Self::Notes(_) | Self::Silence(_) => Vec::new(),
-            Self::Many(done) => done.question(),
+            Self::Many(done) => done.question_lines(),
             Self::Edited(before) => {
                 let now = model.store.object(before.kind, before.name());
-                let mut lines = changes(now.map(kind::draft).as_ref(), before);
+                let mut lines = describe_changes(now.map(kind::editable_part).as_ref(), before);
                 lines.truncate(LINES);
                 let words = "Secrets keep their current values; sent messages cannot be recalled.";
                 lines.push((Token::Dim, words.to_owned()));
@@ -82,7 +82,7 @@ impl UndoAction {
         }
     }
 
-    fn calls(self, model: &Model) -> Vec<Call> {
+    fn undo_calls(self, model: &Model) -> Vec<Call> {
         match self {
             Self::Set(groups) => groups
                 .into_iter()
@@ -92,7 +92,7 @@ impl UndoAction {
                 let rule = model.store.object(Kind::Rule, &rule);
                 let rule = rule.filter(|rule| rule.flag("enabled") != on);
                 let update = rule.map(|rule| {
-                    let mut draft = kind::draft(rule);
+                    let mut draft = kind::editable_part(rule);
                     draft.set("enabled", Some(on.into()));
                     resources::update(&draft, rule.etag())
                 });
@@ -147,7 +147,7 @@ impl Model {
     }
 
     /// Whether all occurrences are known to be open. If so, undoing a change notifies no one again.
-    pub(crate) fn all_open(&self, ids: &[String]) -> bool {
+    pub(crate) fn are_all_open(&self, ids: &[String]) -> bool {
         ids.iter().all(|id| {
             self.occurrence_status(id)
                 .is_some_and(|it| it.status != Status::Closed)
@@ -156,7 +156,7 @@ impl Model {
 
     pub(crate) fn record_undo(&mut self, what: String, back: UndoAction) {
         let message = self.expand_keys(&format!("✓ {what} · ‹undo› undoes it"));
-        self.toast(message);
+        self.show_toast(message);
         let at_ms = self.now_ms;
         self.done.push(Undo { what, back, at_ms });
         if self.done.len() > limits::UNDO_STEPS {
@@ -166,7 +166,7 @@ impl Model {
 
     pub(crate) fn is_paused(&self, destination: &str) -> bool {
         let found = self.store.object(Kind::Destination, destination);
-        found.is_some_and(|it| kind::destination::health(it) == HealthState::Paused)
+        found.is_some_and(|it| kind::destination::health_state(it) == HealthState::Paused)
     }
 
     pub(crate) fn pause_words(&self, destination: &str, resume: bool) -> String {
@@ -184,27 +184,32 @@ impl Model {
     }
 
     pub(crate) fn last_change(&self) -> Option<(&str, &UndoAction)> {
-        let done = self.done.last().filter(|done| self.is_fresh(done))?;
+        let done = self
+            .done
+            .last()
+            .filter(|done| self.is_recent_enough(done))?;
         Some((&done.what, &done.back))
     }
 
     pub(crate) fn can_undo(&self) -> bool {
-        self.done.last().is_some_and(|done| self.is_fresh(done))
+        self.done
+            .last()
+            .is_some_and(|done| self.is_recent_enough(done))
     }
 
     /// Removes the last change and returns it with the calls of its undo, so that it is undone only
     /// once.
     pub(crate) fn take_undo(&mut self) -> Option<(String, Vec<Call>)> {
         let done = self.done.pop()?;
-        if !self.is_fresh(&done) {
+        if !self.is_recent_enough(&done) {
             self.done.clear();
             return None;
         }
-        let calls = done.back.calls(self);
+        let calls = done.back.undo_calls(self);
         Some((done.what, calls))
     }
 
-    fn is_fresh(&self, done: &Undo) -> bool {
+    fn is_recent_enough(&self, done: &Undo) -> bool {
         self.now_ms - done.at_ms < limits::UNDO_MS
     }
 }

@@ -42,45 +42,45 @@ use crate::{
     route::Route,
 };
 
-/// Handles a message. [`settle`] must follow before the model is drawn.
+/// Handles a message. [`adjust_cursors`] must follow before the model is drawn.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = Vec::new();
     model.touched = true;
     match msg {
         Msg::Act(action) => model.follow.push_back(action),
-        Msg::Mouse(event) => mouse::handle(model, event, &mut effects),
+        Msg::Mouse(event) => mouse::handle_mouse(model, event, &mut effects),
         Msg::Find(target) => overlays::open_target(model, target, &mut effects),
-        Msg::Choose(ids, mark) => navigate::choose(model, ids, mark),
+        Msg::Choose(ids, mark) => navigate::choose_row(model, ids, mark),
         Msg::Line(at) => model.page.reading.cursor = at,
-        Msg::Fill(index, text) => forms::fill(model, index, &text),
-        Msg::Key(key) => keys::press(model, key, &mut effects),
-        Msg::Paste(text) => keys::paste(model, &text),
+        Msg::Fill(index, text) => forms::fill_from_text(model, index, &text),
+        Msg::Key(key) => keys::handle_key_press(model, key, &mut effects),
+        Msg::Paste(text) => keys::handle_paste(model, &text),
         Msg::Resize(columns, rows) => model.size = (columns, rows),
-        Msg::Server(item) => server_update::handle(model, item, &mut effects),
-        Msg::Tick => tick(model, &mut effects),
+        Msg::Server(item) => server_update::handle_server_update(model, item, &mut effects),
+        Msg::Tick => handle_tick(model, &mut effects),
         Msg::Edited(edit, result) => forms::handle_edited(model, edit, result, &mut effects),
         Msg::Background(background) => model.background = Some(background),
         Msg::Resumed => {}
     }
     while let Some(action) = model.follow.pop_front() {
-        run::run(model, action, &mut effects);
+        run::run_action(model, action, &mut effects);
     }
     effects
 }
 
 /// Merges received data and adjusts all cursors.
-pub(crate) fn settle(model: &mut Model) {
-    model.store.events.merge();
+pub(crate) fn adjust_cursors(model: &mut Model) {
+    model.store.events.merge_updates();
     let height = model.body_rows();
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
-        model.arrange(&list);
+        model.arrange_rows(&list);
         // The cursor does not move while there is a question or a mark.
         let is_busy = model.overlay.is_some() || !list.marks.is_empty();
         let follows = list.follows;
         list.follows &= !is_busy;
-        let rows = model.rows_for(&list);
-        list.settle(&*rows, height.saturating_sub(1), model.now_ms);
+        let rows = model.rows_of_list(&list);
+        list.restore_selection(&*rows, height.saturating_sub(1), model.now_ms);
         drop(rows);
         list.follows = follows;
         if model.page.route == Route::Events {
@@ -90,24 +90,24 @@ pub(crate) fn settle(model: &mut Model) {
     } else if matches!(model.page.content, Content::Form(_)) {
         // Forms are scrolled by the view, which knows their layout.
     } else {
-        let lines = document::current(model).lines;
+        let lines = document::current_document(model).lines;
         let height = height.saturating_sub(model.head_rows());
-        let is_on_links = model.is_on_links();
+        let is_link_page = model.is_link_page();
         let reading = &mut model.page.reading;
-        if is_on_links {
+        if is_link_page {
             let mut rest = lines.iter().enumerate().skip(reading.cursor);
             let linked = rest.find(|(_, line)| line.link.is_some());
             reading.cursor = linked.map_or(reading.cursor, |(at, _)| at);
         }
-        reading.settle(lines.len(), height);
+        reading.clamp(lines.len(), height);
     }
-    model.settle_beside();
+    model.sync_row_details();
 }
 
-fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
+fn handle_tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only countdowns, elapsed times and ages require redrawing as time passes.
-    model.touched = model.counts_seconds() || model.has_ages();
-    model.touched |= model.is_stale();
+    model.touched = model.counts_seconds() || model.shows_ages();
+    model.touched |= model.is_response_overdue();
     model.touched |= model.page.form().is_some_and(|form| form.bench.count() > 0);
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
         model.touched |= model.cancel_sequence();
@@ -118,13 +118,16 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
         model.touched = true;
     }
     if model.is_connected() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
-        read::refresh(model, effects);
+        read::refresh_page(model, effects);
     }
     if model.tabs_at_ms().is_some_and(|at| at <= model.now_ms) {
-        read::tabs(model, effects);
+        read::read_tab_counts(model, effects);
     }
-    if model.outlived_at_ms().is_some_and(|at| at <= model.now_ms) {
-        read::refresh(model, effects);
+    if model
+        .next_shown_end_ms()
+        .is_some_and(|at| at <= model.now_ms)
+    {
+        read::refresh_page(model, effects);
     }
     if model.total_due_ms().is_some_and(|at| at <= model.now_ms) {
         read::count_events(model, effects);
@@ -132,21 +135,26 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     forms::check_if_due(model, effects);
     forms::preview_if_due(model, effects);
     read::count_if_due(model, effects);
-    read::beside_if_due(model, effects);
-    read::coverage_if_due(model, effects);
+    read::read_row_details_if_due(model, effects);
+    read::read_coverage_if_due(model, effects);
     if model.cycle.is_some_and(|at| at <= model.now_ms) {
         model.cycle = Some(model.now_ms.saturating_add(limits::CYCLE_MS));
-        screen::longer_charts(model, effects);
+        screen::cycle_chart_period(model, effects);
     }
 }
 
 /// Makes a read-only call, or the next call of a confirmed bulk change.
 fn call(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
     debug_assert!(!call.is_write() || model.bulk_mut().is_some());
-    send(model, call, then, effects)
+    send_call(model, call, then, effects)
 }
 
-fn send(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
+fn send_call(
+    model: &mut Model,
+    call: Call,
+    then: ReplyPurpose,
+    effects: &mut Vec<Effect>,
+) -> Ticket {
     let ticket = model.ticket();
     model.pending.insert(ticket, then);
     effects.push(Effect::Send(Command::Call(ticket, call)));

@@ -12,12 +12,12 @@ use crate::{
 const COLUMNS: [&str; 3] = ["Seen", "Age", "Severity"];
 
 /// Returns the service's sort orders with their columns, the default first.
-fn sorts() -> impl Iterator<Item = (&'static str, &'static str)> {
+fn sort_entries() -> impl Iterator<Item = (&'static str, &'static str)> {
     View::SORTS.iter().copied().zip(COLUMNS)
 }
 
 impl View {
-    fn of(object: &Object) -> Self {
+    fn from_object(object: &Object) -> Self {
         Self {
             name: object.name().to_owned(),
             filter: object.text("filter").to_owned(),
@@ -30,7 +30,7 @@ impl View {
     }
 
     pub(crate) fn sort(&self) -> Option<Sort> {
-        let found = sorts().find(|(name, _)| *name == self.sort);
+        let found = sort_entries().find(|(name, _)| *name == self.sort);
         let column = found.map_or(COLUMNS[0], |(_, column)| column);
         let descending = !self.ascending;
         let is_usual = column == COLUMNS[0] && descending;
@@ -43,7 +43,12 @@ impl Model {
     /// the same name.
     pub(crate) fn views(&self) -> Vec<View> {
         let mut views = self.own_views.clone();
-        let shared = self.store.resources(Kind::View).rows().iter().map(View::of);
+        let shared = self
+            .store
+            .resources(Kind::View)
+            .rows()
+            .iter()
+            .map(View::from_object);
         for view in shared {
             if self.own_views.iter().all(|own| own.name != view.name) {
                 views.push(view);
@@ -73,8 +78,8 @@ impl Model {
     }
 
     /// Returns the columns chosen by the operator or the view; empty for the console's choice.
-    pub(crate) fn wanted_columns(&self) -> Vec<String> {
-        let chosen = self.columns_of.get(self.page.route.screen());
+    pub(crate) fn configured_columns(&self) -> Vec<String> {
+        let chosen = self.columns_of.get(self.page.route.screen_name());
         let chosen = chosen.filter(|_| !matches!(self.page.route, Route::EventGroups { .. }));
         chosen.cloned().unwrap_or_else(|| {
             let view = self.view();
@@ -88,14 +93,14 @@ impl Model {
             _ => (self.page.list.filter.clone(), String::new()),
         };
         let sort = self.page.list.sort;
-        let name = sort.and_then(|sort| sorts().find(|(_, column)| *column == sort.column));
+        let name = sort.and_then(|sort| sort_entries().find(|(_, column)| *column == sort.column));
         json!({
             "filter": filter,
             "sort": name.map_or(View::SORTS[0], |(name, _)| name),
             "ascending": sort.is_some_and(|sort| !sort.descending),
             "includesClosed": !self.store.events.filter.open_only,
             "groupBy": group_by,
-            "columns": self.wanted_columns(),
+            "columns": self.configured_columns(),
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use bellwether_proto::filter::part;
+use bellwether_proto::filter::print_condition;
 use bellwether_proto::v1::{
     DestinationHealth, DestinationOverview, EventGroup, GetOverviewResponse as Overview,
     NamedStatistics,
@@ -12,9 +12,10 @@ use bellwether_proto::v1::{
 use super::Model;
 use crate::{
     data::{
-        self, ChartData, HealthState, Kind, Named, Sign, WORST_FIRST, millis, span_ms, urgency,
+        self, ChartData, HealthState, Kind, Label, Sign, WORST_FIRST, span_ms, to_millis,
+        urgency_rank,
     },
-    document::{Link, duration},
+    document::{Link, format_duration},
     route::Route,
     text,
     theme::Token,
@@ -41,9 +42,9 @@ pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
         return Vec::new();
     };
     let mut rows = Vec::new();
-    let rules = rules(counted);
+    let rules = frequent_rules(counted);
     if !rules.is_empty() {
-        rows.push(heading(&format!("rules, {}", counted.back.label())));
+        rows.push(heading_row(&format!("rules, {}", counted.back.label())));
         rows.extend(rules);
     }
     let overview = model.store.overview.value.as_ref();
@@ -61,17 +62,17 @@ pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
         if known.is_empty() {
             continue;
         }
-        rows.push(heading(&format!("{title}, open now")));
+        rows.push(heading_row(&format!("{title}, open now")));
         rows.extend(
             known
                 .iter()
-                .map(|group| of_group(field, group, open, or_more)),
+                .map(|group| source_from_group(field, group, open, or_more)),
         );
     }
     rows
 }
 
-fn heading(title: &str) -> FrequentSource {
+fn heading_row(title: &str) -> FrequentSource {
     FrequentSource {
         name: title.to_owned(),
         count: 0,
@@ -82,13 +83,13 @@ fn heading(title: &str) -> FrequentSource {
     }
 }
 
-fn of_group(field: &str, group: &EventGroup, total: i64, or_more: bool) -> FrequentSource {
+fn source_from_group(field: &str, group: &EventGroup, total: i64, or_more: bool) -> FrequentSource {
     let value = group.value.clone().unwrap_or_default();
     let worst = WORST_FIRST
         .into_iter()
         .find(|severity| group.count_by_severity.contains_key(severity.as_str_name()));
     FrequentSource {
-        link: Some(Link::List(Route::Events, part(field, &value))),
+        link: Some(Link::List(Route::Events, print_condition(field, &value))),
         name: value,
         count: group.count.unwrap_or_default().into(),
         or_more,
@@ -97,7 +98,7 @@ fn of_group(field: &str, group: &EventGroup, total: i64, or_more: bool) -> Frequ
     }
 }
 
-fn rules(counted: &ChartData) -> Vec<FrequentSource> {
+fn frequent_rules(counted: &ChartData) -> Vec<FrequentSource> {
     let decided = |one: &NamedStatistics| -> i64 {
         let deliveries = one.deliveries.as_ref();
         deliveries.map_or(0, |it| it.decided.iter().copied().map(i64::from).sum())
@@ -122,7 +123,7 @@ fn rules(counted: &ChartData) -> Vec<FrequentSource> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct TroubledDestination {
+pub(crate) struct UnhealthyDestination {
     pub(crate) token: Token,
     pub(crate) words: String,
     pub(crate) details: String,
@@ -130,47 +131,53 @@ pub(crate) struct TroubledDestination {
 
 /// Returns the sort key by severity of the problem: the backlog and its age; without a backlog,
 /// dead letters before failed tests. Healthy destinations come last.
-pub(crate) fn harm_key(
+pub(crate) fn problem_sort_key(
     one: &DestinationOverview,
     now_ms: i64,
 ) -> (bool, Reverse<i64>, bool, usize) {
     let waiting = i64::from(one.waiting_count.unwrap_or_default());
     let message = one.health.as_ref();
-    let oldest = message.and_then(|it| millis(it.oldest_waiting_time.as_ref()));
+    let oldest = message.and_then(|it| to_millis(it.oldest_waiting_time.as_ref()));
     let age_ms = oldest.map_or(1, |ms| (now_ms - ms).max(1));
     let is_dead = one.dead_count.unwrap_or_default() > 0;
-    let state = health(one);
+    let state = destination_health(one);
     let is_well = matches!(state, HealthState::Healthy | HealthState::Untried);
     let harm = Reverse(waiting.saturating_mul(age_ms));
-    (is_well, harm, !is_dead, urgency(state))
+    (is_well, harm, !is_dead, urgency_rank(state))
 }
 
 /// Returns the destinations that are unreachable or late, worst first.
-pub(crate) fn troubled_destinations(
+pub(crate) fn unhealthy_destinations(
     model: &Model,
     overview: &Overview,
-) -> Vec<TroubledDestination> {
+) -> Vec<UnhealthyDestination> {
     let mut ill: Vec<_> = overview
         .destinations
         .iter()
-        .filter(|one| !matches!(health(one), HealthState::Healthy | HealthState::Untried))
+        .filter(|one| {
+            !matches!(
+                destination_health(one),
+                HealthState::Healthy | HealthState::Untried
+            )
+        })
         .collect();
-    ill.sort_by_key(|one| harm_key(one, model.now_ms));
+    ill.sort_by_key(|one| problem_sort_key(one, model.now_ms));
     let rows = ill.into_iter().map(|one| {
-        let state = health(one);
+        let state = destination_health(one);
         let message = one.health.clone().unwrap_or_default();
         let since =
-            millis(message.since.as_ref()).map(|ms| format!(" since {}", model.format_time(ms)));
+            to_millis(message.since.as_ref()).map(|ms| format!(" since {}", model.format_time(ms)));
         let since = since.filter(|_| matches!(state, HealthState::Failing | HealthState::Paused));
         let waiting = text::group_digits(one.waiting_count.unwrap_or_default().into());
         let now = model.store.overview.received_ms;
-        let oldest = millis(message.oldest_waiting_time.as_ref()).zip(now);
-        let oldest = oldest.map(|(ms, now)| format!(", oldest {}", duration((now - ms).max(0))));
+        let oldest = to_millis(message.oldest_waiting_time.as_ref()).zip(now);
+        let oldest =
+            oldest.map(|(ms, now)| format!(", oldest {}", format_duration((now - ms).max(0))));
         let after = match &message.drain_time {
             _ if state == HealthState::Failing => {
                 format!("  {}", text::shorten_error(&message.last_error))
             }
-            Some(drain) => format!("  ~{} behind", duration(span_ms(drain))),
+            Some(drain) => format!("  ~{} behind", format_duration(span_ms(drain))),
             None => String::new(),
         };
         let unreported = if one.failure_unheard {
@@ -182,11 +189,11 @@ pub(crate) fn troubled_destinations(
             "{waiting} waiting{}{after}{unreported}",
             oldest.unwrap_or_default()
         );
-        TroubledDestination {
+        UnhealthyDestination {
             token: state.into(),
             words: format!(
                 "{} {}  {}{}",
-                state.sign(),
+                state.symbol(),
                 one.destination_name,
                 state.label(),
                 since.unwrap_or_default()
@@ -198,9 +205,9 @@ pub(crate) fn troubled_destinations(
 }
 
 /// Returns the sentence about failing destinations and waiting messages; `None` if all is well.
-pub(crate) fn headline(model: &Model, overview: &Overview) -> Option<String> {
+pub(crate) fn wall_headline(model: &Model, overview: &Overview) -> Option<String> {
     let all = overview.destinations.iter();
-    let troubled = |state| move |one: &&DestinationOverview| health(one) == state;
+    let troubled = |state| move |one: &&DestinationOverview| destination_health(one) == state;
     let failing = all.clone().filter(troubled(HealthState::Failing)).count();
     let paused = all.clone().filter(troubled(HealthState::Paused)).count();
     let mut parts: Vec<String> = Vec::new();
@@ -224,11 +231,11 @@ pub(crate) fn headline(model: &Model, overview: &Overview) -> Option<String> {
         parts.push(format!("{} message{s}", text::group_digits(waiting.into())));
     }
     let oldest = all.filter_map(|one| one.health.as_ref()?.oldest_waiting_time.as_ref());
-    let oldest = oldest.filter_map(|time| millis(Some(time))).min();
+    let oldest = oldest.filter_map(|time| to_millis(Some(time))).min();
     if let Some((oldest, now)) = oldest.zip(model.store.overview.received_ms) {
         parts.push(format!(
             "the oldest for {}",
-            duration((now - oldest).max(0))
+            format_duration((now - oldest).max(0))
         ));
     }
     Some(parts.join(", "))
@@ -237,7 +244,12 @@ pub(crate) fn headline(model: &Model, overview: &Overview) -> Option<String> {
 /// Returns the line shown if no destination is in trouble, with the number of healthy destinations.
 pub(crate) fn healthy_line(overview: &Overview) -> (Token, String) {
     let shown = &overview.destinations;
-    let of = |state: HealthState| shown.iter().filter(|it| health(it) == state).count();
+    let of = |state: HealthState| {
+        shown
+            .iter()
+            .filter(|it| destination_health(it) == state)
+            .count()
+    };
     let (healthy, untried) = (of(HealthState::Healthy), of(HealthState::Untried));
     if shown.is_empty() {
         return (Token::Dim, "no destination used in 24 h".to_owned());
@@ -267,7 +279,7 @@ pub(crate) fn healthy_line(overview: &Overview) -> (Token, String) {
     (Token::Good, words)
 }
 
-pub(crate) fn health(one: &DestinationOverview) -> HealthState {
+pub(crate) fn destination_health(one: &DestinationOverview) -> HealthState {
     one.health
         .as_ref()
         .map(DestinationHealth::state)
@@ -280,7 +292,7 @@ pub(crate) fn health_word(one: &DestinationOverview) -> String {
         return HealthState::default().label().to_owned();
     };
     match (message.state(), &message.drain_time) {
-        (HealthState::Behind, Some(drain)) => format!("~{}", duration(span_ms(drain))),
+        (HealthState::Behind, Some(drain)) => format!("~{}", format_duration(span_ms(drain))),
         (state, _) => data::health_word(state, &message.last_error).to_owned(),
     }
 }
@@ -308,7 +320,7 @@ pub(crate) fn active_silences(model: &Model) -> Option<String> {
     ))
 }
 
-pub(crate) fn bytes(count: i64) -> String {
+pub(crate) fn format_bytes(count: i64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown to two digits")]
     let number = count as f64;
     match count {
@@ -319,11 +331,11 @@ pub(crate) fn bytes(count: i64) -> String {
     }
 }
 
-pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
+pub(crate) fn service_lines(model: &Model, overview: &Overview) -> Vec<String> {
     let reason = overview.store.as_ref().map(|it| it.reason.clone());
     let mut words: Vec<_> = reason.filter(|it| !it.is_empty()).into_iter().collect();
     words.push(format!("version {}", overview.version));
-    if let Some(start) = millis(overview.start_time.as_ref()) {
+    if let Some(start) = to_millis(overview.start_time.as_ref()) {
         words.push(format!("up since {}", model.format_time(start)));
     }
     if let Some(footprint) = &overview.footprint {
@@ -332,9 +344,9 @@ pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
             ("disk", footprint.free_bytes, " free"),
             ("memory", footprint.memory_bytes, ""),
         ];
-        let known = parts
-            .into_iter()
-            .filter_map(|(what, count, after)| Some(format!("{what} {}{after}", bytes(count?))));
+        let known = parts.into_iter().filter_map(|(what, count, after)| {
+            Some(format!("{what} {}{after}", format_bytes(count?)))
+        });
         words.extend(known);
     }
     let nodes = overview.nodes.iter().map(|node| {
@@ -353,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wall_counts_only_tried_destinations_as_healthy() {
+    fn wall_display_counts_only_attempted_destinations_as_healthy() {
         let reached = |states: &[HealthState], stored: i32| {
             let of = |state: &HealthState| DestinationOverview {
                 health: Some(DestinationHealth {

@@ -48,10 +48,10 @@ impl Write {
 }
 
 impl TextEdit {
-    pub(crate) fn of_form(form: &Form) -> Self {
+    pub(crate) fn from_form(form: &Form) -> Self {
         let kind = form.kind;
         let json = form.to_json();
-        let text = kind::text(&Object { kind, json });
+        let text = kind::field_text(&Object { kind, json });
         Self {
             kind,
             stored: form.stored.clone(),

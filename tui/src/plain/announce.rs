@@ -12,22 +12,22 @@ pub(super) struct PrintedRows {
 }
 
 impl PrintedRows {
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
     pub(super) fn record(&mut self, model: &Model, numbered: &[String]) {
-        self.rows = row_texts(model, numbered);
+        self.rows = rows_as_text(model, numbered);
         self.begun = true;
     }
 
     pub(super) fn has_changes(&self, model: &Model, numbered: &[String]) -> bool {
-        self.begun && row_texts(model, numbered) != self.rows
+        self.begun && rows_as_text(model, numbered) != self.rows
     }
 
     /// Returns the changes since the last record, and records the list again.
     pub(super) fn take_changes(&mut self, model: &Model, numbered: &[String]) -> Vec<String> {
-        let now = row_texts(model, numbered);
+        let now = rows_as_text(model, numbered);
         let before = std::mem::replace(&mut self.rows, now);
         if !std::mem::replace(&mut self.begun, true) {
             return Vec::new();
@@ -65,12 +65,12 @@ impl PrintedRows {
 
 /// Returns the first rows and the numbered ones as text. More rows than are announced, so that a
 /// row that moves up does not count as new.
-fn row_texts(model: &Model, numbered: &[String]) -> HashMap<String, String> {
+fn rows_as_text(model: &Model, numbered: &[String]) -> HashMap<String, String> {
     let rows = model.rows();
     let count = rows.len().min(2 * limits::PRINTED_ROWS);
     let first = (0..count).map(|index| rows.id(index));
     let held = |id: &&str| rows.position(id).is_some();
     let others = numbered.iter().map(String::as_str).filter(held);
-    let in_words = |id: &str| (id.to_owned(), say::row(model, id));
+    let in_words = |id: &str| (id.to_owned(), say::say_row(model, id));
     first.chain(others).map(in_words).collect()
 }

@@ -43,9 +43,9 @@ pub(super) fn shows_a_page(entry: &Entry) -> bool {
     !matches!(entry.need, Requirement::Write(_)) && !entry.lines.silent
 }
 
-fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
-    let places = model.page.route.places();
-    let mut entries: Vec<_> = keymap::available(&places)
+fn available_entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
+    let places = model.page.route.key_places();
+    let mut entries: Vec<_> = keymap::available_entries(&places)
         .filter(|entry| !entry.lines.screen)
         .collect();
     // Commands of the screen come before global ones.
@@ -58,8 +58,8 @@ fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
 }
 
 /// Returns the keys of an action that can be typed; digits are row numbers instead.
-fn keys(model: &Model, entry: &Entry) -> Vec<String> {
-    let keys = model.keymap.keys(entry, &model.page.route.places());
+fn typeable_keys(model: &Model, entry: &Entry) -> Vec<String> {
+    let keys = model.keymap.keys_for(entry, &model.page.route.key_places());
     let shown = keys.map(keymap::format_keys);
     let is_typed = |key: &String| {
         let digits = key.chars().all(|char| char.is_ascii_digit());
@@ -68,16 +68,16 @@ fn keys(model: &Model, entry: &Entry) -> Vec<String> {
     shown.filter(is_typed).collect()
 }
 
-pub(super) fn help(model: &Model) -> Vec<String> {
+pub(super) fn help_lines(model: &Model) -> Vec<String> {
     let mut lines = Vec::new();
-    for entry in entries(model).filter(|entry| access::applies(model, entry)) {
+    for entry in available_entries(model).filter(|entry| access::has_target(model, entry)) {
         let rows = if model.page.route.is_list() && is_about_rows(entry) {
             if entry.lines.several { " ROWS" } else { " ROW" }
         } else {
             ""
         };
         let text = if entry.lines.text { " TEXT" } else { "" };
-        let keys = keys(model, entry);
+        let keys = typeable_keys(model, entry);
         let keys = if keys.is_empty() {
             String::new()
         } else {
@@ -92,7 +92,7 @@ pub(super) fn help(model: &Model) -> Vec<String> {
 }
 
 /// Parses a line. `numbered` contains the ids of the printed rows, in order.
-pub(super) fn read(model: &Model, line: &str, numbered: &[String]) -> LineMeaning {
+pub(super) fn parse_line(model: &Model, line: &str, numbered: &[String]) -> LineMeaning {
     let line = line.trim();
     if line.is_empty() {
         return LineMeaning::ReadOn;
@@ -102,23 +102,25 @@ pub(super) fn read(model: &Model, line: &str, numbered: &[String]) -> LineMeanin
     }
     let mut unfit = None;
     if let Some((entry, rest)) = find_action(model, line) {
-        match act(model, entry, rest, numbered) {
+        match parse_action(model, entry, rest, numbered) {
             Ok(meant) => return meant,
             Err(reason) => unfit = Some(reason),
         }
     }
-    find(model, line).unwrap_or_else(|near| LineMeaning::Wrong(unfit.unwrap_or(near)))
+    find_in_list(model, line).unwrap_or_else(|near| LineMeaning::Wrong(unfit.unwrap_or(near)))
 }
 
 /// Returns the action with the longest name or key that the line begins with, and the rest of the
 /// line.
 fn find_action<'a>(model: &Model, line: &'a str) -> Option<(&'static Entry, &'a str)> {
     let mut found: Option<(&'static Entry, &str, usize)> = None;
-    for entry in entries(model) {
+    for entry in available_entries(model) {
         let in_full = entry.action.name().replace('_', " ");
         let names = [entry.name.to_owned(), in_full].into_iter();
         let names = names.map(|name| (name, true));
-        let keys = keys(model, entry).into_iter().map(|key| (key, false));
+        let keys = typeable_keys(model, entry)
+            .into_iter()
+            .map(|key| (key, false));
         for (name, any_case) in names.chain(keys) {
             let Some((head, rest)) = line.split_at_checked(name.len()) else {
                 continue;
@@ -133,7 +135,7 @@ fn find_action<'a>(model: &Model, line: &'a str) -> Option<(&'static Entry, &'a 
     found.map(|(entry, rest, _)| (entry, rest))
 }
 
-fn act(
+fn parse_action(
     model: &Model,
     entry: &'static Entry,
     rest: &str,
@@ -141,7 +143,7 @@ fn act(
 ) -> Result<LineMeaning, String> {
     let (action, name) = (entry.action, entry.name);
     access::check_allowed(model, entry).map_err(|reason| format!("{}: {reason}", entry.name))?;
-    if !access::applies(model, entry) {
+    if !access::has_target(model, entry) {
         return Err(format!("{}: not applicable here", entry.name));
     }
     let is_list = model.page.route.is_list() && is_about_rows(entry);
@@ -152,7 +154,7 @@ fn act(
         } else {
             rest.len()
         };
-        let (ids, unread) = rows(model, &rest[..end], numbered)?;
+        let (ids, unread) = parse_rows(model, &rest[..end], numbered)?;
         let unread = rest.len() - end + unread.len();
         (ids, rest[rest.len() - unread..].trim_start())
     } else {
@@ -180,7 +182,7 @@ fn act(
 }
 
 /// Parses the rows at the start of a text: `3`, `3 5`, `3-7`, or an id or name.
-fn rows<'a>(
+fn parse_rows<'a>(
     model: &Model,
     text: &'a str,
     numbered: &[String],
@@ -190,7 +192,7 @@ fn rows<'a>(
     while !rest.is_empty() {
         let end = rest.find([' ', ',']).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
-        let Some((first, last)) = range(word) else {
+        let Some((first, last)) = parse_range(word) else {
             break;
         };
         if first == 0 || last > numbered.len() || first > last {
@@ -222,14 +224,14 @@ fn rows<'a>(
     Ok((ids, rest))
 }
 
-fn range(word: &str) -> Option<(usize, usize)> {
+fn parse_range(word: &str) -> Option<(usize, usize)> {
     match word.split_once('-') {
         Some((first, last)) => Some((first.parse().ok()?, last.parse().ok()?)),
         None => word.parse().ok().map(|number| (number, number)),
     }
 }
 
-fn find(model: &Model, line: &str) -> Result<LineMeaning, String> {
+fn find_in_list(model: &Model, line: &str) -> Result<LineMeaning, String> {
     let palette = Palette {
         field: TextField::new(line),
         ..Palette::default()
@@ -257,7 +259,7 @@ fn find(model: &Model, line: &str) -> Result<LineMeaning, String> {
             None => LineMeaning::Find(item.target.clone()),
         });
     }
-    let names = entries(model).map(|entry| entry.name);
+    let names = available_entries(model).map(|entry| entry.name);
     let mut near: Vec<_> = names
         .map(|name| (strsim::jaro_winkler(name, word), name))
         .filter(|(likeness, _)| *likeness > ALIKE)

@@ -10,7 +10,7 @@ use crate::{
         Model,
         bulk::{Bulk, Stage},
         message::Msg,
-        overlay::{Clash, ClashChoice, Confirm, Consequence, Overlay, PickPurpose},
+        overlay::{Clash, ClashChoice, Confirm, Consequence, Overlay, PickerPurpose},
         page::Content,
         silencing::SilenceChoice,
     },
@@ -42,7 +42,7 @@ pub(super) fn is_key_shown(model: &Model) -> bool {
 }
 
 /// Returns the lines of a question, and its prompt, which is empty without a question.
-pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
+pub(super) fn question_output(overlay: &Overlay) -> (Vec<String>, String) {
     match overlay {
         Overlay::Confirm(confirm) => question(confirm),
         Overlay::Bulk(bulk) => bulk_question(bulk),
@@ -55,15 +55,15 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
             let output = format!("The key of {name}: {key}");
             (vec![output], "It is shown only once.".to_owned())
         }
-        Overlay::Pick(pick) if pick.purpose == PickPurpose::Event => {
+        Overlay::Picker(pick) if pick.purpose == PickerPurpose::Event => {
             let items = pick.items.iter().take(EVENTS);
             let mut lines = vec![pick.title.clone()];
-            lines.extend(items.map(|item| say::marks(&format!("  {item}"))));
+            lines.extend(items.map(|item| say::say_symbols(&format!("  {item}"))));
             let output = "Type part of its name, or its id; an empty line cancels.";
             (lines, output.to_owned())
         }
         Overlay::Silence(choice) => silence_question(choice),
-        Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => (vec![], String::new()),
+        Overlay::Picker(_) | Overlay::Palette(_) | Overlay::Menu(_) => (vec![], String::new()),
     }
 }
 
@@ -95,16 +95,16 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
             ),
         },
         Overlay::Prompt(_) if line.is_empty() => (key(ESC), Some("Unchanged.")),
-        Overlay::Prompt(_) => (reply(line.to_owned()), None),
-        Overlay::Pick(pick) if pick.purpose == PickPurpose::Event && !line.is_empty() => {
-            (reply(line.to_owned()), None)
+        Overlay::Prompt(_) => (reply_messages(line.to_owned()), None),
+        Overlay::Picker(pick) if pick.purpose == PickerPurpose::Event && !line.is_empty() => {
+            (reply_messages(line.to_owned()), None)
         }
-        Overlay::Clash(clash) => (choose(clash, line), None),
-        Overlay::Silence(choice) => match silence(choice, line) {
+        Overlay::Clash(clash) => (choose_messages(clash, line), None),
+        Overlay::Silence(choice) => match parse_silence_choice(choice, line) {
             Some(msgs) => (msgs, None),
             None => (key(ESC), Some("Cancelled. Nothing was changed.")),
         },
-        Overlay::Key { .. } | Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => {
+        Overlay::Key { .. } | Overlay::Picker(_) | Overlay::Palette(_) | Overlay::Menu(_) => {
             (key(ESC), None)
         }
     }
@@ -113,7 +113,7 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
 fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
     let mut lines = vec!["Silence:".to_owned()];
     lines.extend(choice.scopes.iter().map(|scope| {
-        let (_, counts) = scope.counts();
+        let (_, counts) = scope.format_scope_counts();
         format!("  {} {}: {counts}", scope.key, scope.label)
     }));
     lines.extend(choice.scope().hint.iter().map(|it| format!("  {it}")));
@@ -132,18 +132,18 @@ fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
 }
 
 /// Returns the keys for `h 2h` or `h until 08:00`; `None` for other input.
-fn silence(choice: &SilenceChoice, line: &str) -> Option<Vec<Msg>> {
+fn parse_silence_choice(choice: &SilenceChoice, line: &str) -> Option<Vec<Msg>> {
     let (scope, end) = line.split_once(' ')?;
     let mut letters = scope.chars();
     let key = letters.next().filter(|_| letters.next().is_none())?;
     choice.scopes.iter().find(|it| it.key == key)?;
     let keys = [keymap::parse(&key.to_string()), keymap::parse("o")];
     let mut msgs: Vec<Msg> = keys.into_iter().flatten().flatten().map(Msg::Key).collect();
-    msgs.extend(reply(end.trim().to_owned()));
+    msgs.extend(reply_messages(end.trim().to_owned()));
     Some(msgs)
 }
 
-pub(super) fn reply(text: String) -> Vec<Msg> {
+pub(super) fn reply_messages(text: String) -> Vec<Msg> {
     let empty = keymap::parse("<C-u>").into_iter().flatten().map(Msg::Key);
     let mut msgs: Vec<Msg> = empty.collect();
     msgs.push(Msg::Paste(text));
@@ -157,7 +157,7 @@ fn question(confirm: &Confirm) -> (Vec<String>, String) {
         confirm
             .lines
             .iter()
-            .map(|(_, line)| say::marks(&format!("  {line}"))),
+            .map(|(_, line)| say::say_symbols(&format!("  {line}"))),
     );
     let output = format!(
         "{}: type yes to confirm; anything else cancels.",
@@ -171,7 +171,7 @@ fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
     lines.extend(
         bulk.lines()
             .into_iter()
-            .map(|(_, line)| say::marks(&format!("  {line}"))),
+            .map(|(_, line)| say::say_symbols(&format!("  {line}"))),
     );
     let output = match &bulk.stage {
         Stage::Asking { .. } => {
@@ -181,7 +181,7 @@ fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
             )
         }
         Stage::Failed(_) => {
-            let done = bulk.progress();
+            let done = bulk.progress_text();
             format!("{done} done. `continue` tries again; anything else stops.")
         }
         Stage::Counting | Stage::Running | Stage::Stopping => String::new(),
@@ -196,7 +196,7 @@ fn clash_question(clash: &Clash) -> (Vec<String>, String) {
         clash
             .lines
             .iter()
-            .map(|(_, line)| say::marks(&format!("  {line}"))),
+            .map(|(_, line)| say::say_symbols(&format!("  {line}"))),
     );
     let choices = ClashChoice::ALL.map(ClashChoice::label).join("`, `");
     (
@@ -205,7 +205,7 @@ fn clash_question(clash: &Clash) -> (Vec<String>, String) {
     )
 }
 
-fn choose(clash: &Clash, line: &str) -> Vec<Msg> {
+fn choose_messages(clash: &Clash, line: &str) -> Vec<Msg> {
     let all = ClashChoice::ALL;
     let wanted = all.iter().position(|choice| choice.label() == line);
     let now = all.iter().position(|choice| *choice == clash.choice);

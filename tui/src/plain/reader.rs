@@ -21,7 +21,7 @@ pub(super) enum InputLine {
 
 #[derive(Debug)]
 pub(super) struct Reader {
-    wishes: blocking::Sender<()>,
+    line_requests: blocking::Sender<()>,
     lines: mpsc::Receiver<io::Result<InputLine>>,
     wanted: bool,
     ended: bool,
@@ -29,7 +29,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn start() -> Self {
-        let (wishes, wished) = blocking::channel();
+        let (line_requests, wished) = blocking::channel();
         let (sender, lines) = mpsc::channel(1);
         thread::spawn(move || {
             while wished.recv().is_ok() {
@@ -39,7 +39,7 @@ impl Reader {
             }
         });
         Self {
-            wishes,
+            line_requests,
             lines,
             wanted: false,
             ended: false,
@@ -50,7 +50,7 @@ impl Reader {
         if !self.wanted {
             self.wanted = true;
             // If the thread has ended, `next` returns the end.
-            let _ended = self.wishes.send(());
+            let _ended = self.line_requests.send(());
         }
     }
 

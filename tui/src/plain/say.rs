@@ -1,7 +1,7 @@
 //! Screens as text: rows and pages with numbers instead of a cursor.
 
 use crate::{
-    data::{Named, Sign, WORST_FIRST},
+    data::{Label, Sign, WORST_FIRST},
     document::Line,
     kind::{FieldKind, secret},
     model::{
@@ -16,9 +16,9 @@ use crate::{
 const INDENT: usize = 4;
 
 /// Formats the row with this id, with column titles where the values are ambiguous.
-pub(super) fn row(model: &Model, id: &str) -> String {
+pub(super) fn say_row(model: &Model, id: &str) -> String {
     let mut parts = Vec::new();
-    for (title, text, is_number) in view::cells(model, id) {
+    for (title, text, is_number) in view::labelled_cells(model, id) {
         let title = title.trim_start_matches("→ ");
         let labelled = is_number || matches!(title, "Seen" | "Rules" | "Target" | "Destinations");
         match text.trim() {
@@ -35,8 +35,8 @@ pub(super) fn row(model: &Model, id: &str) -> String {
     parts.join("; ")
 }
 
-pub(super) fn title(model: &Model) -> String {
-    let crumbs = view::crumbs(model).join(", ");
+pub(super) fn page_title(model: &Model) -> String {
+    let crumbs = view::breadcrumbs(model).join(", ");
     let Content::Event { tab, .. } = &model.page.content else {
         return crumbs;
     };
@@ -44,7 +44,7 @@ pub(super) fn title(model: &Model) -> String {
     format!("{crumbs}. {} (of {others})", tab.title())
 }
 
-pub(super) fn state(model: &Model) -> Vec<String> {
+pub(super) fn page_state(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     let list = &model.page.list;
     if model.page.route == Route::Events {
@@ -79,7 +79,7 @@ pub(super) fn state(model: &Model) -> Vec<String> {
 }
 
 /// Formats a line of a page without graphics; a link is followed by its number.
-pub(super) fn line(line: &Line, number: Option<usize>) -> String {
+pub(super) fn say_line(line: &Line, number: Option<usize>) -> String {
     let is_drawn = |char: char| matches!(char, '\u{2500}'..='\u{259f}' | '▶');
     let mut said = String::new();
     for (at, span) in line.spans.iter().enumerate() {
@@ -87,7 +87,7 @@ pub(super) fn line(line: &Line, number: Option<usize>) -> String {
         if is_severity_sign(&span.text, next) {
             continue;
         }
-        let text = marks(&span.text);
+        let text = say_symbols(&span.text);
         let bare = text.trim();
         if bare.is_empty() || bare.chars().all(|char| char == ' ' || is_drawn(char)) {
             let is_indent = at == 0 && bare.is_empty();
@@ -114,7 +114,7 @@ pub(super) fn line(line: &Line, number: Option<usize>) -> String {
 /// Whether a text is the sign of a severity that the next one names.
 fn is_severity_sign(text: &str, next: &str) -> bool {
     let mut severities = WORST_FIRST.into_iter();
-    severities.any(|it| text.trim() == it.sign() && next.starts_with(it.label()))
+    severities.any(|it| text.trim() == it.symbol() && next.starts_with(it.label()))
 }
 
 /// Symbols at the start of a text, and the words for them. A severity is also named.
@@ -138,10 +138,10 @@ const INSIDE: [(&str, &str); 6] = [
 ];
 
 /// Replaces symbols, which screen readers pronounce badly, with words.
-pub(super) fn marks(said: &str) -> String {
+pub(super) fn say_symbols(said: &str) -> String {
     let mut said = said.to_owned();
     for severity in WORST_FIRST {
-        let [sign, label] = [severity.sign(), severity.label()];
+        let [sign, label] = [severity.symbol(), severity.label()];
         said = said.replace(&format!("{sign} {label}"), label);
     }
     let (indent, body) = said.split_at(said.len() - said.trim_start().len());
@@ -162,20 +162,20 @@ pub(super) fn marks(said: &str) -> String {
 }
 
 /// Formats the page on the screen, and returns the lines of its links, by number.
-pub(super) fn document(model: &Model) -> (Vec<String>, Vec<usize>) {
+pub(super) fn say_document(model: &Model) -> (Vec<String>, Vec<usize>) {
     let mut links = Vec::new();
     let mut lines = Vec::new();
-    for (at, read) in document::current(model).lines.iter().enumerate() {
+    for (at, read) in document::current_document(model).lines.iter().enumerate() {
         let number = read.link.as_ref().map(|_| {
             links.push(at);
             links.len()
         });
-        lines.push(line(read, number));
+        lines.push(say_line(read, number));
     }
     (lines, links)
 }
 
-pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
+pub(super) fn say_form(model: &Model, form: &Form) -> Vec<String> {
     let mut lines = vec![format!("{}.", form.title())];
     if let Some(error) = form.errors.get("") {
         lines.push(format!("  not ok: {error}"));
@@ -183,7 +183,11 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     for index in (0..form.specs.len()).filter(|index| form.is_fillable(*index)) {
         let spec = &form.specs[index];
         let needed = if spec.required { " (needed)" } else { "" };
-        lines.push(format!("{}{needed} = {}", spec.label, value(form, index)));
+        lines.push(format!(
+            "{}{needed} = {}",
+            spec.label,
+            say_value(form, index)
+        ));
         if let Some(error) = form.errors.get(spec.path) {
             lines.push(format!("  not ok: {error}"));
         }
@@ -194,7 +198,7 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     lines
 }
 
-pub(super) fn value(form: &Form, index: usize) -> String {
+pub(super) fn say_value(form: &Form, index: usize) -> String {
     let spec = &form.specs[index];
     match &form.inputs[index] {
         Input::Text(field) => {
@@ -203,7 +207,7 @@ pub(super) fn value(form: &Form, index: usize) -> String {
                 "nothing".to_owned()
             } else if is_shown {
                 let text = if spec.path == secret::HEADERS && !form.reveal {
-                    secret::mask_header_lines(form.base(), field.text())
+                    secret::mask_header_lines(form.base_json(), field.text())
                 } else {
                     field.text().to_owned()
                 };
@@ -218,7 +222,7 @@ pub(super) fn value(form: &Form, index: usize) -> String {
         }
         Input::Toggle(on) => if *on { "yes" } else { "no" }.to_owned(),
         Input::Choice(at) => {
-            let words = spec.kind.choices();
+            let words = spec.kind.choice_names();
             let word = words.get(*at).copied().unwrap_or_default();
             format!("{word} (of {})", words.join(", "))
         }
@@ -247,7 +251,7 @@ mod tests {
             ("Delay  5m → 10m", "Delay  5m to 10m"),
             ("→ Add a destination", "Add a destination"),
         ] {
-            assert_eq!(marks(shown), said);
+            assert_eq!(say_symbols(shown), said);
         }
     }
 }

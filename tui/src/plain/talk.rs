@@ -7,7 +7,7 @@ use super::{
     fill, question, say,
 };
 use crate::{
-    data::Named,
+    data::Label,
     keymap::{self, Action},
     limits,
     model::{
@@ -60,7 +60,7 @@ impl Dialogue {
         ));
     }
 
-    pub(super) fn link(&mut self, model: &Model) {
+    pub(super) fn print_link_state(&mut self, model: &Model) {
         let words = match &model.link {
             Connection::Connecting => return,
             Connection::Up => {
@@ -80,9 +80,9 @@ impl Dialogue {
         }
     }
 
-    pub(super) fn notice(&mut self, notice: &Notice) {
+    pub(super) fn print_notice(&mut self, notice: &Notice) {
         let text = notice.text.trim_start_matches(['✓', '✗', ' ']);
-        let text = say::marks(text);
+        let text = say::say_symbols(text);
         match notice.token {
             _ if text == "…" => {}
             Token::Good => self.print(format!("ok: {text}")),
@@ -92,10 +92,10 @@ impl Dialogue {
         }
     }
 
-    pub(super) fn progress(&mut self, model: &Model) {
+    pub(super) fn print_progress(&mut self, model: &Model) {
         let words = match (&model.overlay, &model.page.content) {
             (Some(Overlay::Bulk(bulk)), _) => match bulk.stage {
-                Stage::Running | Stage::Stopping => format!("{} done", bulk.progress()),
+                Stage::Running | Stage::Stopping => format!("{} done", bulk.progress_text()),
                 Stage::Counting => format!("counting: {}", bulk.counted.count),
                 _ => return,
             },
@@ -115,9 +115,9 @@ impl Dialogue {
     }
 
     /// Prints the current question or page, once nothing is in progress.
-    pub(super) fn print_settled(&mut self, model: &Model) {
+    pub(super) fn print_when_idle(&mut self, model: &Model) {
         if let Some(overlay) = &model.overlay {
-            let (lines, prompt_text) = question::output(overlay);
+            let (lines, prompt_text) = question::question_output(overlay);
             if !prompt_text.is_empty() && format!("{lines:?}{prompt_text}") != self.prompt_text {
                 self.prompt_text = format!("{lines:?}{prompt_text}");
                 self.lines.extend(lines);
@@ -133,7 +133,7 @@ impl Dialogue {
             self.page = page;
             self.print_page(model);
         } else if more {
-            self.read_on(model);
+            self.read_next_lines(model);
         }
         self.print_form(model);
     }
@@ -144,9 +144,9 @@ impl Dialogue {
         self.document.clear();
         self.shown = 0;
         self.change_announced = false;
-        self.printed.forget();
+        self.printed.clear();
         if let Some(form) = model.page.form() {
-            self.lines.extend(say::form(model, form));
+            self.lines.extend(say::say_form(model, form));
             let shown = "`LABEL = value` fills in a field, `LABEL` describes it, an empty line \
                         prints the form again.";
             self.print(shown);
@@ -154,13 +154,13 @@ impl Dialogue {
             return;
         }
         if !model.page.route.is_list() {
-            self.print(format!("{}.", say::title(model)));
-            (self.document, self.links) = say::document(model);
+            self.print(format!("{}.", say::page_title(model)));
+            (self.document, self.links) = say::say_document(model);
         }
-        self.read_on(model);
+        self.read_next_lines(model);
     }
 
-    fn read_on(&mut self, model: &Model) {
+    fn read_next_lines(&mut self, model: &Model) {
         if model.page.route.is_list() {
             self.read_rows(model);
         } else {
@@ -199,8 +199,12 @@ impl Dialogue {
                 format!("{} to {count} of {all}{more}", first + 1)
             }
         }];
-        heading.extend(say::state(model));
-        self.print(format!("{}: {}.", say::title(model), heading.join(", ")));
+        heading.extend(say::page_state(model));
+        self.print(format!(
+            "{}: {}.",
+            say::page_title(model),
+            heading.join(", ")
+        ));
         if model.page.list.count == 0 && !model.page.list.filter.is_empty() {
             self.print("No match; `filter` without text removes the filter.");
         }
@@ -210,7 +214,7 @@ impl Dialogue {
             } else {
                 ""
             };
-            let row = say::row(model, id);
+            let row = say::say_row(model, id);
             self.print(format!("{}. {mark}{row}", first + at + 1));
         }
         self.numbered.extend(fresh);
@@ -225,7 +229,7 @@ impl Dialogue {
             return;
         };
         if let Some(index) = self.filled.take() {
-            let (label, value) = (form.specs[index].label, say::value(form, index));
+            let (label, value) = (form.specs[index].label, say::say_value(form, index));
             self.print(format!("{label} = {value}"));
         }
         let mut wrong: Vec<String> = Vec::new();
@@ -276,10 +280,10 @@ impl Dialogue {
                 }
             }
         }
-        match command::read(model, line, &self.numbered) {
+        match command::parse_line(model, line, &self.numbered) {
             LineMeaning::ReadOn => self.request_more(model),
-            LineMeaning::Number(number) => self.open(model, number),
-            LineMeaning::Act { action, rows, rest } => self.act(model, action, rows, rest),
+            LineMeaning::Number(number) => self.open_numbered(model, number),
+            LineMeaning::Act { action, rows, rest } => self.run_action(model, action, rows, rest),
             LineMeaning::Find(target) => {
                 self.again = true;
                 vec![Msg::Find(target)]
@@ -295,7 +299,9 @@ impl Dialogue {
     pub(super) fn answer_prompt(&mut self, model: &Model) -> Vec<Msg> {
         let text = self.text.take();
         match (&model.overlay, text) {
-            (Some(Overlay::Prompt(_) | Overlay::Pick(_)), Some(text)) => question::reply(text),
+            (Some(Overlay::Prompt(_) | Overlay::Picker(_)), Some(text)) => {
+                question::reply_messages(text)
+            }
             _ => vec![],
         }
     }
@@ -313,7 +319,7 @@ impl Dialogue {
         vec![]
     }
 
-    fn open(&mut self, model: &Model, number: usize) -> Vec<Msg> {
+    fn open_numbered(&mut self, model: &Model, number: usize) -> Vec<Msg> {
         self.again = true;
         let at = number.checked_sub(1);
         if model.page.route.is_list() {
@@ -329,13 +335,19 @@ impl Dialogue {
         vec![]
     }
 
-    fn act(&mut self, model: &Model, action: Action, rows: Vec<String>, rest: String) -> Vec<Msg> {
-        self.again = command::shows_a_page(keymap::entry(action));
+    fn run_action(
+        &mut self,
+        model: &Model,
+        action: Action,
+        rows: Vec<String>,
+        rest: String,
+    ) -> Vec<Msg> {
+        self.again = command::shows_a_page(keymap::entry_for(action));
         match action {
             Action::Help => {
                 self.again = false;
-                self.print(format!("Commands here ({}):", say::title(model)));
-                self.lines.extend(command::help(model));
+                self.print(format!("Commands here ({}):", say::page_title(model)));
+                self.lines.extend(command::help_lines(model));
                 let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number without \
                             a command opens a row or a link. An empty line continues. Also: the \
                             words of the palette, such as `test NAME`, `edit NAME`, `event ID` \
@@ -346,10 +358,10 @@ impl Dialogue {
             Action::Filter => return vec![Msg::Find(PaletteTarget::Filter(rest))],
             Action::Mark => return vec![Msg::Choose(rows, true)],
             // Unsaved editor text leads to a question.
-            _ if keymap::entry(action).action == Action::Quit => return vec![Msg::Act(action)],
+            _ if keymap::entry_for(action).action == Action::Quit => return vec![Msg::Act(action)],
             _ => {}
         }
-        if keymap::entry(action).lines.text && !rest.is_empty() {
+        if keymap::entry_for(action).lines.text && !rest.is_empty() {
             self.text = Some(rest);
         }
         let mut msgs = Vec::new();
@@ -369,10 +381,10 @@ impl Dialogue {
             return !held && self.printed.has_changes(model, &self.numbered);
         }
         let is_watched = matches!(model.page.route, Route::Event(_) | Route::Delivery(_));
-        is_watched && !self.change_announced && say::document(model).0 != self.document
+        is_watched && !self.change_announced && say::say_document(model).0 != self.document
     }
 
-    pub(super) fn announce(&mut self, model: &Model) {
+    pub(super) fn announce_changes(&mut self, model: &Model) {
         if !self.has_changes(model) {
             return;
         }

@@ -9,7 +9,7 @@ use crate::{limits, theme::Background};
 /// A query sent once, after the first frame. Nothing waits for the response, which may arrive
 /// between keys at any time, or never. No part of it is treated as a key.
 #[derive(Debug, Default)]
-pub(super) struct Question {
+pub(super) struct BackgroundQuery {
     state: QueryState,
     held: Vec<Event>,
     text: String,
@@ -24,7 +24,7 @@ enum QueryState {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Handled {
+pub(super) enum HandledInput {
     Event(Event),
     /// The buffered events looked like a response, but are not.
     Events(Vec<Event>),
@@ -35,12 +35,12 @@ pub(super) enum Handled {
 /// Start of a response, after `ESC ]`.
 const START: &str = "11;rgb";
 
-impl Question {
-    pub(super) fn can_ask(&self) -> bool {
+impl BackgroundQuery {
+    pub(super) fn can_send_query(&self) -> bool {
         self.state == QueryState::NotSent
     }
 
-    pub(super) fn ask(&mut self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.state = QueryState::Sent;
         out.write_all(b"\x1b]11;?\x1b\\")?;
         out.flush()
@@ -48,19 +48,19 @@ impl Question {
 
     /// Handles an event. The terminal's response arrives decoded as keys: Alt-], its characters,
     /// and Alt-\ or Ctrl-G.
-    pub(super) fn handle(&mut self, event: Event) -> Handled {
+    pub(super) fn handle(&mut self, event: Event) -> HandledInput {
         let Event::Key(key) = &event else {
-            return Handled::Event(event);
+            return HandledInput::Event(event);
         };
         if self.state != QueryState::Sent {
-            return Handled::Event(event);
+            return HandledInput::Event(event);
         }
         if self.held.is_empty() {
             if is(key, ']', KeyModifiers::ALT) {
                 self.held.push(event);
-                return Handled::Nothing;
+                return HandledInput::Nothing;
             }
-            return Handled::Event(event);
+            return HandledInput::Event(event);
         }
         let escaped =
             matches!(self.held.last(), Some(Event::Key(last)) if last.code == KeyCode::Esc);
@@ -75,36 +75,36 @@ impl Question {
             KeyCode::Esc => !escaped && self.text.len() > START.len(),
             KeyCode::Char(char) if key.modifiers.is_empty() && !escaped => {
                 self.text.push(char);
-                is_begun(&self.text)
+                is_partial_response(&self.text)
             }
             _ => false,
         };
         if goes_on {
             self.held.push(event);
-            Handled::Nothing
+            HandledInput::Nothing
         } else {
             self.flush_event(event)
         }
     }
 
-    fn parse_response(&mut self, event: Event) -> Handled {
+    fn parse_response(&mut self, event: Event) -> HandledInput {
         if self.text.len() <= START.len() {
             return self.flush_event(event);
         }
         self.state = QueryState::Answered;
         self.held.clear();
         let colour = self.text.strip_prefix("11;").unwrap_or_default();
-        Background::from_response(colour).map_or(Handled::Nothing, Handled::Background)
+        Background::from_response(colour).map_or(HandledInput::Nothing, HandledInput::Background)
     }
 
-    fn flush_event(&mut self, event: Event) -> Handled {
+    fn flush_event(&mut self, event: Event) -> HandledInput {
         self.text.clear();
         if self.held.is_empty() {
-            return Handled::Event(event);
+            return HandledInput::Event(event);
         }
         let mut events = std::mem::take(&mut self.held);
         events.push(event);
-        Handled::Events(events)
+        HandledInput::Events(events)
     }
 }
 
@@ -112,7 +112,7 @@ fn is(key: &KeyEvent, char: char, modifiers: KeyModifiers) -> bool {
     key.code == KeyCode::Char(char) && key.modifiers == modifiers
 }
 
-fn is_begun(text: &str) -> bool {
+fn is_partial_response(text: &str) -> bool {
     let colour = text
         .strip_prefix(START)
         .map(|colour| colour.strip_prefix('a').unwrap_or(colour));
@@ -133,23 +133,23 @@ mod tests {
     use crate::keymap::parse;
 
     /// Returns the number of remaining keys, and the background found.
-    fn handle_all(question: &mut Question, keys: &str) -> (usize, Option<Background>) {
+    fn handle_all(question: &mut BackgroundQuery, keys: &str) -> (usize, Option<Background>) {
         let mut left = 0;
         let mut background = None;
         for key in parse(keys).unwrap() {
             match question.handle(Event::Key(key)) {
-                Handled::Event(_) => left += 1,
-                Handled::Events(events) => left += events.len(),
-                Handled::Background(message) => background = Some(message),
-                Handled::Nothing => {}
+                HandledInput::Event(_) => left += 1,
+                HandledInput::Events(events) => left += events.len(),
+                HandledInput::Background(message) => background = Some(message),
+                HandledInput::Nothing => {}
             }
         }
         (left, background)
     }
 
-    fn sent_query() -> Question {
-        let mut question = Question::default();
-        question.ask(&mut Vec::new()).unwrap();
+    fn sent_query() -> BackgroundQuery {
+        let mut question = BackgroundQuery::default();
+        question.send(&mut Vec::new()).unwrap();
         question
     }
 
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn unrequested_response_is_passed_on_as_keys() {
         let keys = "<A-]>11;rgb:00/00/00<C-g>";
-        assert_eq!(handle_all(&mut Question::default(), keys).0, 17);
+        assert_eq!(handle_all(&mut BackgroundQuery::default(), keys).0, 17);
         let mut question = sent_query();
         handle_all(&mut question, keys);
         assert_eq!(handle_all(&mut question, keys).0, 17);

@@ -25,7 +25,7 @@ enum Stage {
 
 /// Delays Esc and the following keys until a sequence is complete.
 #[derive(Debug)]
-pub(super) struct Escapes {
+pub(super) struct EscapeParser {
     delay: Duration,
     stage: Stage,
     until: Option<Instant>,
@@ -34,7 +34,7 @@ pub(super) struct Escapes {
 /// Terminator of a paste, after Esc.
 const PASTE_END: &str = "[201~";
 
-impl Escapes {
+impl EscapeParser {
     /// Creates a parser that waits this long for the next part. With zero, Esc is a key
     /// immediately.
     pub(super) fn new(delay: Duration) -> Self {
@@ -64,9 +64,9 @@ impl Escapes {
     pub(super) fn handle(&mut self, event: Event, now: Instant) -> Vec<Event> {
         let late = self.flush_overdue(now);
         let handled = match &event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => self.key(*key),
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.handle_key(*key),
             _ if matches!(self.stage, Stage::Paste { .. }) => Vec::new(),
-            _ => self.other(event),
+            _ => self.handle_other(event),
         };
         self.until = match self.stage {
             Stage::Nothing => None,
@@ -78,14 +78,14 @@ impl Escapes {
     }
 
     /// Handles an event other than a key, which ends an incomplete sequence.
-    fn other(&mut self, event: Event) -> Vec<Event> {
+    fn handle_other(&mut self, event: Event) -> Vec<Event> {
         match std::mem::take(&mut self.stage) {
             Stage::Escape => vec![Event::Key(KeyCode::Esc.into()), event],
             _ => vec![event],
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Vec<Event> {
+    fn handle_key(&mut self, key: KeyEvent) -> Vec<Event> {
         let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         let typed = match key.code {
             KeyCode::Char(char) if plain => Some(char),
@@ -98,17 +98,17 @@ impl Escapes {
                 Vec::new()
             }
             Stage::Nothing => vec![Event::Key(key)],
-            Stage::Escape => self.after_escape(key, typed),
-            Stage::Function => typed.and_then(function).into_iter().collect(),
+            Stage::Escape => self.handle_after_escape(key, typed),
+            Stage::Function => typed.and_then(function_key).into_iter().collect(),
             Stage::Control(text) => match typed {
-                Some(char) => self.control(text, char),
-                None => self.key(key),
+                Some(char) => self.handle_control(text, char),
+                None => self.handle_key(key),
             },
             Stage::Paste { text, end } => self.handle_paste(text, end, key, typed),
         }
     }
 
-    fn after_escape(&mut self, key: KeyEvent, typed: Option<char>) -> Vec<Event> {
+    fn handle_after_escape(&mut self, key: KeyEvent, typed: Option<char>) -> Vec<Event> {
         match typed {
             Some('[') => self.stage = Stage::Control(String::new()),
             Some('O') => self.stage = Stage::Function,
@@ -120,14 +120,14 @@ impl Escapes {
             }
             _ => {
                 let mut keys = vec![Event::Key(KeyCode::Esc.into())];
-                keys.extend(self.key(key));
+                keys.extend(self.handle_key(key));
                 return keys;
             }
         }
         Vec::new()
     }
 
-    fn control(&mut self, mut text: String, char: char) -> Vec<Event> {
+    fn handle_control(&mut self, mut text: String, char: char) -> Vec<Event> {
         match char {
             '\u{20}'..='\u{3f}' if text.len() < limits::ESCAPE_BYTES => {
                 text.push(char);
@@ -141,7 +141,7 @@ impl Escapes {
                 };
                 Vec::new()
             }
-            last => control(&text, last).into_iter().collect(),
+            last => control_sequence_event(&text, last).into_iter().collect(),
         }
     }
 
@@ -177,7 +177,7 @@ impl Escapes {
     }
 }
 
-fn function(char: char) -> Option<Event> {
+fn function_key(char: char) -> Option<Event> {
     let code = match char {
         'P'..='S' => KeyCode::F(u8::try_from(u32::from(char) - u32::from('O')).ok()?),
         'M' => KeyCode::Enter,
@@ -199,13 +199,13 @@ fn cursor_key(char: char) -> Option<KeyCode> {
 }
 
 /// Returns the key for the parameters and final character after `ESC [`; `None` if unknown.
-fn control(parameters: &str, last: char) -> Option<Event> {
+fn control_sequence_event(parameters: &str, last: char) -> Option<Event> {
     let mut numbers = parameters.split(';').map(|part| {
         let number = part.split(':').next().unwrap_or_default();
         number.parse::<u32>()
     });
     let first = numbers.next().and_then(Result::ok);
-    let modifiers = modifiers(numbers.next().and_then(Result::ok).unwrap_or(1));
+    let modifiers = key_modifiers(numbers.next().and_then(Result::ok).unwrap_or(1));
     let code = match (last, first) {
         ('Z', _) => KeyCode::BackTab,
         ('P'..='S', _) => KeyCode::F(u8::try_from(u32::from(last) - u32::from('O')).ok()?),
@@ -238,7 +238,7 @@ fn numbered_key(number: u32) -> Option<KeyCode> {
 }
 
 /// Decodes modifiers: one more than the sum of shift, alt and control.
-fn modifiers(number: u32) -> KeyModifiers {
+fn key_modifiers(number: u32) -> KeyModifiers {
     let bits = number.saturating_sub(1);
     let mut modifiers = KeyModifiers::NONE;
     for (bit, modifier) in [
@@ -260,8 +260,8 @@ mod tests {
 
     /// Returns the events for keys that arrive with this delay between them, including the pending
     /// event.
-    fn handled(keys: &str, apart: Duration) -> Vec<Event> {
-        let mut escapes = Escapes::new(DELAY);
+    fn handled_events(keys: &str, apart: Duration) -> Vec<Event> {
+        let mut escapes = EscapeParser::new(DELAY);
         let mut now = Instant::now();
         let mut all = Vec::new();
         for key in parse(keys).unwrap() {
@@ -272,11 +272,11 @@ mod tests {
         all
     }
 
-    fn keys(text: &str) -> Vec<Event> {
+    fn char_events(text: &str) -> Vec<Event> {
         parse(text).unwrap().into_iter().map(Event::Key).collect()
     }
 
-    fn one(code: KeyCode, modifiers: KeyModifiers) -> Vec<Event> {
+    fn single_key_event(code: KeyCode, modifiers: KeyModifiers) -> Vec<Event> {
         vec![Event::Key(KeyEvent::new(code, modifiers))]
     }
 
@@ -294,8 +294,8 @@ mod tests {
             ("<Esc>[27u", KeyCode::Esc, none),
             ("<Esc>[115;5u", KeyCode::Char('s'), KeyModifiers::CONTROL),
         ] {
-            let found = handled(pieces, Duration::from_millis(20));
-            assert_eq!(found, one(code, modifiers), "{pieces}");
+            let found = handled_events(pieces, Duration::from_millis(20));
+            assert_eq!(found, single_key_event(code, modifiers), "{pieces}");
         }
     }
 
@@ -308,30 +308,37 @@ mod tests {
             "<Esc>O",
             "<Esc>[",
         ] {
-            let found = handled(pieces, Duration::from_millis(20));
+            let found = handled_events(pieces, Duration::from_millis(20));
             assert_eq!(found, Vec::new(), "{pieces}");
         }
         let endless = format!("<Esc>[{}q", "1;".repeat(500));
-        let found = handled(&endless, Duration::ZERO);
+        let found = handled_events(&endless, Duration::ZERO);
         assert!(found.len() <= 1_000, "{}", found.len());
     }
 
     #[test]
-    fn esc_is_a_key_after_the_delay_or_before_other_input() {
+    fn lone_esc_is_a_key_after_the_delay() {
         let after = Duration::from_millis(50);
         for (pieces, found) in [
             ("<Esc>", "<Esc>"),
             ("<Esc>[", "<Esc>["),
             ("<Esc>OA", "<Esc>OA"),
         ] {
-            assert_eq!(handled(pieces, after), keys(found), "{pieces}");
+            assert_eq!(
+                handled_events(pieces, after),
+                char_events(found),
+                "{pieces}"
+            );
         }
         let soon = Duration::from_millis(5);
-        assert_eq!(handled("<Esc>jx", soon), keys("<Esc>jx"));
-        assert_eq!(handled("<Esc><Esc>", soon), keys("<Esc><Esc>"));
-        assert_eq!(handled("<Esc>]1", soon), keys("<A-]>1"));
-        let mut none = Escapes::new(Duration::ZERO);
-        let esc = keys("<Esc>").remove(0);
+        assert_eq!(handled_events("<Esc>jx", soon), char_events("<Esc>jx"));
+        assert_eq!(
+            handled_events("<Esc><Esc>", soon),
+            char_events("<Esc><Esc>")
+        );
+        assert_eq!(handled_events("<Esc>]1", soon), char_events("<A-]>1"));
+        let mut none = EscapeParser::new(Duration::ZERO);
+        let esc = char_events("<Esc>").remove(0);
         assert_eq!(none.handle(esc.clone(), Instant::now()), [esc]);
     }
 
@@ -339,12 +346,12 @@ mod tests {
     fn split_paste_never_runs_as_keys() {
         let soon = Duration::from_millis(5);
         let pasted = |text: &str| vec![Event::Paste(text.to_owned())];
-        let found = handled("<Esc>[200~dy<Enter>q<Esc>[201~", soon);
+        let found = handled_events("<Esc>[200~dy<Enter>q<Esc>[201~", soon);
         assert_eq!(found, pasted("dy\nq"));
-        let mut escapes = Escapes::new(DELAY);
+        let mut escapes = EscapeParser::new(DELAY);
         let mut now = Instant::now();
         let mut found = Vec::new();
-        for key in keys("<Esc>[200~dd<Esc>[201~") {
+        for key in char_events("<Esc>[200~dd<Esc>[201~") {
             found.extend(escapes.handle(key.clone(), now));
             let is_text = matches!(&key, Event::Key(key) if key.code == KeyCode::Char('d'));
             now += if is_text { 10 * DELAY } else { soon };
@@ -352,7 +359,10 @@ mod tests {
         }
         assert_eq!(found, pasted("dd"));
         // The terminator of a paste may be lost.
-        assert_eq!(handled("<Esc>[200~dy", soon), pasted("dy"));
-        assert_eq!(handled("<Esc>[200~a<Esc>[2Jb", soon), pasted("a[2Jb"));
+        assert_eq!(handled_events("<Esc>[200~dy", soon), pasted("dy"));
+        assert_eq!(
+            handled_events("<Esc>[200~a<Esc>[2Jb", soon),
+            pasted("a[2Jb")
+        );
     }
 }

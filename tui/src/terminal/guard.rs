@@ -20,7 +20,7 @@ use crossterm::{
 const CLICKS_AND_WHEEL: &str = "\x1b[?1000h\x1b[?1006h";
 
 /// Owns the terminal's modes. Dropping it restores the terminal.
-pub(super) struct Guard {
+pub(super) struct TerminalGuard {
     entered: bool,
     mouse: bool,
     kitty_keys: bool,
@@ -28,7 +28,7 @@ pub(super) struct Guard {
     panic_message: Arc<Mutex<Option<String>>>,
 }
 
-impl Guard {
+impl TerminalGuard {
     /// Enters the modes. From now on, panic messages do not appear on the screen.
     pub(super) fn acquire(mouse: bool, kitty_keys: bool) -> io::Result<Self> {
         let panic_message = Arc::new(Mutex::new(None));
@@ -76,7 +76,7 @@ impl Guard {
     }
 
     /// Restores the terminal. Continues after a failure, to restore as much as possible.
-    pub(super) fn leave(&mut self) -> io::Result<()> {
+    pub(super) fn restore(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.entered) {
             return Ok(());
         }
@@ -108,10 +108,10 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         // If the terminal is closed, the failure cannot be reported.
-        let _gone = self.leave();
+        let _gone = self.restore();
         if std::thread::panicking() {
             let panic_message = self
                 .panic_message

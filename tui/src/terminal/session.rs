@@ -15,10 +15,10 @@ use tokio::{
 };
 
 use super::{
-    background::{Handled, Question},
+    background::{BackgroundQuery, HandledInput},
     child,
-    escapes::Escapes,
-    guard::Guard,
+    escapes::EscapeParser,
+    guard::TerminalGuard,
     keys::Keys,
     panic_trigger::PanicTrigger,
 };
@@ -34,8 +34,9 @@ use crate::{
 /// context to switch to, if any.
 pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let editor = options.editor.clone();
-    let guard = Guard::acquire(options.mouse, options.kitty_keys).map_err(Error::Terminal)?;
-    let escapes = Escapes::new(options.escape_delay);
+    let guard =
+        TerminalGuard::acquire(options.mouse, options.kitty_keys).map_err(Error::Terminal)?;
+    let escapes = EscapeParser::new(options.escape_delay);
     // The theme handles colours, including `NO_COLOR`.
     crossterm::style::force_color_output(true);
     let backend = CrosstermBackend::new(io::stdout());
@@ -46,7 +47,7 @@ pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
         editor,
         keys: Keys::read(),
         escapes,
-        question: Question::default(),
+        question: BackgroundQuery::default(),
     };
     let ended = session.run().await;
     let next = session.console.next_context();
@@ -60,12 +61,12 @@ pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
 }
 
 struct Session {
-    guard: Guard,
+    guard: TerminalGuard,
     console: Console<CrosstermBackend<Stdout>>,
     editor: String,
     keys: Keys,
-    escapes: Escapes,
-    question: Question,
+    escapes: EscapeParser,
+    question: BackgroundQuery,
 }
 
 struct Signals {
@@ -97,7 +98,7 @@ impl Session {
                 self.run_terminal_action(outward).await?;
             }
             if self.console.wants_to_quit() {
-                return self.guard.leave();
+                return self.guard.restore();
             }
             if self.console.has_changed() && draw_at <= Instant::now() {
                 self.draw()?;
@@ -108,14 +109,14 @@ impl Session {
             let frame = self.console.has_changed().then_some(draw_at);
             tokio::select! {
                 biased;
-                _ = signals.terminate.recv() => return self.guard.leave(),
-                _ = signals.hang_up.recv() => return self.guard.leave(),
-                _ = signals.interrupt.recv() => return self.guard.leave(),
+                _ = signals.terminate.recv() => return self.guard.restore(),
+                _ = signals.hang_up.recv() => return self.guard.restore(),
+                _ = signals.interrupt.recv() => return self.guard.restore(),
                 _ = signals.stop.recv() => self.suspend()?,
                 () = signals.panic_trigger.wait() => {}
                 event = self.keys.next() => {
-                    let Some(event) = event else { return self.guard.leave() };
-                    self.keys(event?)?;
+                    let Some(event) = event else { return self.guard.restore() };
+                    self.handle_keys(event?)?;
                     // A key is drawn immediately, regardless of other events.
                     draw_at = Instant::now();
                 }
@@ -133,7 +134,7 @@ impl Session {
     }
 
     /// Handles a key and those already queued, so that one frame covers all of them.
-    fn keys(&mut self, first: Event) -> io::Result<()> {
+    fn handle_keys(&mut self, first: Event) -> io::Result<()> {
         self.input(first);
         for _ in 1..limits::NEWS_BUDGET {
             // Keys after one that starts the editor belong to the editor.
@@ -157,28 +158,30 @@ impl Session {
     /// Handles a complete event, except responses to our queries.
     fn handle_event(&mut self, event: Event) {
         match self.question.handle(event) {
-            Handled::Event(event) => self.console.input(event),
-            Handled::Events(events) => events
+            HandledInput::Event(event) => self.console.input(event),
+            HandledInput::Events(events) => events
                 .into_iter()
                 .for_each(|event| self.console.input(event)),
-            Handled::Background(background) => self.console.handle(Msg::Background(background)),
-            Handled::Nothing => {}
+            HandledInput::Background(background) => {
+                self.console.handle(Msg::Background(background));
+            }
+            HandledInput::Nothing => {}
         }
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        Guard::begin_frame()?;
+        TerminalGuard::begin_frame()?;
         self.console.draw()?;
-        Guard::end_frame()?;
-        if self.console.needs_background() && self.question.can_ask() {
-            self.question.ask(&mut io::stdout())?;
+        TerminalGuard::end_frame()?;
+        if self.console.needs_background_query() && self.question.can_send_query() {
+            self.question.send(&mut io::stdout())?;
         }
         Ok(())
     }
 
     async fn run_terminal_action(&mut self, outward: TerminalAction) -> io::Result<()> {
         match outward {
-            TerminalAction::Copy(copied) => self.copy(&copied),
+            TerminalAction::Copy(copied) => self.copy_to_clipboard(&copied),
             TerminalAction::Suspend => self.suspend(),
             TerminalAction::Mouse(on) => self.guard.set_mouse(on),
             TerminalAction::Edit(edit) => {
@@ -206,7 +209,7 @@ impl Session {
     /// Stops reading keys, so that another program can use the terminal.
     fn release_terminal(&mut self) -> io::Result<()> {
         self.keys.stop();
-        self.guard.leave()
+        self.guard.restore()
     }
 
     fn reclaim_terminal(&mut self) -> io::Result<()> {
@@ -216,8 +219,8 @@ impl Session {
     }
 
     /// Copies text to the terminal's clipboard (OSC 52), without hidden characters.
-    fn copy(&mut self, copied: &str) -> io::Result<()> {
-        let mut clean = text::clean(copied);
+    fn copy_to_clipboard(&mut self, copied: &str) -> io::Result<()> {
+        let mut clean = text::clean_text(copied);
         while clean.len() > limits::CLIPBOARD_BYTES {
             clean.pop();
         }

@@ -22,7 +22,7 @@ macro_rules! colours {
 
             /// Returns the colour as RGB, as an index among 256, and among sixteen with a readable
             /// text colour.
-            fn variants(self) -> (u32, u8, Color, Color) {
+            fn depth_variants(self) -> (u32, u8, Color, Color) {
                 match self { $(Self::$colour => ($rgb, $index, Color::$ansi, Color::$text),)+ }
             }
         }
@@ -47,7 +47,7 @@ impl Colour {
     }
 
     pub(super) fn background_style(self, depth: Depth) -> Style {
-        let (rgb, index, ..) = self.variants();
+        let (rgb, index, ..) = self.depth_variants();
         let (text, ground) = match depth {
             Depth::Full => (Color::from_u32(0x00ff_ffff), Color::from_u32(rgb)),
             Depth::Many | Depth::Sixteen => (Color::Indexed(231), Color::Indexed(index)),
@@ -58,8 +58,8 @@ impl Colour {
             .add_modifier(Modifier::BOLD)
     }
 
-    pub(super) fn plain(self) -> Style {
-        let (.., ground, text) = self.variants();
+    pub(super) fn inverse_style(self) -> Style {
+        let (.., ground, text) = self.depth_variants();
         Style::new()
             .fg(text)
             .bg(ground)

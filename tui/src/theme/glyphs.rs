@@ -26,7 +26,7 @@ pub(crate) fn to_ascii(buffer: &mut Buffer) {
     write_ellipses(buffer);
     for cell in &mut buffer.content {
         if !cell.symbol().is_ascii() {
-            let plain = plain(cell.symbol());
+            let plain = ascii_replacement(cell.symbol());
             cell.set_symbol(plain);
         }
     }
@@ -49,7 +49,7 @@ fn write_ellipses(buffer: &mut Buffer) {
     }
 }
 
-fn plain(symbol: &str) -> &'static str {
+fn ascii_replacement(symbol: &str) -> &'static str {
     match symbol {
         "▲" | "↑" => "^",
         "↓" | "▾" => "v",

@@ -8,12 +8,12 @@ use super::{
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct Appearance {
     theme: Theme,
     depth: Depth,
 }
 
-impl Look {
+impl Appearance {
     /// Resolves a theme. `Auto` becomes `Dark` with 24-bit colour, or `Light` if the background is
     /// light; otherwise the terminal's own colours, which are readable on any background. With
     /// sixteen colours, only themes made for them are used.
@@ -40,8 +40,8 @@ impl Look {
     pub(crate) fn base(self) -> Style {
         match self.palette() {
             Some(colours) => Style::new()
-                .fg(colours.text.at(self.depth))
-                .bg(colours.ground.at(self.depth)),
+                .fg(colours.text.at_depth(self.depth))
+                .bg(colours.ground.at_depth(self.depth)),
             None if self.theme == Theme::Contrast => Style::new().fg(Color::White).bg(Color::Black),
             None => Style::new(),
         }
@@ -50,9 +50,9 @@ impl Look {
     pub(crate) fn style(self, token: Token) -> Style {
         match (self.palette(), self.theme) {
             (Some(colours), _) => self.themed_style(colours, token),
-            (None, Theme::Mono) => mono(token),
-            (None, Theme::Contrast) => contrast(token),
-            (None, _) => terminal(token),
+            (None, Theme::Mono) => mono_style(token),
+            (None, Theme::Contrast) => contrast_style(token),
+            (None, _) => terminal_style(token),
         }
     }
 
@@ -68,8 +68,8 @@ impl Look {
 
     fn themed_style(self, colours: &Palette, token: Token) -> Style {
         let style = Style::new();
-        let fg = |paint: palette::Paint| style.fg(paint.at(self.depth));
-        let on = |paint: palette::Paint| style.bg(paint.at(self.depth));
+        let fg = |paint: palette::Paint| style.fg(paint.at_depth(self.depth));
+        let on = |paint: palette::Paint| style.bg(paint.at_depth(self.depth));
         match token {
             Token::Text => fg(colours.text),
             Token::Dim => fg(colours.dim),
@@ -85,23 +85,23 @@ impl Look {
             Token::Bad => fg(colours.bad),
             Token::Critical => fg(colours.critical).add_modifier(Modifier::BOLD),
             Token::Selected if self.theme == Theme::Contrast => {
-                fg(colours.bar_text).bg(colours.bar.at(self.depth))
+                fg(colours.bar_text).bg(colours.bar.at_depth(self.depth))
             }
             Token::Selected => on(colours.selected).add_modifier(Modifier::BOLD),
-            Token::Bar => fg(colours.bar_text).bg(colours.bar.at(self.depth)),
+            Token::Bar => fg(colours.bar_text).bg(colours.bar.at_depth(self.depth)),
             Token::Tab => fg(colours.accent)
-                .bg(colours.selected.at(self.depth))
+                .bg(colours.selected.at_depth(self.depth))
                 .add_modifier(Modifier::BOLD),
             Token::Mark(colour) => colour.background_style(self.depth),
             Token::ReadOnly => fg(colours.ground)
-                .bg(colours.warning.at(self.depth))
+                .bg(colours.warning.at_depth(self.depth))
                 .add_modifier(Modifier::BOLD),
-            Token::Field => fg(colours.text).bg(colours.field.at(self.depth)),
+            Token::Field => fg(colours.text).bg(colours.field.at_depth(self.depth)),
         }
     }
 }
 
-fn terminal(token: Token) -> Style {
+fn terminal_style(token: Token) -> Style {
     let style = Style::new();
     match token {
         Token::Text => style,
@@ -122,7 +122,7 @@ fn terminal(token: Token) -> Style {
         Token::Tab => style
             .fg(Color::Cyan)
             .add_modifier(Modifier::BOLD | Modifier::REVERSED),
-        Token::Mark(colour) => colour.plain(),
+        Token::Mark(colour) => colour.inverse_style(),
         Token::ReadOnly => style
             .fg(Color::Black)
             .bg(Color::Yellow)
@@ -131,7 +131,7 @@ fn terminal(token: Token) -> Style {
     }
 }
 
-fn contrast(token: Token) -> Style {
+fn contrast_style(token: Token) -> Style {
     let style = Style::new();
     let bold = |color| style.fg(color).add_modifier(Modifier::BOLD);
     match token {
@@ -146,13 +146,13 @@ fn contrast(token: Token) -> Style {
         Token::Bad => style.fg(Color::LightRed),
         Token::Critical => bold(Color::LightMagenta),
         Token::Selected | Token::Bar | Token::Tab => style.fg(Color::Black).bg(Color::White),
-        Token::Mark(colour) => colour.plain(),
+        Token::Mark(colour) => colour.inverse_style(),
         Token::ReadOnly => style.fg(Color::Black).bg(Color::LightYellow),
         Token::Field => style.fg(Color::White).add_modifier(Modifier::UNDERLINED),
     }
 }
 
-fn mono(token: Token) -> Style {
+fn mono_style(token: Token) -> Style {
     let style = Style::new();
     match token {
         Token::Text | Token::Good | Token::Info => style,

@@ -12,7 +12,7 @@ pub(super) struct Paint {
 }
 
 impl Paint {
-    pub(super) fn at(self, depth: Depth) -> Color {
+    pub(super) fn at_depth(self, depth: Depth) -> Color {
         match depth {
             Depth::Full => Color::from_u32(self.rgb),
             Depth::Many | Depth::Sixteen => Color::Indexed(self.index),

@@ -39,7 +39,7 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         let y = frame.y + pane.row - 1;
         if index > 0 {
             let line = format!("├{}┤", "─".repeat(usize::from(frame.width) - 2));
-            pen.put(frame.x, y, usize::from(frame.width), Token::Dim, &line);
+            pen.draw_text(frame.x, y, usize::from(frame.width), Token::Dim, &line);
         }
         let is_active = !has_both || form.bench.pane == pane.pane;
         let head = Rect {
@@ -56,11 +56,11 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         };
         draw_lines(pane, pen, inside);
     }
-    let keys = keys(model, form, &layout, usize::from(frame.width) - 4);
+    let keys = format_bench_keys(model, form, &layout, usize::from(frame.width) - 4);
     if !keys.is_empty() {
         let x = frame.x + 1;
         let words = format!(" {keys} ");
-        pen.put(
+        pen.draw_text(
             x,
             frame.bottom() - 1,
             usize::from(frame.width) - 2,
@@ -71,16 +71,16 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
 }
 
 fn draw_head(form: &Form, pane: Pane, is_active: bool, pen: &mut Pen<'_>, area: Rect) {
-    let right = head_right(form, pane);
-    let reserved: usize = right.iter().map(|(_, it)| text::width(it) + 1).sum();
+    let right = pane_title_details(form, pane);
+    let reserved: usize = right.iter().map(|(_, it)| text::cell_width(it) + 1).sum();
     let space = usize::from(area.width).saturating_sub(reserved + 5);
     let name = match pane {
         Pane::Response => " Response ",
         Pane::Request => " Request ",
     };
     let token = if is_active { Token::Title } else { Token::Text };
-    let x = pen.put(area.x + 1, area.y, space, token, name);
-    let space = space.saturating_sub(text::width(name) + 1);
+    let x = pen.draw_text(area.x + 1, area.y, space, token, name);
+    let space = space.saturating_sub(text::cell_width(name) + 1);
     let (token, said) = match pane {
         Pane::Response => {
             let test = form
@@ -88,12 +88,12 @@ fn draw_head(form: &Form, pane: Pane, is_active: bool, pen: &mut Pen<'_>, area: 
                 .tests()
                 .0
                 .filter(|_| form.bench.waiting.is_none());
-            let token = match test.map(FormTest::is_good) {
+            let token = match test.map(FormTest::was_delivered) {
                 Some(true) => Token::Good,
                 Some(false) => Token::Bad,
                 None => Token::Info,
             };
-            (token, document::verdict(form))
+            (token, document::format_verdict(form))
         }
         Pane::Request => {
             let target = form
@@ -103,28 +103,28 @@ fn draw_head(form: &Form, pane: Pane, is_active: bool, pen: &mut Pen<'_>, area: 
         }
     };
     if !said.is_empty() {
-        let said = format!(" {} ", text::fit(&said, space.saturating_sub(1)));
-        pen.put(x, area.y, space + 1, token, &said);
+        let said = format!(" {} ", text::fit_to_width(&said, space.saturating_sub(1)));
+        pen.draw_text(x, area.y, space + 1, token, &said);
     }
     if reserved > 0 {
         let cells = u16::try_from(reserved + 2).unwrap_or(area.width);
         let mut x = area.right().saturating_sub(cells);
         let gap = " ".repeat(reserved + 1);
-        pen.put(x, area.y, reserved + 1, Token::Dim, &gap);
+        pen.draw_text(x, area.y, reserved + 1, Token::Dim, &gap);
         for (token, word) in right {
-            x = pen.put(x + 1, area.y, reserved, token, &word);
+            x = pen.draw_text(x + 1, area.y, reserved, token, &word);
         }
     }
 }
 
 /// Returns the words at the right of a pane's title: the number of the test, or the parts of the
 /// request.
-fn head_right(form: &Form, pane: Pane) -> Vec<(Token, String)> {
+fn pane_title_details(form: &Form, pane: Pane) -> Vec<(Token, String)> {
     let bench = &form.bench;
     match pane {
         Pane::Response if bench.count() < 2 => Vec::new(),
         Pane::Response => {
-            let number = format!("test {} of {}", bench.number(), bench.total);
+            let number = format!("test {} of {}", bench.current_number(), bench.total);
             vec![(Token::Text, number)]
         }
         Pane::Request => { RequestTab::ALL.into_iter() }
@@ -140,13 +140,13 @@ fn head_right(form: &Form, pane: Pane) -> Vec<(Token, String)> {
 fn format_target(request: &RequestTranscript, cells: usize) -> String {
     let RequestTranscript { method, url, .. } = request;
     let whole = format!("{method} {url}");
-    if text::width(&whole) <= cells {
+    if text::cell_width(&whole) <= cells {
         return whole;
     }
     let place = url
         .split_once("://")
         .map_or(url.as_str(), |(_, place)| place);
-    let space = cells.saturating_sub(text::width(method) + 1);
+    let space = cells.saturating_sub(text::cell_width(method) + 1);
     let chars: Vec<char> = place.chars().collect();
     if chars.len() <= space || space < 8 {
         return format!("{method} {place}");
@@ -163,29 +163,29 @@ fn draw_lines(pane: &PaneLayout, pen: &mut Pen<'_>, area: Rect) {
         let mut x = area.x;
         for span in spans {
             let space = usize::from(area.right().saturating_sub(x));
-            x = pen.put(x, y, space, span.token, &span.text);
+            x = pen.draw_text(x, y, space, span.token, &span.text);
         }
     }
     let mut words = Vec::new();
     if pane.top > 0 {
         words.push(format!("↑ {}", pane.top));
     }
-    if pane.below() > 0 {
-        words.push(format!("↓ {} more", pane.below()));
+    if pane.lines_below() > 0 {
+        words.push(format!("↓ {} more", pane.lines_below()));
     }
     if !words.is_empty() && area.height > 0 {
         let words = format!(" {} ", words.join(" · "));
-        let cells = text::width(&words);
+        let cells = text::cell_width(&words);
         let x = area
             .right()
             .saturating_sub(u16::try_from(cells).unwrap_or(area.width));
-        pen.put(x, area.bottom() - 1, cells, Token::Info, &words);
+        pen.draw_text(x, area.bottom() - 1, cells, Token::Info, &words);
     }
 }
 
 /// Returns the keys of the bench that have an effect now, as far as they fit.
-fn keys(model: &Model, form: &Form, layout: &BenchLayout, cells: usize) -> String {
-    let overflows = |pane: &PaneLayout| pane.top > 0 || pane.below() > 0;
+fn format_bench_keys(model: &Model, form: &Form, layout: &BenchLayout, cells: usize) -> String {
+    let overflows = |pane: &PaneLayout| pane.top > 0 || pane.lines_below() > 0;
     let [up, down] = ["‹form_scroll_up›", "‹form_scroll_down›"].map(|it| model.expand_keys(it));
     let scroll = match (up.strip_suffix("Up"), down.strip_suffix("Down")) {
         (Some(one), Some(other)) if one == other => format!("{one}↑↓ scroll"),
@@ -195,7 +195,7 @@ fn keys(model: &Model, form: &Form, layout: &BenchLayout, cells: usize) -> Strin
     if layout.panes.iter().any(overflows) {
         words.push(scroll);
     }
-    let other = match form.bench.pane.other() {
+    let other = match form.bench.pane.opposite() {
         _ if model.size.0 < limits::BENCH_COLUMNS && form.bench.pane == Pane::Request => "form",
         Pane::Response => "response",
         Pane::Request => "request",
@@ -226,7 +226,7 @@ fn keys(model: &Model, form: &Form, layout: &BenchLayout, cells: usize) -> Strin
     for word in words {
         let word = model.expand_keys(&word);
         let gap = if line.is_empty() { "" } else { " · " };
-        if text::width(&line) + text::width(gap) + text::width(&word) > cells {
+        if text::cell_width(&line) + text::cell_width(gap) + text::cell_width(&word) > cells {
             break;
         }
         line = line + gap + &word;

@@ -8,14 +8,14 @@ use crate::{
     model::{
         Model,
         bulk::{Bulk, Stage},
-        overlay::{Clash, ClashChoice, Confirm, Menu, Pick, PickPurpose, Prompt},
+        overlay::{Clash, ClashChoice, Confirm, Menu, Picker, PickerPurpose, Prompt},
         silencing::{LENGTHS, SilenceChoice, SilencePart},
     },
     text,
     theme::Token,
 };
 
-fn middle(area: Rect, width: u16, height: u16) -> Rect {
+fn centered_rect(area: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(area.width);
     let height = height.min(area.height);
     Rect {
@@ -26,38 +26,38 @@ fn middle(area: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-fn rows(count: usize) -> u16 {
+fn dialog_rows(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-fn more_lines(count: usize) -> String {
+fn more_lines_hint(count: usize) -> String {
     let lines = if count == 1 { "line" } else { "lines" };
     format!("↓ {count} more {lines} (j)")
 }
 
-pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));
     let lines: Vec<(Token, String)> = confirm
         .lines
         .iter()
         .flat_map(|(token, line)| {
-            text::wrap(line, space)
+            text::wrap_text(line, space)
                 .into_iter()
                 .map(|part| (*token, part))
         })
         .collect();
-    let height = rows(lines.len()).saturating_add(4).min(area.height);
-    let inside = pen.window(middle(area, width, height), &confirm.title);
+    let height = dialog_rows(lines.len()).saturating_add(4).min(area.height);
+    let inside = pen.draw_window(centered_rect(area, width, height), &confirm.title);
     let foot = inside.bottom().saturating_sub(1);
     let body = usize::from(foot.saturating_sub(inside.y + 1));
     let top = confirm.top.min(lines.len().saturating_sub(body));
     for ((token, line), y) in lines.iter().skip(top).zip(inside.y..foot.saturating_sub(1)) {
-        pen.put(inside.x, y, usize::from(inside.width), *token, line);
+        pen.draw_text(inside.x, y, usize::from(inside.width), *token, line);
     }
     if lines.len() > body + top {
-        let words = more_lines(lines.len() - body - top);
-        pen.put(
+        let words = more_lines_hint(lines.len() - body - top);
+        pen.draw_text(
             inside.x,
             foot.saturating_sub(1),
             usize::from(inside.width),
@@ -80,35 +80,35 @@ fn draw_buttons(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside
     } else {
         (Token::Selected, Token::Text)
     };
-    let x = pen.put(inside.x, foot, 10, no_token, &no);
+    let x = pen.draw_text(inside.x, foot, 10, no_token, &no);
     pen.select(if is_yes { x + 2 } else { inside.x }, foot);
-    let x = pen.put(x + 2, foot, 24, yes_token, &yes);
+    let x = pen.draw_text(x + 2, foot, 24, yes_token, &yes);
     let rest = usize::from(inside.right().saturating_sub(x + 2));
     let keys = format!("y yes · {other}Esc no · Tab switches");
-    pen.put(x + 2, foot, rest, Token::Dim, &keys);
+    pen.draw_text(x + 2, foot, rest, Token::Dim, &keys);
 }
 
-pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));
     let wrapped = clash.lines.iter().flat_map(|(token, line)| {
-        let parts = text::wrap(line, space).into_iter();
+        let parts = text::wrap_text(line, space).into_iter();
         parts.map(|part| (*token, part))
     });
     let lines: Vec<(Token, String)> = wrapped.collect();
-    let height = rows(lines.len()).saturating_add(5).min(area.height);
+    let height = dialog_rows(lines.len()).saturating_add(5).min(area.height);
     let (word, name) = (clash.mine.kind.singular(), clash.mine.name());
     let title = format!("The {word} {name} was changed concurrently");
-    let inside = pen.window(middle(area, width, height), &title);
+    let inside = pen.draw_window(centered_rect(area, width, height), &title);
     let foot = inside.bottom().saturating_sub(1);
     let body = usize::from(foot.saturating_sub(inside.y + 1));
     let top = clash.top.min(lines.len().saturating_sub(body));
     for ((token, line), y) in lines.iter().skip(top).zip(inside.y..foot.saturating_sub(1)) {
-        pen.put(inside.x, y, space, *token, line);
+        pen.draw_text(inside.x, y, space, *token, line);
     }
     if lines.len() > body + top {
-        let words = more_lines(lines.len() - body - top);
-        pen.put(inside.x, foot.saturating_sub(1), space, Token::Dim, &words);
+        let words = more_lines_hint(lines.len() - body - top);
+        pen.draw_text(inside.x, foot.saturating_sub(1), space, Token::Dim, &words);
     }
     let mut x = inside.x;
     for choice in ClashChoice::ALL {
@@ -118,23 +118,23 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
             (Token::Text, format!("  {}  ", choice.label()))
         };
         let space = usize::from(inside.right().saturating_sub(x));
-        x = pen.put(x, foot, space, token, &words);
+        x = pen.draw_text(x, foot, space, token, &words);
     }
 }
 
-pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));
     let wrapped = |(token, line): (Token, String)| {
-        let parts = text::wrap(&line, space).into_iter();
+        let parts = text::wrap_text(&line, space).into_iter();
         parts.map(move |part| (token, part)).collect::<Vec<_>>()
     };
     let lines: Vec<_> = bulk.lines().into_iter().flat_map(wrapped).collect();
-    let height = rows(lines.len()).saturating_add(4).min(area.height);
-    let inside = pen.window(middle(area, width, height), &bulk.title());
+    let height = dialog_rows(lines.len()).saturating_add(4).min(area.height);
+    let inside = pen.draw_window(centered_rect(area, width, height), &bulk.title());
     let foot = inside.bottom().saturating_sub(1);
     for ((token, line), y) in lines.iter().zip(inside.y..foot.saturating_sub(1)) {
-        pen.put(inside.x, y, usize::from(inside.width), *token, line);
+        pen.draw_text(inside.x, y, usize::from(inside.width), *token, line);
     }
     let words = match &bulk.stage {
         Stage::Asking { yes } => {
@@ -146,25 +146,28 @@ pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
             return draw_buttons(bulk.verb(), *yes, other, pen, inside);
         }
         Stage::Counting => "… counting · Esc cancels; nothing was changed".to_owned(),
-        Stage::Running => format!("… {} done · Esc stops", bulk.progress()),
-        Stage::Stopping => format!("… {} done · stopping", bulk.progress()),
-        Stage::Failed(_) => format!("{} done · Enter continues · Esc stops", bulk.progress()),
+        Stage::Running => format!("… {} done · Esc stops", bulk.progress_text()),
+        Stage::Stopping => format!("… {} done · stopping", bulk.progress_text()),
+        Stage::Failed(_) => format!(
+            "{} done · Enter continues · Esc stops",
+            bulk.progress_text()
+        ),
     };
-    pen.put(inside.x, foot, space, Token::Info, &words);
+    pen.draw_text(inside.x, foot, space, Token::Info, &words);
 }
 
-pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
-    let help = text::wrap(prompt.help, usize::from(width.saturating_sub(4)));
-    let height = rows(help.len()).saturating_add(4);
-    let inside = pen.window(middle(area, width, height), &prompt.title);
+    let help = text::wrap_text(prompt.help, usize::from(width.saturating_sub(4)));
+    let height = dialog_rows(help.len()).saturating_add(4);
+    let inside = pen.draw_window(centered_rect(area, width, height), &prompt.title);
     let line = Rect {
         height: 1,
         ..inside
     };
     pen.field(line, &prompt.field, true, false);
     let offered: Vec<&str> = prompt.suggestions().collect();
-    pen.put(
+    pen.draw_text(
         inside.x,
         inside.y + 1,
         usize::from(inside.width),
@@ -172,20 +175,20 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
         &offered.join("  "),
     );
     for (line, y) in help.iter().zip(inside.y.saturating_add(2)..inside.bottom()) {
-        pen.put(inside.x, y, usize::from(inside.width), Token::Dim, line);
+        pen.draw_text(inside.x, y, usize::from(inside.width), Token::Dim, line);
     }
 }
 
-pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_pick(pick: &Picker, pen: &mut Pen<'_>, area: Rect) {
     let items = pick.matching_items();
     let width = if pick.values.is_some() { 76 } else { 60 };
     let width = area.width.saturating_sub(4).min(width);
-    let height = rows(pick.items.len().max(1))
+    let height = dialog_rows(pick.items.len().max(1))
         .saturating_add(5)
         .min(area.height.saturating_sub(2));
-    let inside = pen.window(middle(area, width, height), &pick.title);
+    let inside = pen.draw_window(centered_rect(area, width, height), &pick.title);
     let cells = usize::from(inside.width);
-    pen.put(inside.x, inside.y, 8, Token::Dim, "search: ");
+    pen.draw_text(inside.x, inside.y, 8, Token::Dim, "search: ");
     let field = Rect {
         x: inside.x + 8,
         width: inside.width.saturating_sub(8),
@@ -199,14 +202,14 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     if items.is_empty() {
         let words = if pick.items.is_empty() {
             "nothing stored yet"
-        } else if pick.purpose == PickPurpose::Event {
+        } else if pick.purpose == PickerPurpose::Event {
             "not listed; Enter uses it as an id"
         } else if pick.values.is_some() {
             "not listed; Enter uses the typed text"
         } else {
             "nothing found"
         };
-        pen.put(inside.x, inside.y + 1, cells, Token::Dim, words);
+        pen.draw_text(inside.x, inside.y + 1, cells, Token::Dim, words);
     }
     for ((index, name), y) in items.iter().enumerate().skip(top).zip(inside.y + 1..foot) {
         let mark = match pick.chosen.contains(name) {
@@ -214,7 +217,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
             true => "[x] ",
             false => "[ ] ",
         };
-        pen.put(inside.x, y, cells, Token::Text, &format!("{mark}{name}"));
+        pen.draw_text(inside.x, y, cells, Token::Text, &format!("{mark}{name}"));
         if index == pick.cursor {
             pen.row(inside, y, Token::Selected);
         }
@@ -224,10 +227,10 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     } else {
         "Enter accepts · Esc cancels"
     };
-    pen.put(inside.x, foot, cells, Token::Dim, words);
+    pen.draw_text(inside.x, foot, cells, Token::Dim, words);
 }
 
-pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
     let is_wide = menu
         .items
         .iter()
@@ -236,25 +239,25 @@ pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
         .width
         .saturating_sub(4)
         .min(if is_wide { 96 } else { 56 });
-    let height = rows(menu.items.len()).saturating_add(4);
-    let inside = pen.window(middle(area, width, height), &menu.title);
+    let height = dialog_rows(menu.items.len()).saturating_add(4);
+    let inside = pen.draw_window(centered_rect(area, width, height), &menu.title);
     let right = |x: u16| usize::from(inside.right().saturating_sub(x));
     for ((index, item), y) in menu.items.iter().enumerate().zip(inside.y..inside.bottom()) {
-        let x = pen.put(inside.x, y, 2, Token::Key, &item.key.to_string()) + 2;
-        pen.put(x, y, right(x), Token::Text, &item.label);
+        let x = pen.draw_text(inside.x, y, 2, Token::Key, &item.key.to_string()) + 2;
+        pen.draw_text(x, y, right(x), Token::Text, &item.label);
         let x = x + 12;
-        pen.put(x, y, right(x), Token::Dim, &item.what.preview());
+        pen.draw_text(x, y, right(x), Token::Dim, &item.what.preview());
         if index == menu.cursor {
             pen.row(inside, y, Token::Selected);
         }
     }
     let foot = inside.bottom().saturating_sub(1);
-    pen.put(inside.x, foot, right(inside.x), Token::Dim, menu.help);
+    pen.draw_text(inside.x, foot, right(inside.x), Token::Dim, menu.help);
 }
 
 const SCOPE_CELLS: u16 = 32;
 
-pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(92);
     let space = usize::from(width.saturating_sub(4));
     let mut lines: Vec<(Token, String)> = choice.scope().lines();
@@ -268,36 +271,36 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
             .map(|it| (Token::Bad, format!("✗ {it}"))),
     );
     let wrapped = lines.iter().flat_map(|(token, line)| {
-        let parts = text::wrap(line, space).into_iter();
+        let parts = text::wrap_text(line, space).into_iter();
         parts.map(|part| (*token, part))
     });
     let lines: Vec<(Token, String)> = wrapped.take(7).collect();
-    let height = rows(choice.scopes.len() + lines.len().max(2)).saturating_add(6);
-    let inside = pen.window(middle(area, width, height), "Silence");
+    let height = dialog_rows(choice.scopes.len() + lines.len().max(2)).saturating_add(6);
+    let inside = pen.draw_window(centered_rect(area, width, height), "Silence");
     let foot = inside.bottom().saturating_sub(1);
     for ((index, scope), y) in choice.scopes.iter().enumerate().zip(inside.y..foot) {
-        let x = pen.put(inside.x, y, 2, Token::Key, &scope.key.to_string()) + 2;
+        let x = pen.draw_text(inside.x, y, 2, Token::Key, &scope.key.to_string()) + 2;
         let cells = SCOPE_CELLS.min(inside.width / 2);
-        let label = text::fit(&scope.label, usize::from(cells).saturating_sub(2));
-        pen.put(x, y, usize::from(cells), Token::Text, &label);
-        let (token, counts) = scope.counts();
+        let label = text::fit_to_width(&scope.label, usize::from(cells).saturating_sub(2));
+        pen.draw_text(x, y, usize::from(cells), Token::Text, &label);
+        let (token, counts) = scope.format_scope_counts();
         let x = x + cells;
         let rest = usize::from(inside.right().saturating_sub(x));
-        pen.put(x, y, rest, token, &text::fit(&counts, rest));
+        pen.draw_text(x, y, rest, token, &text::fit_to_width(&counts, rest));
         if index == choice.cursor {
             pen.row(inside, y, Token::Selected);
         }
     }
-    let below = inside.y + rows(choice.scopes.len()) + 1;
+    let below = inside.y + dialog_rows(choice.scopes.len()) + 1;
     for ((token, line), y) in lines.iter().zip(below..foot.saturating_sub(2)) {
-        pen.put(inside.x, y, space, *token, line);
+        pen.draw_text(inside.x, y, space, *token, line);
     }
     let at = Rect {
         y: foot.saturating_sub(1),
         height: 1,
         ..inside
     };
-    lengths(model, choice, pen, at);
+    draw_lengths(model, choice, pen, at);
     let typed = choice.typing.as_ref().map(|(part, _)| *part);
     let help = if typed == Some(SilencePart::Reason) {
         "Enter accepts the reason · Esc back"
@@ -308,18 +311,18 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
     } else {
         "letter: scope · digit: duration · r reason · Esc cancels"
     };
-    pen.put(inside.x, foot, space, Token::Dim, help);
+    pen.draw_text(inside.x, foot, space, Token::Dim, help);
 }
 
-fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
+fn draw_lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
     let right = |x: u16| usize::from(area.right().saturating_sub(x));
     if let Some((SilencePart::Reason, field)) = &choice.typing {
-        let x = pen.put(area.x, area.y, 8, Token::Dim, "reason") + 1;
+        let x = pen.draw_text(area.x, area.y, 8, Token::Dim, "reason") + 1;
         let width = area.right().saturating_sub(x);
         return pen.field(Rect { x, width, ..area }, field, true, false);
     }
     if let Some((SilencePart::End, field)) = &choice.typing {
-        let x = pen.put(area.x, area.y, 8, Token::Dim, "until") + 2;
+        let x = pen.draw_text(area.x, area.y, 8, Token::Dim, "until") + 2;
         let width = (area.width / 3).max(12);
         pen.field(Rect { x, width, ..area }, field, true, false);
         let words = match model.silence_end(field.text()) {
@@ -328,7 +331,7 @@ fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect)
             Err(_) => String::new(),
         };
         let x = x + width + 2;
-        pen.put(x, area.y, right(x), Token::Dim, &words);
+        pen.draw_text(x, area.y, right(x), Token::Dim, &words);
         return;
     }
     let mut x = area.x;
@@ -343,24 +346,27 @@ fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect)
         } else {
             Token::Text
         };
-        x = pen.put(x, area.y, right(x), Token::Key, &key.to_string()) + 1;
-        x = pen.put(x, area.y, right(x), token, &words) + 3;
+        x = pen.draw_text(x, area.y, right(x), Token::Key, &key.to_string()) + 1;
+        x = pen.draw_text(x, area.y, right(x), token, &words) + 3;
     }
-    x = pen.put(x, area.y, right(x), Token::Key, "o") + 1;
-    pen.put(x, area.y, right(x), Token::Text, "other");
+    x = pen.draw_text(x, area.y, right(x), Token::Key, "o") + 1;
+    pen.draw_text(x, area.y, right(x), Token::Text, "other");
 }
 
-pub(super) fn key(name: &str, key: &str, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_key(name: &str, key: &str, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));
-    let parts = text::wrap(key, space);
-    let height = rows(parts.len()).saturating_add(6);
-    let inside = pen.window(middle(area, width, height), &format!("The key of {name}"));
+    let parts = text::wrap_text(key, space);
+    let height = dialog_rows(parts.len()).saturating_add(6);
+    let inside = pen.draw_window(
+        centered_rect(area, width, height),
+        &format!("The key of {name}"),
+    );
     for (part, y) in parts.iter().zip(inside.y + 1..) {
-        pen.put(inside.x, y, space, Token::Title, part);
+        pen.draw_text(inside.x, y, space, Token::Title, part);
     }
-    let y = inside.y + 2 + rows(parts.len());
-    pen.put(
+    let y = inside.y + 2 + dialog_rows(parts.len());
+    pen.draw_text(
         inside.x,
         y,
         space,

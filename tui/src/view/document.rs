@@ -15,16 +15,16 @@ use crate::{
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let mut area = area;
     if let Content::Event { tab, .. } = &model.page.content {
-        tabs(*tab, pen, area);
+        draw_tabs(*tab, pen, area);
         area.y += 1;
         area.height = area.height.saturating_sub(1);
     }
     if model.page.route == Route::OnCall {
-        list::tabs::on_call(&model.page.route, pen, (area.x + 1, area.y));
+        list::tabs::draw_on_call_tabs(&model.page.route, pen, (area.x + 1, area.y));
         area.y += 1;
         area.height = area.height.saturating_sub(1);
     }
-    let lines = document::current(model).lines;
+    let lines = document::current_document(model).lines;
     let reading = model.page.reading;
     let shown = lines
         .iter()
@@ -35,11 +35,11 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         let mut x = area.x + 1;
         for span in &line.spans {
             let space = usize::from(area.right().saturating_sub(x));
-            x = pen.put(x, y, space, span.token, &span.text);
+            x = pen.draw_text(x, y, space, span.token, &span.text);
         }
         if index == reading.cursor {
             let mark = if line.link.is_some() { "▶" } else { "▏" };
-            pen.put(area.x, y, 1, Token::Key, mark);
+            pen.draw_text(area.x, y, 1, Token::Key, mark);
             pen.select(area.x, y);
             if line.link.is_some() {
                 let row = Rect {
@@ -56,13 +56,13 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         .saturating_sub(reading.top + usize::from(area.height));
     if below > 0 && area.width > 20 && area.height > 0 {
         let words = format!(" ↓ {below} more ");
-        let cells = crate::text::width(&words);
+        let cells = crate::text::cell_width(&words);
         let x = area.right() - u16::try_from(cells).unwrap_or(area.width);
-        pen.put(x, area.bottom() - 1, cells, Token::Dim, &words);
+        pen.draw_text(x, area.bottom() - 1, cells, Token::Dim, &words);
     }
 }
 
-fn tabs(current: Tab, pen: &mut Pen<'_>, area: Rect) {
+fn draw_tabs(current: Tab, pen: &mut Pen<'_>, area: Rect) {
     let mut x = area.x + 1;
     for tab in Tab::ALL {
         let (token, words) = if tab == current {
@@ -70,7 +70,7 @@ fn tabs(current: Tab, pen: &mut Pen<'_>, area: Rect) {
         } else {
             (Token::Dim, format!(" {} ", tab.title()))
         };
-        x = pen.put(
+        x = pen.draw_text(
             x,
             area.y,
             usize::from(area.right().saturating_sub(x)),

@@ -26,7 +26,7 @@ const REMARK_LINES: usize = 3;
 
 pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let most = if area.height > 24 { 3 } else { 2 };
-    let lines = foot(model, form, usize::from(area.width).saturating_sub(2), most);
+    let lines = footer_lines(model, form, usize::from(area.width).saturating_sub(2), most);
     let foot_rows = if area.height > 10 {
         most.min(lines.len().max(2))
     } else {
@@ -38,15 +38,15 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         ..area
     };
     for ((token, line), y) in lines.iter().zip(body.bottom()..area.bottom()) {
-        pen.put(area.x + 1, y, usize::from(area.width) - 2, *token, line);
+        pen.draw_text(area.x + 1, y, usize::from(area.width) - 2, *token, line);
     }
     let mut y = body.y;
     if let Some(message) = form.errors.get("") {
-        for line in text::wrap(message, usize::from(area.width).saturating_sub(4))
+        for line in text::wrap_text(message, usize::from(area.width).saturating_sub(4))
             .iter()
             .take(3)
         {
-            pen.put(
+            pen.draw_text(
                 area.x + 1,
                 y,
                 usize::from(area.width) - 2,
@@ -60,14 +60,14 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         .filter(|index| form.is_shown(*index))
         .collect();
     let cells = usize::from(area.width.saturating_sub(3 + LABEL)).max(1);
-    let heights = shown.iter().map(|index| height(form, *index, cells));
+    let heights = shown.iter().map(|index| field_height(form, *index, cells));
     let heights: Vec<usize> = heights.collect();
     let space = usize::from(body.bottom().saturating_sub(y));
     let focus = shown
         .iter()
         .position(|index| *index == form.focus)
         .unwrap_or(0);
-    let first = first_shown(&heights, focus, space);
+    let first = first_visible_field(&heights, focus, space);
     for (index, height) in shown.iter().zip(&heights).skip(first) {
         let left = body.bottom().saturating_sub(y);
         if left == 0 {
@@ -79,13 +79,13 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
             height: height.min(left),
             ..area
         };
-        field(form, *index, pen, place);
+        draw_field(form, *index, pen, place);
         y += height.min(left);
     }
 }
 
 /// Returns the first visible field, chosen so that the focused one is fully visible.
-fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
+fn first_visible_field(heights: &[usize], focus: usize, space: usize) -> usize {
     let mut used = 0;
     for index in (0..=focus).rev() {
         used += heights[index];
@@ -96,11 +96,11 @@ fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
     0
 }
 
-fn height(form: &Form, index: usize, cells: usize) -> usize {
-    let remark = remark(form, index, cells).len();
+fn field_height(form: &Form, index: usize, cells: usize) -> usize {
+    let field_message_lines = field_message_lines(form, index, cells).len();
     let rows = match &form.inputs[index] {
         Input::Text(field) if field.lines => {
-            let lines = text::rows(field.text(), cells).len();
+            let lines = text::split_into_rows(field.text(), cells).len();
             if form.focus == index && form.specs[index].kind == FieldKind::Lines {
                 lines.clamp(LINES_TYPED.0, LINES_TYPED.1)
             } else {
@@ -108,63 +108,66 @@ fn height(form: &Form, index: usize, cells: usize) -> usize {
             }
         }
         Input::Choice(at) if form.focus == index => {
-            choice_lines(&form.specs[index].kind.choices(), *at, cells).len()
+            choice_lines(&form.specs[index].kind.choice_names(), *at, cells).len()
         }
         _ => 1,
     };
-    rows + remark
+    rows + field_message_lines
 }
 
-fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
+fn draw_field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     let spec = &form.specs[index];
     let focused = form.focus == index;
     let locked = form.is_locked(index);
     let mark = if focused { "▶" } else { " " };
-    pen.put(area.x, area.y, 1, Token::Key, mark);
+    pen.draw_text(area.x, area.y, 1, Token::Key, mark);
     if focused {
         pen.select(area.x, area.y);
     }
     if let Input::Section(is_open) = form.inputs[index] {
-        return section(form, index, is_open, pen, area);
+        return draw_section(form, index, is_open, pen, area);
     }
     let star = if spec.required { "*" } else { "" };
     let label = format!("{}{star}", spec.label);
     let token = if focused { Token::Title } else { Token::Dim };
     let indent = u16::from(form.is_in_section(index));
     let space = usize::from(LABEL - indent);
-    pen.put(area.x + 2 + indent, area.y, space, token, &label);
+    pen.draw_text(area.x + 2 + indent, area.y, space, token, &label);
     let x = area.x + 2 + LABEL;
     let width = area.right().saturating_sub(x + 1);
-    let remark = remark(form, index, usize::from(width).max(1));
-    let below = u16::try_from(remark.len()).unwrap_or(0);
+    let field_message_lines = field_message_lines(form, index, usize::from(width).max(1));
+    let below = u16::try_from(field_message_lines.len()).unwrap_or(0);
     let inside = Rect {
         x,
         y: area.y,
         width,
         height: area.height.saturating_sub(below).max(1),
     };
-    input(form, index, focused && !locked, pen, inside);
-    for ((token, line), y) in remark.iter().zip(inside.bottom()..area.bottom()) {
-        pen.put(x, y, usize::from(width), *token, line);
+    draw_input(form, index, focused && !locked, pen, inside);
+    for ((token, line), y) in field_message_lines
+        .iter()
+        .zip(inside.bottom()..area.bottom())
+    {
+        pen.draw_text(x, y, usize::from(width), *token, line);
     }
 }
 
 /// Returns the lines of the error or warning below a field.
-fn remark(form: &Form, index: usize, cells: usize) -> Vec<(Token, String)> {
+fn field_message_lines(form: &Form, index: usize, cells: usize) -> Vec<(Token, String)> {
     let error = form.error(index).map(|it| (Token::Bad, format!("✗ {it}")));
-    let warning = || Some((Token::Warning, format!("! {}", form.warning(index)?)));
+    let warning = || Some((Token::Warning, format!("! {}", form.field_warning(index)?)));
     let Some((token, message)) = error.or_else(warning) else {
         return Vec::new();
     };
-    let mut lines = text::wrap(&message, cells);
+    let mut lines = text::wrap_text(&message, cells);
     if lines.len() > REMARK_LINES {
         let rest = lines.split_off(REMARK_LINES - 1).join(" ");
-        lines.push(text::fit(&rest, cells).into_owned());
+        lines.push(text::fit_to_width(&rest, cells).into_owned());
     }
     lines.into_iter().map(|line| (token, line)).collect()
 }
 
-fn section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Rect) {
+fn draw_section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Rect) {
     let sign = if is_open { "▾" } else { "▸" };
     let words = format!("{sign} {}", form.specs[index].label);
     let token = if form.focus == index {
@@ -173,26 +176,26 @@ fn section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Re
         Token::Heading
     };
     let x = area.x + 2;
-    let end = pen.put(x, area.y, usize::from(area.width) - 2, token, &words);
+    let end = pen.draw_text(x, area.y, usize::from(area.width) - 2, token, &words);
     let filled = form.filled_labels(index);
     if !is_open && !filled.is_empty() {
         let space = usize::from(area.right().saturating_sub(end + 2));
-        pen.put(end + 2, area.y, space, Token::Text, &filled.join(", "));
+        pen.draw_text(end + 2, area.y, space, Token::Text, &filled.join(", "));
     }
 }
 
-fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
+fn draw_input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
     let spec = &form.specs[index];
     let space = usize::from(area.width);
     match &form.inputs[index] {
         Input::Text(field) if form.is_locked(index) => {
-            pen.put(area.x, area.y, space, Token::Text, field.text());
+            pen.draw_text(area.x, area.y, space, Token::Text, field.text());
         }
         Input::Text(field) => {
             let stored = field.text() == secret::STORED;
             let mask = spec.kind == FieldKind::Secret && !form.reveal && !stored;
             if field.text().is_empty() && !focused {
-                pen.put(area.x, area.y, space, Token::Dim, "·");
+                pen.draw_text(area.x, area.y, space, Token::Dim, "·");
             } else if let Some(words) = form.parsed_time_text(index) {
                 draw_time_field(field, focused, &words, pen, area);
             } else if spec.path == secret::HEADERS && !form.reveal {
@@ -202,15 +205,15 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
                 let is_picked = matches!(spec.kind, FieldKind::LineFormat(_));
                 if is_picked && field.text().is_empty() {
                     let space = space.saturating_sub(2);
-                    pen.put(area.x + 2, area.y, space, Token::Dim, "Enter chooses");
+                    pen.draw_text(area.x + 2, area.y, space, Token::Dim, "Enter chooses");
                 }
             }
         }
         Input::Toggle(on) => {
             let words = if *on { "[x] yes" } else { "[ ] no" };
-            pen.put(area.x, area.y, space, focus_token(focused), words);
+            pen.draw_text(area.x, area.y, space, focus_token(focused), words);
         }
-        Input::Choice(at) => choice(spec, *at, focused, pen, area),
+        Input::Choice(at) => draw_choice(spec, *at, focused, pen, area),
         Input::Names(names) => {
             let words = if names.is_empty() {
                 "none".to_owned()
@@ -222,30 +225,30 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             } else {
                 words
             };
-            pen.put(area.x, area.y, space, focus_token(focused), &words);
+            pen.draw_text(area.x, area.y, space, focus_token(focused), &words);
         }
-        Input::Clause(clause) => condition(clause, focused, pen, area),
+        Input::Clause(clause) => draw_condition(clause, focused, pen, area),
         Input::Section(_) => {}
     }
 }
 
 /// Masks the values of secret headers, character by character while they are typed.
 fn masked_headers(form: &Form, field: &TextField, focused: bool) -> TextField {
-    let destination = form.base();
+    let destination = form.base_json();
     if focused {
-        field.masked(|line| secret::visible_bytes(destination, line))
+        field.to_masked(|line| secret::visible_bytes(destination, line))
     } else {
         TextField::new(secret::mask_header_lines(destination, field.text())).with_lines()
     }
 }
 
 fn draw_time_field(field: &TextField, focused: bool, words: &str, pen: &mut Pen<'_>, area: Rect) {
-    let typed = u16::try_from(text::width(field.text()) + 2).unwrap_or(u16::MAX);
+    let typed = u16::try_from(text::cell_width(field.text()) + 2).unwrap_or(u16::MAX);
     let width = typed.max(22).min(area.width);
     pen.field(Rect { width, ..area }, field, focused, false);
     let x = area.x + width + 1;
     let space = usize::from(area.right().saturating_sub(x));
-    pen.put(x, area.y, space, Token::Dim, &format!("→ {words}"));
+    pen.draw_text(x, area.y, space, Token::Dim, &format!("→ {words}"));
 }
 
 fn focus_token(focused: bool) -> Token {
@@ -261,7 +264,7 @@ fn choice_lines(words: &[&str], at: usize, cells: usize) -> Vec<Range<usize>> {
     let (mut lines, mut start, mut used) = (Vec::new(), 0, 0);
     for (index, word) in words.iter().enumerate() {
         let frame = if index == at { 5 } else { 1 };
-        let width = text::width(word) + frame;
+        let width = text::cell_width(word) + frame;
         // The space after the last word of a line may be cut.
         if used + width > cells + 1 && index > start {
             lines.push(start..index);
@@ -273,15 +276,15 @@ fn choice_lines(words: &[&str], at: usize, cells: usize) -> Vec<Range<usize>> {
     lines
 }
 
-fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
-    let words = spec.kind.choices();
+fn draw_choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
+    let words = spec.kind.choice_names();
     let space = |x: u16| usize::from(area.right().saturating_sub(x));
     let shown = |index: usize| format!("‹ {} ›", words[index]);
     if !focused {
-        let x = pen.put(area.x, area.y, space(area.x), Token::Text, &shown(at));
+        let x = pen.draw_text(area.x, area.y, space(area.x), Token::Text, &shown(at));
         let others = words.len() - 1;
         if others > 1 {
-            pen.put(
+            pen.draw_text(
                 x + 1,
                 area.y,
                 space(x + 1),
@@ -307,19 +310,19 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
             } else {
                 (Token::Dim, words[index].to_owned())
             };
-            x = pen.put(x, y, space(x), token, &word) + 1;
+            x = pen.draw_text(x, y, space(x), token, &word) + 1;
         }
     }
 }
 
-fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect) {
+fn draw_condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect) {
     let words = if clause.is_unknown() {
         "a condition unknown to this console; left unchanged"
     } else {
         "·"
     };
     if clause.line.text().is_empty() && !focused {
-        pen.put(area.x, area.y, usize::from(area.width), Token::Dim, words);
+        pen.draw_text(area.x, area.y, usize::from(area.width), Token::Dim, words);
     } else {
         pen.field(area, &clause.line, focused, false);
     }
@@ -327,7 +330,7 @@ fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect)
 
 /// Returns the lines below a form: the help for the focused field, then the state of the form. The
 /// help is cut if both need more than `most` lines.
-fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, String)> {
+fn footer_lines(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, String)> {
     let completions = completions(model);
     let help = if completions.is_empty() {
         model.expand_keys(form.spec().help)
@@ -351,7 +354,7 @@ fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, St
         (Token::Dim, String::new())
     };
     // The pane beside the form shows more about the test.
-    let has_pane = model.columns() >= usize::from(limits::BENCH_COLUMNS);
+    let has_pane = model.terminal_columns() >= usize::from(limits::BENCH_COLUMNS);
     let tested = form
         .test_summary(model.now_ms, has_pane)
         .unwrap_or_default();
@@ -368,11 +371,11 @@ fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, St
     } else {
         String::new()
     };
-    let words = [tested, pane, lead, words, matching(model, form)];
+    let words = [tested, pane, lead, words, describe_matches(model, form)];
     let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
     let words = words.join("  ·  ");
     let space = if words.is_empty() { most } else { most - 1 };
-    let mut lines = text::wrap(&help, cells);
+    let mut lines = text::wrap_text(&help, cells);
     if lines.len() > space {
         let rest = lines.split_off(space - 1).join(" ");
         lines.push(rest);
@@ -382,7 +385,7 @@ fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, St
         .collect()
 }
 
-fn matching(model: &Model, form: &Form) -> String {
+fn describe_matches(model: &Model, form: &Form) -> String {
     match &form.live.made {
         Some(Ok(LivePreview::Matching(None))) => {
             model.expand_keys("too many open events to count; ‹form_test› counts")

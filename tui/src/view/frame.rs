@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    data::{FailureKind, Named},
-    document::duration,
+    data::{FailureKind, Label},
+    document::format_duration,
     keymap::{self, Action},
     limits,
     model::{CRUMB_GAP, Connection, Model, access, overlay::Overlay, page::Content, tabs},
@@ -14,11 +14,11 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let words = ["Bellwether", "needs 40x8", "‹quit› quits"];
     for (y, word) in (area.top()..area.bottom()).zip(words) {
         let word = model.expand_keys(word);
-        pen.put(area.x, y, usize::from(area.width), Token::Text, &word);
+        pen.draw_text(area.x, y, usize::from(area.width), Token::Text, &word);
     }
 }
 
@@ -26,7 +26,7 @@ pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 pub(super) fn draw_frame(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     draw_header(model, pen, area);
     let mut top = area.top() + 1;
-    if tabs::has_line(model) {
+    if tabs::has_tab_line(model) {
         let line = Rect {
             y: top,
             height: 1,
@@ -36,10 +36,10 @@ pub(super) fn draw_frame(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
         top += 1;
     }
     if let Connection::Down { .. } = model.link {
-        banner(model, pen, area, top);
+        draw_banner(model, pen, area, top);
         top += 1;
     }
-    hints(model, pen, area);
+    draw_hints(model, pen, area);
     let top = top + model.rows_above();
     Rect {
         x: area.x,
@@ -49,37 +49,39 @@ pub(super) fn draw_frame(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     }
 }
 
-pub(crate) fn crumbs(model: &Model) -> Vec<String> {
+pub(crate) fn breadcrumbs(model: &Model) -> Vec<String> {
     let page = &model.page;
-    let mut crumbs = vec![page.route.screen().to_owned()];
+    let mut breadcrumbs = vec![page.route.screen_name().to_owned()];
     match &page.content {
         Content::Form(form) => {
-            crumbs = vec![form.title()];
+            breadcrumbs = vec![form.title()];
             if form.is_changed() {
-                crumbs.push("unsaved".to_owned());
+                breadcrumbs.push("unsaved".to_owned());
             }
         }
-        Content::Report(report) => crumbs = vec![report.title.clone()],
+        Content::Report(report) => breadcrumbs = vec![report.title.clone()],
         _ if matches!(page.route, Route::EventGroups { .. }) => {
-            crumbs.push(format!("by {}", page.route.object()));
+            breadcrumbs.push(format!("by {}", page.route.object_name()));
         }
         Content::Event { detail, .. } => {
             let name = detail.value.as_ref().map(|event| event.name.clone());
-            crumbs.push(name.unwrap_or_else(|| page.route.object().to_owned()));
+            breadcrumbs.push(name.unwrap_or_else(|| page.route.object_name().to_owned()));
         }
-        _ if !page.route.object().is_empty() => crumbs.push(page.route.object().to_owned()),
+        _ if !page.route.object_name().is_empty() => {
+            breadcrumbs.push(page.route.object_name().to_owned());
+        }
         _ => {}
     }
     if matches!(page.content, Content::Form(_) | Content::Report(_)) {
-        crumbs.insert(0, page.home().screen().to_owned());
+        breadcrumbs.insert(0, page.home_route().screen_name().to_owned());
     }
-    crumbs
+    breadcrumbs
 }
 
 fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width);
-    pen.put(area.x, area.y, width, Token::Bar, &" ".repeat(width));
-    let is_stale = model.is_stale();
+    pen.draw_text(area.x, area.y, width, Token::Bar, &" ".repeat(width));
+    let is_stale = model.is_response_overdue();
     let (sign, state) = match &model.link {
         Connection::Connecting => ("…", "connecting"),
         Connection::Up if is_stale => ("○", "last heard at"),
@@ -111,31 +113,31 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         format!("{sign}{time} "),
     ];
     let head = model.head_parts();
-    let crumbs = format!("{CRUMB_GAP}{}", crumbs(model).join(" › "));
-    let left: usize = head.iter().map(|(_, words)| text::width(words)).sum();
-    let space = width.saturating_sub(left + text::width(&crumbs) + 1);
+    let breadcrumbs = format!("{CRUMB_GAP}{}", breadcrumbs(model).join(" › "));
+    let left: usize = head.iter().map(|(_, words)| text::cell_width(words)).sum();
+    let space = width.saturating_sub(left + text::cell_width(&breadcrumbs) + 1);
     let fitting = right
         .iter()
-        .find(|it| text::width(it) <= space.min(width / 2));
-    let right = text::fit(fitting.unwrap_or(&right[3]), width / 2);
-    let right_width = text::width(&right);
+        .find(|it| text::cell_width(it) <= space.min(width / 2));
+    let right = text::fit_to_width(fitting.unwrap_or(&right[3]), width / 2);
+    let right_width = text::cell_width(&right);
     let mut space = width.saturating_sub(right_width + 1);
     let mut x = area.x;
     let mut put = |x: &mut u16, token, words: &str| {
         let start = *x;
-        *x = pen.put(start, area.y, space, token, words);
+        *x = pen.draw_text(start, area.y, space, token, words);
         space = space.saturating_sub(usize::from(*x - start));
     };
     for (token, words) in head {
         put(&mut x, token, &words);
     }
-    put(&mut x, Token::Bar, &crumbs);
+    put(&mut x, Token::Bar, &breadcrumbs);
     let x = area.right() - u16::try_from(right_width).unwrap_or(area.width);
     let token = if is_stale { Token::Dim } else { Token::Bar };
-    pen.put(x, area.y, right_width, token, &right);
+    pen.draw_text(x, area.y, right_width, token, &right);
 }
 
-fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
+fn draw_banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     let Connection::Down {
         failure,
         retry_at_ms,
@@ -154,31 +156,34 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
         ))
     };
     let age = model.age_ms().map_or_else(String::new, |ms| {
-        format!(" · data shown is {} old", age(ms))
+        format!(" · data shown is {} old", format_header_age(ms))
     });
     let room = usize::from(area.width).saturating_sub(4);
     let (sentence, mut tail) = (failure.sentence(), format!("{age} · {retry}"));
     // An action required from the operator matters more than automatic retries.
     let is_theirs = failure.kind == FailureKind::NotSignedIn;
-    if is_theirs && text::width(&sentence) + text::width(&tail) > room {
+    if is_theirs && text::cell_width(&sentence) + text::cell_width(&tail) > room {
         tail.clear();
     }
-    let reason = text::fit(&sentence, room.saturating_sub(text::width(&tail)).max(16));
+    let reason = text::fit_to_width(
+        &sentence,
+        room.saturating_sub(text::cell_width(&tail)).max(16),
+    );
     let words = format!(" ✗ {reason}{tail}");
-    pen.put(area.x, y, usize::from(area.width), Token::Critical, &words);
+    pen.draw_text(area.x, y, usize::from(area.width), Token::Critical, &words);
 }
 
-fn age(ms: i64) -> String {
+fn format_header_age(ms: i64) -> String {
     match ms.max(0) {
         ms @ ..10_000 => format!("{} s", ms / 1_000),
-        ms => duration(ms),
+        ms => format_duration(ms),
     }
 }
 
-fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+fn draw_hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let y = area.bottom() - 1;
     let (words, last) = hint_words(model);
-    let wide = |(key, name, _): &Hint| text::width(key) + text::width(name) + 3;
+    let wide = |(key, name, _): &Hint| text::cell_width(key) + text::cell_width(name) + 3;
     let reserved: usize = last.iter().map(wide).sum();
     let mut space = usize::from(area.width).saturating_sub(reserved);
     let mut x = area.x + 1;
@@ -189,8 +194,8 @@ fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     });
     for (key, name, allowed) in fitting.collect::<Vec<_>>().into_iter().chain(last) {
         let token = |token| if allowed { token } else { Token::Dim };
-        x = pen.put(x, y, usize::from(area.width), token(Token::Key), &key);
-        x = pen.put(x + 1, y, usize::from(area.width), token(Token::Text), &name) + 2;
+        x = pen.draw_text(x, y, usize::from(area.width), token(Token::Key), &key);
+        x = pen.draw_text(x + 1, y, usize::from(area.width), token(Token::Text), &name) + 2;
     }
 }
 
@@ -203,7 +208,7 @@ fn fixed_hints(pairs: &[(&str, &str)]) -> Vec<Hint> {
         .collect()
 }
 
-fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
+fn overlay_hints(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     match overlay {
         // These dialogs show their keys.
         Overlay::Confirm(_)
@@ -216,7 +221,7 @@ fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
             fixed_hints(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),
             fixed_hints(&[("Esc", "leave")]),
         ),
-        Overlay::Prompt(_) | Overlay::Pick(_) => (
+        Overlay::Prompt(_) | Overlay::Picker(_) => (
             fixed_hints(&[("Enter", "continue")]),
             fixed_hints(&[("Esc", "leave")]),
         ),
@@ -225,7 +230,7 @@ fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
 
 /// Returns the hints in order, and those that are always shown.
 fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
-    if let Some(words) = model.overlay.as_ref().map(overlay_words) {
+    if let Some(words) = model.overlay.as_ref().map(overlay_hints) {
         return words;
     }
     if model.page.list.typing.is_some() {
@@ -238,15 +243,15 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     if model.cycle.is_some() {
         return (Vec::new(), fixed_hints(&[("q", "quit")]));
     }
-    let places = model.page.route.places();
+    let places = model.page.route.key_places();
     if !model.begun.is_empty() {
         let begun = (keymap::format_keys(&model.begun), "…".to_owned(), true);
         return (vec![begun], fixed_hints(&[("Esc", "cancel")]));
     }
     // A page to read always shows how to leave it.
     let is_read = !model.page.route.is_list() && !model.back.is_empty();
-    let mut entries: Vec<_> = keymap::available(&places)
-        .filter(|entry| (1..60).contains(&entry.hint) && access::applies(model, entry))
+    let mut entries: Vec<_> = keymap::available_entries(&places)
+        .filter(|entry| (1..60).contains(&entry.hint) && access::has_target(model, entry))
         .filter(|entry| !is_read || entry.action != Action::Back)
         .collect();
     entries.sort_by_key(|entry| entry.hint);
@@ -262,7 +267,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     let back = is_read.then_some(Action::Back);
     let last = [Action::Help, Action::FormLeave, Action::Quit];
     let last = { back.into_iter().chain(last) }
-        .map(keymap::entry)
+        .map(keymap::entry_for)
         .filter(|entry| entry.places.iter().any(|place| places.contains(place)))
         .take(2 + usize::from(is_read && model.page.form().is_none()))
         .map(|entry| {
@@ -274,16 +279,16 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
 
 /// Lists the keys that complete a sequence, in columns above the footer.
 pub(super) fn draw_continuations(model: &Model, pen: &mut Pen<'_>, area: Rect) {
-    let places = model.page.route.places();
+    let places = model.page.route.key_places();
     let endings = model.keymap.continuations(&model.begun, &places);
     if model.begun.is_empty() || endings.is_empty() {
         return;
     }
     let words = |(keys, entry): &(String, &keymap::Entry)| (keys.clone(), entry.name);
     let all: Vec<_> = endings.iter().map(words).collect();
-    let keys_width = all.iter().map(|(keys, _)| text::width(keys)).max();
+    let keys_width = all.iter().map(|(keys, _)| text::cell_width(keys)).max();
     let keys_width = keys_width.unwrap_or(0) + 1;
-    let names_width = all.iter().map(|(_, name)| text::width(name)).max();
+    let names_width = all.iter().map(|(_, name)| text::cell_width(name)).max();
     let cell = keys_width + names_width.unwrap_or(0) + 2;
     let columns = (usize::from(area.width).saturating_sub(4) / cell).max(1);
     let count = all.len().div_ceil(columns);
@@ -294,7 +299,7 @@ pub(super) fn draw_continuations(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         height,
         ..area
     };
-    let inside = pen.window(place, &keymap::format_keys(&model.begun));
+    let inside = pen.draw_window(place, &keymap::format_keys(&model.begun));
     for (at, ((keys, name), (_, entry))) in all.iter().zip(&endings).enumerate() {
         let row = u16::try_from(at % count).unwrap_or(u16::MAX);
         let column = u16::try_from(at / count * cell).unwrap_or(u16::MAX);
@@ -304,13 +309,13 @@ pub(super) fn draw_continuations(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         let (x, y) = (inside.x + column, inside.y + row);
         let allowed = access::check_allowed(model, entry).is_ok();
         let token = |token| if allowed { token } else { Token::Dim };
-        pen.put(x, y, keys_width, token(Token::Key), keys);
+        pen.draw_text(x, y, keys_width, token(Token::Key), keys);
         let x = x + u16::try_from(keys_width).unwrap_or(0);
-        pen.put(x, y, cell - keys_width, token(Token::Text), name);
+        pen.draw_text(x, y, cell - keys_width, token(Token::Text), name);
     }
 }
 
-pub(super) fn notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw_notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let Some(notice) = &model.notice else { return };
     let lines = model.notice_lines();
     let height = u16::try_from(lines.len()).unwrap_or(1);
@@ -323,7 +328,7 @@ pub(super) fn notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     };
     pen.clear(place);
     for (row, line) in (y..).zip(&lines) {
-        pen.put(
+        pen.draw_text(
             area.x + 1,
             row,
             usize::from(area.width) - 2,

@@ -8,7 +8,7 @@ use super::pen::Pen;
 use crate::{
     data::Failure,
     document,
-    kind::{self, Cell, HOST, Head, Presence},
+    kind::{self, Cell, ColumnHead, HOST, Presence},
     limits,
     model::{
         Model,
@@ -28,7 +28,7 @@ pub(super) struct VisibleRows<'a> {
     rows: Box<dyn Rows + 'a>,
     /// The position and the cells of each row.
     shown: Vec<(usize, Vec<Cell>)>,
-    columns: Vec<&'static Head>,
+    columns: Vec<&'static ColumnHead>,
     are_shown: Vec<bool>,
 }
 
@@ -47,12 +47,12 @@ impl<'a> VisibleRows<'a> {
         let list = &model.page.list;
         let height = usize::from(height.saturating_sub(1));
         let range = list.top..rows.len().min(list.top + height);
-        let table = model.store.table(&model.page.route);
+        let table = model.store.table_for_route(&model.page.route);
         let columns = table
             .as_ref()
-            .map(|table| table.heads())
+            .map(|table| table.column_heads())
             .unwrap_or_default();
-        let cells = |index| Some((index, table.as_ref()?.cells(model, rows.place(index))));
+        let cells = |index| Some((index, table.as_ref()?.cells(model, rows.row_index(index))));
         let shown: Vec<_> = range.filter_map(cells).collect();
         let are_shown = shown_columns(model, &columns, &shown);
         Self {
@@ -75,7 +75,7 @@ impl<'a> VisibleRows<'a> {
             let cells = self.shown.iter().filter_map(|(_, cells)| cells.get(at));
             let head = self.columns[at];
             let most = cells.map(Cell::width).max().unwrap_or(0);
-            let most = most.min(WIDEST).max(text::width(head.title) + 1);
+            let most = most.min(WIDEST).max(text::cell_width(head.title) + 1);
             match head.grows {
                 0 => (head.width, head.width),
                 _ if is_wide && head.rank == 0 => (most.min(LEGIBLE), most),
@@ -93,7 +93,7 @@ impl<'a> VisibleRows<'a> {
         let widths = self.contents(model).into_iter().map(|(_, content)| content);
         let shown = widths.filter(|width| *width > 0);
         let cells = shown.map(|width| width + 1).sum::<usize>() + MARGIN;
-        wide(cells.next_multiple_of(STEP))
+        to_u16(cells.next_multiple_of(STEP))
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) fn draw(
     area: Rect,
 ) {
     let rows = &*visible.rows;
-    title(model, rows, pen, area);
+    draw_title(model, rows, pen, area);
     let area = Rect { width, ..area };
     let body = Rect {
         y: area.y + 1,
@@ -114,13 +114,13 @@ pub(super) fn draw(
         ..area
     };
     if rows.len() == 0 {
-        return empty(model, pen, body);
+        return draw_empty(model, pen, body);
     }
     let list = &model.page.list;
     let columns = &visible.columns;
     let space = usize::from(area.width).saturating_sub(MARGIN);
     let widths = fit_columns(columns, &visible.contents(model), space);
-    heading(
+    draw_heading(
         (columns, &model.host_field),
         &widths,
         model.current_sort(),
@@ -131,7 +131,7 @@ pub(super) fn draw(
         let index = *index;
         let id = rows.id(index);
         let marked = list.marks.contains(id);
-        row(
+        draw_row(
             (columns, cells),
             &widths,
             marked,
@@ -143,7 +143,7 @@ pub(super) fn draw(
             },
         );
         if index == list.index {
-            pen.put(area.x, y, 1, Token::Key, if marked { "◆" } else { "▶" });
+            pen.draw_text(area.x, y, 1, Token::Key, if marked { "◆" } else { "▶" });
             pen.row(area, y, Token::Selected);
         }
     }
@@ -151,9 +151,9 @@ pub(super) fn draw(
 }
 
 /// Returns the columns to show: the chosen ones, else those with content.
-fn shown_columns(model: &Model, columns: &[&Head], rows: &[(usize, Vec<Cell>)]) -> Vec<bool> {
-    let wanted = model.wanted_columns();
-    let is_wanted = |head: &Head| {
+fn shown_columns(model: &Model, columns: &[&ColumnHead], rows: &[(usize, Vec<Cell>)]) -> Vec<bool> {
+    let wanted = model.configured_columns();
+    let is_wanted = |head: &ColumnHead| {
         let same = |title: &str| title.eq_ignore_ascii_case(head.title);
         let old = |title: &str| title == "Since" && head.title == "Age";
         wanted.iter().any(|it| same(it) || old(it))
@@ -172,29 +172,34 @@ fn shown_columns(model: &Model, columns: &[&Head], rows: &[(usize, Vec<Cell>)]) 
 }
 
 /// Returns the cells of a row with their column titles, and whether they are numbers.
-pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)> {
-    let Some(table) = model.store.table(&model.page.route) else {
+pub(crate) fn labelled_cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)> {
+    let Some(table) = model.store.table_for_route(&model.page.route) else {
         return Vec::new();
     };
     let rows = model.rows();
-    let place = rows.position(id).map(|index| rows.place(index));
+    let place = rows.position(id).map(|index| rows.row_index(index));
     let cells = place.map(|place| table.cells(model, place));
-    let pairs = table.heads().into_iter().zip(cells.into_iter().flatten());
+    let pairs = table
+        .column_heads()
+        .into_iter()
+        .zip(cells.into_iter().flatten());
     let pairs = pairs.filter(|(head, _)| head.presence != Presence::DeliverySelection);
     pairs
         .map(|(head, cell)| (head.title, cell.text, head.right))
         .collect()
 }
 
-fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
+fn draw_title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let y = area.y.saturating_sub(1);
     let list = &model.page.list;
     let space = usize::from(area.width).saturating_sub(2);
     if let Some(field) = &list.typing {
-        let x = pen.put(area.x + 1, y, 2, Token::Key, "/");
+        let x = pen.draw_text(area.x + 1, y, 2, Token::Key, "/");
         let said = filter_feedback(model, field.text());
         // At least half of the line is reserved for typing.
-        let wanted = said.as_ref().map_or(0, |(_, said)| text::width(said) + 1);
+        let wanted = said
+            .as_ref()
+            .map_or(0, |(_, said)| text::cell_width(said) + 1);
         let whole = usize::from(area.width.saturating_sub(3));
         let beside = u16::try_from(wanted.min(whole / 2)).unwrap_or(0);
         let place = Rect {
@@ -205,19 +210,19 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         };
         pen.field(place, field, true, false);
         if let Some((token, said)) = said {
-            pen.put(place.right() + 1, y, usize::from(beside) - 1, token, &said);
+            pen.draw_text(place.right() + 1, y, usize::from(beside) - 1, token, &said);
         }
         return;
     }
     let mut words = Vec::new();
     if rows.len() > 0 {
-        let at = text::group_digits(wide_count(list.index + 1));
-        let age = model.figures_age_ms().map(document::duration);
+        let at = text::group_digits(saturating_i64(list.index + 1));
+        let age = model.counts_age_ms().map(document::format_duration);
         let age = age.map_or_else(String::new, |age| format!(" ({age} old)"));
-        words.push(format!("{at}/{}{age}", count(model, rows)));
+        words.push(format!("{at}/{}{age}", format_count(model, rows)));
     }
     if !list.marks.is_empty() {
-        let marked = text::group_digits(wide_count(list.marks.len()));
+        let marked = text::group_digits(saturating_i64(list.marks.len()));
         words.push(format!("{marked} marked"));
     }
     if !list.filter.is_empty() {
@@ -226,10 +231,10 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     // In other orders, new rows do not appear at the top.
     let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
     if list.came > 0 && is_newest_first {
-        let came = text::group_digits(wide_count(list.came));
+        let came = text::group_digits(saturating_i64(list.came));
         words.push(model.expand_keys(&format!("▲ {came} new, ‹top› shows them")));
     } else if list.top > 0 && is_newest_first {
-        let newer = text::group_digits(wide_count(list.top));
+        let newer = text::group_digits(saturating_i64(list.top));
         words.push(model.expand_keys(&format!("▲ {newer} new, ‹top› shows them")));
     }
     let mut token = Token::Dim;
@@ -246,29 +251,29 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
             words.push(format!("✗ {warning}"));
         }
     }
-    if let Some(failure) = failure(model).filter(|_| rows.len() > 0) {
+    if let Some(failure) = list_failure(model).filter(|_| rows.len() > 0) {
         token = Token::Warning;
         let age = model.age_ms().map_or_else(String::new, |ms| {
-            format!(", loaded {} ago", document::duration(ms))
+            format!(", loaded {} ago", document::format_duration(ms))
         });
         words.push(format!("reload failed: {}{age}", failure.headline()));
     }
     let x = tabs::draw(model, pen, Rect { y, ..area });
     let space = space.saturating_sub(usize::from(x - area.x - 1));
-    pen.put(x, y, space, token, &words.join("  ·  "));
+    pen.draw_text(x, y, space, token, &words.join("  ·  "));
 }
 
 fn filter_feedback(model: &Model, text: &str) -> Option<(Token, String)> {
     if model.page.route != Route::Events || text.trim().is_empty() {
         return None;
     }
-    if let Err(error) = filter::events(text, &model.reader()) {
+    if let Err(error) = filter::parse_event_filter(text, &model.filter_reader()) {
         // An error at the end may only mean that the filter is incomplete.
         let is_at_end = error.at >= text.chars().count();
         let token = if is_at_end { Token::Dim } else { Token::Bad };
         return Some((token, error.message));
     }
-    if let Some(hint) = filter::hint(text, &model.reader()) {
+    if let Some(hint) = filter::filter_hint(text, &model.filter_reader()) {
         return Some((Token::Bad, hint.message));
     }
     Some(match model.page.list.matching.found.as_ref()? {
@@ -298,7 +303,7 @@ fn describe_live(model: &Model, words: &mut Vec<String>) -> Token {
         None if events.paused => {
             words.push(format!(
                 "▮▮ {} new",
-                text::group_digits(wide_count(events.queued_updates()))
+                text::group_digits(saturating_i64(events.queued_update_count()))
             ));
             return Token::Held;
         }
@@ -316,11 +321,11 @@ fn describe_groups(model: &Model, filter: &str, words: &mut Vec<String>) -> Toke
         words.push(format!("of {filter}"));
     }
     words.push(format_selection(model).to_owned());
-    let Some(grouped) = model.store.grouped() else {
+    let Some(grouped) = model.store.loaded_groups() else {
         return Token::Dim;
     };
     let [events, groups] = [grouped.occurrence_count, grouped.group_count].map(text::group_digits);
-    let held = wide_count(grouped.rows.len());
+    let held = saturating_i64(grouped.rows.len());
     let shown = if held < grouped.group_count {
         format!(
             "the largest {} of {groups} groups",
@@ -337,21 +342,21 @@ fn describe_groups(model: &Model, filter: &str, words: &mut Vec<String>) -> Toke
     Token::Warning
 }
 
-fn count(model: &Model, rows: &dyn Rows) -> String {
+fn format_count(model: &Model, rows: &dyn Rows) -> String {
     let held = rows.len();
     match (model.has_more(), model.store.events.total.value) {
         (true, Some(total)) if model.page.route == Route::Events => {
             text::group_digits(total.into())
         }
         (true, _) if model.page.route == Route::Deliveries => delivery_total(model)
-            .unwrap_or_else(|| format!("{}+", text::group_digits(wide_count(held)))),
-        (true, _) => format!("{}+", text::group_digits(wide_count(held))),
-        (false, _) => text::group_digits(wide_count(held)),
+            .unwrap_or_else(|| format!("{}+", text::group_digits(saturating_i64(held)))),
+        (true, _) => format!("{}+", text::group_digits(saturating_i64(held))),
+        (false, _) => text::group_digits(saturating_i64(held)),
     }
 }
 
 fn delivery_total(model: &Model) -> Option<String> {
-    let tab = filter::delivery_tab(&model.page.list.filter, &model.clock())?;
+    let tab = filter::delivery_tab_index(&model.page.list.filter, &model.clock())?;
     let count = text::group_digits(model.delivery_count(tab)?);
     let counts = model.store.delivery_counts.value.as_ref()?;
     let is_complete = counts.is_complete == Some(true);
@@ -362,21 +367,21 @@ fn delivery_total(model: &Model) -> Option<String> {
     })
 }
 
-fn wide_count(count: usize) -> i64 {
+fn saturating_i64(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn failure(model: &Model) -> Option<&Failure> {
+fn list_failure(model: &Model) -> Option<&Failure> {
     model.store.failure(&model.page.route)
 }
 
-fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+fn draw_empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let list = &model.page.list;
     // Lists held completely are filtered as the filter is typed.
     let typed = list.typing.as_ref().map(TextField::text);
     let filter = typed.unwrap_or(&list.filter);
-    let is_read = model.store.is_read(&model.page.route);
-    let (token, words) = match failure(model) {
+    let is_read = model.store.is_loaded(&model.page.route);
+    let (token, words) = match list_failure(model) {
         Some(failure) => (Token::Bad, format!("✗ {}", failure.sentence())),
         None if !is_read && model.is_connected() => (Token::Dim, "reading…".to_owned()),
         None if !is_read => (Token::Dim, "not loaded yet: not connected".to_owned()),
@@ -394,17 +399,17 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         None => (Token::Text, first_steps(model)),
     };
     let space = usize::from(area.width).saturating_sub(4);
-    for (line, y) in text::wrap(&words, space)
+    for (line, y) in text::wrap_text(&words, space)
         .iter()
         .zip(area.top() + 1..area.bottom())
     {
-        pen.put(area.x + 2, y, space, token, line);
+        pen.draw_text(area.x + 2, y, space, token, line);
     }
 }
 
 fn is_invalid(model: &Model, text: &str) -> bool {
     let route = &model.page.route;
-    let table = model.store.table(route);
+    let table = model.store.table_for_route(route);
     let table = table.filter(|_| matches!(route, Route::List(_)));
     table.is_some_and(|table| LocalFilter::read(text, &table.fields(), &model.clock()).is_err())
 }
@@ -462,7 +467,7 @@ fn first_step(route: &Route) -> &'static str {
 }
 
 /// Returns the width of each column; 0 if omitted.
-fn fit_columns(columns: &[&Head], contents: &[(usize, usize)], space: usize) -> Vec<usize> {
+fn fit_columns(columns: &[&ColumnHead], contents: &[(usize, usize)], space: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = contents.iter().map(|(least, _)| *least).collect();
     // The least important columns are omitted first.
     let mut order: Vec<usize> = (0..columns.len()).collect();
@@ -473,8 +478,8 @@ fn fit_columns(columns: &[&Head], contents: &[(usize, usize)], space: usize) -> 
         }
     }
     // Columns that grow first get the width of their content, and then share what remains.
-    while grow(columns, &mut widths, space, |at| contents[at].1) {}
-    grow(columns, &mut widths, space, |_| usize::MAX);
+    while grow_columns(columns, &mut widths, space, |at| contents[at].1) {}
+    grow_columns(columns, &mut widths, space, |_| usize::MAX);
     widths
 }
 
@@ -484,8 +489,8 @@ fn total_width(widths: &[usize]) -> usize {
 
 /// Divides the remaining width among the columns that grow, up to the most for each. Returns
 /// whether any of them got wider.
-fn grow(
-    columns: &[&Head],
+fn grow_columns(
+    columns: &[&ColumnHead],
     widths: &mut [usize],
     space: usize,
     most: impl Fn(usize) -> usize,
@@ -504,8 +509,8 @@ fn grow(
     grew
 }
 
-fn heading(
-    (columns, host_field): (&[&Head], &str),
+fn draw_heading(
+    (columns, host_field): (&[&ColumnHead], &str),
     widths: &[usize],
     sorted: Option<Sort>,
     pen: &mut Pen<'_>,
@@ -518,47 +523,47 @@ fn heading(
             title => title,
         };
         let shown = match sorted.filter(|sort| column.title == sort.column) {
-            None => text::fit(own, *width),
+            None => text::fit_to_width(own, *width),
             Some(sort) => {
-                let title = text::fit(column.title, width.saturating_sub(1));
+                let title = text::fit_to_width(column.title, width.saturating_sub(1));
                 format!("{title}{}", sort.arrow()).into()
             }
         };
         let pad = if column.right {
-            width - text::width(&shown)
+            width - text::cell_width(&shown)
         } else {
             0
         };
-        pen.put(x + wide(pad), area.y, *width, Token::Heading, &shown);
-        x += wide(width + 1);
+        pen.draw_text(x + to_u16(pad), area.y, *width, Token::Heading, &shown);
+        x += to_u16(width + 1);
     }
 }
 
-fn row(
-    (heads, values): (&[&Head], &[Cell]),
+fn draw_row(
+    (heads, values): (&[&ColumnHead], &[Cell]),
     widths: &[usize],
     marked: bool,
     pen: &mut Pen<'_>,
     area: Rect,
 ) {
     if marked {
-        pen.put(area.x, area.y, 1, Token::Key, "◆");
+        pen.draw_text(area.x, area.y, 1, Token::Key, "◆");
     }
     let mut x = area.x + 2;
     let cells = heads.iter().zip(values).zip(widths);
     for ((head, cell), width) in cells.filter(|(_, width)| **width > 0) {
-        let whole = cell.signed();
-        let shown = text::fit(&whole, *width);
+        let whole = cell.text_with_symbol();
+        let shown = text::fit_to_width(&whole, *width);
         let pad = if head.right {
-            width - text::width(&shown)
+            width - text::cell_width(&shown)
         } else {
             0
         };
-        pen.put(x + wide(pad), area.y, *width, cell.token, &shown);
-        x += wide(width + 1);
+        pen.draw_text(x + to_u16(pad), area.y, *width, cell.token, &shown);
+        x += to_u16(width + 1);
     }
 }
 
-fn wide(count: usize) -> u16 {
+fn to_u16(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }

@@ -25,7 +25,7 @@ const EXPLAINED_ROWS: u16 = 8;
 pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Rect) {
     let items = palette.items(model);
     let is_grouped = palette.here && palette.field.text().trim().is_empty();
-    let lines = Line::of(&items, is_grouped);
+    let lines = PaletteLine::from_items(&items, is_grouped);
     let is_wide = palette.here && area.width >= TWO_COLUMNS_WIDTH;
     let widest = if is_wide { 150 } else { 90 };
     let width = area.width.saturating_sub(4).min(widest);
@@ -46,8 +46,8 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     } else {
         "Go to, or do"
     };
-    let inside = pen.window(place, title);
-    pen.put(inside.x, inside.y, 2, Token::Key, ":");
+    let inside = pen.draw_window(place, title);
+    pen.draw_text(inside.x, inside.y, 2, Token::Key, ":");
     let field = Rect {
         x: inside.x + 2,
         width: inside.width.saturating_sub(2),
@@ -63,11 +63,11 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     if items.is_empty() {
         let nothing = "nothing found";
         let space = usize::from(below.width);
-        pen.put(below.x, below.y, space, Token::Dim, nothing);
+        pen.draw_text(below.x, below.y, space, Token::Dim, nothing);
     }
     if palette.here && below.height > EXPLAINED_ROWS {
         below.height -= 2;
-        explain(items.get(palette.cursor), pen, inside);
+        draw_explanation(items.get(palette.cursor), pen, inside);
     }
     let columns = if is_wide {
         let width = (below.width - GAP) / 2;
@@ -80,19 +80,19 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     } else {
         vec![below]
     };
-    put(&items, &lines, palette, pen, &columns);
+    draw_items(&items, &lines, palette, pen, &columns);
 }
 
 /// Draws the sentence and all keys of the selected action in the last line.
-fn explain(item: Option<&Item>, pen: &mut Pen<'_>, inside: Rect) {
+fn draw_explanation(item: Option<&Item>, pen: &mut Pen<'_>, inside: Rect) {
     let Some(item) = item else { return };
     let y = inside.bottom() - 1;
     let rule = "─".repeat(inside.width.into());
-    pen.put(inside.x, y - 1, inside.width.into(), Token::Border, &rule);
+    pen.draw_text(inside.x, y - 1, inside.width.into(), Token::Border, &rule);
     let right = |x: u16| usize::from(inside.right().saturating_sub(x));
     let sentence = format!("{}.", with_refusal(item));
-    let x = pen.put(inside.x, y, right(inside.x), Token::Title, &sentence);
-    pen.put(x + 2, y, right(x + 2), Token::Key, &item.keys);
+    let x = pen.draw_text(inside.x, y, right(inside.x), Token::Title, &sentence);
+    pen.draw_text(x + 2, y, right(x + 2), Token::Key, &item.keys);
 }
 
 /// Returns the title, with the reason if the action is not available.
@@ -104,14 +104,14 @@ fn with_refusal(item: &Item) -> Cow<'_, str> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum PaletteLine {
     Blank,
     Heading(Group),
     Item(usize),
 }
 
-impl Line {
-    fn of(items: &[Item], is_grouped: bool) -> Vec<Self> {
+impl PaletteLine {
+    fn from_items(items: &[Item], is_grouped: bool) -> Vec<Self> {
         let mut lines = Vec::new();
         let mut group = None;
         for (index, item) in items.iter().enumerate() {
@@ -129,12 +129,20 @@ impl Line {
     }
 }
 
-fn put(items: &[Item], lines: &[Line], palette: &Palette, pen: &mut Pen<'_>, columns: &[Rect]) {
+fn draw_items(
+    items: &[Item],
+    lines: &[PaletteLine],
+    palette: &Palette,
+    pen: &mut Pen<'_>,
+    columns: &[Rect],
+) {
     let chosen = palette.cursor;
-    let keys = items.iter().map(|item| text::width(&first_keys(item)));
+    let keys = items.iter().map(|item| text::cell_width(&first_keys(item)));
     let keys = keys.max().filter(|_| palette.here);
     let rows = columns.first().map_or(1, |it| usize::from(it.height));
-    let at = lines.iter().position(|line| *line == Line::Item(chosen));
+    let at = lines
+        .iter()
+        .position(|line| *line == PaletteLine::Item(chosen));
     // The last line shows the number of remaining lines.
     let most = (rows * columns.len()).saturating_sub(1).max(1);
     let over = (at.unwrap_or(0) + 1).saturating_sub(most);
@@ -145,21 +153,23 @@ fn put(items: &[Item], lines: &[Line], palette: &Palette, pen: &mut Pen<'_>, col
     for (index, column) in columns.iter().enumerate() {
         let is_last = index + 1 == columns.len();
         for y in column.y..column.bottom() {
-            let others = rest.clone().filter(|line| matches!(line, Line::Item(_)));
+            let others = rest
+                .clone()
+                .filter(|line| matches!(line, PaletteLine::Item(_)));
             let left = others.count();
             if is_last && y + 1 == column.bottom() && left > 1 {
                 let words = format!("↓ {left} more");
-                pen.put(column.x, y, usize::from(column.width), Token::Dim, &words);
+                pen.draw_text(column.x, y, usize::from(column.width), Token::Dim, &words);
                 return;
             }
             match rest.next() {
                 None => return,
-                Some(Line::Blank) => {}
-                Some(Line::Heading(heading)) => {
+                Some(PaletteLine::Blank) => {}
+                Some(PaletteLine::Heading(heading)) => {
                     let space = usize::from(column.width);
-                    pen.put(column.x, y, space, Token::Heading, heading.title());
+                    pen.draw_text(column.x, y, space, Token::Heading, heading.title());
                 }
-                Some(Line::Item(index)) => {
+                Some(PaletteLine::Item(index)) => {
                     let line = Rect {
                         y,
                         height: 1,
@@ -167,8 +177,8 @@ fn put(items: &[Item], lines: &[Line], palette: &Palette, pen: &mut Pen<'_>, col
                     };
                     let item = &items[*index];
                     match keys {
-                        Some(keys) => put_action(item, keys, pen, line),
-                        None => put_item(item, pen, line),
+                        Some(keys) => draw_action(item, keys, pen, line),
+                        None => draw_item(item, pen, line),
                     }
                     if *index == chosen {
                         pen.row(line, y, Token::Selected);
@@ -177,11 +187,11 @@ fn put(items: &[Item], lines: &[Line], palette: &Palette, pen: &mut Pen<'_>, col
             }
         }
         // No column begins with a blank line.
-        while rest.next_if_eq(&&Line::Blank).is_some() {}
+        while rest.next_if_eq(&&PaletteLine::Blank).is_some() {}
     }
 }
 
-fn token(item: &Item, token: Token) -> Token {
+fn item_token(item: &Item, token: Token) -> Token {
     if item.refusal.is_some() {
         Token::Dim
     } else {
@@ -199,27 +209,27 @@ fn first_keys(item: &Item) -> String {
 }
 
 /// Draws an action of the help after its keys.
-fn put_action(item: &Item, keys: usize, pen: &mut Pen<'_>, line: Rect) {
+fn draw_action(item: &Item, keys: usize, pen: &mut Pen<'_>, line: Rect) {
     let shown = first_keys(item);
     let right = |x: u16| usize::from(line.right().saturating_sub(x));
-    pen.put(line.x, line.y, keys, token(item, Token::Key), &shown);
+    pen.draw_text(line.x, line.y, keys, item_token(item, Token::Key), &shown);
     let x = line.x + u16::try_from(keys + 2).unwrap_or(0);
-    pen.put(
+    pen.draw_text(
         x,
         line.y,
         right(x),
-        token(item, Token::Text),
+        item_token(item, Token::Text),
         &with_refusal(item),
     );
 }
 
-fn put_item(item: &Item, pen: &mut Pen<'_>, line: Rect) {
+fn draw_item(item: &Item, pen: &mut Pen<'_>, line: Rect) {
     let space = usize::from(line.width);
     // Keys are never truncated; the title gets the remaining width.
-    let keys = text::fit(&item.keys, space);
-    let keys_at = space.saturating_sub(text::width(&keys));
-    let (words, title) = (token(item, Token::Text), with_refusal(item));
-    pen.put(line.x, line.y, keys_at.saturating_sub(1), words, &title);
+    let keys = text::fit_to_width(&item.keys, space);
+    let keys_at = space.saturating_sub(text::cell_width(&keys));
+    let (words, title) = (item_token(item, Token::Text), with_refusal(item));
+    pen.draw_text(line.x, line.y, keys_at.saturating_sub(1), words, &title);
     let x = line.x + u16::try_from(keys_at).unwrap_or(0);
-    pen.put(x, line.y, space - keys_at, Token::Key, &keys);
+    pen.draw_text(x, line.y, space - keys_at, Token::Key, &keys);
 }

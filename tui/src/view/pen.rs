@@ -14,19 +14,19 @@ use ratatui::{
 use crate::{
     model::field::TextField,
     text,
-    theme::{Look, Token},
+    theme::{Appearance, Token},
 };
 
 pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
-    look: Look,
+    look: Appearance,
     cursor: Option<Position>,
     /// The selected row; the terminal's cursor is there if it is not in a text field.
     selected: Option<Position>,
 }
 
 impl<'a> Pen<'a> {
-    pub(super) fn new(buffer: &'a mut Buffer, look: Look) -> Self {
+    pub(super) fn new(buffer: &'a mut Buffer, look: Appearance) -> Self {
         buffer.set_style(*buffer.area(), look.base());
         Self {
             buffer,
@@ -50,20 +50,27 @@ impl<'a> Pen<'a> {
     }
 
     /// Draws text in at most `cells`; returns the column after it.
-    pub(super) fn put(&mut self, x: u16, y: u16, cells: usize, token: Token, shown: &str) -> u16 {
+    pub(super) fn draw_text(
+        &mut self,
+        x: u16,
+        y: u16,
+        cells: usize,
+        token: Token,
+        shown: &str,
+    ) -> u16 {
         let style = self.look.style(token);
-        self.put_styled(x, y, cells, style, shown)
+        self.draw_styled_text(x, y, cells, style, shown)
     }
 
-    fn put_styled(&mut self, x: u16, y: u16, cells: usize, style: Style, shown: &str) -> u16 {
+    fn draw_styled_text(&mut self, x: u16, y: u16, cells: usize, style: Style, shown: &str) -> u16 {
         let style = Style::reset().patch(self.look.base()).patch(style);
         let area = *self.buffer.area();
         if y >= area.bottom() || x >= area.right() {
             return x;
         }
         let cells = cells.min(usize::from(area.right() - x));
-        let shown = text::fit(shown, cells);
-        if !text::is_simple(&shown) {
+        let shown = text::fit_to_width(shown, cells);
+        if !text::is_single_width(&shown) {
             return self.buffer.set_stringn(x, y, shown, cells, style).0;
         }
         let first = self.buffer.index_of(x, y);
@@ -77,7 +84,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Draws everything below the header as dim: the data may be outdated.
-    pub(super) fn fade(&mut self, area: Rect) {
+    pub(super) fn fade_area(&mut self, area: Rect) {
         let dim = self.look.style(Token::Dim);
         let below = Rect {
             y: area.y + 1,
@@ -98,7 +105,7 @@ impl<'a> Pen<'a> {
 
     /// Cleans external text and returns a span.
     pub(super) fn span(&self, token: Token, shown: &str) -> Span<'static> {
-        Span::styled(text::clean(shown), self.style(token))
+        Span::styled(text::clean_text(shown), self.style(token))
     }
 
     pub(super) fn widget(&mut self, widget: impl Widget, area: Rect) {
@@ -116,8 +123,8 @@ impl<'a> Pen<'a> {
         self.widget(block, area);
         let space = usize::from(area.width.saturating_sub(4));
         if area.height > 0 && space > 2 {
-            let title = format!(" {} ", text::fit(title, space - 2));
-            self.put(area.x + 1, area.y, space, Token::Title, &title);
+            let title = format!(" {} ", text::fit_to_width(title, space - 2));
+            self.draw_text(area.x + 1, area.y, space, Token::Title, &title);
         }
         inside
     }
@@ -180,7 +187,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Draws a bordered window with a title over a cleared area; returns the inner area.
-    pub(super) fn window(&mut self, area: Rect, title: &str) -> Rect {
+    pub(super) fn draw_window(&mut self, area: Rect, title: &str) -> Rect {
         let area = area.intersection(*self.buffer.area());
         // A margin separates the window from the text beside it.
         let margin = u16::from(area.x > 0);
@@ -202,8 +209,8 @@ impl<'a> Pen<'a> {
             );
         self.widget(block, area);
         let top = area.top();
-        let title = text::fit(title, inner.saturating_sub(4));
-        self.put(area.x + 2, top, inner, Token::Title, &format!(" {title} "));
+        let title = text::fit_to_width(title, inner.saturating_sub(4));
+        self.draw_text(area.x + 2, top, inner, Token::Title, &format!(" {title} "));
         Rect {
             x: area.x + 2,
             y: top + 1,
@@ -215,7 +222,7 @@ impl<'a> Pen<'a> {
     /// Draws a text field, scrolled so that its cursor is visible. Places the terminal's cursor if
     /// `focused`; `mask` hides the text.
     pub(super) fn field(&mut self, area: Rect, field: &TextField, focused: bool, mask: bool) {
-        let (before, after) = field.split();
+        let (before, after) = field.split_at_cursor();
         let hide = |part: &str| {
             if mask {
                 "•".repeat(part.chars().count())
@@ -231,7 +238,7 @@ impl<'a> Pen<'a> {
         let height = usize::from(area.height.max(1));
         let top = (line_index + 1).saturating_sub(height);
         let before_line = before.rsplit('\n').next().unwrap_or_default();
-        let column = text::width(&text::clean(before_line));
+        let column = text::cell_width(&text::clean_text(before_line));
         let space = usize::from(area.width.max(1));
         // Scrolls sideways by half a field, so that the text does not move with each key.
         let half = (space / 2).max(1);
@@ -243,19 +250,20 @@ impl<'a> Pen<'a> {
         let whole = before + &after;
         for (offset, line) in whole.split('\n').skip(top).take(height).enumerate() {
             let y = area.y + u16::try_from(offset).unwrap_or(0);
-            let shown = match focused {
-                true => skip_cells(&text::clean(line), left),
-                false => text::fit(&text::clean(line), space).into_owned(),
+            let shown = if focused {
+                skip_cells(&text::clean_text(line), left)
+            } else {
+                text::fit_to_width(&text::clean_text(line), space).into_owned()
             };
             let token = match (focused, field.is_selected()) {
                 (false, _) => Token::Text,
                 (true, false) => Token::Field,
                 (true, true) => Token::Selected,
             };
-            let end = self.put(area.x, y, space, token, &shown);
+            let end = self.draw_text(area.x, y, space, token, &shown);
             if focused {
                 let rest = usize::from(area.right().saturating_sub(end));
-                self.put(end, y, rest, Token::Field, &" ".repeat(rest));
+                self.draw_text(end, y, rest, Token::Field, &" ".repeat(rest));
             }
         }
         if focused {
@@ -275,11 +283,11 @@ impl<'a> Pen<'a> {
 
     fn wrapped_field(&mut self, area: Rect, (before, after): (&str, &str), focused: bool) {
         let space = usize::from(area.width.max(1));
-        let rows = text::rows(&format!("{before}{after}"), space);
-        let above = text::rows(before, space);
+        let rows = text::split_into_rows(&format!("{before}{after}"), space);
+        let above = text::split_into_rows(before, space);
         let (mut row, mut column) = (
             above.len().saturating_sub(1),
-            above.last().map_or(0, |it| text::width(it)),
+            above.last().map_or(0, |it| text::cell_width(it)),
         );
         if column >= space {
             (row, column) = (row + 1, 0);
@@ -293,10 +301,10 @@ impl<'a> Pen<'a> {
         let token = if focused { Token::Field } else { Token::Text };
         for (at, y) in (top..rows.len().max(row + 1)).zip(area.top()..area.bottom()) {
             let shown = rows.get(at).map_or("", String::as_str);
-            let end = self.put(area.x, y, space, token, shown);
+            let end = self.draw_text(area.x, y, space, token, shown);
             if focused {
                 let rest = usize::from(area.right().saturating_sub(end));
-                self.put(end, y, rest, token, &" ".repeat(rest));
+                self.draw_text(end, y, rest, token, &" ".repeat(rest));
             }
         }
         if focused {
@@ -316,7 +324,7 @@ fn skip_cells(shown: &str, cells: usize) -> String {
     let mut chars = shown.chars();
     while skipped < cells {
         match chars.next() {
-            Some(char) => skipped += text::width(char.encode_utf8(&mut [0; 4])),
+            Some(char) => skipped += text::cell_width(char.encode_utf8(&mut [0; 4])),
             None => break,
         }
     }

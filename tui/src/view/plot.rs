@@ -28,7 +28,11 @@ pub(super) struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    fn part<T>(values: &[T], column: u16, columns: u16) -> &[T] {
+    fn has_signs(&self) -> bool {
+        self.series.iter().any(|it| it.sign.is_some())
+    }
+
+    fn values_in_column<T>(values: &[T], column: u16, columns: u16) -> &[T] {
         let (count, columns) = (values.len(), usize::from(columns.max(1)));
         let column = usize::from(column);
         let start = column * count / columns;
@@ -36,8 +40,8 @@ impl Stack<'_> {
         values.get(start..end.min(count)).unwrap_or_default()
     }
 
-    fn at(values: &[f64], column: u16, columns: u16) -> f64 {
-        let part = Self::part(values, column, columns);
+    fn column_value(values: &[f64], column: u16, columns: u16) -> f64 {
+        let part = Self::values_in_column(values, column, columns);
         if part.is_empty() {
             return 0.0;
         }
@@ -46,15 +50,14 @@ impl Stack<'_> {
         mean
     }
 
-    fn column(&self, x: u16, area: Rect, buffer: &mut Buffer) {
+    fn draw_column(&self, x: u16, area: Rect, buffer: &mut Buffer) {
         let most = if self.most > 0.0 { self.most } else { 1.0 };
         // The lowest row is for signs in every column, so that all bars have one baseline.
-        let has_signs = area.height > 1 && self.series.iter().any(|it| it.sign.is_some());
-        let rows = area.height - u16::from(has_signs);
+        let rows = area.height - u16::from(area.height > 1 && self.has_signs());
         let eighths = f64::from(rows) * 8.0;
         let values = self.series.iter();
         let values: Vec<f64> = values
-            .map(|series| Self::at(series.values, x - area.x, area.width))
+            .map(|series| Self::column_value(series.values, x - area.x, area.width))
             .collect();
         let high = |value: f64| value / most * eighths;
         let largest = values.iter().copied().fold(0.0, f64::max);
@@ -129,7 +132,7 @@ impl Stack<'_> {
 impl Widget for Stack<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         for x in area.left()..area.right() {
-            self.column(x, area, buffer);
+            self.draw_column(x, area, buffer);
         }
     }
 }
@@ -207,7 +210,7 @@ impl Widget for Figure {
 mod tests {
     use super::*;
 
-    fn drawn(widget: impl Widget, columns: u16, rows: u16) -> Vec<String> {
+    fn drawn_lines(widget: impl Widget, columns: u16, rows: u16) -> Vec<String> {
         let area = Rect::new(0, 0, columns, rows);
         let mut buffer = Buffer::empty(area);
         widget.render(area, &mut buffer);
@@ -228,20 +231,20 @@ mod tests {
             ground: Style::new(),
             is_mono: false,
         };
-        assert_eq!(drawn(stack(&[0.0, 4.0, 8.0], 8.0), 3, 1), [" ▄█"]);
-        assert_eq!(drawn(stack(&[8.0, 16.0], 16.0), 2, 2), [" █", "██"]);
-        assert_eq!(drawn(stack(&[2.0], 4.0), 4, 1), ["▄▄▄▄"], "stretched");
+        assert_eq!(drawn_lines(stack(&[0.0, 4.0, 8.0], 8.0), 3, 1), [" ▄█"]);
+        assert_eq!(drawn_lines(stack(&[8.0, 16.0], 16.0), 2, 2), [" █", "██"]);
+        assert_eq!(drawn_lines(stack(&[2.0], 4.0), 4, 1), ["▄▄▄▄"], "stretched");
         assert_eq!(
-            drawn(stack(&[0.0, 8.0, 8.0, 8.0], 8.0), 2, 1),
+            drawn_lines(stack(&[0.0, 8.0, 8.0, 8.0], 8.0), 2, 1),
             ["▄█"],
             "meant"
         );
         assert_eq!(
-            drawn(stack(&[1.0, 1e9], 1e9), 2, 1),
+            drawn_lines(stack(&[1.0, 1e9], 1e9), 2, 1),
             ["▁█"],
             "existing points are shown"
         );
-        assert_eq!(drawn(stack(&[], 0.0), 2, 1), ["  "]);
+        assert_eq!(drawn_lines(stack(&[], 0.0), 2, 1), ["  "]);
     }
 
     #[test]
@@ -295,9 +298,9 @@ mod tests {
         };
         let few = &[2.0, 12.0, 100.0][..];
         let sign = Some("▲");
-        assert_eq!(drawn(stack(few, None, false), 3, 2), [" ▁█", "███"]);
-        assert_eq!(drawn(stack(few, sign, false), 3, 2), ["▄▄▄", "▲▲ "]);
-        assert_eq!(drawn(stack(few, sign, true), 3, 2), ["▄▄█", "▲▲ "]);
+        assert_eq!(drawn_lines(stack(few, None, false), 3, 2), [" ▁█", "███"]);
+        assert_eq!(drawn_lines(stack(few, sign, false), 3, 2), ["▄▄▄", "▲▲ "]);
+        assert_eq!(drawn_lines(stack(few, sign, true), 3, 2), ["▄▄█", "▲▲ "]);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 2));
         stack(few, sign, false).render(buffer.area, &mut buffer);
         let cell = &buffer[(0, 1)];
@@ -311,6 +314,6 @@ mod tests {
             style: Style::new(),
         };
         assert_eq!(figure.width(), 7);
-        assert_eq!(drawn(figure, 7, 3), ["▄█  █▀█", " █  █ █", "▀▀▀ ▀▀▀"]);
+        assert_eq!(drawn_lines(figure, 7, 3), ["▄█  █▀█", " █  █ █", "▀▀▀ ▀▀▀"]);
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     model::{
         Model,
         message::Msg,
-        update::{settle, update},
+        update::{adjust_cursors, update},
     },
     theme::Token,
 };
@@ -29,14 +29,14 @@ fn unanswered(size: (u16, u16)) -> Model {
         &mut model,
         Msg::Server(ServerUpdate::Link(LinkState::Up(caller))),
     ));
-    settle(&mut model);
+    adjust_cursors(&mut model);
     model
 }
 
 fn press(model: &mut Model, keys: &str) {
     for key in keymap::parse(keys).unwrap() {
         drop(update(model, Msg::Key(key)));
-        settle(model);
+        adjust_cursors(model);
     }
 }
 
@@ -65,7 +65,7 @@ const CLAIMS: [&str; 13] = [
 ];
 
 #[test]
-fn loading_screen_says_so_and_makes_no_claims() {
+fn loading_screen_shows_that_data_is_not_loaded_yet() {
     let screens = [
         "1",
         "2",
@@ -124,7 +124,7 @@ fn picker_is_not_shown_as_empty_while_loading() {
 fn stale_screen_is_dim_below_the_header() {
     let mut model = unanswered((120, 36));
     press(&mut model, "9");
-    let dim = model.look().style(Token::Dim);
+    let dim = model.appearance().style(Token::Dim);
     let is_dim = |model: &Model| {
         let mut terminal = Terminal::new(TestBackend::new(120, 36)).unwrap();
         terminal.draw(|frame| draw(model, frame)).unwrap();

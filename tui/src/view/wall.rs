@@ -37,13 +37,13 @@ const DESTINATIONS: u16 = 7;
 const BELOW: u16 = 6;
 
 pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: Rect) {
-    let wall = Wall {
+    let wall = WallView {
         model,
         overview,
         counted: model.store.wall.value.as_ref(),
         cursor: model.link_at_cursor().filter(|_| model.cycle.is_none()),
     };
-    let headline = wall::headline(model, overview);
+    let headline = wall::wall_headline(model, overview);
     let rows = [
         Constraint::Length(u16::from(headline.is_some())),
         Constraint::Length(wall.unanswered_rows()),
@@ -52,9 +52,9 @@ pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: 
     ];
     let [first, top, area, foot] = Layout::vertical(rows).areas(area);
     if let Some(words) = headline {
-        pen.put(first.x + 1, first.y, first.width.into(), Token::Bad, &words);
+        pen.draw_text(first.x + 1, first.y, first.width.into(), Token::Bad, &words);
     }
-    wall.unanswered(pen, top);
+    wall.draw_unanswered(pen, top);
     if area.width >= THREE {
         wall.draw_three_columns(pen, area);
     } else if area.width >= TWO {
@@ -62,25 +62,25 @@ pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: 
     } else {
         wall.draw_one_column(pen, area);
     }
-    wall.service(pen, foot);
+    wall.draw_service(pen, foot);
 }
 
-struct Wall<'a> {
+struct WallView<'a> {
     model: &'a Model,
     overview: &'a Overview,
     counted: Option<&'a ChartData>,
     cursor: Option<Link>,
 }
 
-fn numbers(counts: &[i32]) -> Vec<f64> {
+fn to_f64(counts: &[i32]) -> Vec<f64> {
     counts.iter().copied().map(f64::from).collect()
 }
 
-fn sum(counts: &[i32]) -> i64 {
+fn sum_counts(counts: &[i32]) -> i64 {
     counts.iter().copied().map(i64::from).sum()
 }
 
-impl Wall<'_> {
+impl WallView<'_> {
     fn draw_three_columns(&self, pen: &mut Pen<'_>, area: Rect) {
         let right = (area.width / 4).clamp(36, 60);
         let columns = [
@@ -94,34 +94,35 @@ impl Wall<'_> {
         } else {
             SEVERITIES
         };
-        let [open, deliveries] = stacked(left, Constraint::Length(open), Constraint::Fill(1));
+        let [open, deliveries] = split_rows(left, Constraint::Length(open), Constraint::Fill(1));
         let below = self.table_rows(area.height / 2);
-        let [rate, table] = stacked(middle, Constraint::Fill(1), Constraint::Length(below));
+        let [rate, table] = split_rows(middle, Constraint::Fill(1), Constraint::Length(below));
         let missed = self.missed_rows().clamp(3, (area.height / 3).max(3));
-        let [missed, loudest] = stacked(right, Constraint::Length(missed), Constraint::Fill(1));
-        self.open(pen, open);
-        self.deliveries(pen, deliveries);
-        self.rate(pen, rate);
-        self.destinations(pen, table);
-        self.draw_missed(pen, missed);
+        let [missed, loudest] = split_rows(right, Constraint::Length(missed), Constraint::Fill(1));
+        self.draw_open_events(pen, open);
+        self.draw_deliveries(pen, deliveries);
+        self.draw_rate(pen, rate);
+        self.draw_destinations(pen, table);
+        self.draw_undelivered_or_late(pen, missed);
         self.draw_noisiest(pen, loudest);
     }
 
     fn draw_two_columns(&self, pen: &mut Pen<'_>, area: Rect) {
         let below = (area.height / 3).clamp(5, 16);
-        let [area, below] = stacked(area, Constraint::Fill(1), Constraint::Length(below));
+        let [area, below] = split_rows(area, Constraint::Fill(1), Constraint::Length(below));
         let [left, right] =
             Layout::horizontal([Constraint::Length(36), Constraint::Fill(1)]).areas(area);
-        let [open, deliveries] = stacked(left, Constraint::Length(SEVERITIES), Constraint::Fill(1));
+        let [open, deliveries] =
+            split_rows(left, Constraint::Length(SEVERITIES), Constraint::Fill(1));
         let table = self.table_rows(area.height / 2);
-        let [rate, table] = stacked(right, Constraint::Fill(1), Constraint::Length(table));
+        let [rate, table] = split_rows(right, Constraint::Fill(1), Constraint::Length(table));
         let [missed, loudest] =
             Layout::horizontal([Constraint::Fill(3), Constraint::Fill(2)]).areas(below);
-        self.open(pen, open);
-        self.deliveries(pen, deliveries);
-        self.rate(pen, rate);
-        self.destinations(pen, table);
-        self.draw_missed(pen, missed);
+        self.draw_open_events(pen, open);
+        self.draw_deliveries(pen, deliveries);
+        self.draw_rate(pen, rate);
+        self.draw_destinations(pen, table);
+        self.draw_undelivered_or_late(pen, missed);
         self.draw_noisiest(pen, loudest);
     }
 
@@ -138,17 +139,18 @@ impl Wall<'_> {
         let halves = [Constraint::Length(34), Constraint::Fill(1)];
         let [open, rate] = Layout::horizontal(halves).areas(top);
         let [deliveries, right] = Layout::horizontal(halves).areas(below);
-        self.open(pen, open);
-        self.rate(pen, rate);
-        self.destinations(pen, table);
+        self.draw_open_events(pen, open);
+        self.draw_rate(pen, rate);
+        self.draw_destinations(pen, table);
         if !is_shown {
             return;
         }
-        self.deliveries(pen, deliveries);
+        self.draw_deliveries(pen, deliveries);
         if area.height >= 32 {
             let missed = self.missed_rows().clamp(3, (right.height / 2).max(3));
-            let [missed, loudest] = stacked(right, Constraint::Length(missed), Constraint::Fill(1));
-            self.draw_missed(pen, missed);
+            let [missed, loudest] =
+                split_rows(right, Constraint::Length(missed), Constraint::Fill(1));
+            self.draw_undelivered_or_late(pen, missed);
             self.draw_noisiest(pen, loudest);
         } else {
             self.draw_noisiest(pen, right);
@@ -160,7 +162,7 @@ impl Wall<'_> {
             Some(failure) => format!("✗ {}", failure.headline()),
             None => "reading…".to_owned(),
         };
-        pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
+        pen.draw_text(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
     }
 
     fn unanswered_rows(&self) -> u16 {
@@ -169,12 +171,12 @@ impl Wall<'_> {
         u16::try_from(rows).unwrap_or(0)
     }
 
-    fn unanswered(&self, pen: &mut Pen<'_>, area: Rect) {
-        let waiting = self.model.unanswered();
+    fn draw_unanswered(&self, pen: &mut Pen<'_>, area: Rect) {
+        let waiting = self.model.unanswered_responses();
         let more = self.model.store.unanswered.saturating_sub(UNANSWERED);
         let space = usize::from(area.width).saturating_sub(2);
-        let shown = self.model.unanswered().take(UNANSWERED);
-        let statuses = shown.map(|one| text::width(&self.model.response_status(one).1));
+        let shown = self.model.unanswered_responses().take(UNANSWERED);
+        let statuses = shown.map(|one| text::cell_width(&self.model.response_status(one).1));
         let status = statuses.max().unwrap_or(0).min(space / 2);
         for (one, y) in waiting.zip(area.top()..area.bottom()) {
             let line = Rect {
@@ -184,27 +186,27 @@ impl Wall<'_> {
             };
             let link = if usize::from(y - area.y) < UNANSWERED {
                 let (token, words) = self.model.response_status(one);
-                let event = EventCell::of(self.model, one);
+                let event = EventCell::from_object(self.model, one);
                 let event = event.spans(space.saturating_sub(status + 2));
                 let mut spans = vec![Span::raw(" ")];
                 spans.extend(event.iter().map(|it| pen.span(it.token, &it.text)));
-                let words = text::fit(&words, status);
+                let words = text::fit_to_width(&words, status);
                 spans.push(pen.span(token, &format!("  {words}")));
                 pen.widget(Line::from(spans), line);
                 Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
             } else {
                 let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
                 let words = format!("   and {count} more awaiting a response");
-                pen.put(area.x, y, area.width.into(), Token::Dim, &words);
+                pen.draw_text(area.x, y, area.width.into(), Token::Dim, &words);
                 Link::Go(Route::OnCall)
             };
-            if self.is_marked(&link) {
+            if self.is_at_cursor(&link) {
                 pen.row(line, y, Token::Selected);
             }
         }
     }
 
-    fn is_marked(&self, link: &Link) -> bool {
+    fn is_at_cursor(&self, link: &Link) -> bool {
         self.cursor.as_ref() == Some(link)
     }
 
@@ -212,7 +214,7 @@ impl Wall<'_> {
         self.counted.map_or(self.model.chart_period, |it| it.back)
     }
 
-    fn service(&self, pen: &mut Pen<'_>, area: Rect) {
+    fn draw_service(&self, pen: &mut Pen<'_>, area: Rect) {
         let number = |count: Option<i32>| count.unwrap_or_default();
         let overview = self.overview;
         let several = |count: i32, word: &str| {
@@ -242,14 +244,14 @@ impl Wall<'_> {
             (Some(Route::List(Kind::Rule)), rules),
         ];
         parts.extend(
-            wall::service(self.model, overview)
+            wall::service_lines(self.model, overview)
                 .into_iter()
                 .map(|it| (None, it)),
         );
         let mut spans = vec![Span::raw(" ")];
         let mut space = usize::from(area.width).saturating_sub(1);
         for (route, words) in parts {
-            let cells = text::width(&words) + 3;
+            let cells = text::cell_width(&words) + 3;
             if cells > space {
                 continue;
             }
@@ -257,7 +259,7 @@ impl Wall<'_> {
             if spans.len() > 1 {
                 spans.push(pen.span(Token::Dim, " · "));
             }
-            let is_marked = route.is_some_and(|route| self.is_marked(&Link::Go(route)));
+            let is_marked = route.is_some_and(|route| self.is_at_cursor(&Link::Go(route)));
             let token = if is_marked {
                 Token::Selected
             } else {
@@ -269,7 +271,7 @@ impl Wall<'_> {
     }
 }
 
-fn stacked(area: Rect, above: Constraint, below: Constraint) -> [Rect; 2] {
+fn split_rows(area: Rect, above: Constraint, below: Constraint) -> [Rect; 2] {
     Layout::vertical([above, below]).areas(area)
 }
 
@@ -285,7 +287,7 @@ fn draw_columns(pen: &mut Pen<'_>, series: Vec<Series<'_>>, most: f64, place: Re
     pen.widget(stack, place);
 }
 
-fn fill(pen: &Pen<'_>, token: Token) -> ratatui::style::Style {
+fn fill_style(pen: &Pen<'_>, token: Token) -> ratatui::style::Style {
     let style = pen.style(token);
     ratatui::style::Style {
         add_modifier: ratatui::style::Modifier::empty(),

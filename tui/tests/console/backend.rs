@@ -33,7 +33,11 @@ impl Real {
 
     pub(crate) async fn console(&self) -> Headless {
         let mut console = Headless::start(self.options(self.address), 120, 36);
-        assert!(console.shows("connected at").await, "{}", console.screen());
+        assert!(
+            console.shows("connected at").await,
+            "{}",
+            console.screen_text()
+        );
         console
     }
 
@@ -48,7 +52,7 @@ impl Real {
         let mut config = Config::new(folder.path());
         config.grpc_listen = ([127, 0, 0, 1], 0).into();
         config.egress.allow_names = vec!["127.0.0.1".to_owned()];
-        let backend = Backend::bind_at(config, clock).await.unwrap();
+        let backend = Backend::bind_with_clock(config, clock).await.unwrap();
         let address = backend.grpc_addr();
         let key = std::fs::read_to_string(folder.path().join("admin.key")).unwrap();
         let mut serving = JoinSet::new();

@@ -21,17 +21,17 @@ async fn second_test_shows_its_response_first_and_differences_in_one_line() {
     until(&mut console, "POST http").await;
     press(&mut console, "<C-t>").await;
     until(&mut console, "Response  ✗ 403").await;
-    assert_shows(&console.screen(), "no such hook");
+    assert_shows(&console.screen_text(), "no such hook");
     // The same test again: nothing differs, although ids and times do.
     press(&mut console, "<C-t>").await;
     until(&mut console, "test 2 of 2").await;
     let same = "= same request and response as test 1";
-    assert_shows(&console.screen(), same);
+    assert_shows(&console.screen_text(), same);
     // The failure moved the focus to the bearer token, 12 fields below the URL.
     let back = "<S-Tab>".repeat(12) + &"<Backspace>".repeat("other".len());
     press(&mut console, &format!("{back}audit<C-t>")).await;
     until(&mut console, "Response  ✓ 403 → 200").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "test 3 of 3");
     assert_shows(&screen, "▸ differs from test 2: URL; different response");
     assert_shows(&screen, "│ taken");
@@ -55,7 +55,7 @@ async fn request_scrolls_with_keys_and_with_the_wheel() {
     let service = Service::start().await;
     let mut console = form(&service, (140, 30), "/audit").await;
     until(&mut console, "POST http").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "\"clear\": false");
     let below = |screen: &str| {
         let (_, rest) = screen.split_once('↓').unwrap_or_default();
@@ -68,24 +68,24 @@ async fn request_scrolls_with_keys_and_with_the_wheel() {
     assert!(!screen.contains("\"clear\": false"), "{screen}");
     assert_eq!(below(&screen), Some(first - 3));
     console.scroll_at(false, 100, 20);
-    assert_eq!(below(&console.screen()), Some(first));
+    assert_eq!(below(&console.screen_text()), Some(first));
     for _ in 0..first {
         console.scroll_at(true, 100, 20);
     }
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_eq!(below(&screen), None, "{screen}");
     assert_shows(&screen, "\"trigger\": null");
     // Over the form, the wheel moves between its fields.
     console.scroll_at(true, 5, 10);
-    assert_shows(&console.screen(), "▶ Secret URL");
+    assert_shows(&console.screen_text(), "▶ Secret URL");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_of_the_request_are_body_headers_and_curl() {
+async fn request_pane_cycles_through_body_headers_and_curl() {
     let service = Service::start().await;
     let mut console = form(&service, (140, 40), "/audit").await;
     until(&mut console, "POST http").await;
-    assert_shows(&console.screen(), "[body] headers curl");
+    assert_shows(&console.screen_text(), "[body] headers curl");
     let screen = press(&mut console, "<A-r>").await;
     assert_shows(&screen, "body [headers] curl");
     assert_shows(&screen, "content-type: application/json");
@@ -96,18 +96,18 @@ async fn parts_of_the_request_are_body_headers_and_curl() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_pane_beside_the_form_is_swapped_by_a_key() {
+async fn key_switches_the_single_pane_beside_the_form() {
     let service = Service::start().await;
     let mut console = form(&service, (100, 30), "/audit").await;
     until(&mut console, "Request  POST").await;
     assert!(
-        !console.screen().contains("Response"),
+        !console.screen_text().contains("Response"),
         "{}",
-        console.screen()
+        console.screen_text()
     );
     press(&mut console, "<C-t>").await;
     until(&mut console, "Response  ✓ 200").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert!(!screen.contains("Request  POST"), "{screen}");
     assert_shows(&screen, "▶ URL");
     let screen = press(&mut console, "<A-b>").await;
@@ -134,7 +134,7 @@ async fn chooser_shows_all_types_and_typed_text_filters_it() {
     let service = Service::start().await;
     for size in [(80, 24), (100, 30), (140, 40)] {
         let mut console = form(&service, size, "/audit").await;
-        assert_shows(&console.screen(), "‹ webhook › +6");
+        assert_shows(&console.screen_text(), "‹ webhook › +6");
         let screen = press(&mut console, "<S-Tab>").await;
         for kind in [
             "webhook",
@@ -166,7 +166,7 @@ async fn keys_without_effect_in_a_form_are_explained() {
     assert_shows(&screen, "Space switches");
     assert_shows(&press(&mut console, "<C-y>").await, "^Y does nothing here");
     console.paste("yes");
-    assert_shows(&console.screen(), "Space switches");
+    assert_shows(&console.screen_text(), "Space switches");
     let screen = press(&mut console, "<Tab>disk").await;
     assert_shows(&screen, "search: disk");
     assert_shows(&screen, "[ ] disk-full");
@@ -190,7 +190,7 @@ async fn opening_an_incident_by_a_test_is_confirmed_once() {
     assert_shows(&screen, "Test hook with a real message?");
     assert_shows(&screen, "Opens an incident in PagerDuty.");
     press(&mut console, "<Esc>").await;
-    assert_shows(&console.screen(), "not tested yet");
+    assert_shows(&console.screen_text(), "not tested yet");
     press(&mut console, "<C-t>").await;
     press(&mut console, "y").await;
     until(&mut console, "Response  ✗").await;
@@ -293,7 +293,7 @@ async fn saving_a_disabled_rule_suggests_enabling_it() {
     press(&mut console, &format!("non<Tab><Space>{fields}<C-s>")).await;
     press(&mut console, "y").await;
     until(&mut console, "rule on created").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert!(!screen.contains("enables it"), "{screen}");
     assert_eq!(service.stored("Rule").await["on"]["enabled"], true);
 }
@@ -309,6 +309,6 @@ async fn form_edited_as_text_is_confirmed_with_its_changes() {
     assert!(console.edit(|text| text.replace(&message(""), &message("at night"))));
     until(&mut console, "at night").await;
     press(&mut console, "<C-s>").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "Message  none → at night");
 }

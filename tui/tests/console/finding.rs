@@ -16,7 +16,7 @@ async fn console_with_keys(service: &Service, keys: &[(&str, &str)]) -> Headless
     let mut options = service.options();
     options.keys = Keymap::new(&settings).unwrap();
     let mut console = Headless::start(options, 80, 24);
-    assert!(console.idle().await);
+    assert!(console.wait_until_idle().await);
     console
 }
 
@@ -32,7 +32,7 @@ async fn theme_can_be_changed_at_runtime() {
     let mut options = service.options();
     options.depth = Depth::Full;
     let mut console = Headless::start(options, 80, 24);
-    assert!(console.idle().await);
+    assert!(console.wait_until_idle().await);
     assert_eq!(console.buffer()[(0, 5)].bg, Color::Reset);
     let screen = press(&mut console, ":theme dar<Enter>").await;
     line(
@@ -56,7 +56,11 @@ async fn palette_acts_on_any_object_by_name() {
     );
     console.press("<Enter>").unwrap();
     until(&mut console, "REJECTED in ").await;
-    assert!(console.screen().contains("/pager"), "{}", console.screen());
+    assert!(
+        console.screen_text().contains("/pager"),
+        "{}",
+        console.screen_text()
+    );
     let screen = press(&mut console, ":delete night<Enter>").await;
     line(&screen, "Delete rule night?");
 }
@@ -80,7 +84,7 @@ async fn palette_completes_with_tab_and_prompts_for_arguments() {
 async fn forbidden_actions_are_listed_with_the_reason() {
     let service = Service::stocked().await;
     let mut console = Headless::start(service.viewer().await, 100, 24);
-    assert!(console.idle().await);
+    assert!(console.wait_until_idle().await);
     press(&mut console, "4").await;
     let screen = press(&mut console, ":delete pager").await;
     let reason = "requires the role `editor`; this key is `viewer`";

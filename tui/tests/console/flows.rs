@@ -45,7 +45,7 @@ async fn unsaved_destination_is_tested_without_losing_input() {
         .unwrap();
     assert!(console.shows("tested just now ✗ 403").await);
     assert!(service.stored("Destination").await.is_empty());
-    assert_shows(&console.screen(), &url);
+    assert_shows(&console.screen_text(), &url);
     press(&mut console, "<C-s>").await;
     press(&mut console, "y").await;
     let stored = service.stored("Destination").await;
@@ -57,7 +57,7 @@ async fn service_error_appears_next_to_its_field() {
     let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "4nhook<Tab><Tab>ftp://x<C-s>y").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "✗ does not start with");
     assert_shows(&screen, "ftp://x");
     assert!(service.stored("Destination").await.is_empty());
@@ -154,13 +154,13 @@ async fn new_events_push_the_selected_row_down_unless_followed() {
     assert_shows(&screen, "live, following");
     service.send(vec![event(91, "fire in the hall")]).await;
     assert!(console.shows("fire in the hall").await);
-    assert_shows(&selected(&console.screen()), "fire in the hall");
+    assert_shows(&selected(&console.screen_text()), "fire in the hall");
     // Any key ends it.
     let screen = press(&mut console, "j").await;
     assert_shows(&selected(&screen), "fire in the rack");
     service.send(vec![event(92, "fire in the yard")]).await;
     assert!(console.shows("▲ 1 new, g g shows them").await);
-    assert_shows(&selected(&console.screen()), "fire in the rack");
+    assert_shows(&selected(&console.screen_text()), "fire in the rack");
     assert!(!press(&mut console, "gg").await.contains("▲ 1 new"));
 }
 
@@ -181,7 +181,7 @@ async fn paused_event_list_counts_new_events() {
     press(&mut console, "2p").await;
     service.send(vec![event(90, "fire in the rack")]).await;
     assert!(console.shows("▮▮ 1 new").await);
-    assert!(!console.screen().contains("fire in the rack"));
+    assert!(!console.screen_text().contains("fire in the rack"));
     let screen = press(&mut console, "p").await;
     assert_shows(&screen, "fire in the rack");
 }
@@ -203,7 +203,7 @@ async fn event_is_acknowledged_and_annotated() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2<Enter>a").await;
-    assert_shows(&console.screen(), "acknowledged");
+    assert_shows(&console.screen_text(), "acknowledged");
     press(&mut console, "wlooking at it<Enter>").await;
     let all = service.real.occurrences().await;
     let noted: Vec<_> = all.iter().filter(|it| !it.annotations.is_empty()).collect();
@@ -227,15 +227,15 @@ async fn links_lead_from_rule_to_destination_to_deliveries() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "5<Enter><Tab><Tab><Tab><Enter>").await;
-    assert_shows(&console.screen(), "Destinations › pager");
+    assert_shows(&console.screen_text(), "Destinations › pager");
     press(&mut console, "<Tab><Enter>").await;
-    assert_shows(&console.screen(), "/destination=pager");
+    assert_shows(&console.screen_text(), "/destination=pager");
     press(&mut console, "<Enter>").await;
-    assert_shows(&console.screen(), "Deliveries › 0");
+    assert_shows(&console.screen_text(), "Deliveries › 0");
     press(&mut console, "<Esc><Esc>").await;
-    assert_shows(&console.screen(), "Destinations › pager");
+    assert_shows(&console.screen_text(), "Destinations › pager");
     press(&mut console, "]").await;
-    assert_shows(&console.screen(), "/destination=pager");
+    assert_shows(&console.screen_text(), "/destination=pager");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -263,7 +263,7 @@ async fn rejected_text_reopens_with_errors_at_their_lines() {
 async fn role_violations_are_rejected_with_the_reason() {
     let service = Service::stocked().await;
     let mut console = Headless::start(service.viewer().await, 80, 24);
-    assert!(console.idle().await);
+    assert!(console.wait_until_idle().await);
     let screen = press(&mut console, "4d").await;
     assert_shows(&screen, "requires the role `editor`; this key is `viewer`");
     let screen = press(&mut console, "?delete").await;
@@ -276,10 +276,10 @@ async fn read_only_console_makes_no_change() {
     let mut options = service.options();
     options.read_only = true;
     let mut console = Headless::start(options, 80, 24);
-    assert!(console.idle().await);
+    assert!(console.wait_until_idle().await);
     for keys in ["2a", "2cy", "3dy", "5oy", "4ny"] {
         press(&mut console, keys).await;
-        assert_shows(&console.screen(), "read-only");
+        assert_shows(&console.screen_text(), "read-only");
     }
     assert!(all_open(&service).await);
     assert_eq!(service.stored("Trigger").await.len(), 1);
@@ -292,8 +292,8 @@ async fn rejected_key_is_reported_and_the_console_can_quit() {
     let mut options = service.options();
     options.key = Some(Key::new("bw_unknown").unwrap());
     let mut console = Headless::start(options, 80, 24);
-    assert!(console.idle().await);
-    assert_shows(&console.screen(), "key not accepted: ");
+    assert!(console.wait_until_idle().await);
+    assert_shows(&console.screen_text(), "key not accepted: ");
     press(&mut console, "q").await;
     assert!(console.has_quit());
 }
@@ -307,15 +307,15 @@ async fn console_survives_a_lost_connection_and_reconnects() {
     assert!(console.shows("not connected").await);
     // Loaded data stays visible with its age. Changes are rejected; all other actions work.
     assert!(console.shows("data shown is").await);
-    assert_shows(&console.screen(), "disk 39 is full");
+    assert_shows(&console.screen_text(), "disk 39 is full");
     let screen = press(&mut console, "c").await;
     assert_shows(&screen, "changes are not possible now");
     press(&mut console, "4naway<Tab><Tab>https://x").await;
-    assert_shows(&console.screen(), "nothing is lost");
+    assert_shows(&console.screen_text(), "nothing is lost");
     service.send(vec![event(91, "while you were away")]).await;
     service.cut(false);
     until(&mut console, "●").await;
-    assert_shows(&console.screen(), "https://x");
+    assert_shows(&console.screen_text(), "https://x");
     press(&mut console, "<Esc>y2").await;
     assert!(console.shows("while you were away").await);
 }
@@ -338,10 +338,10 @@ async fn pasted_text_never_runs_as_keys() {
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2").await;
     console.paste("cy\nq");
-    assert!(console.idle().await);
+    assert!(console.wait_until_idle().await);
     assert!(!console.has_quit());
     assert!(all_open(&service).await);
-    assert_shows(&console.screen(), "/cy q");
+    assert_shows(&console.screen_text(), "/cy q");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -378,9 +378,9 @@ async fn palette_finds_objects_and_screens() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, ":pager<Enter>").await;
-    assert_shows(&console.screen(), "Destinations › pager");
+    assert_shows(&console.screen_text(), "Destinations › pager");
     press(&mut console, ":go deliv<Enter>").await;
-    assert_shows(&console.screen(), "› Deliveries");
+    assert_shows(&console.screen_text(), "› Deliveries");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -435,12 +435,12 @@ async fn clash(service: &Service) -> Headless {
     assert!(
         console.shows("changed concurrently").await,
         "{}",
-        console.screen()
+        console.screen_text()
     );
     assert!(
         console.shows("[ back to editing ]").await,
         "{}",
-        console.screen()
+        console.screen_text()
     );
     console
 }
@@ -449,7 +449,7 @@ async fn clash(service: &Service) -> Headless {
 async fn edit_conflict_shows_both_versions_and_keeps_the_edits() {
     let service = Service::stocked().await;
     let mut console = clash(&service).await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert!(
         screen.contains("theirs") && screen.contains("mine"),
         "{screen}"

@@ -40,7 +40,7 @@ async fn heartbeat_page_shows_expectations_and_a_key_once() {
     until(&mut console, "backup").await;
     press(&mut console, "<Enter>").await;
     until(&mut console, "Expected").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     for part in [
         "longest run",
         "beating  host=db-1",
@@ -67,7 +67,7 @@ async fn heartbeat_page_shows_expectations_and_a_key_once() {
     until(&mut console, "Create a new URL for backup?").await;
     press(&mut console, "y").await;
     until(&mut console, "/v1/data-receiver/heartbeats/").await;
-    assert_shows(&console.screen(), "It is shown only once.");
+    assert_shows(&console.screen_text(), "It is shown only once.");
     press(&mut console, "<Esc>").await;
     until(&mut console, "has a key").await;
     let shown = call(&real, "GetHeartbeat", request).await;

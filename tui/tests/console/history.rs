@@ -9,7 +9,7 @@ async fn history_shows_changes_of_one_object_or_of_all() {
     real.send(Severity::Error, std::iter::once("db-1".to_owned()))
         .await;
     let mut console = Headless::start(real.options(real.address), 100, 30);
-    assert!(console.shows("error").await, "{}", console.screen());
+    assert!(console.shows("error").await, "{}", console.screen_text());
     press(&mut console, "3ndisk<Tab>severity=error<C-s>").await;
     press(&mut console, "y").await;
     press(&mut console, "e<C-u>severity=critical<C-s>").await;
@@ -21,7 +21,11 @@ async fn history_shows_changes_of_one_object_or_of_all() {
     assert_shows(&screen, "critical");
     press(&mut console, "2").await;
     press(&mut console, "a").await;
-    assert!(console.shows("U undoes it").await, "{}", console.screen());
+    assert!(
+        console.shows("U undoes it").await,
+        "{}",
+        console.screen_text()
+    );
     let screen = press(&mut console, "H").await;
     assert_shows(&screen, "Who changed occurrence ");
     assert_shows(&screen, "updated occurrence");

@@ -43,7 +43,7 @@ async fn silenced_delayed_and_inhibited_events_have_distinct_signs() {
     let mut console = real.console().await;
     press(&mut console, "2").await;
     until(&mut console, "host-down").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     for (host, status) in [
         ("db-7", " held "),
         ("db-8", " silenced "),
@@ -93,20 +93,20 @@ async fn delivery_tabs_and_title_count_filtered_deliveries() {
         if counts["waitingCount"] == 0 && counts["deadCount"] != 0 {
             break counts;
         }
-        console.idle().await;
+        console.wait_until_idle().await;
     };
     let all = counts["deadCount"].as_i64().unwrap();
     press(&mut console, "R").await;
     until(&mut console, &format!("[all {all}]")).await;
     press(&mut console, "/destination=chat<Enter>").await;
     until(&mut console, "[all 1]").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "dead 1 ");
     assert_shows(&screen, "▲ disk db-1");
     press(&mut console, "<Tab><Tab>").await;
     until(&mut console, "[dead 1]").await;
     assert_shows(
-        &console.screen(),
+        &console.screen_text(),
         "/state=dead resent=false destination=chat",
     );
     // A retried delivery is marked as such and fails again.
@@ -126,7 +126,7 @@ async fn column_choice_is_retained() {
     press(&mut console, "2").await;
     until(&mut console, "db-1").await;
     let head = |screen: &str| line(screen, "Summary");
-    let before = head(&console.screen());
+    let before = head(&console.screen_text());
     assert!(
         before.contains("Host") && !before.contains("What"),
         "{before}"
@@ -138,13 +138,13 @@ async fn column_choice_is_retained() {
     for keys in ["R", "42", "/disk<Enter>"] {
         press(&mut console, keys).await;
         until(&mut console, "db-1").await;
-        let after = head(&console.screen());
+        let after = head(&console.screen_text());
         let is_remembered = !after.contains("Host") && after.contains("What");
-        assert!(is_remembered, "{keys}: {}", console.screen());
+        assert!(is_remembered, "{keys}: {}", console.screen_text());
     }
-    assert_shows(&console.screen(), "host=db-1");
+    assert_shows(&console.screen_text(), "host=db-1");
     press(&mut console, ":columns<Enter>").await;
-    assert_shows(&console.screen(), "Columns of Events");
+    assert_shows(&console.screen_text(), "Columns of Events");
 }
 
 fn hints(screen: &str) -> Vec<(String, String)> {
@@ -218,7 +218,7 @@ async fn every_key_in_the_footer_has_an_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silence_is_typed_and_digits_keep_filter_and_cursor() {
+async fn typing_a_silence_keeps_filter_and_cursor() {
     let real = Real::start().await;
     for host in ["db-1", "db-2", "web-1"] {
         real.send(Severity::Error, std::iter::once(host.to_owned()))
@@ -234,7 +234,7 @@ async fn silence_is_typed_and_digits_keep_filter_and_cursor() {
     press(&mut console, "4").await;
     press(&mut console, "2").await;
     until(&mut console, "2/2").await;
-    assert_shows(&console.screen(), "/db-");
+    assert_shows(&console.screen_text(), "/db-");
     // Typing replaces the old filter.
     press(&mut console, "/web<Enter>").await;
     until(&mut console, "1/1").await;
@@ -271,7 +271,7 @@ async fn silence_is_typed_and_digits_keep_filter_and_cursor() {
     until(&mut console, "web-1").await;
     until(&mut console, "silenced  ").await;
     for line in console
-        .screen()
+        .screen_text()
         .lines()
         .filter(|it| it.contains("the disk of"))
     {

@@ -3,7 +3,7 @@
 use super::{flows::assert_shows, *};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn noise_is_grouped_by_choice_even_on_a_small_screen() {
+async fn noise_report_can_be_regrouped_on_a_small_screen() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "<A-r>").await;

@@ -37,21 +37,21 @@ use crate::service::Service;
 /// Starts a console of this size and waits until it is connected and idle.
 async fn console(service: &Service, columns: u16, rows: u16) -> Headless {
     let mut console = Headless::start(service.options(), columns, rows);
-    assert!(console.idle().await, "{}", console.screen());
+    assert!(console.wait_until_idle().await, "{}", console.screen_text());
     console
 }
 
 /// Presses keys, waits until the console is idle, and returns the screen.
 async fn press(console: &mut Headless, keys: &str) -> String {
     console.press(keys).unwrap();
-    assert!(console.idle().await, "{}", console.screen());
-    console.screen()
+    assert!(console.wait_until_idle().await, "{}", console.screen_text());
+    console.screen_text()
 }
 
 async fn until(console: &mut Headless, wanted: &str) {
     assert!(
         console.shows(wanted).await,
         "no «{wanted}» in\n{}",
-        console.screen()
+        console.screen_text()
     );
 }

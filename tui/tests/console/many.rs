@@ -12,7 +12,7 @@ async fn with_events() -> (Real, Headless) {
     real.send(Severity::Error, hosts("db")).await;
     real.send(Severity::Info, hosts("web")).await;
     let mut console = Headless::start(real.options(real.address), 80, 30);
-    assert!(console.shows("error").await, "{}", console.screen());
+    assert!(console.shows("error").await, "{}", console.screen_text());
     (real, console)
 }
 
@@ -71,7 +71,7 @@ async fn note_is_added_to_all_matching_or_marked_events() {
     press(&mut console, "2").await;
     press(&mut console, "/host=db-1 severity=error<Enter>").await;
     press(&mut console, "<A-n>the array is being rebuilt<Enter>").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "Add a note to 1 open event with host=db-1");
     assert_shows(&screen, "Note for 1 event: the array is being rebuilt");
     let screen = press(&mut console, "y").await;
@@ -80,7 +80,7 @@ async fn note_is_added_to_all_matching_or_marked_events() {
     let screen = press(&mut console, "<Space><Space>walso here<Enter>").await;
     assert_shows(&screen, "✓ note added to 2 events · U undoes it");
     press(&mut console, "gg<Enter><Tab>").await;
-    assert_shows(&console.screen(), "also here");
+    assert_shows(&console.screen_text(), "also here");
     let screen = press(&mut console, "U").await;
     assert_shows(&screen, "✓ undone: note added to 2");
     assert!(!screen.contains("also here"), "{screen}");

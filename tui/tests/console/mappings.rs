@@ -17,7 +17,7 @@ async fn mapping_is_tested_on_a_pasted_document() {
     // From the summary to the level, skipping body and type.
     press(&mut console, "<Tab>{{item.title}}<Tab><Tab><Tab>item.level").await;
     press(&mut console, "<Tab>p1: critical<Tab><Right><Right><Right>").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "order: {{item.id}}");
     assert_shows(&screen, "‹ warning ›");
     // The closing condition is a filter.
@@ -40,7 +40,7 @@ async fn mapping_is_tested_on_a_pasted_document() {
     console.paste(document);
     press(&mut console, "<Enter>").await;
     until(&mut console, "2 events; no events were created").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "order late");
     assert_shows(&screen, "critical");
     assert_shows(&screen, "closed");
@@ -87,7 +87,7 @@ async fn mapping_shows_its_dropped_documents() {
     until(&mut console, "shop").await;
     press(&mut console, "<Enter>").await;
     until(&mut console, "Rejected and dropped").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "30 bytes");
     assert_shows(&screen, "matches the condition");
     assert_shows(&screen, "********");

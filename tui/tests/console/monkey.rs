@@ -188,10 +188,10 @@ impl Monkey {
         }
         self.keys += 1;
         self.note(key.to_owned());
-        let before = self.console.writes();
+        let before = self.console.write_count();
         self.console.press(key).unwrap();
         assert!(
-            self.console.writes() == before || is_confirming && says_yes,
+            self.console.write_count() == before || is_confirming && says_yes,
             "changed without confirmation after {:?}",
             self.last
         );
@@ -212,10 +212,10 @@ impl Monkey {
     fn leave(&mut self) {
         self.console.resize(80, 24);
         for _ in 0..3 {
-            if self.console.screen().contains("─ Leave «") {
-                let before = self.console.writes();
+            if self.console.screen_text().contains("─ Leave «") {
+                let before = self.console.write_count();
                 self.console.press("y").unwrap();
-                assert_eq!(self.console.writes(), before, "{:?}", self.last);
+                assert_eq!(self.console.write_count(), before, "{:?}", self.last);
             } else {
                 self.key("<Esc>");
             }
@@ -225,18 +225,18 @@ impl Monkey {
     /// Processes pending messages, and checks that the selection is unchanged unless the selected
     /// row was removed or a new one was just created.
     async fn process_updates(&mut self) {
-        let (selected, is_confirming) = (self.console.selected(), self.console.is_confirming());
+        let (selected, is_confirming) = (self.console.selected_id(), self.console.is_confirming());
         let listed = self.console.row_ids();
-        let before = self.console.writes();
+        let before = self.console.write_count();
         self.console.process_updates().await;
         assert!(
-            self.console.writes() == before || is_confirming,
+            self.console.write_count() == before || is_confirming,
             "changed without confirmation by an update after {:?}",
             self.last
         );
-        let now = self.console.selected();
+        let now = self.console.selected_id();
         // A list that follows the newest event selects it.
-        let follows = self.console.screen().contains("live, following");
+        let follows = self.console.screen_text().contains("live, following");
         if let Some(id) = selected.filter(|id| self.console.has_row(id) && !follows) {
             let created = now.as_ref().is_some_and(|now| !listed.contains(now));
             assert!(
@@ -252,7 +252,7 @@ impl Monkey {
         proxy.set(Fault::None);
         let end = Instant::now() + PATIENCE;
         while !self.console.is_connected() {
-            assert!(Instant::now() < end, "{}", self.console.screen());
+            assert!(Instant::now() < end, "{}", self.console.screen_text());
             self.process_updates().await;
         }
     }
@@ -273,18 +273,28 @@ impl Monkey {
             32 | 33 => {
                 let pasted = self.chance.one_of(PASTES);
                 self.note(format!("paste {pasted:?}"));
-                let before = self.console.writes();
+                let before = self.console.write_count();
                 self.console.paste(pasted);
-                assert_eq!(self.console.writes(), before, "by a paste {:?}", self.last);
+                assert_eq!(
+                    self.console.write_count(),
+                    before,
+                    "by a paste {:?}",
+                    self.last
+                );
             }
             34 | 35 => {
                 let (column, row) = (self.chance.below(130), self.chance.below(45));
                 self.note(format!("click {column} {row}"));
-                let before = self.console.writes();
+                let before = self.console.write_count();
                 let cell = |at| u16::try_from(at).unwrap();
                 self.console.click(cell(column), cell(row));
                 self.console.scroll(column % 2 == 0);
-                assert_eq!(self.console.writes(), before, "by a click {:?}", self.last);
+                assert_eq!(
+                    self.console.write_count(),
+                    before,
+                    "by a click {:?}",
+                    self.last
+                );
             }
             36 => {
                 let (columns, rows) = self.chance.one_of(SIZES);
@@ -427,19 +437,19 @@ async fn random_input_never_breaks_or_writes_unconfirmed() {
             }
         }
         monkey.console.resize(80, 24);
-        let screen = monkey.console.screen();
+        let screen = monkey.console.screen_text();
         assert!(
             !screen.contains("internal error in the console"),
             "{screen}"
         );
         if monkey.polite {
-            assert_eq!(monkey.console.writes(), 0);
+            assert_eq!(monkey.console.write_count(), 0);
             assert_eq!(state(real).await, before, "seed {seed}: {:?}", monkey.last);
         }
         monkey.console.press("<C-c><C-c>").unwrap();
         assert!(monkey.console.has_quit(), "seed {seed}: {:?}", monkey.last);
         keys += monkey.keys;
-        writes += monkey.console.writes();
+        writes += monkey.console.write_count();
 
         let mut fresh = Headless::start(real.options(proxy.address), 80, 24);
         fresh.process_updates().await;

@@ -10,8 +10,8 @@ fn row_of(screen: &str, wanted: &str) -> u16 {
 
 async fn click(console: &mut Headless, column: u16, row: u16) -> String {
     console.click(column, row);
-    assert!(console.idle().await, "{}", console.screen());
-    console.screen()
+    assert!(console.wait_until_idle().await, "{}", console.screen_text());
+    console.screen_text()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,16 +71,20 @@ async fn wheel_scrolls_and_the_mouse_never_confirms() {
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2gg").await;
     console.scroll(true);
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert!(screen.contains(" 4/40"), "{screen}");
     console.scroll(false);
-    assert!(console.screen().contains(" 1/40"), "{}", console.screen());
+    assert!(
+        console.screen_text().contains(" 1/40"),
+        "{}",
+        console.screen_text()
+    );
     // A click anywhere leaves an open question unanswered.
     let prompt = press(&mut console, "c").await;
     for row in 0..24 {
         console.click(40, row);
     }
-    assert_eq!(console.screen(), prompt);
+    assert_eq!(console.screen_text(), prompt);
     press(&mut console, "<Esc>").await;
     let screen = press(&mut console, "M").await;
     assert!(screen.contains("selects text"), "{screen}");

@@ -66,7 +66,7 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
     press(&mut console, "1").await;
     until(&mut console, "disk").await;
     until(&mut console, "ana").await;
-    assert_shows(&console.screen(), "db-1");
+    assert_shows(&console.screen_text(), "db-1");
     // The service may report the start of the shift as an event at any time.
     press(&mut console, "2/name=disk<Enter>").await;
     until(&mut console, "1/1").await;
@@ -74,7 +74,7 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
     until(&mut console, "· ben in").await;
     press(&mut console, "<A-w>").await;
     until(&mut console, "On call now").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     for part in [
         "[Now]",
         "nights",
@@ -98,7 +98,7 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
     assert_shows(&screen, "`soon` is not a valid duration");
     press(&mut console, "<C-u>2h<Enter>").await;
     until(&mut console, "responds").await;
-    assert_shows(&console.screen(), "pages again");
+    assert_shows(&console.screen_text(), "pages again");
     let found = responses(&real).await;
     assert_eq!(found["state"], "ACKNOWLEDGED");
     assert!(found["acknowledgedUntilTime"].is_string(), "{found}");
@@ -129,7 +129,7 @@ async fn rule_shows_the_policy_it_uses() {
     until(&mut console, "policy db").await;
     press(&mut console, "<Enter>").await;
     until(&mut console, "escalation policy").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert!(!screen.contains("notifies no one"), "{screen}");
 }
 
@@ -158,10 +158,10 @@ async fn shift_override_is_created_and_drawn() {
     press(&mut console, "<Enter>").await;
     until(&mut console, "Next 30 days").await;
     until(&mut console, "layer 1").await;
-    assert_shows(&console.screen(), "█");
+    assert_shows(&console.screen_text(), "█");
     press(&mut console, "Go").await;
     until(&mut console, "Override for nights").await;
-    assert_shows(&console.screen(), "no one");
+    assert_shows(&console.screen_text(), "no one");
     press(&mut console, "ben for 3h").await;
     // The cursor moves past the suggestion for the whole shift.
     press(&mut console, "<C-k><Enter>").await;
@@ -213,7 +213,7 @@ async fn more_than_twenty_responses_are_grouped_by_host() {
     press(&mut console, "8").await;
     until(&mut console, "Responses  25 paging").await;
     until(&mut console, "6 events").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     for host in ["web-0", "web-1", "web-2", "web-3"] {
         let rows = screen
             .lines()
@@ -226,7 +226,7 @@ async fn more_than_twenty_responses_are_grouped_by_host() {
     assert!(first.unwrap() < grouped.unwrap(), "{screen}");
     press(&mut console, "jj<Enter>").await;
     until(&mut console, "/host=web-").await;
-    assert_shows(&console.screen(), "1/6");
+    assert_shows(&console.screen_text(), "1/6");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -292,28 +292,28 @@ async fn schedule_and_policy_forms_have_previews_and_choosers() {
     press(&mut console, "<Down> <Up> <Enter>").await;
     until(&mut console, "When do they hand over?").await;
     press(&mut console, "<Enter>").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "ben, ana from ");
     assert_shows(&screen, "weekly");
     until(&mut console, "On call, next 30 days").await;
-    assert_shows(&console.screen(), "█");
+    assert_shows(&console.screen_text(), "█");
     press(&mut console, "<C-s>y").await;
     until(&mut console, " created").await;
     press(&mut console, "gPnlate<Tab>").await;
     press(&mut console, "<Enter>days <Enter>").await;
     until(&mut console, "How long until the next step?").await;
     press(&mut console, "7m<Enter><Enter><Enter>ben <Enter><Enter>").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "schedule days wait 7m");
     assert_shows(&screen, "contact ben wait 5m");
     until(&mut console, "Who would be paged").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "now");
     assert_shows(&screen, "ben by push");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g_lists_its_keys_and_goes_to_a_screen() {
+async fn g_lists_its_key_sequences_and_opens_a_screen() {
     let real = paging().await;
     let mut console = real.console().await;
     let screen = press(&mut console, "g").await;
@@ -359,7 +359,7 @@ fn typed_lines() -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_call_setup_and_escalation_work_from_the_console() {
     let now_ms = jiff::Timestamp::now().as_millisecond();
-    let clock = Arc::new(ManualClock::at(now_ms));
+    let clock = Arc::new(ManualClock::starting_at(now_ms));
     let real = Real::start_at(clock.clone()).await;
     let mut console = real.console().await;
     let lines = typed_lines();
@@ -383,11 +383,11 @@ async fn on_call_setup_and_escalation_work_from_the_console() {
     press(&mut console, "<A-w>").await;
     until(&mut console, "▲ ").await;
     until(&mut console, &format!("{other} in")).await;
-    assert_shows(&response_row(&console.screen()), first);
+    assert_shows(&response_row(&console.screen_text()), first);
     clock.advance(std::time::Duration::from_secs(301));
     until(&mut console, "given up in").await;
-    assert_shows(&console.screen(), "→ no one");
-    assert_shows(&response_row(&console.screen()), other);
+    assert_shows(&console.screen_text(), "→ no one");
+    assert_shows(&response_row(&console.screen_text()), other);
     press(&mut console, "ja").await;
     until(&mut console, "responds").await;
     assert_eq!(responses(&real).await["state"], "ACKNOWLEDGED");
@@ -396,5 +396,5 @@ async fn on_call_setup_and_escalation_work_from_the_console() {
     press(&mut console, "<Enter>").await;
     until(&mut console, "acknowledged by").await;
     let reported = format!("decided to notify {other} by push");
-    assert_shows(&console.screen(), &reported);
+    assert_shows(&console.screen_text(), &reported);
 }

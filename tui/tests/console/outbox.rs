@@ -69,7 +69,7 @@ async fn open_obligations_are_listed_and_link_to_their_destination() {
     assert_shows(&screen, "disk 39 is full");
     assert_shows(&screen, "decided for pager by night");
     press(&mut console, "<Tab><Tab><Enter>").await;
-    assert_shows(&console.screen(), "Destinations › audit");
+    assert_shows(&console.screen_text(), "Destinations › audit");
     let screen = press(&mut console, "O").await;
     assert_shows(&screen, "to destination   audit");
 }
@@ -82,7 +82,7 @@ fn pass(clock: &ManualClock, until_ms: i64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_are_filtered_by_decision_time() {
     let now_ms = jiff::Timestamp::now().as_millisecond();
-    let clock = Arc::new(ManualClock::at(now_ms - 90_000_000));
+    let clock = Arc::new(ManualClock::starting_at(now_ms - 90_000_000));
     let service = Service::start_at(Arc::clone(&clock) as Arc<_>).await;
     for (count, age_ms) in [(1, 90_000_000), (2, 7_200_000), (3, 60_000)] {
         pass(&clock, now_ms - age_ms);

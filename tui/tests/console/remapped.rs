@@ -7,7 +7,7 @@ use super::*;
 /// Returns the actions of the documented table, each bound to a key that is unlikely to occur in a
 /// sentence.
 fn remapped() -> (Keymap, Vec<(String, String)>) {
-    let reference = Keymap::default().reference();
+    let reference = Keymap::default().reference_text();
     let rows = reference.lines().filter(|line| line.starts_with("| `"));
     let names = rows.filter_map(|row| {
         row.split(" | ")
@@ -103,7 +103,7 @@ async fn no_screen_shows_an_unbound_key() {
         let mut options = service.options();
         options.keys = keymap.clone();
         let mut console = Headless::start(options, 120, 40);
-        assert!(console.idle().await);
+        assert!(console.wait_until_idle().await);
         for tour in tours {
             let walkable = filled || !tour.contains(" open") && !tour.contains("edit");
             visit(
@@ -131,12 +131,22 @@ async fn disconnected_console_shows_configured_keys() {
     let mut options = service.options();
     options.keys = keymap;
     let mut console = Headless::start(options, 120, 40);
-    assert!(console.idle().await);
+    assert!(console.wait_until_idle().await);
     service.cut(true);
     assert!(console.shows_while_loading("next attempt in").await);
-    assert_eq!(default_key(&console.screen()), None, "{}", console.screen());
+    assert_eq!(
+        default_key(&console.screen_text()),
+        None,
+        "{}",
+        console.screen_text()
+    );
     for size in [(30, 6), (60, 15)] {
         console.resize(size.0, size.1);
-        assert_eq!(default_key(&console.screen()), None, "{}", console.screen());
+        assert_eq!(
+            default_key(&console.screen_text()),
+            None,
+            "{}",
+            console.screen_text()
+        );
     }
 }

@@ -16,7 +16,7 @@ async fn every_screen_survives_resizing() {
         press(&mut console, keys).await;
         for (columns, rows) in [(1, 1), (39, 7), (40, 8), (200, 60), (80, 24)] {
             console.resize(columns, rows);
-            console.screen();
+            console.screen_text();
         }
     }
 }
@@ -38,7 +38,7 @@ async fn snapshot_draws_one_frame_without_a_terminal() {
 async fn recording_shows_a_frame_after_each_step() {
     let service = Service::stocked().await;
     let steps = bellwether_tui::Step::read("5 <Enter> 4").unwrap();
-    let drawn = bellwether_tui::recording(service.options(), "overview", &steps, 80, 24).await;
+    let drawn = bellwether_tui::record_steps(service.options(), "overview", &steps, 80, 24).await;
     let drawn = drawn.unwrap();
     assert!(drawn.frame.contains("› Destinations"), "{}", drawn.frame);
     for shown in ["› Rules › night", "› Destinations"] {
@@ -74,9 +74,9 @@ async fn details_of_another_row_are_never_shown() {
     until(&mut console, "──▶ ✓ rule night").await;
     console.press("j").unwrap();
     assert!(
-        !console.screen().contains("rule night"),
+        !console.screen_text().contains("rule night"),
         "{}",
-        console.screen()
+        console.screen_text()
     );
     until(&mut console, "──▶ ✗ rule night").await;
 }

@@ -139,7 +139,7 @@ async fn broad_silence_needs_a_second_confirmation_with_counts() {
     press(&mut console, "2").await;
     until(&mut console, "Silence all of db-13 until").await;
     until(&mut console, "covers 24 open events now").await;
-    assert_shows(&console.screen(), "more than half");
+    assert_shows(&console.screen_text(), "more than half");
     // The default answer is No.
     press(&mut console, "<Enter>").await;
     assert_eq!(stored_silences(&real).await, vec![]);
@@ -246,5 +246,5 @@ async fn tab_counts_are_refreshed_on_every_screen() {
     real.send(Severity::Error, hosts.into_iter()).await;
     until(&mut console, "2 Events 3").await;
     assert!(since.elapsed().as_secs() < 9, "{:?}", since.elapsed());
-    assert_shows(&console.screen(), "No destinations yet");
+    assert_shows(&console.screen_text(), "No destinations yet");
 }

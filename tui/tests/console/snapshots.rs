@@ -93,7 +93,7 @@ async fn external_text_does_not_break_the_layout_or_hide_text() {
         let mut options = service.options();
         options.theme = Theme::Mono;
         let mut console = Headless::start(options, 80, 24);
-        assert!(console.idle().await);
+        assert!(console.wait_until_idle().await);
         let screen = press(&mut console, keys).await;
         let is_list = keys == "2";
         assert!(
@@ -119,7 +119,7 @@ async fn open(world: &mut World, setting: Setting, scene: &Scene) -> Headless {
         options.forbidden.retain(|it| it != SIGNING_SECRET);
     }
     let mut console = Headless::start(options, 80, 24);
-    assert!(console.idle().await, "{}", console.screen());
+    assert!(console.wait_until_idle().await, "{}", console.screen_text());
     for keys in scene.keys.split('|') {
         press(&mut console, keys).await;
     }
@@ -130,19 +130,23 @@ async fn open(world: &mut World, setting: Setting, scene: &Scene) -> Headless {
         press(&mut console, "<C-s>y").await;
     }
     if let Some(wanted) = scene.shows {
-        assert!(console.shows(wanted).await, "{}", console.screen());
+        assert!(console.shows(wanted).await, "{}", console.screen_text());
     }
     if setting == Setting::Lost {
         world.cut(true);
-        assert!(console.shows("data shown is").await, "{}", console.screen());
+        assert!(
+            console.shows("data shown is").await,
+            "{}",
+            console.screen_text()
+        );
     }
     console
 }
 
 async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
     console.resize(columns, rows);
-    assert!(console.idle().await);
-    let screen = console.screen();
+    assert!(console.wait_until_idle().await);
+    let screen = console.screen_text();
     assert_eq!(screen.lines().count(), usize::from(rows));
     without_chance(&screen)
 }

@@ -56,7 +56,11 @@ async fn common_tasks_take_the_documented_keys() {
         let real = with_rule(&json!({})).await;
         both_dead(&real).await;
         let mut console = Headless::start(real.options(real.address), 120, 30);
-        assert!(console.shows("connected at").await, "{}", console.screen());
+        assert!(
+            console.shows("connected at").await,
+            "{}",
+            console.screen_text()
+        );
         if task == "undo it" {
             press(&mut console, "2").await;
             press(&mut console, "a").await;
@@ -66,7 +70,7 @@ async fn common_tasks_take_the_documented_keys() {
             press(&mut console, &key).await;
         }
         if !console.shows(shows).await {
-            missed.push(format!("{task}: {}", console.screen()));
+            missed.push(format!("{task}: {}", console.screen_text()));
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));

@@ -120,7 +120,7 @@ async fn broad_silence_from_a_form_is_confirmed_with_counts() {
     .await;
     press(&mut console, "<C-s>").await;
     until(&mut console, "Create silence wide?").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "covers 24 open events now");
     assert_shows(&screen, "It is broad: Yes silences all these events.");
     press(&mut console, "y").await;
@@ -162,14 +162,14 @@ async fn explain_shows_the_same_reason_as_the_delivery() {
     press(&mut console, "x").await;
     until(&mut console, reason).await;
     assert!(
-        !console.screen().contains("as soon as"),
+        !console.screen_text().contains("as soon as"),
         "{}",
-        console.screen()
+        console.screen_text()
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failing_and_waiting_items_come_first_and_likely_mistakes_warn() {
+async fn failing_and_waiting_items_are_first_and_likely_mistakes_warned() {
     let real = with_rule(&json!({})).await;
     let other = json!({"name": "alpha", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});
     let request = json!({"destination": other});
@@ -178,7 +178,7 @@ async fn failing_and_waiting_items_come_first_and_likely_mistakes_warn() {
     let mut console = real.console().await;
     press(&mut console, "4").await;
     until(&mut console, "DNS").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     let (pager, alpha) = (screen.find(" pager "), screen.find(" alpha "));
     assert!(pager < alpha, "{screen}");
     press(&mut console, "5").await;

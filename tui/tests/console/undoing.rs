@@ -38,8 +38,8 @@ async fn rule_edit_is_undone_after_confirming_the_diff() {
     let keys = ["U", "y"];
     press(&mut console, keys[0]).await;
     until(&mut console, "Undo: rule night changed?").await;
-    assert_shows(&console.screen(), "a mistake");
-    assert_shows(&console.screen(), "as it was");
+    assert_shows(&console.screen_text(), "a mistake");
+    assert_shows(&console.screen_text(), "as it was");
     press(&mut console, keys[1]).await;
     until(&mut console, "undone: rule night changed").await;
     assert_eq!(rule(&real).await["message"], "as it was");
@@ -63,9 +63,15 @@ async fn earlier_version_is_restored_from_history() {
     until(&mut console, "Who changed rule night").await;
     until(&mut console, "restore this version").await;
     // The current version is not offered.
-    assert_eq!(console.screen().matches("restore this version").count(), 2);
+    assert_eq!(
+        console
+            .screen_text()
+            .matches("restore this version")
+            .count(),
+        2
+    );
     for _ in 0..10 {
-        let screen = console.screen();
+        let screen = console.screen_text();
         let row = screen.lines().find(|line| line.starts_with('▶'));
         if row.is_some_and(|row| row.contains("restore this version")) {
             break;
@@ -74,7 +80,7 @@ async fn earlier_version_is_restored_from_history() {
     }
     press(&mut console, "<Enter>").await;
     until(&mut console, "Restore this version of rule night?").await;
-    assert_shows(&console.screen(), "second");
+    assert_shows(&console.screen_text(), "second");
     press(&mut console, "y").await;
     until(&mut console, "rule night changed").await;
     assert_eq!(rule(&real).await["message"], "second");
@@ -91,7 +97,7 @@ async fn acknowledgement_without_updates_is_undone_without_updates() {
     until(&mut console, "disk").await;
     press(&mut console, "a").await;
     until(&mut console, "Sends about 2 updates to pager.").await;
-    assert_shows(&console.screen(), "w without updates");
+    assert_shows(&console.screen_text(), "w without updates");
     press(&mut console, "w").await;
     until(&mut console, "2 events acknowledged · U undoes it").await;
     assert_eq!(acknowledged(&real).await, 2);
@@ -106,7 +112,7 @@ async fn acknowledgement_without_updates_is_undone_without_updates() {
     until(&mut console, "2 events acknowledged · U undoes it").await;
     press(&mut console, "U").await;
     until(&mut console, "sends about 2 updates").await;
-    assert_shows(&console.screen(), "Sent messages cannot be recalled.");
+    assert_shows(&console.screen_text(), "Sent messages cannot be recalled.");
     press(&mut console, "y").await;
     until(&mut console, "undone: 2 events acknowledged").await;
     assert_eq!(acknowledged(&real).await, 0);

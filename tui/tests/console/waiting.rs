@@ -55,7 +55,7 @@ async fn waiting_notification_shows_its_reason_and_can_be_sent_now() {
     assert!(!screen.contains("db-2"), "{screen}");
     press(&mut console, "<Enter>").await;
     until(&mut console, "delay of rule night until").await;
-    assert_shows(&console.screen(), "the first message");
+    assert_shows(&console.screen_text(), "the first message");
     press(&mut console, "r").await;
     until(&mut console, "Send the held notifications of rule night?").await;
     press(&mut console, "y").await;
@@ -65,7 +65,11 @@ async fn waiting_notification_shows_its_reason_and_can_be_sent_now() {
     until(&mut console, "no match `db-1`").await;
     console.press("<Esc>").unwrap();
     until(&mut console, "the disk of db-2 is full").await;
-    assert!(!console.screen().contains("db-1"), "{}", console.screen());
+    assert!(
+        !console.screen_text().contains("db-1"),
+        "{}",
+        console.screen_text()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +83,7 @@ async fn group_shows_members_and_is_acknowledged_and_closed_as_one() {
     until(&mut console, "name=disk").await;
     press(&mut console, "<Enter>").await;
     until(&mut console, "the disk of db-1 is full").await;
-    let screen = console.screen();
+    let screen = console.screen_text();
     assert_shows(&screen, "group-");
     assert_shows(&screen, "pager");
     press(&mut console, "a").await;

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use super::{Boot, Clock, STEP_MIN_MS, millis};
+use super::{BootId, Clock, STEP_MIN_MS, to_millis};
 
 /// The clock of a service. When the underlying clock is stepped, this clock continues in the old
 /// time until the step is applied, so that no decision uses the new time before the due times in
@@ -62,7 +62,7 @@ impl SteadyClock {
         self.applied.send_replace(());
     }
 
-    pub fn underlying(&self) -> &Arc<dyn Clock> {
+    pub fn inner(&self) -> &Arc<dyn Clock> {
         &self.below
     }
 }
@@ -72,7 +72,7 @@ impl Clock for SteadyClock {
     fn now_ms(&self) -> i64 {
         match self.step_ms() {
             0 => self.below.now_ms(),
-            _ => millis(self.elapsed()).saturating_add(self.offset_ms()),
+            _ => to_millis(self.elapsed()).saturating_add(self.offset_ms()),
         }
     }
 
@@ -84,8 +84,8 @@ impl Clock for SteadyClock {
         self.offset_ms.load(Ordering::Acquire)
     }
 
-    fn boot(&self) -> Option<Boot> {
-        self.below.boot()
+    fn boot_id(&self) -> Option<BootId> {
+        self.below.boot_id()
     }
 
     async fn wait_until(&self, at_ms: i64) {
@@ -115,9 +115,9 @@ mod tests {
     #[test]
     fn step_takes_effect_when_applied() {
         for by_ms in [-HOUR_MS, HOUR_MS, -STEP_MIN_MS, STEP_MIN_MS] {
-            let below = Arc::new(ManualClock::at(HOUR_MS));
+            let below = Arc::new(ManualClock::starting_at(HOUR_MS));
             let clock = SteadyClock::new(Arc::clone(&below) as _);
-            below.set(by_ms);
+            below.step(by_ms);
             below.advance(Duration::from_secs(1));
             assert_eq!((clock.step_ms(), clock.now_ms()), (by_ms, HOUR_MS + 1_000));
             clock.apply(by_ms);
@@ -126,23 +126,23 @@ mod tests {
     }
 
     #[test]
-    fn lasting_drift_is_followed_without_a_step() {
-        let below = Arc::new(ManualClock::at(HOUR_MS));
+    fn continuous_drift_is_followed_without_a_clock_step() {
+        let below = Arc::new(ManualClock::starting_at(HOUR_MS));
         let clock = SteadyClock::new(Arc::clone(&below) as _);
         for _ in 0..10 {
-            below.set(STEP_MIN_MS - 1);
+            below.step(STEP_MIN_MS - 1);
             assert_eq!((clock.step_ms(), clock.now_ms()), (0, below.now_ms()));
         }
     }
 
     #[tokio::test]
     async fn wait_duration_ignores_clock_steps() {
-        let below = Arc::new(ManualClock::at(HOUR_MS));
+        let below = Arc::new(ManualClock::starting_at(HOUR_MS));
         let clock = SteadyClock::new(Arc::clone(&below) as _);
         for by_ms in [0, HOUR_MS, -HOUR_MS] {
             let mut waiting = std::pin::pin!(clock.wait_until(clock.now_ms() + 10_000));
             for seconds in 1..=10 {
-                below.set(if seconds == 5 { by_ms } else { 0 });
+                below.step(if seconds == 5 { by_ms } else { 0 });
                 tokio::select! {
                     biased;
                     () = waiting.as_mut() => panic!("early by {}", 10 - seconds),
@@ -157,13 +157,13 @@ mod tests {
 
     #[tokio::test]
     async fn waits_are_rechecked_when_step_is_applied() {
-        let below = Arc::new(ManualClock::at(HOUR_MS));
+        let below = Arc::new(ManualClock::starting_at(HOUR_MS));
         let clock = SteadyClock::new(Arc::clone(&below) as _);
         let mut waiting = std::pin::pin!(clock.wait_until(2 * HOUR_MS));
         tokio::select! {
             biased;
             () = waiting.as_mut() => panic!("early"),
-            () = std::future::ready(()) => below.set(-HOUR_MS),
+            () = std::future::ready(()) => below.step(-HOUR_MS),
         }
         clock.apply(-HOUR_MS);
         waiting.await;

@@ -191,7 +191,7 @@ fn parse_tls(config: &mut Config, query: &str) -> Result<Tls, String> {
     };
     let Some(verify) = verify else {
         config.ssl_mode(SslMode::Disable);
-        return Tls::none();
+        return Tls::disabled();
     };
     config
         .ssl_mode(SslMode::Require)

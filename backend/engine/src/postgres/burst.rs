@@ -16,29 +16,29 @@ use super::{
     session::Session,
 };
 use crate::{
-    change::Applied, error::EngineError, limits::STORE_COMMIT_TIME_MAX, position::LogPosition,
+    change::ApplyResult, error::EngineError, limits::STORE_COMMIT_TIME_MAX, position::LogPosition,
 };
 
 #[derive(Debug)]
 pub(super) enum Outcome {
-    Committed(Applied),
+    Committed(ApplyResult),
     RolledBack(CommitErrorKind),
     Doubt(String),
 }
 
 type StatementResponse = Result<Vec<Row>, Error>;
-type Sent<'a> = Pin<Box<dyn Future<Output = StatementResponse> + Send + 'a>>;
+type SendFuture<'a> = Pin<Box<dyn Future<Output = StatementResponse> + Send + 'a>>;
 
-pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
+pub(super) async fn send_statements(session: &Session, calls: &[Call<'_>]) -> Outcome {
     let mut statements = Vec::with_capacity(calls.len());
     for call in calls {
-        match session.statement(call.query).await {
+        match session.prepare(call.query).await {
             Ok(statement) => statements.push(statement),
             // Not even BEGIN was sent.
             Err(error) => return Outcome::RolledBack(error::classify(&error)),
         }
     }
-    let warnings = session.warnings();
+    let warnings = session.warning_count();
     let answers = timeout(
         STORE_COMMIT_TIME_MAX,
         await_transaction(session, calls, &statements),
@@ -46,7 +46,7 @@ pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
     let Ok(answers) = answers.await else {
         return Outcome::Doubt("the database did not respond to a commit".into());
     };
-    classify_outcome(calls, answers, || session.warnings() != warnings)
+    classify_outcome(calls, answers, || session.warning_count() != warnings)
 }
 
 async fn await_transaction(
@@ -55,7 +55,7 @@ async fn await_transaction(
     statements: &[Statement],
 ) -> Vec<StatementResponse> {
     let client = &session.client;
-    let simple = |text: &'static str| -> Sent<'_> {
+    let simple = |text: &'static str| -> SendFuture<'_> {
         Box::pin(async move {
             client.batch_execute(text).await?;
             Ok(Vec::new())
@@ -78,24 +78,24 @@ async fn await_transaction(
     sent.push(simple(if is_whole { "COMMIT" } else { "ROLLBACK" }));
     poll_fn(|cx| {
         sent.poll_all(cx);
-        sent.finished()
+        sent.poll_responses()
     })
     .await
 }
 
 /// Statements whose responses are pending, in the order they were sent.
 struct PendingStatements<'a> {
-    sent: Vec<Sent<'a>>,
+    sent: Vec<SendFuture<'a>>,
     answers: Vec<Option<StatementResponse>>,
 }
 
 impl<'a> PendingStatements<'a> {
-    fn new(sent: Vec<Sent<'a>>) -> Self {
+    fn new(sent: Vec<SendFuture<'a>>) -> Self {
         let answers = sent.iter().map(|_| None).collect();
         Self { sent, answers }
     }
 
-    fn push(&mut self, sent: Sent<'a>) {
+    fn push(&mut self, sent: SendFuture<'a>) {
         self.sent.push(sent);
         self.answers.push(None);
     }
@@ -113,7 +113,7 @@ impl<'a> PendingStatements<'a> {
         answers.all(Result::is_ok)
     }
 
-    fn finished(&mut self) -> Poll<Vec<StatementResponse>> {
+    fn poll_responses(&mut self) -> Poll<Vec<StatementResponse>> {
         if self.answers.iter().any(Option::is_none) {
             return Poll::Pending;
         }
@@ -148,7 +148,7 @@ fn classify_outcome(
         u64::try_from(number).ok()
     };
     match (answered(Query::Version), answered(Query::Step)) {
-        (Some(version), Some(position)) => Outcome::Committed(Applied {
+        (Some(version), Some(position)) => Outcome::Committed(ApplyResult {
             position: LogPosition::from_number(position),
             version,
         }),

@@ -49,21 +49,21 @@ pub(super) struct Claims {
 #[derive(Debug, Default)]
 struct State {
     writer: Option<NodeId>,
-    is_to_own: bool,
+    wants_ownership: bool,
     /// Whether the node is to lead as soon as there is no leader.
     is_candidate: bool,
-    rest: Option<RestPeriod>,
+    rest: Option<BackoffPeriod>,
     /// Time at which the node last renewed its claim to be working.
-    worked: Option<Duration>,
+    working_at: Option<Duration>,
     /// Time at which the node last renewed its claim to be alive.
-    lived: Option<Duration>,
-    leaving: BTreeMap<u8, Leaving>,
+    alive_at: Option<Duration>,
+    leaving: BTreeMap<u8, SlotRelease>,
     number: u64,
 }
 
 /// A period in which a stalled node leaves its work to other nodes.
 #[derive(Debug, Clone, Copy)]
-struct RestPeriod {
+struct BackoffPeriod {
     until: Duration,
     lasts: Duration,
     /// Whether slots are released even while deliveries are in flight.
@@ -71,13 +71,13 @@ struct RestPeriod {
 }
 
 impl State {
-    fn is_resting(&self, now: Duration) -> bool {
+    fn is_backing_off(&self, now: Duration) -> bool {
         self.rest.is_some_and(|rest| now < rest.until)
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Leaving {
+struct SlotRelease {
     number: u64,
     is_vacant: bool,
 }
@@ -98,7 +98,7 @@ pub(super) struct HeldSlot {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Division {
+struct SlotAssignment {
     /// Slots that this node owns, with their epochs.
     mine: BTreeMap<i16, i64>,
     /// Slots without a live owner that this node is to own, with their epochs.
@@ -109,7 +109,7 @@ struct Division {
     awaited: usize,
 }
 
-fn owner_of(slot: i16, living: &[LiveNode]) -> Option<NodeId> {
+fn choose_owner(slot: i16, living: &[LiveNode]) -> Option<NodeId> {
     let owners = living.iter().filter(|it| it.owns);
     let best = owners.max_by_key(|it| {
         let weighed = [&it.id[..], &slot.to_be_bytes()].concat();
@@ -118,7 +118,7 @@ fn owner_of(slot: i16, living: &[LiveNode]) -> Option<NodeId> {
     best.map(|it| it.id)
 }
 
-impl Division {
+impl SlotAssignment {
     fn compute(me: NodeId, is_candidate: bool, living: &[LiveNode], held: &[HeldSlot]) -> Self {
         let mut division = Self::default();
         for held in held {
@@ -131,7 +131,7 @@ impl Division {
                 }
                 continue;
             }
-            let owner = owner_of(held.slot, living);
+            let owner = choose_owner(held.slot, living);
             if held.node == me {
                 division.mine.insert(held.slot, held.epoch);
                 if let (Some(other), Ok(slot)) = (owner, u8::try_from(held.slot))
@@ -157,43 +157,43 @@ impl Claims {
             id,
             clock,
             state: Mutex::default(),
-            owned: watch::Sender::new(OwnedSlots::none()),
+            owned: watch::Sender::new(OwnedSlots::empty()),
             lead: watch::Sender::new(None),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, State> {
         // Every statement leaves the state consistent, so poisoning is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn write_with(&self, writer: NodeId) {
-        self.state().writer = Some(writer);
+    pub(super) fn set_writer(&self, writer: NodeId) {
+        self.lock_state().writer = Some(writer);
     }
 
     /// Records that the node works, visible to other nodes at `at` or later.
     pub(super) fn record_progress(&self, at: Duration) {
-        self.state().worked = Some(at);
+        self.lock_state().working_at = Some(at);
     }
 
     /// Records that the node is alive, visible to other nodes at `at` or later.
     pub(super) fn record_alive(&self, at: Duration) {
-        self.state().lived = Some(at);
+        self.lock_state().alive_at = Some(at);
     }
 
     /// Whether no other node considers it dead.
-    pub(super) fn is_sure(&self) -> bool {
-        let (state, now) = (self.state(), self.clock.elapsed());
+    pub(super) fn is_ownership_certain(&self) -> bool {
+        let (state, now) = (self.lock_state(), self.clock.elapsed());
         let is_recent = |at: Option<Duration>| at.is_some_and(|at| now < at + STORE_NODE_TIME_MAX);
-        is_recent(state.worked) && is_recent(state.lived)
+        is_recent(state.working_at) && is_recent(state.alive_at)
     }
 
     /// Returns the node's writer, as stored in its row; `None` while the node is not to own slots.
     pub(super) fn active_writer(&self) -> Option<NodeId> {
-        let (state, now) = (self.state(), self.clock.elapsed());
+        let (state, now) = (self.lock_state(), self.clock.elapsed());
         state
             .writer
-            .filter(|_| state.is_to_own && !state.is_resting(now))
+            .filter(|_| state.wants_ownership && !state.is_backing_off(now))
     }
 
     pub(super) fn watch_ownership(&self) -> watch::Receiver<OwnedSlots> {
@@ -213,17 +213,17 @@ impl Claims {
     }
 
     pub(super) fn set_owns_slots(&self, does: bool) {
-        self.state().is_to_own = does;
+        self.lock_state().wants_ownership = does;
     }
 
     pub(super) fn become_candidate(&self) {
-        self.state().is_candidate = true;
+        self.lock_state().is_candidate = true;
     }
 
     /// Records that no work is in flight for a slot since the request `number`. Returns whether
     /// that is new.
     pub(super) fn vacate(&self, slot: u8, number: u64) -> bool {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let leaving = state.leaving.get_mut(&slot);
         leaving
             .filter(|it| it.number == number)
@@ -233,16 +233,16 @@ impl Claims {
     /// Makes the node leave all work to other nodes for a while, longer each time. Returns false if
     /// it already does.
     pub(super) fn pause_ownership(&self, is_forced: bool) -> bool {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let now = self.clock.elapsed();
-        let (before, is_new) = (state.rest, !state.is_resting(now));
+        let (before, is_new) = (state.rest, !state.is_backing_off(now));
         let lasts = match before {
             Some(rest) if !is_new => rest.lasts,
             Some(rest) if now < rest.until + STORE_REST_TIME_MAX => rest.lasts * 2,
             _ => STORE_REST_TIME_MIN,
         };
         let lasts = lasts.min(STORE_REST_TIME_MAX);
-        state.rest = Some(RestPeriod {
+        state.rest = Some(BackoffPeriod {
             until: now + lasts,
             lasts,
             is_forced,
@@ -253,9 +253,9 @@ impl Claims {
     }
 
     /// Forgets all owned slots, because the node may no longer use the store.
-    pub(super) fn forget(&self) {
+    pub(super) fn forget_slots(&self) {
         self.lead.send_replace(None);
-        self.owned.send_replace(OwnedSlots::none());
+        self.owned.send_replace(OwnedSlots::empty());
     }
 
     /// Reads the ownership of all slots and makes the necessary changes. Unless `is_steady`, no
@@ -266,24 +266,24 @@ impl Claims {
         session: &Session,
         is_steady: bool,
     ) -> Result<Duration, Error> {
-        let (living, held) = read(session).await?;
+        let (living, held) = read_nodes_and_slots(session).await?;
         if self.resume_ownership_if_needed(&living) {
             return Ok(SOON);
         }
         let (is_candidate, rests, writer) = {
-            let state = self.state();
+            let state = self.lock_state();
             (
                 state.is_candidate,
-                state.is_resting(self.clock.elapsed()),
+                state.is_backing_off(self.clock.elapsed()),
                 state.writer,
             )
         };
-        let mut division = Division::compute(self.id, is_candidate && !rests, &living, &held);
+        let mut division = SlotAssignment::compute(self.id, is_candidate && !rests, &living, &held);
         if !is_steady {
             division.leaves.clear();
         }
         if rests && division.mine.remove(&LEAD).is_some() {
-            let statement = session.statement(Query::Release).await?;
+            let statement = session.prepare(Query::Release).await?;
             let me = &self.id[..];
             session.client.execute(&statement, &[&me]).await?;
         }
@@ -306,7 +306,7 @@ impl Claims {
         }
         self.publish(&division);
         let is_overdue = living.iter().any(|it| !it.is_prompt);
-        let moves = division.awaited > 0 || !self.state().leaving.is_empty();
+        let moves = division.awaited > 0 || !self.lock_state().leaving.is_empty();
         Ok(match (moves, is_overdue) {
             _ if has_left => NEXT,
             (true, _) => SOON,
@@ -317,8 +317,8 @@ impl Claims {
 
     /// Ends a rest if no other node could work instead. Returns whether it did.
     fn resume_ownership_if_needed(&self, living: &[LiveNode]) -> bool {
-        let (mut state, now) = (self.state(), self.clock.elapsed());
-        if !state.is_to_own || !state.is_resting(now) || living.iter().any(|it| it.owns) {
+        let (mut state, now) = (self.lock_state(), self.clock.elapsed());
+        if !state.wants_ownership || !state.is_backing_off(now) || living.iter().any(|it| it.owns) {
             return false;
         }
         if let Some(rest) = &mut state.rest {
@@ -328,8 +328,8 @@ impl Claims {
     }
 
     /// Requests that slots be left, and returns those that can be handed over.
-    fn request_leave(&self, division: &Division) -> Vec<(u8, NodeId)> {
-        let (mut state, now) = (self.state(), self.clock.elapsed());
+    fn request_leave(&self, division: &SlotAssignment) -> Vec<(u8, NodeId)> {
+        let (mut state, now) = (self.lock_state(), self.clock.elapsed());
         let State {
             leaving,
             number,
@@ -346,7 +346,7 @@ impl Claims {
             }
             leaving.entry(*slot).or_insert_with(|| {
                 *number += 1;
-                Leaving {
+                SlotRelease {
                     number: *number,
                     is_vacant: false,
                 }
@@ -363,7 +363,7 @@ impl Claims {
         session: &Session,
         slots: &[(u8, NodeId)],
     ) -> Result<Vec<i16>, Error> {
-        let statement = session.statement(Query::HandOver).await?;
+        let statement = session.prepare(Query::HandOver).await?;
         let numbers: Vec<i16> = slots.iter().map(|(slot, _)| i16::from(*slot)).collect();
         let nodes: Vec<&[u8]> = slots.iter().map(|(_, node)| &node[..]).collect();
         let me = &self.id[..];
@@ -381,7 +381,7 @@ impl Claims {
         orphaned: &[(i16, i64)],
         is_steady: bool,
     ) -> Result<Vec<(i16, i64)>, Error> {
-        let statement = session.statement(Query::ClaimSlots).await?;
+        let statement = session.prepare(Query::ClaimSlots).await?;
         let (slots, epochs): (Vec<i16>, Vec<i64>) = orphaned.iter().copied().unzip();
         let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
         let (me, writer) = (&self.id[..], &writer[..]);
@@ -398,8 +398,8 @@ impl Claims {
         claimed.collect()
     }
 
-    fn publish(&self, division: &Division) {
-        let mut state = self.state();
+    fn publish(&self, division: &SlotAssignment) {
+        let mut state = self.lock_state();
         let mut slots = Box::new([None; SLOTS]);
         for (at, owned) in slots.iter_mut().enumerate() {
             let (Ok(slot), Ok(number)) = (u8::try_from(at), i16::try_from(at)) else {
@@ -414,7 +414,7 @@ impl Claims {
                 leaving: state.leaving.get(&slot).map(|it| it.number),
             });
         }
-        let rests = state.is_resting(self.clock.elapsed());
+        let rests = state.is_backing_off(self.clock.elapsed());
         drop(state);
         let owned = OwnedSlots::Slots(slots);
         self.owned.send_if_modified(|before| {
@@ -444,32 +444,32 @@ pub(super) fn leadership_claim(epoch: u64) -> Claim {
     }
 }
 
-async fn read(session: &Session) -> Result<(Vec<LiveNode>, Vec<HeldSlot>), Error> {
+async fn read_nodes_and_slots(session: &Session) -> Result<(Vec<LiveNode>, Vec<HeldSlot>), Error> {
     let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
-    let statement = session.statement(Query::Owners).await?;
+    let statement = session.prepare(Query::Owners).await?;
     let rows = session.client.query(&statement, &[&seconds]).await?;
     let living = rows.iter().map(|row| {
         Ok(LiveNode {
-            id: id(row.try_get(0)?),
+            id: decode_node_id(row.try_get(0)?),
             owns: row.try_get(1)?,
             is_prompt: row.try_get(2)?,
         })
     });
     let living = living.collect::<Result<_, Error>>()?;
-    let statement = session.statement(Query::Claims).await?;
+    let statement = session.prepare(Query::Claims).await?;
     let rows = session.client.query(&statement, &[]).await?;
     let held = rows.iter().map(|row| {
         Ok(HeldSlot {
             slot: row.try_get(0)?,
             epoch: row.try_get(1)?,
-            node: id(row.try_get(2)?),
+            node: decode_node_id(row.try_get(2)?),
         })
     });
     Ok((living, held.collect::<Result<_, Error>>()?))
 }
 
 /// Decodes an id in a row; an empty one belongs to no node.
-fn id(bytes: &[u8]) -> NodeId {
+fn decode_node_id(bytes: &[u8]) -> NodeId {
     bytes.try_into().unwrap_or_default()
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 
-use crate::clock::{Clock, STEP_MIN_MS, SystemClock, millis};
+use crate::clock::{Clock, STEP_MIN_MS, SystemClock, to_millis};
 
 /// Number of recent readings, of which the fastest is trusted.
 const READINGS: usize = 8;
@@ -47,11 +47,11 @@ impl DatabaseClock {
 
     pub(super) fn read(&self, before: Duration, after: Duration, said_ms: i64) {
         let took = after.saturating_sub(before);
-        let offset_ms = said_ms.saturating_sub(millis(before + took / 2));
+        let offset_ms = said_ms.saturating_sub(to_millis(before + took / 2));
         let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
         let current_ms = self.offset_ms.load(Ordering::Acquire);
         let step_ms = offset_ms.saturating_sub(current_ms);
-        let is_step = step_ms.saturating_abs() >= STEP_MIN_MS + millis(took);
+        let is_step = step_ms.saturating_abs() >= STEP_MIN_MS + to_millis(took);
         if is_step && !readings.is_empty() {
             tracing::warn!(step_ms, "the database's clock was changed");
         }
@@ -74,7 +74,7 @@ impl DatabaseClock {
 #[async_trait]
 impl Clock for DatabaseClock {
     fn now_ms(&self) -> i64 {
-        let now_ms = millis(self.elapsed()).saturating_add(self.offset_ms());
+        let now_ms = to_millis(self.elapsed()).saturating_add(self.offset_ms());
         now_ms.max(self.shown_ms.fetch_max(now_ms, Ordering::AcqRel))
     }
 
@@ -102,26 +102,30 @@ mod tests {
     use std::time::Duration;
 
     use super::DatabaseClock;
-    use crate::clock::{Clock, SystemClock, millis};
+    use crate::clock::{Clock, SystemClock, to_millis};
 
     /// Returns a reading that is `by_ms` ahead of the elapsed time and took `took_ms`.
-    fn ahead(by_ms: i64, took_ms: u64) -> (Duration, Duration, i64) {
+    fn reading_ahead(by_ms: i64, took_ms: u64) -> (Duration, Duration, i64) {
         let now = SystemClock.elapsed();
         let took = Duration::from_millis(took_ms);
-        (now, now + took, millis(now) + by_ms + millis(took / 2))
+        (
+            now,
+            now + took,
+            to_millis(now) + by_ms + to_millis(took / 2),
+        )
     }
 
     #[test]
     fn fastest_reading_sets_offset_and_time_stays_monotonic() {
-        let (before, after, said_ms) = ahead(1_000_000, 400);
+        let (before, after, said_ms) = reading_ahead(1_000_000, 400);
         let clock = DatabaseClock::new(before, after, said_ms);
         assert_eq!(clock.offset_ms(), 1_000_000);
         let shown_ms = clock.now_ms();
-        let (before, after, said_ms) = ahead(999_500, 10);
+        let (before, after, said_ms) = reading_ahead(999_500, 10);
         clock.read(before, after, said_ms);
         assert_eq!(clock.offset_ms(), 999_500);
         assert!(clock.now_ms() >= shown_ms);
-        let (before, after, said_ms) = ahead(1_000_300, 900);
+        let (before, after, said_ms) = reading_ahead(1_000_300, 900);
         clock.read(before, after, said_ms);
         assert_eq!(
             clock.offset_ms(),
@@ -132,10 +136,10 @@ mod tests {
 
     #[test]
     fn database_clock_set_back_is_followed() {
-        let (before, after, said_ms) = ahead(1_000_000, 10);
+        let (before, after, said_ms) = reading_ahead(1_000_000, 10);
         let clock = DatabaseClock::new(before, after, said_ms);
         let shown_ms = clock.now_ms();
-        let (before, after, said_ms) = ahead(400_000, 20);
+        let (before, after, said_ms) = reading_ahead(400_000, 20);
         clock.read(before, after, said_ms);
         assert_eq!(clock.offset_ms(), 400_000);
         assert!(clock.now_ms() < shown_ms);

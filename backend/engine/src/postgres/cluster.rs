@@ -20,11 +20,11 @@ impl Cluster for PostgresEngine {
             return std::future::pending().await;
         };
         let epoch = node.wait_for_leadership().await;
-        *self.leader() = Some(epoch);
+        *self.lock_leader() = Some(epoch);
     }
 
     async fn wait_until_deposed(&self) {
-        let epoch = *self.leader();
+        let epoch = *self.lock_leader();
         if let (Some(node), Some(epoch)) = (&self.node, epoch) {
             node.wait_until_deposed(epoch).await;
         }
@@ -37,9 +37,9 @@ impl Cluster for PostgresEngine {
         }
     }
 
-    fn is_sure(&self) -> bool {
+    fn is_ownership_certain(&self) -> bool {
         let node = self.node.as_ref();
-        node.is_none_or(|node| node.claims().is_sure())
+        node.is_none_or(|node| node.claims().is_ownership_certain())
     }
 
     fn set_owns_slots(&self, does: bool) {
@@ -87,7 +87,7 @@ impl Cluster for PostgresEngine {
     }
 
     fn watch_reachability(&self) -> Option<watch::Receiver<bool>> {
-        self.node.as_ref().map(|_shared| self.reserve.is_ready())
+        self.node.as_ref().map(|_shared| self.reserve.watch_ready())
     }
 
     async fn nodes(&self) -> Result<Vec<ClusterNode>, EngineError> {

@@ -38,43 +38,43 @@ impl Default for StoreCounters {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("bellwether");
         let counters = Self(Arc::new(Families {
-            commit_seconds: family(
+            commit_seconds: register_family(
                 &mut registry,
                 "store_commit_seconds",
                 "Duration of commits in the database",
                 Histogram::new(COMMIT),
             ),
-            batch_sets: family(
+            batch_sets: register_family(
                 &mut registry,
                 "store_batch_sets",
                 "Change sets per commit",
                 Histogram::new(SETS),
             ),
-            conflicts: family(
+            conflicts: register_family(
                 &mut registry,
                 "store_conflicts",
                 "Change sets rejected because a record they depend on had changed",
                 Family::default(),
             ),
-            retries: family(
+            retries: register_family(
                 &mut registry,
                 "store_retries",
                 "Retried commits, by reason",
                 Family::default(),
             ),
-            in_doubt: family(
+            in_doubt: register_family(
                 &mut registry,
                 "store_in_doubt",
                 "Commits interrupted by a lost connection, by outcome",
                 Family::default(),
             ),
-            follow_lag_seconds: family(
+            follow_lag_seconds: register_family(
                 &mut registry,
                 "store_follow_lag_seconds",
                 "Delay from a commit until this node reads it",
                 Histogram::new(LAG),
             ),
-            connections: family(
+            connections: register_family(
                 &mut registry,
                 "store_connections",
                 "Connections to the database",
@@ -82,12 +82,17 @@ impl Default for StoreCounters {
             ),
             registry,
         }));
-        counters.begin();
+        counters.create_series();
         counters
     }
 }
 
-fn family<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, family: M) -> M {
+fn register_family<M: Metric + Clone>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    family: M,
+) -> M {
     registry.register(name, help, family.clone());
     family
 }
@@ -108,7 +113,7 @@ impl StoreCounters {
     }
 
     /// Creates the series with known labels at 0, so that their first increase is visible.
-    fn begin(&self) {
+    fn create_series(&self) {
         for why in ["busy", "connection lost"] {
             drop(self.0.retries.get_or_create(&[("why", why)]));
         }
@@ -121,7 +126,7 @@ impl StoreCounters {
         self.0.retries.get_or_create(&[("why", why)]).inc();
     }
 
-    pub(super) fn record_doubt(&self, outcome: &'static str) {
+    pub(super) fn record_in_doubt_commit(&self, outcome: &'static str) {
         self.0.in_doubt.get_or_create(&[("outcome", outcome)]).inc();
     }
 

@@ -28,7 +28,7 @@ pub(super) fn classify(error: &Error) -> CommitErrorKind {
 }
 
 /// Whether the connection is unusable, or the database currently accepts no connections.
-pub(super) fn is_lost(error: &Error) -> bool {
+pub(super) fn is_connection_lost(error: &Error) -> bool {
     error.is_closed()
         || error
             .code()

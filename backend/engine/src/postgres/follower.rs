@@ -36,7 +36,7 @@ const FOLDED: i64 = 5_000;
 
 /// Polls the log at an interval, and immediately when a reader requests it. Reports whether it has
 /// no connection.
-pub(super) async fn follow(
+pub(super) async fn follow_log(
     address: Arc<Address>,
     session: Session,
     known: Arc<LogCache>,
@@ -63,7 +63,7 @@ pub(super) async fn follow(
             sleep(PAUSE).await;
         }
         if trimmed.elapsed() >= TRIM_EVERY {
-            match trim(&opened).await {
+            match trim_log(&opened).await {
                 Ok(is_done) if !is_done => {}
                 // Trimming is retried next time.
                 _ => trimmed = Instant::now(),
@@ -90,7 +90,7 @@ async fn catch_up(
         // it.
         let (before, origin) = known.newest_step();
         let read = async {
-            let statement = session.statement(Query::Log).await?;
+            let statement = session.prepare(Query::Log).await?;
             session
                 .client
                 .query(&statement, &[&position_to_db(before), &STEPS])
@@ -127,7 +127,7 @@ async fn catch_up(
         if !is_there {
             return diagnose_missing_step(session, known, before).await;
         }
-        if is_all || known.newest() == before {
+        if is_all || known.newest_position() == before {
             return Ok(());
         }
     }
@@ -141,7 +141,7 @@ async fn diagnose_missing_step(
     position: LogPosition,
 ) -> Result<(), EngineError> {
     let read = async {
-        let statement = session.statement(Query::Head).await?;
+        let statement = session.prepare(Query::Head).await?;
         let row = session.client.query_one(&statement, &[]).await?;
         Ok((row.try_get(0)?, row.try_get(1)?))
     };
@@ -149,7 +149,7 @@ async fn diagnose_missing_step(
     let (newest, oldest) = read.map_err(|error| error::read_error(&error))?;
     let (newest, oldest) = (newest.unwrap_or_default(), oldest.unwrap_or_default());
     if oldest > position_to_db(position) {
-        known.skip_to(plan::position_from_db(newest));
+        known.mark_known_through(plan::position_from_db(newest));
     } else {
         known.mark_lost(format!(
             "step {position} of the change log no longer exists; the newest is {newest}"
@@ -159,9 +159,9 @@ async fn diagnose_missing_step(
 }
 
 /// Removes some old steps. Returns whether none are left to remove.
-async fn trim(session: &Session) -> Result<bool, EngineError> {
+async fn trim_log(session: &Session) -> Result<bool, EngineError> {
     let trimmed = async {
-        let statement = session.statement(Query::Trim).await?;
+        let statement = session.prepare(Query::Trim).await?;
         let retained = i64::try_from(STORE_LOG_COMMITS_MAX).unwrap_or(i64::MAX);
         let seconds = STORE_LOG_TIME_MIN.as_secs_f64();
         let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
@@ -180,7 +180,7 @@ pub(super) async fn fold_idle_rows(
 ) -> Result<u64, tokio_postgres::Error> {
     let client = &session.client;
     loop {
-        let statement = session.statement(Query::Fold).await?;
+        let statement = session.prepare(Query::Fold).await?;
         let rows = client
             .query(&statement, &[&to_db_integer(since), &FOLDED])
             .await?;
@@ -189,10 +189,10 @@ pub(super) async fn fold_idle_rows(
         if keys.is_empty() {
             break;
         }
-        let statement = session.statement(Query::Zeros).await?;
+        let statement = session.prepare(Query::Zeros).await?;
         client.execute(&statement, &[&keys]).await?;
     }
-    let statement = session.statement(Query::Newest).await?;
+    let statement = session.prepare(Query::Newest).await?;
     let newest: i64 = client.query_one(&statement, &[]).await?.try_get(0)?;
     Ok(newest.unsigned_abs())
 }

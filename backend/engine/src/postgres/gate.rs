@@ -48,16 +48,16 @@ impl Gate {
         &self,
         attempt: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let turn = self.turns().next(Instant::now());
+        let turn = self.lock_pacing().next(Instant::now());
         if let Some(turn) = turn {
             sleep_until(turn).await;
         }
         let opened = attempt.await;
-        self.turns().record(opened.is_ok());
+        self.lock_pacing().record(opened.is_ok());
         opened
     }
 
-    fn turns(&self) -> MutexGuard<'_, Pacing> {
+    fn lock_pacing(&self) -> MutexGuard<'_, Pacing> {
         // Every statement leaves the state consistent, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,6 +98,6 @@ mod tests {
             assert!(begin.elapsed() >= PAUSE * pauses);
         }
         assert_eq!(gate.run_in_turn(async { Ok::<(), ()>(()) }).await, Ok(()));
-        assert_eq!(gate.turns().pause, None);
+        assert_eq!(gate.lock_pacing().pause, None);
     }
 }

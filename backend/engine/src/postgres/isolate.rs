@@ -50,7 +50,7 @@ impl CurrentState {
         writer: &[u8],
         sets: impl Iterator<Item = &'a EncodedSet> + Clone,
     ) -> Result<Self, Error> {
-        let statement = session.statement(Query::Fences).await?;
+        let statement = session.prepare(Query::Fences).await?;
         let row = session.client.query_one(&statement, &[&writer]).await?;
         let mut lying = Self {
             definitions: row.try_get(0)?,
@@ -60,7 +60,7 @@ impl CurrentState {
             leads: HashMap::new(),
         };
         if sets.clone().any(|set| !set.claims.is_empty()) {
-            let statement = session.statement(Query::OwnSlots).await?;
+            let statement = session.prepare(Query::OwnSlots).await?;
             for row in session.client.query(&statement, &[&writer]).await? {
                 let (slot, epoch): (i16, i64) = (row.try_get(0)?, row.try_get(1)?);
                 lying.claims.insert(Claim {
@@ -79,7 +79,7 @@ impl CurrentState {
             if keys.is_empty() {
                 continue;
             }
-            let statement = session.statement(Query::Get(kind)).await?;
+            let statement = session.prepare(Query::Get(kind)).await?;
             for row in session.client.query(&statement, &[&keys]).await? {
                 let (at, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
                 let key = usize::try_from(at - 1).ok().and_then(|at| keys.get(at));
@@ -102,7 +102,7 @@ impl CurrentState {
         }
         for (index, keys) in touched {
             let keys: Vec<_> = keys.into_iter().collect();
-            let statement = session.statement(Query::Lead(index)).await?;
+            let statement = session.prepare(Query::Lead(index)).await?;
             for row in session.client.query(&statement, &[&keys]).await? {
                 let at: i64 = row.try_get(0)?;
                 let key = usize::try_from(at - 1).ok().and_then(|at| keys.get(at));
@@ -116,9 +116,9 @@ impl CurrentState {
     }
 
     /// Returns the reason why a set cannot be applied, or `None` if there is no obstacle.
-    pub(super) fn conflict_with(&self, set: &EncodedSet) -> Option<EngineError> {
+    pub(super) fn find_conflict(&self, set: &EncodedSet) -> Option<EngineError> {
         if !set.claims.iter().all(|claim| self.claims.contains(claim)) {
-            return Some(not_owned_error());
+            return Some(not_owner_error());
         }
         if set
             .rests_on
@@ -144,10 +144,10 @@ impl CurrentState {
         if !contested.is_empty() {
             return Some(EngineError::Conflict(contested));
         }
-        self.entry_conflict(set)
+        self.find_entry_conflict(set)
     }
 
-    fn entry_conflict(&self, set: &EncodedSet) -> Option<EngineError> {
+    fn find_entry_conflict(&self, set: &EncodedSet) -> Option<EngineError> {
         let mut removed = HashSet::new();
         for change in &set.changes {
             for entry in &change.remove {
@@ -169,7 +169,7 @@ impl CurrentState {
     }
 }
 
-pub(super) fn not_owned_error() -> EngineError {
+pub(super) fn not_owner_error() -> EngineError {
     EngineError::Unavailable("another node owns the record to be changed".into())
 }
 
@@ -196,7 +196,7 @@ pub(super) fn conflict_with_applied(
 
 /// Returns the state of records after a set was applied: their version, or `None` if they were
 /// deleted. Additions to counters and changes that only check are skipped.
-pub(super) fn state_after(
+pub(super) fn states_after_set(
     set: &EncodedSet,
     version: u64,
 ) -> impl Iterator<Item = (RecordName, Option<u64>)> {

@@ -69,14 +69,14 @@ pub(super) fn side_table(kind: Kind) -> Option<&'static str> {
 }
 
 /// Returns the index columns of a kind's table, in the order of their numbers.
-pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
+pub(super) fn index_columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
     indexes_of_kind(kind).filter_map(|index| match index_location(index) {
         IndexLocation::Column(name) => Some((index, name)),
         IndexLocation::SideTable(_) | IndexLocation::Table(_) => None,
     })
 }
 
-pub(super) fn side_columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
+pub(super) fn side_index_columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
     indexes_of_kind(kind).filter_map(|index| match index_location(index) {
         IndexLocation::SideTable(name) => Some((index, name)),
         IndexLocation::Column(_) | IndexLocation::Table(_) => None,
@@ -107,7 +107,7 @@ mod tests {
         let mut places = std::collections::HashSet::new();
         for index in Index::ALL {
             let table = match index_location(index) {
-                IndexLocation::Column(name) => (index.kind().table(), name),
+                IndexLocation::Column(name) => (index.kind().table_name(), name),
                 IndexLocation::SideTable(name) => (side_table(index.kind()).unwrap(), name),
                 IndexLocation::Table(name) => (name, ""),
             };

@@ -68,7 +68,7 @@ struct WaitingStep {
 
 impl LogCache {
     /// Creates a cache that covers all steps up to a position, without their content.
-    pub(super) fn up_to(position: LogPosition) -> Self {
+    pub(super) fn covering_up_to(position: LogPosition) -> Self {
         let steps = Steps {
             known: position,
             origin: None,
@@ -85,14 +85,14 @@ impl LogCache {
         }
     }
 
-    fn steps(&self) -> MutexGuard<'_, Steps> {
+    fn lock_steps(&self) -> MutexGuard<'_, Steps> {
         // Every statement leaves complete steps, so poisoning is harmless.
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a step written here, with the changed kinds as a bit set.
     pub(super) fn add_own_step(&self, step: LogStep, kinds: u32, origin: Origin) {
-        self.add(WaitingStep {
+        self.add_step(WaitingStep {
             step,
             kinds,
             origin,
@@ -109,8 +109,8 @@ impl LogCache {
         self.add_own_step(step, kinds, origin);
     }
 
-    fn add(&self, waiting: WaitingStep) {
-        let mut steps = self.steps();
+    fn add_step(&self, waiting: WaitingStep) {
+        let mut steps = self.lock_steps();
         if waiting.step.position > steps.known {
             steps
                 .waiting
@@ -125,14 +125,14 @@ impl LogCache {
             let step = next.step;
             self.record_changed_kinds(next.kinds, step.position);
             (steps.known, steps.origin) = (step.position, Some(next.origin));
-            steps.bytes += bytes_of(&step);
+            steps.bytes += step_bytes(&step);
             steps.retained.push_back(step);
         }
         while steps.bytes > STORE_STEPS_BYTES_MAX {
             let Some(oldest) = steps.retained.pop_front() else {
                 break;
             };
-            steps.bytes -= bytes_of(&oldest);
+            steps.bytes -= step_bytes(&oldest);
         }
         if steps.known > before {
             self.head.send_replace(steps.known);
@@ -149,8 +149,8 @@ impl LogCache {
 
     /// Waits until a position is known. If earlier steps do not arrive before the timeout, they are
     /// read from the store later, and any kind may have changed in them.
-    pub(super) async fn wait_for(&self, position: LogPosition, within: Duration) {
-        if self.newest() >= position {
+    pub(super) async fn wait_until_known(&self, position: LogPosition, within: Duration) {
+        if self.newest_position() >= position {
             return;
         }
         self.wanted.notify_one();
@@ -159,13 +159,13 @@ impl LogCache {
         if timeout(within, reached).await.is_ok() {
             return;
         }
-        self.skip_to(position);
+        self.mark_known_through(position);
     }
 
     /// Marks all steps up to a position as known. Any kind may have changed in them, and the steps
     /// are read from the store.
-    pub(super) fn skip_to(&self, position: LogPosition) {
-        let mut steps = self.steps();
+    pub(super) fn mark_known_through(&self, position: LogPosition) {
+        let mut steps = self.lock_steps();
         if steps.known < position {
             self.record_changed_kinds(u32::MAX, position);
             (steps.known, steps.bytes) = (position, 0);
@@ -183,13 +183,13 @@ impl LogCache {
     }
 
     pub(super) fn newest_step(&self) -> (LogPosition, Option<Origin>) {
-        let steps = self.steps();
+        let steps = self.lock_steps();
         (steps.known, steps.origin.clone())
     }
 
     /// Records the origin of a step, unless newer steps are known.
     pub(super) fn record_origin(&self, position: LogPosition, origin: Origin) {
-        let mut steps = self.steps();
+        let mut steps = self.lock_steps();
         if steps.known == position {
             steps.origin = Some(origin);
         }
@@ -217,11 +217,11 @@ impl LogCache {
         why.clone().unwrap_or_default()
     }
 
-    pub(super) fn newest(&self) -> LogPosition {
+    pub(super) fn newest_position(&self) -> LogPosition {
         *self.head.borrow()
     }
 
-    pub(super) fn signal(&self) -> watch::Receiver<LogPosition> {
+    pub(super) fn subscribe(&self) -> watch::Receiver<LogPosition> {
         self.head.subscribe()
     }
 
@@ -232,7 +232,7 @@ impl LogCache {
 
     /// Returns the steps after a position, if all of them are cached.
     pub(super) fn steps_after(&self, position: LogPosition, limit: usize) -> Option<Vec<LogStep>> {
-        let steps = self.steps();
+        let steps = self.lock_steps();
         let after = steps.known.steps_since(position);
         if position > steps.known || after > steps.retained.len() as u64 {
             return None;
@@ -250,7 +250,7 @@ impl LogCache {
     }
 }
 
-fn bytes_of(step: &LogStep) -> usize {
+fn step_bytes(step: &LogStep) -> usize {
     let names = step.changed.iter();
     NAME_BYTES + names.map(|(_, key)| key.len() + NAME_BYTES).sum::<usize>()
 }
@@ -260,7 +260,7 @@ pub(super) fn kind_bit(kind: Kind) -> u32 {
 }
 
 /// Appends a record name to an encoded step.
-pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
+pub(super) fn encode_name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
     let key_bytes = u32::try_from(key.len()).expect("a record's key is far below 4 GiB");
     bytes.push(kind as u8);
     bytes.extend_from_slice(&key_bytes.to_be_bytes());
@@ -296,21 +296,21 @@ fn decode_names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
 mod tests {
     use std::time::Duration;
 
-    use super::{LogCache, Origin, decode_step, kind_bit, name};
+    use super::{LogCache, Origin, decode_step, encode_name, kind_bit};
     use crate::{kind::Kind, log::LogStep, position::LogPosition};
 
-    fn by(batch: i64) -> Origin {
+    fn origin_of_batch(batch: i64) -> Origin {
         let writer = vec![1; 16];
         Origin { writer, batch }
     }
 
-    const fn at(number: u64) -> LogPosition {
+    const fn position(number: u64) -> LogPosition {
         LogPosition::from_number(number)
     }
 
-    fn of(number: u64, kind: Kind) -> LogStep {
+    fn log_step(number: u64, kind: Kind) -> LogStep {
         LogStep {
-            position: at(number),
+            position: position(number),
             changed: vec![(kind, vec![1, 2])],
         }
     }
@@ -318,60 +318,95 @@ mod tests {
     #[test]
     fn log_step_round_trips() {
         let mut bytes = Vec::new();
-        name(&mut bytes, Kind::Rule, b"a");
-        name(&mut bytes, Kind::Mapping, b"");
-        let read = decode_step(at(7), &bytes).unwrap();
+        encode_name(&mut bytes, Kind::Rule, b"a");
+        encode_name(&mut bytes, Kind::Mapping, b"");
+        let read = decode_step(position(7), &bytes).unwrap();
         let names = vec![(Kind::Rule, b"a".to_vec()), (Kind::Mapping, Vec::new())];
-        assert_eq!((read.position, read.changed), (at(7), names));
-        decode_step(at(7), &bytes[..3]).unwrap_err();
+        assert_eq!((read.position, read.changed), (position(7), names));
+        decode_step(position(7), &bytes[..3]).unwrap_err();
     }
 
     #[test]
     fn steps_after_a_gap_are_hidden_until_it_closes() {
-        let known = LogCache::up_to(at(5));
-        known.add_own_step(of(7, Kind::Rule), kind_bit(Kind::Rule), by(7));
-        assert_eq!(
-            (known.newest(), known.last_changed(&[Kind::Rule])),
-            (at(5), at(5))
+        let known = LogCache::covering_up_to(position(5));
+        known.add_own_step(
+            log_step(7, Kind::Rule),
+            kind_bit(Kind::Rule),
+            origin_of_batch(7),
         );
-        assert_eq!(known.steps_after(at(7), 9), None);
-        known.read(of(6, Kind::Client), by(6));
         assert_eq!(
-            (known.newest(), known.last_changed(&[Kind::Rule])),
-            (at(7), at(7))
+            (known.newest_position(), known.last_changed(&[Kind::Rule])),
+            (position(5), position(5))
         );
-        assert_eq!(known.last_changed(&[Kind::Client]), at(6));
-        assert_eq!(known.last_changed(&[Kind::Health]), at(6), "unreported");
-        assert_eq!(known.steps_after(at(5), 9).unwrap().len(), 2);
-        assert_eq!(known.steps_after(at(6), 9).unwrap(), [of(7, Kind::Rule)]);
-        assert_eq!(known.steps_after(at(5), 1).unwrap(), [of(6, Kind::Client)]);
-        assert_eq!(known.steps_after(at(4), 9), None);
-        known.read(of(6, Kind::Client), by(6));
-        assert_eq!(known.steps_after(at(7), 9), Some(Vec::new()));
+        assert_eq!(known.steps_after(position(7), 9), None);
+        known.read(log_step(6, Kind::Client), origin_of_batch(6));
+        assert_eq!(
+            (known.newest_position(), known.last_changed(&[Kind::Rule])),
+            (position(7), position(7))
+        );
+        assert_eq!(known.last_changed(&[Kind::Client]), position(6));
+        assert_eq!(
+            known.last_changed(&[Kind::Health]),
+            position(6),
+            "unreported"
+        );
+        assert_eq!(known.steps_after(position(5), 9).unwrap().len(), 2);
+        assert_eq!(
+            known.steps_after(position(6), 9).unwrap(),
+            [log_step(7, Kind::Rule)]
+        );
+        assert_eq!(
+            known.steps_after(position(5), 1).unwrap(),
+            [log_step(6, Kind::Client)]
+        );
+        assert_eq!(known.steps_after(position(4), 9), None);
+        known.read(log_step(6, Kind::Client), origin_of_batch(6));
+        assert_eq!(known.steps_after(position(7), 9), Some(Vec::new()));
     }
 
     #[tokio::test]
     async fn persistent_gap_falls_back_to_the_store() {
-        let known = LogCache::up_to(at(5));
-        known.add_own_step(of(9, Kind::Rule), kind_bit(Kind::Rule), by(9));
-        known.add_own_step(of(8, Kind::Rule), kind_bit(Kind::Rule), by(8));
-        known.wait_for(at(8), Duration::ZERO).await;
-        assert_eq!(known.newest(), at(9));
+        let known = LogCache::covering_up_to(position(5));
+        known.add_own_step(
+            log_step(9, Kind::Rule),
+            kind_bit(Kind::Rule),
+            origin_of_batch(9),
+        );
+        known.add_own_step(
+            log_step(8, Kind::Rule),
+            kind_bit(Kind::Rule),
+            origin_of_batch(8),
+        );
+        known.wait_until_known(position(8), Duration::ZERO).await;
+        assert_eq!(known.newest_position(), position(9));
         assert_eq!(
             known.last_changed(&[Kind::Client]),
-            at(8),
+            position(8),
             "may have changed"
         );
-        assert_eq!(known.steps_after(at(7), 9), None);
-        assert_eq!(known.steps_after(at(8), 9).unwrap(), [of(9, Kind::Rule)]);
-        assert_eq!(known.newest_step(), (at(9), Some(by(9))));
-        known.add_own_step(of(12, Kind::Rule), kind_bit(Kind::Rule), by(12));
-        known.skip_to(at(12));
-        assert_eq!(known.newest_step(), (at(12), Some(by(12))));
-        known.skip_to(at(14));
-        assert_eq!(known.newest_step(), (at(14), None), "not read");
-        known.record_origin(at(14), by(14));
-        known.record_origin(at(13), by(13));
-        assert_eq!(known.newest_step(), (at(14), Some(by(14))));
+        assert_eq!(known.steps_after(position(7), 9), None);
+        assert_eq!(
+            known.steps_after(position(8), 9).unwrap(),
+            [log_step(9, Kind::Rule)]
+        );
+        assert_eq!(known.newest_step(), (position(9), Some(origin_of_batch(9))));
+        known.add_own_step(
+            log_step(12, Kind::Rule),
+            kind_bit(Kind::Rule),
+            origin_of_batch(12),
+        );
+        known.mark_known_through(position(12));
+        assert_eq!(
+            known.newest_step(),
+            (position(12), Some(origin_of_batch(12)))
+        );
+        known.mark_known_through(position(14));
+        assert_eq!(known.newest_step(), (position(14), None), "not read");
+        known.record_origin(position(14), origin_of_batch(14));
+        known.record_origin(position(13), origin_of_batch(13));
+        assert_eq!(
+            known.newest_step(),
+            (position(14), Some(origin_of_batch(14)))
+        );
     }
 }

@@ -72,12 +72,12 @@ impl Layout {
     }
 }
 
-fn script(schema: &str, from: i32) -> String {
+fn migration_script(schema: &str, from: i32) -> String {
     let done = usize::try_from(from).unwrap_or_default();
     let steps = STEPS[done.min(STEPS.len())..].concat();
     let added = Kind::ALL.into_iter().filter(|it| it.layout() > Some(from));
     let tables = added.map(|kind| {
-        let table = kind.table();
+        let table = kind.table_name();
         format!(
             "CREATE TABLE {table} (\n  key bytea PRIMARY KEY,\n  version bigint NOT NULL,\n  \
              value bytea NOT NULL\n);\n"
@@ -97,11 +97,14 @@ impl Address {
     /// Returns the statements that create the tables or migrate them from a layout, as one
     /// transaction.
     pub fn script(&self, from: i32) -> String {
-        script(&self.schema, from)
+        migration_script(&self.schema, from)
     }
 }
 
-pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>, EngineError> {
+pub(super) async fn read_layout(
+    client: &Client,
+    schema: &str,
+) -> Result<Option<Layout>, EngineError> {
     let found = async {
         let known = client
             .query_one(
@@ -133,10 +136,10 @@ pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>
 pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
     let session = Session::open(address, Role::Writer).await?;
     let client = &session.client;
-    let found = read(client, &address.schema).await?;
+    let found = read_layout(client, &address.schema).await?;
     let version = found.map_or(0, |found| found.version);
     if version < NEWEST {
-        let script = script(&address.schema, version);
+        let script = migration_script(&address.schema, version);
         let made = client.batch_execute(&script);
         if let Err(error) = made.await {
             drop(client.batch_execute("ROLLBACK").await);

@@ -29,8 +29,8 @@ use crate::{
     error::EngineError,
     kind::Kind,
     limits::{
-        STORE_AWAY_AFTER, STORE_LEADER_STALL_MAX, STORE_NODE_FORGOTTEN_AFTER,
-        STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX, STORE_OPEN_TIME_MAX,
+        STORE_LEADER_STALL_MAX, STORE_NODE_FORGOTTEN_AFTER, STORE_NODE_RENEWED_EVERY,
+        STORE_NODE_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_UNREACHABLE_AFTER,
     },
     position::LogPosition,
 };
@@ -64,7 +64,7 @@ pub struct Node {
     /// Last progress with each of [`Duty::STEADY`], while it has that duty.
     advanced: std::sync::Mutex<[Option<Instant>; 3]>,
     /// Triggers an immediate renewal.
-    hurry: Notify,
+    renew_now: Notify,
     /// Time at which this process was last found to have been suspended.
     suspended: std::sync::Mutex<Option<Instant>>,
 }
@@ -87,14 +87,14 @@ impl Node {
             is_gone: watch::Sender::new(false),
             about: watch::Sender::default(),
             advanced: std::sync::Mutex::default(),
-            hurry: Notify::new(),
+            renew_now: Notify::new(),
             suspended: std::sync::Mutex::default(),
         })
     }
 
     pub(super) fn publish_report(&self, about: String) {
         self.about.send_replace(about);
-        self.hurry.notify_one();
+        self.renew_now.notify_one();
     }
 
     pub(super) fn id(&self) -> [u8; 16] {
@@ -121,12 +121,12 @@ impl Node {
             let begin = Instant::now();
             sleep(PULSE_EVERY).await;
             if begin.elapsed() >= PULSE_EVERY + SUSPENDED_FROM {
-                *self.suspended() = Some(Instant::now());
+                *self.lock_suspended_until() = Some(Instant::now());
             }
         }
     }
 
-    fn suspended(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+    fn lock_suspended_until(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
         self.suspended
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -135,12 +135,12 @@ impl Node {
     /// Whether the process was suspended so recently that the database possibly had no time to
     /// respond.
     fn was_suspended(&self) -> bool {
-        self.suspended()
+        self.lock_suspended_until()
             .is_some_and(|at| at.elapsed() < CHECK_BEFORE_UNREACHABLE)
     }
 
     async fn renew_on(&self, known: Arc<LogCache>) {
-        let mut log = known.signal();
+        let mut log = known.subscribe();
         let mut seen = known.last_changed(&AWAITED);
         let mut answered = Instant::now();
         // Start of the current period without an outage; `None` at first.
@@ -158,7 +158,7 @@ impl Node {
             };
             tokio::select! {
                 () = sleep(pace) => {}
-                () = self.hurry.notified() => {}
+                () = self.renew_now.notified() => {}
                 () = is_news => {}
             }
             seen = known.last_changed(&AWAITED);
@@ -166,23 +166,23 @@ impl Node {
                 steady = Some(Instant::now());
             }
             let is_steady = steady.is_none_or(|since| since.elapsed() >= STORE_NODE_TIME_MAX);
-            let renewing = self.renew(known.newest(), is_steady);
+            let renewing = self.renew(known.newest_position(), is_steady);
             let renewed = self
-                .noting_silence(renewing, answered + STORE_AWAY_AFTER)
+                .with_response_deadline(renewing, answered + STORE_UNREACHABLE_AFTER)
                 .await;
             match renewed {
                 Ok(next) => {
                     pace = next;
                     answered = Instant::now();
-                    self.address.reach.set(true);
+                    self.address.reach.set_reachable(true);
                     if let Some(duty) = self.stalled_duty(steady) {
                         self.resign(&format!("makes no progress with {}", duty.as_str()), true);
                     }
                 }
                 Err(error) => {
                     tracing::debug!(%error, "failed to renew the lease of this node");
-                    if answered.elapsed() >= STORE_AWAY_AFTER && !self.was_suspended() {
-                        self.address.reach.set(false);
+                    if answered.elapsed() >= STORE_UNREACHABLE_AFTER && !self.was_suspended() {
+                        self.address.reach.set_reachable(false);
                     }
                     sleep(STORE_NODE_RENEWED_EVERY).await;
                 }
@@ -192,7 +192,7 @@ impl Node {
 
     /// Waits for a response of the database, which counts as unreachable if there is none by
     /// `late`.
-    async fn noting_silence<T>(&self, work: impl Future<Output = T>, late: Instant) -> T {
+    async fn with_response_deadline<T>(&self, work: impl Future<Output = T>, late: Instant) -> T {
         let mut work = std::pin::pin!(work);
         if let Ok(answer) = timeout_at(late, work.as_mut()).await {
             return answer;
@@ -202,7 +202,7 @@ impl Node {
         {
             return answer;
         }
-        self.address.reach.set(false);
+        self.address.reach.set_reachable(false);
         work.await
     }
 
@@ -215,7 +215,7 @@ impl Node {
             Some(session) => session,
             None => Session::open(&self.address, Role::Writer).await?,
         };
-        let renewing = self.renew_in(&session, follows, is_steady);
+        let renewing = self.renew_lease(&session, follows, is_steady);
         let renewed = timeout(STORE_OPEN_TIME_MAX, renewing).await;
         let late = |_late| EngineError::Unavailable("the database does not respond".into());
         let pace = renewed
@@ -231,7 +231,7 @@ impl Node {
         Ok(pace)
     }
 
-    async fn renew_in(
+    async fn renew_lease(
         &self,
         session: &Session,
         follows: LogPosition,
@@ -245,14 +245,14 @@ impl Node {
         );
         let writer = self.claims.active_writer();
         let writer = writer.as_ref().map(|it| &it[..]);
-        let statement = session.statement(Query::Renew).await?;
+        let statement = session.prepare(Query::Renew).await?;
         let before = SystemClock.elapsed();
         let Some(row) = client
             .query_opt(&statement, &[&id, &follows, &about, &writer])
             .await?
         else {
             tracing::error!("other nodes have removed this node");
-            self.claims.forget();
+            self.claims.forget_slots();
             self.is_gone.send_replace(true);
             return Ok(STORE_NODE_RENEWED_EVERY);
         };
@@ -264,11 +264,11 @@ impl Node {
 
     pub(super) fn record_progress(&self, duty: Duty) {
         if let Some(at) = Duty::STEADY.iter().position(|it| *it == duty) {
-            self.advanced()[at] = Some(Instant::now());
+            self.lock_progress()[at] = Some(Instant::now());
         }
     }
 
-    fn advanced(&self) -> std::sync::MutexGuard<'_, [Option<Instant>; 3]> {
+    fn lock_progress(&self) -> std::sync::MutexGuard<'_, [Option<Instant>; 3]> {
         // Every statement leaves the value consistent, so poisoning is harmless.
         self.advanced.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -278,7 +278,7 @@ impl Node {
     fn stalled_duty(&self, steady: Option<Instant>) -> Option<Duty> {
         let is_owner = self.claims.is_owner();
         let has_to = [is_owner, self.claims.is_leader(), is_owner];
-        let mut advanced = self.advanced();
+        let mut advanced = self.lock_progress();
         for (last, has_to) in advanced.iter_mut().zip(has_to) {
             *last = has_to.then(|| last.unwrap_or_else(Instant::now));
         }
@@ -296,7 +296,7 @@ impl Node {
     }
 
     pub(super) fn trigger_check(&self) {
-        self.hurry.notify_one();
+        self.renew_now.notify_one();
     }
 
     /// Leaves slots and leadership to other nodes for a while because this node makes no progress;
@@ -304,7 +304,7 @@ impl Node {
     pub(super) fn resign(&self, why: &str, is_forced: bool) {
         if self.claims.pause_ownership(is_forced) {
             tracing::error!("this node {why}; other nodes take over its slots and leadership");
-            *self.advanced() = [None; 3];
+            *self.lock_progress() = [None; 3];
         }
         self.trigger_check();
     }
@@ -335,13 +335,13 @@ impl Node {
 
     pub(super) async fn leave(&self) {
         let mut cached = self.session.lock().await;
-        self.claims.forget();
+        self.claims.forget_slots();
         self.is_gone.send_replace(true);
         let Some(session) = cached.take() else {
             return;
         };
         let left = async {
-            let statement = session.statement(Query::Leave).await?;
+            let statement = session.prepare(Query::Leave).await?;
             session.client.execute(&statement, &[&&self.id[..]]).await
         };
         if !matches!(timeout(STORE_OPEN_TIME_MAX, left).await, Ok(Ok(_))) {
@@ -361,7 +361,7 @@ impl Lease {
     }
 
     pub(super) async fn renew(&self, session: &Session) -> Result<(), Error> {
-        let statement = session.statement(Query::Works).await?;
+        let statement = session.prepare(Query::Works).await?;
         let (node, begin) = (&self.0.id[..], SystemClock.elapsed());
         session.client.execute(&statement, &[&node]).await?;
         self.0.claims.record_progress(begin);
@@ -379,10 +379,10 @@ async fn has_standby(session: &Session) -> Result<bool, EngineError> {
 async fn join(session: &Session, id: &[u8; 16], name: &str) -> Result<i64, Error> {
     let forgotten = STORE_NODE_FORGOTTEN_AFTER.as_secs_f64();
     for query in [Query::ForgetWriters, Query::ForgetNodes] {
-        let statement = session.statement(query).await?;
+        let statement = session.prepare(query).await?;
         session.client.execute(&statement, &[&forgotten]).await?;
     }
-    let statement = session.statement(Query::Join).await?;
+    let statement = session.prepare(Query::Join).await?;
     let row = session
         .client
         .query_one(&statement, &[&&id[..], &name])
@@ -395,7 +395,7 @@ pub(super) async fn live_nodes(
     this: Option<[u8; 16]>,
 ) -> Result<Vec<ClusterNode>, EngineError> {
     let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
-    let rows = readers.rows(Query::Nodes, &[&seconds]).await?;
+    let rows = readers.query_rows(Query::Nodes, &[&seconds]).await?;
     let unread = |error: Error| EngineError::Corrupt(error.to_string());
     rows.iter()
         .map(|row| decode_node(row, this).map_err(unread))

@@ -71,7 +71,7 @@ pub(super) fn plan<'a>(group: &[&'a EncodedSet], token: Token) -> Vec<Call<'a>> 
     calls
 }
 
-fn sorted<'a>(
+fn sort_by_key<'a>(
     kind: Kind,
     changes: &[&'a Change],
     holds: impl Fn(&Change) -> bool,
@@ -90,34 +90,36 @@ fn is_insert(change: &Change) -> bool {
 }
 
 fn plan_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
-    let mut checked = sorted(kind, changes, |it| {
+    let mut checked = sort_by_key(kind, changes, |it| {
         it.action == Action::Check && it.expect != Expect::Absent
     });
     checked.dedup_by(|one, other| one.key == other.key);
     if !checked.is_empty() {
-        let parameters = vec![keys(&checked), versions(&checked)];
+        let parameters = vec![key_array(&checked), version_array(&checked)];
         calls.push(Call::new(Query::Check(kind), parameters));
     }
-    let mut missing = sorted(kind, changes, |it| {
+    let mut missing = sort_by_key(kind, changes, |it| {
         it.expect == Expect::Absent && !is_insert(it)
     });
     missing.dedup_by(|one, other| one.key == other.key);
     if !missing.is_empty() {
-        calls.push(Call::new(Query::Missing(kind), vec![keys(&missing)]));
+        calls.push(Call::new(Query::Missing(kind), vec![key_array(&missing)]));
     }
     let is = |change: &Change, action: Action| {
         change.action == action && matches!(change.expect, Expect::Version(_))
     };
-    let deleted = sorted(kind, changes, |it| is(it, Action::Delete));
+    let deleted = sort_by_key(kind, changes, |it| is(it, Action::Delete));
     if !deleted.is_empty() {
-        let mut parameters = vec![keys(&deleted), versions(&deleted)];
-        for (index, _) in layout::columns(kind) {
-            parameters.push(array!(deleted.iter().map(|it| one(&it.remove, index))));
+        let mut parameters = vec![key_array(&deleted), version_array(&deleted)];
+        for (index, _) in layout::index_columns(kind) {
+            parameters.push(array!(
+                deleted.iter().map(|it| single_entry_key(&it.remove, index))
+            ));
         }
         calls.push(Call::new(Query::Delete(kind), parameters));
         plan_side_table(calls, kind, &deleted);
     }
-    let put = sorted(kind, changes, |it| {
+    let put = sort_by_key(kind, changes, |it| {
         matches!(
             (&it.action, it.expect),
             (Action::Put(_), Expect::Version(_))
@@ -125,22 +127,24 @@ fn plan_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) 
     });
     plan_updates(calls, kind, &put);
     plan_side_table(calls, kind, &put);
-    let touched = sorted(kind, changes, |it| is(it, Action::Touch));
+    let touched = sort_by_key(kind, changes, |it| is(it, Action::Touch));
     if !touched.is_empty() {
-        let parameters = vec![keys(&touched), versions(&touched)];
+        let parameters = vec![key_array(&touched), version_array(&touched)];
         calls.push(Call::new(Query::Touch(kind), parameters));
     }
 }
 
 fn plan_updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
-    let columns: Vec<Index> = layout::columns(kind).map(|(index, _)| index).collect();
+    let columns: Vec<Index> = layout::index_columns(kind)
+        .map(|(index, _)| index)
+        .collect();
     let moves = |change: &Change| {
         let mut entries = change.remove.iter().chain(&change.add);
         entries.any(|entry| columns.contains(&entry.index))
     };
     let (moved, stay): (Vec<&Change>, Vec<&Change>) = put.iter().copied().partition(|it| moves(it));
     if !stay.is_empty() {
-        let parameters = vec![keys(&stay), versions(&stay), values(&stay)];
+        let parameters = vec![key_array(&stay), version_array(&stay), value_array(&stay)];
         calls.push(Call::new(Query::Update(kind), parameters));
     }
     if moved.is_empty() {
@@ -165,14 +169,20 @@ fn plan_updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
             calls.push(Call::new(Query::Vacate(*index), parameters));
         }
     }
-    let mut parameters = vec![keys(&moved), versions(&moved), values(&moved)];
+    let mut parameters = vec![
+        key_array(&moved),
+        version_array(&moved),
+        value_array(&moved),
+    ];
     for index in &columns {
         let old = moved.iter().map(|change| {
             let entry = change.remove.iter().find(|it| it.index == *index)?;
             (!given(change, entry)).then_some(&*entry.key)
         });
         parameters.push(array!(old));
-        parameters.push(array!(moved.iter().map(|it| one(&it.add, *index))));
+        parameters.push(array!(
+            moved.iter().map(|it| single_entry_key(&it.add, *index))
+        ));
     }
     calls.push(Call::new(Query::Move(kind), parameters));
 }
@@ -180,10 +190,10 @@ fn plan_updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
 /// Adds the statements that delete or replace entries of a side table. A row is found by the first
 /// of these entries that its change names.
 fn plan_side_table<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
-    let columns: Vec<Index> = layout::side_columns(kind).map(|it| it.0).collect();
+    let columns: Vec<Index> = layout::side_index_columns(kind).map(|it| it.0).collect();
     let found_by = |change: &Change| {
         let mut columns = columns.iter().copied();
-        columns.find(|index| one(&change.remove, *index).is_some())
+        columns.find(|index| single_entry_key(&change.remove, *index).is_some())
     };
     for by in &columns {
         let of = changes.iter().copied();
@@ -192,11 +202,15 @@ fn plan_side_table<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Cha
             continue;
         };
         let goes = first.action == Action::Delete;
-        let mut parameters = vec![keys(&of)];
+        let mut parameters = vec![key_array(&of)];
         for index in &columns {
-            parameters.push(array!(of.iter().map(|it| one(&it.remove, *index))));
+            parameters.push(array!(
+                of.iter().map(|it| single_entry_key(&it.remove, *index))
+            ));
             if !goes {
-                parameters.push(array!(of.iter().map(|it| one(&it.add, *index))));
+                parameters.push(array!(
+                    of.iter().map(|it| single_entry_key(&it.add, *index))
+                ));
             }
         }
         let query = if goes {
@@ -209,21 +223,25 @@ fn plan_side_table<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Cha
 }
 
 fn plan_inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
-    let mut come = sorted(kind, changes, is_insert);
+    let mut come = sort_by_key(kind, changes, is_insert);
     if come.is_empty() {
         return;
     }
-    let mut parameters = vec![keys(&come), values(&come)];
-    for (index, _) in layout::columns(kind) {
-        parameters.push(array!(come.iter().map(|it| one(&it.add, index))));
+    let mut parameters = vec![key_array(&come), value_array(&come)];
+    for (index, _) in layout::index_columns(kind) {
+        parameters.push(array!(
+            come.iter().map(|it| single_entry_key(&it.add, index))
+        ));
     }
     calls.push(Call::new(Query::Insert(kind), parameters));
-    let columns: Vec<Index> = layout::side_columns(kind).map(|it| it.0).collect();
+    let columns: Vec<Index> = layout::side_index_columns(kind).map(|it| it.0).collect();
     come.retain(|it| it.add.iter().any(|entry| columns.contains(&entry.index)));
     if !come.is_empty() {
-        let mut parameters = vec![keys(&come)];
+        let mut parameters = vec![key_array(&come)];
         for index in columns {
-            parameters.push(array!(come.iter().map(|it| one(&it.add, index))));
+            parameters.push(array!(
+                come.iter().map(|it| single_entry_key(&it.add, index))
+            ));
         }
         calls.push(Call::new(Query::InsertSideRows(kind), parameters));
     }
@@ -314,7 +332,7 @@ fn plan_log_append(calls: &mut Vec<Call<'_>>, group: &[&EncodedSet], token: Toke
     let mut names = Vec::new();
     for change in group.iter().flat_map(|set| &set.changes) {
         if is_logged(change) {
-            log_cache::name(&mut names, change.kind, &change.key);
+            log_cache::encode_name(&mut names, change.kind, &change.key);
         }
     }
     calls.push(Call::new(
@@ -343,11 +361,11 @@ pub(super) fn position_from_db(place: i64) -> LogPosition {
     LogPosition::from_number(place.unsigned_abs())
 }
 
-fn keys<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
+fn key_array<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     Box::new(changes.iter().map(|it| &*it.key).collect::<Vec<&[u8]>>())
 }
 
-fn versions<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
+fn version_array<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     let versions = changes.iter().map(|it| match it.expect {
         Expect::Version(version) => to_db_integer(version),
         // Matches no record.
@@ -356,7 +374,7 @@ fn versions<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     Box::new(versions.collect::<Vec<i64>>())
 }
 
-fn values<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
+fn value_array<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     let values = changes.iter().map(|it| match &it.action {
         Action::Put(value) => value.clone(),
         Action::Add(numbers) => numbers.iter().flat_map(|it| it.to_be_bytes()).collect(),
@@ -365,7 +383,7 @@ fn values<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     Box::new(values.collect::<Vec<Vec<u8>>>())
 }
 
-fn one(entries: &[Entry], index: Index) -> Option<&[u8]> {
+fn single_entry_key(entries: &[Entry], index: Index) -> Option<&[u8]> {
     let entry = entries.iter().find(|it| it.index == index)?;
     Some(&entry.key)
 }
@@ -377,7 +395,7 @@ pub(super) fn compatible_sets<'a>(
     sets_max: usize,
     bytes_max: usize,
 ) -> Vec<bool> {
-    let mut records: BTreeMap<(u8, &[u8]), RecordUse> = BTreeMap::new();
+    let mut records: BTreeMap<(u8, &[u8]), RecordAccess> = BTreeMap::new();
     let mut entries: BTreeSet<&Entry> = BTreeSet::new();
     let (mut count, mut bytes) = (0, 0);
     let mut chosen = Vec::new();
@@ -400,7 +418,7 @@ pub(super) fn compatible_sets<'a>(
         for change in &set.changes {
             records.insert(
                 (change.kind as u8, &change.key),
-                RecordUse::from_change(change),
+                RecordAccess::from_change(change),
             );
             entries.extend(change.remove.iter().chain(&change.add));
         }
@@ -409,13 +427,13 @@ pub(super) fn compatible_sets<'a>(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RecordUse {
+enum RecordAccess {
     Checks(Expect),
     Adds,
     Changes,
 }
 
-impl RecordUse {
+impl RecordAccess {
     fn from_change(change: &Change) -> Self {
         match change.action {
             Action::Check => Self::Checks(change.expect),

@@ -116,7 +116,7 @@ const EACH: &str = "SELECT 1 / (count(*) = cardinality($1::bytea[]))::int";
 impl Query {
     /// Returns the statement's text for a schema, whose name is already quoted.
     pub(super) fn text(self, schema: &str) -> String {
-        let of = |kind: Kind| format!("{schema}.{}", kind.table());
+        let of = |kind: Kind| format!("{schema}.{}", kind.table_name());
         let version = format!("currval('{schema}.version')");
         match self {
             Self::Version => format!("SELECT nextval('{schema}.version')"),
@@ -130,7 +130,7 @@ impl Query {
                  JOIN {} AS t ON t.key = x.k",
                 of(kind)
             ),
-            Self::Delete(kind) => delete(kind, &of(kind)),
+            Self::Delete(kind) => delete_sql(kind, &of(kind)),
             Self::Vacate(index) => {
                 let (table, entry, _) = index_location(index, schema);
                 format!(
@@ -145,7 +145,7 @@ impl Query {
                  WHERE t.key = x.k AND t.version = x.o RETURNING 1) {EACH} FROM met",
                 of(kind)
             ),
-            Self::Move(kind) => move_entries(kind, &of(kind), &version),
+            Self::Move(kind) => move_entries_sql(kind, &of(kind), &version),
             Self::Touch(kind) => format!(
                 "WITH met AS (UPDATE {} AS t SET version = {version} \
                  FROM unnest($1::bytea[], $2::bigint[]) AS x(k, o) \
@@ -159,25 +159,25 @@ impl Query {
             ),
             Self::DeleteSideRows(index) => delete_side_sql(index, schema),
             Self::UpdateSideRows(index) => update_side_sql(index, schema),
-            Self::Insert(kind) => insert(kind, &of(kind), &version),
+            Self::Insert(kind) => insert_sql(kind, &of(kind), &version),
             Self::InsertSideRows(kind) => insert_side_sql(kind, schema),
             Self::InsertEntries(index) => format!(
                 "INSERT INTO {} (entry, record) SELECT x.e, x.r \
                  FROM unnest($1::bytea[], $2::bytea[]) AS x(e, r)",
                 index_location(index, schema).0
             ),
-            Self::Sum => tally::add(schema, &version),
-            Self::Fold => tally::fold_rows(schema),
-            Self::Zeros => tally::delete_zeros(schema),
+            Self::Sum => tally::add_sql(schema, &version),
+            Self::Fold => tally::fold_rows_sql(schema),
+            Self::Zeros => tally::delete_zeros_sql(schema),
             other => other.read_sql(schema, &version),
         }
     }
 
     fn read_sql(self, schema: &str, version: &str) -> String {
-        let of = |kind: Kind| format!("{schema}.{}", kind.table());
+        let of = |kind: Kind| format!("{schema}.{}", kind.table_name());
         match self {
-            Self::Get(Kind::Counter) => tally::get(schema),
-            Self::Page(Kind::Counter, way) => tally::page(schema, way.as_str()),
+            Self::Get(Kind::Counter) => tally::get_sql(schema),
+            Self::Page(Kind::Counter, way) => tally::page_sql(schema, way.as_str()),
             Self::Get(kind) => format!(
                 "SELECT x.n, t.version, t.value FROM unnest($1::bytea[]) WITH ORDINALITY AS x(k, n) \
                  JOIN {} AS t ON t.key = x.k",
@@ -222,7 +222,7 @@ impl Query {
                      WHERE t.{entry} >= x.a AND t.{entry} < x.b LIMIT $3) AS y) AS c"
                 )
             }
-            Self::Last(index) => last(index, schema, &of(index.kind())),
+            Self::Last(index) => last_entry_sql(index, schema, &of(index.kind())),
             other => other.log_sql(schema, version),
         }
     }
@@ -374,15 +374,15 @@ const WORKED: &str = "least(n.works, n.renewed)";
 fn index_location(index: Index, schema: &str) -> (String, &'static str, &'static str) {
     match layout::index_location(index) {
         IndexLocation::Column(name) => {
-            let table = index.kind().table();
+            let table = index.kind().table_name();
             (format!("{schema}.{table}"), name, "key")
         }
-        IndexLocation::SideTable(name) => (side_table(index.kind(), schema), name, "key"),
+        IndexLocation::SideTable(name) => (side_table_name(index.kind(), schema), name, "key"),
         IndexLocation::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
     }
 }
 
-fn side_table(kind: Kind, schema: &str) -> String {
+fn side_table_name(kind: Kind, schema: &str) -> String {
     let table = layout::side_table(kind).unwrap_or_default();
     format!("{schema}.{table}")
 }
@@ -394,15 +394,15 @@ fn array_parameters(from: usize, count: usize) -> String {
     })
 }
 
-fn each_column(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
-    each_of(layout::columns(kind), write)
+fn format_columns(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
+    format_indexed_columns(layout::index_columns(kind), write)
 }
 
-fn each_side_column(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
-    each_of(layout::side_columns(kind), write)
+fn format_side_columns(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
+    format_indexed_columns(layout::side_index_columns(kind), write)
 }
 
-fn each_of(
+fn format_indexed_columns(
     columns: impl Iterator<Item = (Index, &'static str)>,
     write: impl Fn(usize, &str) -> String,
 ) -> String {
@@ -412,23 +412,23 @@ fn each_of(
     })
 }
 
-fn insert(kind: Kind, table: &str, version: &str) -> String {
-    let names = each_column(kind, |_, name| format!(", {name}"));
-    let values = each_column(kind, |number, _| format!(", x.n{number}"));
-    let of = each_column(kind, |number, _| format!(", n{number}"));
-    let arrays = array_parameters(3, layout::columns(kind).count());
+fn insert_sql(kind: Kind, table: &str, version: &str) -> String {
+    let names = format_columns(kind, |_, name| format!(", {name}"));
+    let values = format_columns(kind, |number, _| format!(", x.n{number}"));
+    let of = format_columns(kind, |number, _| format!(", n{number}"));
+    let arrays = array_parameters(3, layout::index_columns(kind).count());
     format!(
         "INSERT INTO {table} (key, version, value{names}) SELECT x.k, {version}, x.v{values} \
          FROM unnest($1::bytea[], $2::bytea[]{arrays}) AS x(k, v{of})"
     )
 }
 
-fn delete(kind: Kind, table: &str) -> String {
-    let of = each_column(kind, |number, _| format!(", o{number}"));
-    let are = each_column(kind, |number, name| {
+fn delete_sql(kind: Kind, table: &str) -> String {
+    let of = format_columns(kind, |number, _| format!(", o{number}"));
+    let are = format_columns(kind, |number, name| {
         format!(" AND (x.o{number} IS NULL OR t.{name} = x.o{number})")
     });
-    let arrays = array_parameters(3, layout::columns(kind).count());
+    let arrays = array_parameters(3, layout::index_columns(kind).count());
     format!(
         "WITH met AS (DELETE FROM {table} AS t \
          USING unnest($1::bytea[], $2::bigint[]{arrays}) AS x(k, o{of}) \
@@ -437,18 +437,18 @@ fn delete(kind: Kind, table: &str) -> String {
 }
 
 fn insert_side_sql(kind: Kind, schema: &str) -> String {
-    let names = each_side_column(kind, |_, name| format!(", {name}"));
-    let of = each_side_column(kind, |number, _| format!(", n{number}"));
-    let arrays = array_parameters(2, layout::side_columns(kind).count());
+    let names = format_side_columns(kind, |_, name| format!(", {name}"));
+    let of = format_side_columns(kind, |number, _| format!(", n{number}"));
+    let arrays = array_parameters(2, layout::side_index_columns(kind).count());
     format!(
         "INSERT INTO {} (key{names}) SELECT * FROM unnest($1::bytea[]{arrays}) AS x(k{of})",
-        side_table(kind, schema)
+        side_table_name(kind, schema)
     )
 }
 
 /// Returns the condition for the row in the side table: it has all the known entries.
 fn side_row_condition(index: Index) -> String {
-    let are = each_side_column(index.kind(), |number, name| {
+    let are = format_side_columns(index.kind(), |number, name| {
         if matches!(layout::index_location(index), IndexLocation::SideTable(other) if other == name)
         {
             format!(" AND t.{name} = x.o{number}")
@@ -461,12 +461,12 @@ fn side_row_condition(index: Index) -> String {
 
 fn delete_side_sql(index: Index, schema: &str) -> String {
     let kind = index.kind();
-    let of = each_side_column(kind, |number, _| format!(", o{number}"));
-    let arrays = array_parameters(2, layout::side_columns(kind).count());
+    let of = format_side_columns(kind, |number, _| format!(", o{number}"));
+    let arrays = array_parameters(2, layout::side_index_columns(kind).count());
     format!(
         "WITH met AS (DELETE FROM {} AS t USING unnest($1::bytea[]{arrays}) AS x(k{of}) \
          WHERE {} RETURNING 1) {EACH} FROM met",
-        side_table(kind, schema),
+        side_table_name(kind, schema),
         side_row_condition(index)
     )
 }
@@ -477,13 +477,13 @@ fn delete_side_sql(index: Index, schema: &str) -> String {
 /// The window function forces this order.
 fn update_side_sql(index: Index, schema: &str) -> String {
     let kind = index.kind();
-    let of = each_side_column(kind, |number, _| format!(", o{number}, n{number}"));
-    let names = each_side_column(kind, |_, name| format!(", {name}"));
-    let become_new = each_side_column(kind, |number, name| {
+    let of = format_side_columns(kind, |number, _| format!(", o{number}, n{number}"));
+    let names = format_side_columns(kind, |_, name| format!(", {name}"));
+    let become_new = format_side_columns(kind, |number, name| {
         format!(", coalesce(x.n{number}, t.{name}) AS {name}")
     });
-    let arrays = array_parameters(2, 2 * layout::side_columns(kind).count());
-    let table = side_table(kind, schema);
+    let arrays = array_parameters(2, 2 * layout::side_index_columns(kind).count());
+    let table = side_table_name(kind, schema);
     format!(
         "WITH gone AS (DELETE FROM {table} AS t USING unnest($1::bytea[]{arrays}) AS x(k{of}) \
          WHERE {} RETURNING t.key{become_new}), \
@@ -496,21 +496,21 @@ fn update_side_sql(index: Index, schema: &str) -> String {
 
 /// Returns the part of a statement that replaces column entries. For each column entry, the
 /// parameters contain the old and the new value; if both are NULL, the entry stays unchanged.
-fn move_entries(kind: Kind, table: &str, version: &str) -> String {
-    let of = each_column(kind, |number, _| format!(", o{number}, n{number}"));
-    let become_new = each_column(kind, |number, name| {
+fn move_entries_sql(kind: Kind, table: &str, version: &str) -> String {
+    let of = format_columns(kind, |number, _| format!(", o{number}, n{number}"));
+    let become_new = format_columns(kind, |number, name| {
         format!(
             ", {name} = CASE WHEN x.o{number} IS NULL AND x.n{number} IS NULL \
              THEN t.{name} ELSE x.n{number} END"
         )
     });
-    let are = each_column(kind, |number, name| {
+    let are = format_columns(kind, |number, name| {
         format!(
             " AND (x.o{number} IS NULL AND x.n{number} IS NULL \
              OR t.{name} IS NOT DISTINCT FROM x.o{number})"
         )
     });
-    let arrays = array_parameters(4, 2 * layout::columns(kind).count());
+    let arrays = array_parameters(4, 2 * layout::index_columns(kind).count());
     format!(
         "WITH met AS (UPDATE {table} AS t SET version = {version}, value = x.v{become_new} \
          FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]{arrays}) AS x(k, o, v{of}) \
@@ -518,7 +518,7 @@ fn move_entries(kind: Kind, table: &str, version: &str) -> String {
     )
 }
 
-fn last(index: Index, schema: &str, records: &str) -> String {
+fn last_entry_sql(index: Index, schema: &str, records: &str) -> String {
     let (table, entry, record) = index_location(index, schema);
     let stretches = "unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS x(a, b, n)";
     let newest = format!(

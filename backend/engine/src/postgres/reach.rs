@@ -18,12 +18,12 @@ impl Default for Reachability {
 }
 
 impl Reachability {
-    pub(super) fn set(&self, is_within: bool) {
+    pub(super) fn set_reachable(&self, is_within: bool) {
         self.0
             .send_if_modified(|before| std::mem::replace(before, is_within) != is_within);
     }
 
-    pub(super) fn is_within(&self) -> bool {
+    pub(super) fn is_reachable(&self) -> bool {
         *self.0.borrow()
     }
 
@@ -32,7 +32,7 @@ impl Reachability {
     }
 
     /// Waits for the database to complete `work`; returns `None` if it becomes unreachable first.
-    pub(super) async fn or_unreachable<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn run_or_unreachable<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut reach = self.subscribe();
         tokio::select! {
             biased;

@@ -60,7 +60,7 @@ impl Readers {
     ///
     /// Returns [`EngineError::Unavailable`] if the database accepts no further connection.
     pub(super) async fn reserve(&self) -> Result<(), EngineError> {
-        self.session_for(&mut *self.moment.lock().await).await?;
+        self.connect_slot(&mut *self.moment.lock().await).await?;
         self.session().await?;
         Ok(())
     }
@@ -68,13 +68,13 @@ impl Readers {
     /// Whether the session for multi-statement reads is open. Reopens it if it is broken.
     pub(super) async fn is_reserved(&self) -> bool {
         match self.moment.try_lock() {
-            Ok(mut slot) => self.session_for(&mut slot).await.is_ok(),
+            Ok(mut slot) => self.connect_slot(&mut slot).await.is_ok(),
             Err(_in_use) => true,
         }
     }
 
     /// Reads with one statement, and therefore at one point in time.
-    pub(super) async fn rows(
+    pub(super) async fn query_rows(
         &self,
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
@@ -82,7 +82,7 @@ impl Readers {
         let read = self
             .address
             .reach
-            .or_unreachable(self.read(query, parameters));
+            .run_or_unreachable(self.read(query, parameters));
         read.await
             .unwrap_or_else(|| Err(reach::unreachable_error()))
     }
@@ -111,10 +111,10 @@ impl Readers {
 
     async fn session(&self) -> Result<Arc<Session>, EngineError> {
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.slots.len();
-        self.session_for(&mut *self.slots[next].lock().await).await
+        self.connect_slot(&mut *self.slots[next].lock().await).await
     }
 
-    async fn session_for(
+    async fn connect_slot(
         &self,
         slot: &mut Option<Arc<Session>>,
     ) -> Result<Arc<Session>, EngineError> {
@@ -133,13 +133,13 @@ impl Readers {
 
     /// Starts reading at one point in time with several statements.
     pub(super) async fn begin_snapshot(&self) -> Result<ReadSnapshot<'_>, EngineError> {
-        let begun = self.address.reach.or_unreachable(self.begin()).await;
+        let begun = self.address.reach.run_or_unreachable(self.begin()).await;
         begun.unwrap_or_else(|| Err(reach::unreachable_error()))
     }
 
     async fn begin(&self) -> Result<ReadSnapshot<'_>, EngineError> {
         let mut slot = self.moment.lock().await;
-        let session = self.session_for(&mut slot).await?;
+        let session = self.connect_slot(&mut slot).await?;
         // A cancelled read leaves its transaction open.
         let begin = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let begun = session.client.batch_execute(begin).await;
@@ -164,7 +164,7 @@ async fn query_rows(
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>, ReadFailure> {
     let read = async {
-        let statement = session.statement(query).await?;
+        let statement = session.prepare(query).await?;
         session.client.query(&statement, parameters).await
     };
     let Ok(read) = timeout(2 * STORE_READ_TIME_MAX, read).await else {
@@ -173,7 +173,7 @@ async fn query_rows(
     };
     read.map_err(|error| {
         let why = error::read_error(&error);
-        if error::is_lost(&error) {
+        if error::is_connection_lost(&error) {
             ReadFailure::Lost(why)
         } else {
             ReadFailure::Refused(why)
@@ -188,13 +188,13 @@ pub(super) struct ReadSnapshot<'a> {
 }
 
 impl ReadSnapshot<'_> {
-    pub(super) async fn rows(
+    pub(super) async fn query_rows(
         &self,
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, EngineError> {
         let rows = query_rows(&self.session, query, parameters);
-        let Some(rows) = self.reach.or_unreachable(rows).await else {
+        let Some(rows) = self.reach.run_or_unreachable(rows).await else {
             return Err(reach::unreachable_error());
         };
         rows.map_err(|unread| match unread {

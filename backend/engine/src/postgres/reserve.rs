@@ -21,7 +21,7 @@ impl Reserve {
         Self { address, is_ready }
     }
 
-    pub(super) fn is_ready(&self) -> watch::Receiver<bool> {
+    pub(super) fn watch_ready(&self) -> watch::Receiver<bool> {
         self.is_ready.subscribe()
     }
 

@@ -53,7 +53,7 @@ impl std::fmt::Debug for Session {
 impl Session {
     pub(super) async fn open(address: &Address, role: Role) -> Result<Self, EngineError> {
         let attempt = async {
-            let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;
+            let opened = timeout(STORE_OPEN_TIME_MAX, Self::connect(address, role)).await;
             let late = |_late| EngineError::Unavailable("the database does not respond".into());
             opened
                 .map_err(late)?
@@ -62,7 +62,7 @@ impl Session {
         address.gate.run_in_turn(Box::pin(attempt)).await
     }
 
-    async fn begin(address: &Address, role: Role) -> Result<Self, Error> {
+    async fn connect(address: &Address, role: Role) -> Result<Self, Error> {
         let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
         let warnings = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&warnings);
@@ -77,7 +77,7 @@ impl Session {
                 }
             }
         });
-        client.batch_execute(&settings(role)).await?;
+        client.batch_execute(&session_settings_sql(role)).await?;
         Ok(Self {
             client,
             schema: address.schema.clone(),
@@ -88,7 +88,7 @@ impl Session {
         })
     }
 
-    pub(super) async fn statement(&self, query: Query) -> Result<Statement, Error> {
+    pub(super) async fn prepare(&self, query: Query) -> Result<Statement, Error> {
         let known = || {
             self.statements
                 .lock()
@@ -102,7 +102,7 @@ impl Session {
         Ok(statement)
     }
 
-    pub(super) fn warnings(&self) -> u64 {
+    pub(super) fn warning_count(&self) -> u64 {
         self.warnings.load(Ordering::Acquire)
     }
 }
@@ -124,7 +124,7 @@ impl Drop for ConnectionCount {
 
 /// Returns the session settings. Every statement must access rows in the order of its array or of
 /// an index, since that is the lock order.
-fn settings(role: Role) -> String {
+fn session_settings_sql(role: Role) -> String {
     let lock_ms = STORE_LOCK_TIME_MAX.as_millis();
     let standstill_ms = STORE_STANDSTILL_MAX.as_millis();
     let statement_ms = match role {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{cell, layout, tally};
 use crate::{
-    change::{Action, Change, Entry, Expect, numbers},
+    change::{Action, Change, Entry, Expect, decode_numbers},
     error::EngineError,
     index::Index,
     kind::Kind,
@@ -43,13 +43,13 @@ impl EncodedSet {
             if !is_new || !change.add.iter().all(|entry| added.insert(entry)) {
                 return Err(EngineError::conflict());
             }
-            is_unfit |= crowds(change) || !fits_columns(change);
-            check(change)?;
+            is_unfit |= has_duplicate_index(change) || !fits_columns(change);
+            check_set(change)?;
         }
-        let bytes = changes.iter().map(bytes_of).sum();
+        let bytes = changes.iter().map(change_bytes).sum();
         for change in &mut changes {
             if let Action::Put(value) = &mut change.action {
-                *value = cell::seal(change.kind, &change.key, value);
+                *value = cell::seal_cell(change.kind, &change.key, value);
             }
         }
         Ok(Self {
@@ -63,15 +63,16 @@ impl EncodedSet {
 }
 
 /// Whether a change gives a record two entries in a column.
-fn crowds(change: &Change) -> bool {
+fn has_duplicate_index(change: &Change) -> bool {
     let count = |index: Index| change.add.iter().filter(|it| it.index == index).count();
-    let mut columns = layout::columns(change.kind).chain(layout::side_columns(change.kind));
+    let mut columns =
+        layout::index_columns(change.kind).chain(layout::side_index_columns(change.kind));
     columns.any(|(index, _)| count(index) > 1)
 }
 
 /// Checks that only counters are added to, and that no other record uses [`Expect::Any`]. A counter
 /// has several rows, so it is added to or inserted as a whole.
-fn check(change: &Change) -> Result<(), EngineError> {
+fn check_set(change: &Change) -> Result<(), EngineError> {
     let is_counter = change.kind == Kind::Counter;
     let of_others = change.add.iter().chain(&change.remove);
     let fits = match &change.action {
@@ -80,7 +81,7 @@ fn check(change: &Change) -> Result<(), EngineError> {
             is_counter && is_known && !matches!(change.expect, Expect::Version(_))
         }
         Action::Put(value) if is_counter => {
-            let is_known = numbers(value)?.len() <= tally::NUMBERS;
+            let is_known = decode_numbers(value)?.len() <= tally::NUMBERS;
             is_known && change.expect == Expect::Absent
         }
         _ => !is_counter && change.expect != Expect::Any,
@@ -102,20 +103,20 @@ fn check(change: &Change) -> Result<(), EngineError> {
 /// entries, each entry is added, replaced or removed together with its record.
 fn fits_columns(change: &Change) -> bool {
     let count = |of: &[Entry], index| of.iter().filter(|it| it.index == index).count();
-    let mut beside = layout::side_columns(change.kind);
+    let mut beside = layout::side_index_columns(change.kind);
     match (&change.action, change.expect) {
         (Action::Put(_), Expect::Version(_)) => {
             beside.all(|(index, _)| count(&change.add, index) == count(&change.remove, index))
         }
         (Action::Touch | Action::Check, _) => {
-            let mut columns = beside.chain(layout::columns(change.kind));
+            let mut columns = beside.chain(layout::index_columns(change.kind));
             columns.all(|(index, _)| count(&change.add, index) + count(&change.remove, index) == 0)
         }
         _ => true,
     }
 }
 
-fn bytes_of(change: &Change) -> usize {
+fn change_bytes(change: &Change) -> usize {
     let value_bytes = match &change.action {
         Action::Put(value) => value.len(),
         Action::Add(numbers) => size_of_val(&**numbers),

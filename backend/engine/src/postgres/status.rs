@@ -83,7 +83,7 @@ impl Status {
     }
 }
 
-pub async fn status(address: &Address) -> Result<Status, EngineError> {
+pub async fn read_status(address: &Address) -> Result<Status, EngineError> {
     let session = Session::open(address, Role::Reader).await?;
     requirements::check_sessions(address, &session).await?;
     requirements::check_rights(&session, &address.schema, None).await?;
@@ -97,7 +97,7 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
                 (SELECT count(*) FROM pg_stat_replication), \
                 current_setting('server_encoding')";
     let row = client.query_one(text, &[]).await.map_err(unread)?;
-    let layout = migration::read(client, &address.schema).await?;
+    let layout = migration::read_layout(client, &address.schema).await?;
     let store = match layout {
         Some(found) if Layout::check(Some(found)).is_ok() => Some(
             read_store_status(&session, &address.schema)
@@ -145,16 +145,16 @@ pub async fn running_nodes(address: &Address) -> Result<Vec<String>, EngineError
 }
 
 async fn read_store_status(session: &Session, schema: &str) -> Result<StoreStatus, Error> {
-    let head = session.statement(Query::Head).await?;
+    let head = session.prepare(Query::Head).await?;
     let head: Option<i64> = session.client.query_one(&head, &[]).await?.try_get(0)?;
-    let rows = session.statement(Query::Rows).await?;
+    let rows = session.prepare(Query::Rows).await?;
     let rows: i64 = session.client.query_one(&rows, &[]).await?.try_get(0)?;
     let bytes = format!(
         "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class \
          WHERE relkind = 'r' AND relnamespace = to_regnamespace('{schema}')"
     );
     let bytes: i64 = session.client.query_one(&bytes, &[]).await?.try_get(0)?;
-    let nodes = session.statement(Query::Nodes).await?;
+    let nodes = session.prepare(Query::Nodes).await?;
     let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
     let nodes = session.client.query(&nodes, &[&seconds]).await?;
     let nodes = nodes.iter().map(|row| node::decode_node(row, None));

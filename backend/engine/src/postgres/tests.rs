@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::{Address, Node, PostgresEngine, migrate};
 use crate::{
     Engine,
-    change::{Applied, Lane},
+    change::{ApplyResult, Lane},
     conformance,
     error::EngineError,
     index::Index,
@@ -67,7 +67,7 @@ impl Spread {
 
 #[async_trait]
 impl Engine for Spread {
-    async fn apply(&self, lane: Lane, set: crate::ChangeSet) -> Result<Applied, EngineError> {
+    async fn apply(&self, lane: Lane, set: crate::ChangeSet) -> Result<ApplyResult, EngineError> {
         self.next().apply(lane, set).await
     }
 
@@ -75,17 +75,17 @@ impl Engine for Spread {
         self.next().get(kind, keys).await
     }
 
-    async fn page(
+    async fn read_page(
         &self,
         kind: Kind,
         range: Range,
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
-        self.next().page(kind, range, direction, limit).await
+        self.next().read_page(kind, range, direction, limit).await
     }
 
-    async fn entries_in(
+    async fn read_ranges(
         &self,
         index: Index,
         ranges: &[Range],
@@ -93,7 +93,7 @@ impl Engine for Spread {
         limit: usize,
     ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
         self.next()
-            .entries_in(index, ranges, direction, limit)
+            .read_ranges(index, ranges, direction, limit)
             .await
     }
 

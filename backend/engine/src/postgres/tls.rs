@@ -32,7 +32,7 @@ pub(super) enum Verify {
 
 impl Tls {
     /// Creates a connector without trust anchors, for connections that never use TLS.
-    pub(super) fn none() -> Result<Self, String> {
+    pub(super) fn disabled() -> Result<Self, String> {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder
             .with_safe_default_protocol_versions()
@@ -155,7 +155,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for BoundTlsStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
         let (_, session) = self.0.get_ref();
         let certificate = session.peer_certificates().and_then(<[_]>::first);
-        match certificate.and_then(|it| end_point(it)) {
+        match certificate.and_then(|it| certificate_binding_digest(it)) {
             Some(digest) => ChannelBinding::tls_server_end_point(digest),
             None => ChannelBinding::none(),
         }
@@ -164,7 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for BoundTlsStream<S> {
 
 /// Returns the digest of a certificate, computed with the hash of its signature, or with SHA-256 if
 /// that hash is weaker (RFC 5929, 4.1). `None` for other signatures.
-fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+fn certificate_binding_digest(certificate: &[u8]) -> Option<Vec<u8>> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
     let algorithm = parsed.signature_algorithm.algorithm.to_id_string();
     let digest = match &*algorithm {

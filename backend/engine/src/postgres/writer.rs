@@ -20,7 +20,7 @@ use super::{
     address::Address,
     burst::{self, Outcome},
     error::{self, CommitErrorKind},
-    isolate::{CurrentState, conflict_with_applied, state_after},
+    isolate::{CurrentState, conflict_with_applied, states_after_set},
     log_cache::{self, LogCache, Origin},
     node::Lease,
     plan::{self, Token, position_to_db},
@@ -30,7 +30,7 @@ use super::{
     set::EncodedSet,
 };
 use crate::{
-    change::Applied,
+    change::ApplyResult,
     error::EngineError,
     limits::{
         STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_DOUBT_TIME_MAX,
@@ -53,7 +53,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// An epoch that no writer's row has.
 const NO_EPOCH: i64 = -1;
 
-type Verdict = Result<Applied, EngineError>;
+type Verdict = Result<ApplyResult, EngineError>;
 
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -73,7 +73,7 @@ struct QueuedSet {
 
 impl QueuedSet {
     /// Marks the set as sent. Returns `None` if its caller has given up.
-    fn begin(mut self) -> Option<Self> {
+    fn mark_sent(mut self) -> Option<Self> {
         let is_given_up = !self.is_sent && self.begun.swap(true, Ordering::AcqRel);
         self.is_sent = true;
         (!is_given_up).then_some(self)
@@ -82,7 +82,7 @@ impl QueuedSet {
 
 impl Queue {
     pub(super) async fn apply(&self, set: EncodedSet) -> Verdict {
-        if !self.reach.is_within() {
+        if !self.reach.is_reachable() {
             return Err(reach::unreachable_error());
         }
         let full = || EngineError::Unavailable("too many writes are queued".into());
@@ -110,7 +110,7 @@ impl Queue {
             });
         }
         let gone = |error| Err(EngineError::Indeterminate(Box::new(error)));
-        match self.reach.or_unreachable(answered).await {
+        match self.reach.run_or_unreachable(answered).await {
             Some(verdict) => verdict.unwrap_or_else(gone),
             // The set was not sent yet, and the writer now skips it.
             None if !begun.swap(true, Ordering::AcqRel) => Err(reach::unreachable_error()),
@@ -133,7 +133,7 @@ pub(super) struct Writer {
     /// A position before which the outcome of all commits of this writer is known.
     settled: LogPosition,
     /// Whether another client has deleted the writer's row, without which it cannot write.
-    is_ousted: bool,
+    is_removed: bool,
     /// Whether the writer cannot get a connection.
     is_stuck: watch::Sender<bool>,
     /// The lease to renew, if it writes for the node's slots.
@@ -156,7 +156,7 @@ impl Writer {
         let id: [u8; 16] = rand::random();
         let session = Session::open(&address, Role::Writer).await?;
         let registered = async {
-            let statement = session.statement(Query::Register).await?;
+            let statement = session.prepare(Query::Register).await?;
             let node = node.as_ref().map(|it| &it[..]);
             let parameters: [&(dyn ToSql + Sync); 2] = [&&id[..], &node];
             let row = session.client.query_one(&statement, &parameters).await?;
@@ -167,7 +167,7 @@ impl Writer {
             .map_err(|error| error::read_error(&error))?;
         let (sender, queue) = mpsc::channel(STORE_QUEUE_SETS_MAX);
         let bytes = Arc::new(AtomicUsize::new(0));
-        let settled = known.newest();
+        let settled = known.newest_position();
         let writer = Self {
             address,
             known,
@@ -175,7 +175,7 @@ impl Writer {
             session: Some((session, epoch)),
             batch: 0,
             settled,
-            is_ousted: false,
+            is_removed: false,
             is_stuck: watch::Sender::new(false),
             lease: None,
             renewed: None,
@@ -197,7 +197,7 @@ impl Writer {
     }
 
     /// Makes this the writer for the node's slots, which renews their lease.
-    pub(super) fn renewing(mut self, lease: Lease) -> Self {
+    pub(super) fn with_lease(mut self, lease: Lease) -> Self {
         self.lease = Some(lease);
         self
     }
@@ -229,7 +229,7 @@ impl Writer {
 
     /// Keeps the connection alive, and renews the lease over it.
     async fn keep_alive(&mut self) {
-        if self.is_ousted {
+        if self.is_removed {
             return;
         }
         let is_open = |it: &(Session, i64)| !it.0.client.is_closed();
@@ -239,7 +239,7 @@ impl Writer {
                 timeout(STORE_OPEN_TIME_MAX, self.begin_epoch()).await,
                 Ok(Ok(()))
             ) {
-                let is_within = self.address.reach.is_within();
+                let is_within = self.address.reach.is_reachable();
                 let since = self.missing.unwrap_or_else(Instant::now);
                 self.missing = is_within.then_some(since);
                 if is_within && since.elapsed() >= STORE_DOUBT_TIME_MAX {
@@ -286,7 +286,7 @@ impl Writer {
             self.renew().await;
             let (group, rest) = select_group(left, round);
             left = rest;
-            let group: Vec<_> = group.into_iter().filter_map(QueuedSet::begin).collect();
+            let group: Vec<_> = group.into_iter().filter_map(QueuedSet::mark_sent).collect();
             if group.is_empty() {
                 continue;
             }
@@ -307,16 +307,18 @@ impl Writer {
                 }
                 Outcome::Doubt(why) => {
                     let resolved = self.resolve().await;
-                    self.address.counters.record_doubt(match resolved {
-                        Some(Some(_)) => "written",
-                        Some(None) => "not written",
-                        None => "unknown",
-                    });
+                    self.address
+                        .counters
+                        .record_in_doubt_commit(match resolved {
+                            Some(Some(_)) => "written",
+                            Some(None) => "not written",
+                            None => "unknown",
+                        });
                     match resolved {
                         Some(Some(applied)) => {
                             left = self.publish_commit(group, applied, left).await;
                         }
-                        Some(None) => put_back(&mut left, group),
+                        Some(None) => requeue(&mut left, group),
                         None => {
                             tracing::warn!(why, "the outcome of a commit is unknown");
                             reject_all(group, &EngineError::Indeterminate(why.clone().into()));
@@ -325,7 +327,7 @@ impl Writer {
                     trouble = Some(EngineError::Unavailable(why));
                 }
                 Outcome::RolledBack(CommitErrorKind::Unexpected) => {
-                    put_back(&mut left, group);
+                    requeue(&mut left, group);
                     left = self.isolate(left, round).await;
                     round += 1;
                 }
@@ -336,7 +338,7 @@ impl Writer {
                         CommitErrorKind::Passing => "busy",
                         _ => "connection lost",
                     });
-                    put_back(&mut left, group);
+                    requeue(&mut left, group);
                     trouble = Some(Outcome::rejection_error(meaning));
                     let jitter = rand::random_range(0.5..1.0);
                     sleep(pause.mul_f64(jitter)).await;
@@ -354,11 +356,11 @@ impl Writer {
     /// Reconnects if the session is closed. All statements in flight have ended then.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
-        if self.is_ousted {
-            return Err(ousted_error());
+        if self.is_removed {
+            return Err(removed_node_error());
         }
         if self.known.is_lost() {
-            return Err(lost_error());
+            return Err(connection_lost_error());
         }
         while self
             .session
@@ -368,7 +370,7 @@ impl Writer {
             self.session = None;
             match self.begin_epoch().await {
                 Ok(()) => break,
-                Err(error) if self.is_ousted || Instant::now() + pause > deadline => {
+                Err(error) if self.is_removed || Instant::now() + pause > deadline => {
                     self.is_stuck.send_replace(true);
                     return Err(error);
                 }
@@ -385,16 +387,16 @@ impl Writer {
     async fn begin_epoch(&mut self) -> Result<(), EngineError> {
         let session = Session::open(&self.address, Role::Writer).await?;
         let raised = async {
-            let statement = session.statement(Query::Raise).await?;
+            let statement = session.prepare(Query::Raise).await?;
             let id = &self.id[..];
             let row = session.client.query_opt(&statement, &[&id]).await?;
             row.map(|row| row.try_get(0)).transpose()
         };
         let epoch: Option<i64> = raised.await.map_err(|error| error::read_error(&error))?;
-        self.is_ousted = epoch.is_none();
+        self.is_removed = epoch.is_none();
         self.session = Some((session, epoch.unwrap_or(NO_EPOCH)));
-        if self.is_ousted {
-            return Err(ousted_error());
+        if self.is_removed {
+            return Err(removed_node_error());
         }
         Ok(())
     }
@@ -413,17 +415,17 @@ impl Writer {
         if sets.iter().any(|set| set.is_unfit) {
             return Outcome::RolledBack(CommitErrorKind::Unexpected);
         }
-        burst::send(session, &plan::plan(&sets, token)).await
+        burst::send_statements(session, &plan::plan(&sets, token)).await
     }
 
     /// Returns the outcome of the newest attempt: its result, or `Some(None)` if it can no longer
     /// be added to the log. Returns `None` if the outcome cannot be determined before the timeout.
-    async fn resolve(&mut self) -> Option<Option<Applied>> {
+    async fn resolve(&mut self) -> Option<Option<ApplyResult>> {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
         let mut pause = PAUSE;
         loop {
             // An ousted writer cannot commit any more either, but may have done so before.
-            let is_over = self.begin_epoch().await.is_ok() || self.is_ousted;
+            let is_over = self.begin_epoch().await.is_ok() || self.is_removed;
             if is_over && let Ok(written) = self.read_written().await {
                 tracing::info!(is_written = written.is_some(), "resolved a commit in doubt");
                 return Some(written);
@@ -438,11 +440,11 @@ impl Writer {
         }
     }
 
-    async fn read_written(&self) -> Result<Option<Applied>, tokio_postgres::Error> {
+    async fn read_written(&self) -> Result<Option<ApplyResult>, tokio_postgres::Error> {
         let Some((session, _)) = &self.session else {
             return Ok(None);
         };
-        let statement = session.statement(Query::Written).await?;
+        let statement = session.prepare(Query::Written).await?;
         let (settled, id) = (position_to_db(self.settled), &self.id[..]);
         let parameters: [&(dyn ToSql + Sync); 3] = [&settled, &id, &self.batch];
         let row = session.client.query_opt(&statement, &parameters).await?;
@@ -450,7 +452,7 @@ impl Writer {
             return Ok(None);
         };
         let (position, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-        Ok(Some(Applied {
+        Ok(Some(ApplyResult {
             position: plan::position_from_db(position),
             version: version.unsigned_abs(),
         }))
@@ -461,7 +463,7 @@ impl Writer {
     async fn publish_commit(
         &mut self,
         group: Vec<QueuedSet>,
-        applied: Applied,
+        applied: ApplyResult,
         left: VecDeque<QueuedSet>,
     ) -> VecDeque<QueuedSet> {
         self.settled = applied.position;
@@ -478,12 +480,12 @@ impl Writer {
         };
         self.known.add_own_step(step, kinds, origin);
         self.known
-            .wait_for(applied.position, STORE_STEPS_TIME_MAX)
+            .wait_until_known(applied.position, STORE_STEPS_TIME_MAX)
             .await;
         let mut now: HashMap<_, _> = HashMap::new();
         if !left.is_empty() {
             let sets = group.iter().map(|waiting| &waiting.set);
-            now.extend(sets.flat_map(|set| state_after(set, applied.version)));
+            now.extend(sets.flat_map(|set| states_after_set(set, applied.version)));
         }
         for waiting in group {
             // Fails if the caller dropped the call.
@@ -501,7 +503,7 @@ impl Writer {
         let lying = match CurrentState::read(session, &self.id, sets).await {
             Ok(lying) => lying,
             Err(error) => {
-                if error::is_lost(&error) {
+                if error::is_connection_lost(&error) {
                     self.session = None;
                     return left;
                 }
@@ -515,7 +517,7 @@ impl Writer {
         }
         let counters = self.address.counters.clone();
         let mut left = reject_conflicting(left, |set| {
-            let against = lying.conflict_with(set);
+            let against = lying.find_conflict(set);
             if let Some(EngineError::Conflict(records)) = &against {
                 counters.record_conflict(records.first().map_or("definitions", |it| it.0.as_str()));
             }
@@ -530,11 +532,11 @@ impl Writer {
     }
 }
 
-fn lost_error() -> EngineError {
+fn connection_lost_error() -> EngineError {
     EngineError::Unavailable("the database has lost commits; restarting the service".into())
 }
 
-fn ousted_error() -> EngineError {
+fn removed_node_error() -> EngineError {
     EngineError::Unavailable("other nodes have removed this node".into())
 }
 
@@ -558,7 +560,7 @@ fn select_group(left: VecDeque<QueuedSet>, round: u32) -> (Vec<QueuedSet>, VecDe
     (group, rest)
 }
 
-fn put_back(left: &mut VecDeque<QueuedSet>, group: Vec<QueuedSet>) {
+fn requeue(left: &mut VecDeque<QueuedSet>, group: Vec<QueuedSet>) {
     for waiting in group.into_iter().rev() {
         left.push_front(waiting);
     }

@@ -22,7 +22,7 @@ impl Arena {
     /// Stores a buffer and returns its number. Only one thread adds.
     pub(super) fn add(&self, buffer: Vec<u8>) -> u32 {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let (shelf, at) = position(number);
+        let (shelf, at) = locate_buffer(number);
         let slots = self.shelves[shelf].get_or_init(|| {
             let count = (FIRST_SHELF as usize) << shelf;
             std::iter::repeat_with(OnceLock::new).take(count).collect()
@@ -34,13 +34,13 @@ impl Arena {
 
     /// Returns a buffer, or an empty slice if the number is not assigned.
     pub(super) fn get(&self, number: u32) -> &[u8] {
-        let (shelf, at) = position(number);
+        let (shelf, at) = locate_buffer(number);
         let slot = self.shelves[shelf].get().and_then(|slots| slots.get(at));
         slot.and_then(OnceLock::get).map_or(&[], Vec::as_slice)
     }
 }
 
-fn position(number: u32) -> (usize, usize) {
+fn locate_buffer(number: u32) -> (usize, usize) {
     let number = u64::from(number) + u64::from(FIRST_SHELF);
     let shelf = number.ilog2() - FIRST_SHELF.ilog2();
     let at = number - (u64::from(FIRST_SHELF) << shelf);

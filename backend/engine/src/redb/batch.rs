@@ -48,11 +48,13 @@ impl Batch {
 
     /// Adds a record, which must still be sealed with its version.
     pub(super) fn record(&mut self, space: Space, key: &[u8], value: &[u8], is_new: bool) -> Span {
-        self.row(space, key, is_new, |bytes| cell::begin_record(bytes, value))
+        self.row(space, key, is_new, |bytes| {
+            cell::begin_record_cell(bytes, value);
+        })
     }
 
     pub(super) fn add_entry(&mut self, space: Space, key: &[u8], target: &[u8]) -> Span {
-        let span = self.row(space, key, true, |bytes| cell::begin(bytes, target));
+        let span = self.row(space, key, true, |bytes| cell::begin_cell(bytes, target));
         let row = &mut self.bytes[span.start + HEAD_BYTES..span.end];
         let (key, cell) = row.split_at_mut(span.cell - span.start - HEAD_BYTES);
         cell::seal_in_place(key, cell);
@@ -65,21 +67,21 @@ impl Batch {
 
     /// Adds a record that gets a new version and keeps its value.
     pub(super) fn add_touched(&mut self, key: &[u8], version: u64, value: &[u8]) {
-        let cell = cell::seal(key, &[&version.to_be_bytes(), value]);
+        let cell = cell::seal_cell(key, &[&version.to_be_bytes(), value]);
         self.add_cell(key, &cell, 0);
     }
 
     fn add_cell(&mut self, key: &[u8], cell: &[u8], marks: u32) {
-        let start = self.begin(key.len(), marks);
+        let start = self.begin_row(key.len(), marks);
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(cell);
-        self.end(start, cell.len());
+        self.end_row(start, cell.len());
     }
 
     pub(super) fn add_removal(&mut self, key: &[u8]) {
-        let start = self.begin(key.len(), REMOVED);
+        let start = self.begin_row(key.len(), REMOVED);
         self.bytes.extend_from_slice(key);
-        self.end(start, 0);
+        self.end_row(start, 0);
     }
 
     fn row(
@@ -90,26 +92,26 @@ impl Batch {
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Span {
         let marks = if is_new { NEW } else { 0 };
-        let start = self.begin(key.len() + 1, marks);
+        let start = self.begin_row(key.len() + 1, marks);
         space.append_key(key, &mut self.bytes);
         let cell = self.bytes.len();
         fill(&mut self.bytes);
         let end = self.bytes.len();
-        self.end(start, end - cell);
+        self.end_row(start, end - cell);
         Span { start, cell, end }
     }
 
-    fn begin(&mut self, key_bytes: usize, marks: u32) -> usize {
+    fn begin_row(&mut self, key_bytes: usize, marks: u32) -> usize {
         let start = self.bytes.len();
-        let key_bytes = length(key_bytes) | marks;
+        let key_bytes = to_length(key_bytes) | marks;
         self.bytes.extend_from_slice(&key_bytes.to_be_bytes());
         self.bytes.extend_from_slice(&[0; 4]);
         start
     }
 
-    fn end(&mut self, start: usize, cell_bytes: usize) {
+    fn end_row(&mut self, start: usize, cell_bytes: usize) {
         let position = &mut self.bytes[start + 4..start + HEAD_BYTES];
-        position.copy_from_slice(&length(cell_bytes).to_be_bytes());
+        position.copy_from_slice(&to_length(cell_bytes).to_be_bytes());
     }
 
     pub(super) fn seal(&mut self, span: Span, version: u64) {
@@ -127,13 +129,13 @@ impl Batch {
     }
 }
 
-fn length(bytes: usize) -> u32 {
+fn to_length(bytes: usize) -> u32 {
     let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes < NEW);
     bytes.expect("a key or a cell is far below 1 GiB")
 }
 
 /// Returns the row at an offset, or `None` if there is no whole row.
-pub(super) fn row_at(bytes: &[u8], at: usize) -> Option<BatchRow<'_>> {
+pub(super) fn parse_row(bytes: &[u8], at: usize) -> Option<BatchRow<'_>> {
     let (head, rest) = bytes.get(at..)?.split_first_chunk::<HEAD_BYTES>()?;
     let (marked, cell_bytes) = head.split_at(4);
     let marked = u32::from_be_bytes(marked.try_into().ok()?);
@@ -149,10 +151,10 @@ pub(super) fn row_at(bytes: &[u8], at: usize) -> Option<BatchRow<'_>> {
 }
 
 /// Iterates over the rows of a batch with their offsets. Stops at malformed bytes.
-pub(super) fn rows(bytes: &[u8]) -> impl Iterator<Item = (usize, BatchRow<'_>)> {
+pub(super) fn iter_rows(bytes: &[u8]) -> impl Iterator<Item = (usize, BatchRow<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let row = row_at(bytes, at)?;
+        let row = parse_row(bytes, at)?;
         let found = (at, row);
         at += HEAD_BYTES + row.key.len() + row.cell.map_or(0, <[u8]>::len);
         Some(found)
@@ -161,7 +163,7 @@ pub(super) fn rows(bytes: &[u8]) -> impl Iterator<Item = (usize, BatchRow<'_>)> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Batch, BatchRow, rows};
+    use super::{Batch, BatchRow, iter_rows};
     use crate::{
         kind::Kind,
         redb::cell::{self, Space},
@@ -175,10 +177,13 @@ mod tests {
         batch.add_sealed(b"key", b"cell");
         batch.seal(span, 7);
         let key = [&[Kind::Rule as u8], &b"a"[..]].concat();
-        let found: Vec<_> = rows(batch.bytes()).map(|(_, row)| row).collect();
+        let found: Vec<_> = iter_rows(batch.bytes()).map(|(_, row)| row).collect();
         assert_eq!(found[0].key, key);
         let cell = found[0].cell.unwrap();
-        assert_eq!(cell::open_record(&key, cell).unwrap(), (7, &b"value"[..]));
+        assert_eq!(
+            cell::open_record_cell(&key, cell).unwrap(),
+            (7, &b"value"[..])
+        );
         let row = |key, cell, is_new| BatchRow { key, cell, is_new };
         assert_eq!(found[1], row(&b"gone"[..], None, false));
         assert_eq!(found[2], row(b"key", Some(&b"cell"[..]), true));

@@ -16,7 +16,7 @@ use std::{
 use redb::StorageBackend;
 
 use super::{
-    journal::{self, Journal, Sum},
+    journal::{self, BlockChecksum, Journal},
     medium::Medium,
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Blocks {
 
 #[derive(Debug, Default)]
 struct JournalState {
-    changed: Vec<Sum>,
+    changed: Vec<BlockChecksum>,
     journal: Option<Journal>,
 }
 
@@ -72,8 +72,11 @@ impl Blocks {
         // The first block changes with every commit, so it shows whether the checksums belong to
         // this state of the file.
         let (_, first) = blocks.read_covering(0, 1)?;
-        let first = sum(&first);
-        let stored = blocks.medium.checksums().and_then(|stored| decode(&stored));
+        let first = compute_checksum(&first);
+        let stored = blocks
+            .medium
+            .checksums()
+            .and_then(|stored| decode_checksums(&stored));
         if let Some(sums) =
             stored.filter(|stored| stored.len() == block_count && stored[0] == first)
         {
@@ -81,7 +84,7 @@ impl Blocks {
             return Ok((blocks, ChecksumSource::Kept));
         }
         let journal = by_journal.then(|| blocks.medium.journal()).flatten();
-        let noted = journal.map(|journal| journal::read(&journal));
+        let noted = journal.map(|journal| journal::read_journal(&journal));
         let Some(noted) = noted.filter(|noted| noted.first.contains(&first)) else {
             return Ok((blocks, ChecksumSource::Not));
         };
@@ -99,12 +102,12 @@ impl Blocks {
     /// Starts a journal with all known checksums, which must have been verified.
     pub(super) fn begin_journal(&self) {
         let mut notes = self.lock_journal();
-        let known: Vec<Sum> = {
+        let known: Vec<BlockChecksum> = {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
             let sums = (0..).zip(sums.iter().copied());
             sums.filter(|(_, sum)| *sum != UNKNOWN).collect()
         };
-        let start = journal::encode(&known);
+        let start = journal::encode_note(&known);
         let begun = self.medium.begin_journal(&start);
         notes.changed.clear();
         notes.journal = match begun {
@@ -148,7 +151,7 @@ impl Blocks {
             self.end_journal(&error);
         }
         changed.clear();
-        if journal.as_ref().is_some_and(Journal::is_long) {
+        if journal.as_ref().is_some_and(Journal::exceeds_limit) {
             drop(notes);
             self.begin_journal();
         }
@@ -171,7 +174,10 @@ impl Blocks {
         {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
             for (index, block) in (first..).zip(bytes.chunks(BLOCK_BYTES)) {
-                match (sums.get(index).copied().unwrap_or(UNKNOWN), sum(block)) {
+                match (
+                    sums.get(index).copied().unwrap_or(UNKNOWN),
+                    compute_checksum(block),
+                ) {
                     (UNKNOWN, found) => unknown.push((index, found)),
                     (known, found) if known == found => {}
                     _ => return Err(damaged_block(index)),
@@ -196,9 +202,9 @@ impl Blocks {
         self.queue_checksums(found.iter().copied());
     }
 
-    fn set_sums(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
+    fn set_checksums(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         let first = to_usize(start)? / BLOCK_BYTES;
-        let blocks = bytes.chunks(BLOCK_BYTES).map(sum);
+        let blocks = bytes.chunks(BLOCK_BYTES).map(compute_checksum);
         let found: Vec<_> = (first..).zip(blocks).collect();
         self.record_checksums(&found);
         Ok(())
@@ -207,9 +213,9 @@ impl Blocks {
 
 /// The backend passed to redb, which shares the blocks with other handles.
 #[derive(Debug, Clone)]
-pub(super) struct Handle(pub(super) Arc<Blocks>);
+pub(super) struct BlockFile(pub(super) Arc<Blocks>);
 
-impl StorageBackend for Handle {
+impl StorageBackend for BlockFile {
     fn len(&self) -> io::Result<u64> {
         self.0.file.len()
     }
@@ -258,7 +264,7 @@ impl Blocks {
         let is_whole = self.file.len()?.is_multiple_of(BLOCK_BYTES as u64);
         self.file.set_len(length)?;
         let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
-        let zeros = sum(&[0; BLOCK_BYTES]);
+        let zeros = compute_checksum(&[0; BLOCK_BYTES]);
         sums.resize(to_usize(length)?.div_ceil(BLOCK_BYTES), zeros);
         if !is_whole || !length.is_multiple_of(BLOCK_BYTES as u64) {
             sums.fill(UNKNOWN);
@@ -277,7 +283,7 @@ impl Blocks {
         self.is_unsynced.store(true, Ordering::Release);
         if is_block_aligned(offset, data.len()) {
             self.file.write(offset, data)?;
-            return self.set_sums(offset, data);
+            return self.set_checksums(offset, data);
         }
         let (start, mut bytes) = self.read_covering(offset, data.len())?;
         self.verify(start, &bytes)?;
@@ -287,7 +293,7 @@ impl Blocks {
             .ok_or(io::ErrorKind::UnexpectedEof)?
             .copy_from_slice(data);
         // Recorded before the write: after a crash in between, either checksum is accepted.
-        self.set_sums(start, &bytes)?;
+        self.set_checksums(start, &bytes)?;
         self.write_journal();
         self.file.write(offset, data)
     }
@@ -296,7 +302,9 @@ impl Blocks {
         let is_saved = !self.is_unsynced.load(Ordering::Acquire) && {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
             // Without checksums the file is scanned at the next start, so an error only costs time.
-            self.medium.store_checksums(&encode(&sums)).is_ok()
+            self.medium
+                .store_checksums(&encode_checksums(&sums))
+                .is_ok()
         };
         if is_saved {
             self.medium.end_journal();
@@ -311,7 +319,7 @@ fn is_block_aligned(offset: u64, length: usize) -> bool {
 }
 
 /// Computes the checksum of a block; never [`UNKNOWN`].
-fn sum(block: &[u8]) -> u32 {
+fn compute_checksum(block: &[u8]) -> u32 {
     crc32c::crc32c(block).max(UNKNOWN + 1)
 }
 
@@ -324,13 +332,13 @@ fn to_usize(number: u64) -> io::Result<usize> {
     usize::try_from(number).map_err(io::Error::other)
 }
 
-fn encode(sums: &[u32]) -> Vec<u8> {
+fn encode_checksums(sums: &[u32]) -> Vec<u8> {
     let body = std::iter::once(&LAYOUT).chain(sums);
     let body: Vec<u8> = body.flat_map(|sum| sum.to_be_bytes()).collect();
     [&crc32c::crc32c(&body).to_be_bytes(), body.as_slice()].concat()
 }
 
-fn decode(stored: &[u8]) -> Option<Vec<u32>> {
+fn decode_checksums(stored: &[u8]) -> Option<Vec<u32>> {
     let (checksum, body) = stored.split_first_chunk::<4>()?;
     let (numbers, rest) = body.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|bytes| u32::from_be_bytes(*bytes));

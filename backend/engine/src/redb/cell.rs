@@ -30,7 +30,7 @@ pub(super) enum Space {
 }
 
 impl Space {
-    fn byte(self) -> u8 {
+    fn prefix_byte(self) -> u8 {
         match self {
             Self::Records(kind) => kind as u8,
             Self::Entries(index) => FIRST_INDEX + index as u8,
@@ -39,27 +39,27 @@ impl Space {
     }
 
     pub(super) fn key(self, key: &[u8]) -> Vec<u8> {
-        [&[self.byte()], key].concat()
+        [&[self.prefix_byte()], key].concat()
     }
 
     pub(super) fn append_key(self, key: &[u8], bytes: &mut Vec<u8>) {
-        bytes.push(self.byte());
+        bytes.push(self.prefix_byte());
         bytes.extend_from_slice(key);
     }
 
     /// Returns a lower bound of its keys, and the first key after them.
     pub(super) fn bounds(self) -> (Vec<u8>, Vec<u8>) {
-        (vec![self.byte()], vec![self.byte() + 1])
+        (vec![self.prefix_byte()], vec![self.prefix_byte() + 1])
     }
 
     pub(super) fn contains_key(self, key: &[u8]) -> bool {
-        key.first() == Some(&self.byte())
+        key.first() == Some(&self.prefix_byte())
     }
 
     pub(super) fn range(self, range: &Range) -> Range {
         let end = match &range.end {
             Some(end) => self.key(end),
-            None => vec![self.byte() + 1],
+            None => vec![self.prefix_byte() + 1],
         };
         Range {
             start: self.key(&range.start),
@@ -69,7 +69,7 @@ impl Space {
 
     pub(super) fn record(key: &[u8]) -> Option<RecordName> {
         let kind = Kind::from_number(*key.first()?)?;
-        Some((kind, Self::strip(key).to_vec()))
+        Some((kind, Self::strip_prefix_byte(key).to_vec()))
     }
 
     pub(super) fn index(key: &[u8]) -> Option<Index> {
@@ -77,13 +77,13 @@ impl Space {
         Index::ALL.into_iter().find(|it| !key.is_empty() && of(it))
     }
 
-    pub(super) fn strip(key: &[u8]) -> &[u8] {
+    pub(super) fn strip_prefix_byte(key: &[u8]) -> &[u8] {
         key.get(1..).unwrap_or_default()
     }
 }
 
 /// Prefixes the parts with a checksum over the key and the parts.
-pub(super) fn seal(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+pub(super) fn seal_cell(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let part_bytes: usize = parts.iter().map(|part| part.len()).sum();
     let mut cell = Vec::with_capacity(CHECKSUM_BYTES + part_bytes);
     cell.extend_from_slice(&[0; CHECKSUM_BYTES]);
@@ -95,25 +95,25 @@ pub(super) fn seal(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// Appends a cell, which must still be sealed.
-pub(super) fn begin(bytes: &mut Vec<u8>, body: &[u8]) {
+pub(super) fn begin_cell(bytes: &mut Vec<u8>, body: &[u8]) {
     bytes.extend_from_slice(&[0; CHECKSUM_BYTES]);
     bytes.extend_from_slice(body);
 }
 
 /// Appends the cell of a record, which must still be sealed with its version.
-pub(super) fn begin_record(bytes: &mut Vec<u8>, value: &[u8]) {
+pub(super) fn begin_record_cell(bytes: &mut Vec<u8>, value: &[u8]) {
     bytes.extend_from_slice(&[0; CHECKSUM_BYTES + VERSION_BYTES]);
     bytes.extend_from_slice(value);
 }
 
-/// Seals a cell started with [`begin`].
+/// Seals a cell started with [`begin_cell`].
 pub(super) fn seal_in_place(key: &[u8], cell: &mut [u8]) {
     if let Some((position, body)) = cell.split_first_chunk_mut::<CHECKSUM_BYTES>() {
         *position = checksum(key, body).to_be_bytes();
     }
 }
 
-/// Seals a cell started with [`begin_record`].
+/// Seals a cell started with [`begin_record_cell`].
 pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
     if let Some(position) = cell.get_mut(CHECKSUM_BYTES..CHECKSUM_BYTES + VERSION_BYTES) {
         position.copy_from_slice(&version.to_be_bytes());
@@ -126,7 +126,7 @@ pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
 /// # Errors
 ///
 /// Returns [`EngineError::Corrupt`] if key and value were not written together.
-pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineError> {
+pub(super) fn open_cell<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineError> {
     let body = cell.split_first_chunk::<CHECKSUM_BYTES>();
     let body = body.filter(|(stored, body)| **stored == checksum(key, body).to_be_bytes());
     body.map(|(_, body)| body).ok_or_else(|| {
@@ -135,8 +135,11 @@ pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineErr
 }
 
 /// Splits a record's cell into version and value, after verifying its checksum.
-pub(super) fn open_record<'a>(key: &[u8], cell: &'a [u8]) -> Result<(u64, &'a [u8]), EngineError> {
-    let body = open(key, cell)?.split_first_chunk::<VERSION_BYTES>();
+pub(super) fn open_record_cell<'a>(
+    key: &[u8],
+    cell: &'a [u8],
+) -> Result<(u64, &'a [u8]), EngineError> {
+    let body = open_cell(key, cell)?.split_first_chunk::<VERSION_BYTES>();
     let (version, value) = body
         .ok_or_else(|| EngineError::Corrupt(format!("row {} has no version", DisplayKey(key))))?;
     Ok((u64::from_be_bytes(*version), value))
@@ -160,22 +163,22 @@ impl std::fmt::Display for DisplayKey<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Space, open, open_record, seal};
+    use super::{Space, open_cell, open_record_cell, seal_cell};
     use crate::{index::Index, kind::Kind, read::Range};
 
     #[test]
     fn cell_opens_only_under_its_own_key() {
-        let cell = seal(b"key", &[b"va", b"lue"]);
-        assert_eq!(open(b"key", &cell).unwrap(), b"value");
-        assert!(open(b"kez", &cell).is_err());
-        assert!(open(b"ke", &cell).is_err());
+        let cell = seal_cell(b"key", &[b"va", b"lue"]);
+        assert_eq!(open_cell(b"key", &cell).unwrap(), b"value");
+        assert!(open_cell(b"kez", &cell).is_err());
+        assert!(open_cell(b"ke", &cell).is_err());
         for at in 0..cell.len() {
             let mut changed = cell.clone();
             changed[at] ^= 4;
-            assert!(open(b"key", &changed).is_err(), "byte {at}");
-            assert!(open(b"key", &cell[..at]).is_err(), "cut at {at}");
+            assert!(open_cell(b"key", &changed).is_err(), "byte {at}");
+            assert!(open_cell(b"key", &cell[..at]).is_err(), "cut at {at}");
         }
-        assert!(open_record(b"key", &cell).is_err());
+        assert!(open_record_cell(b"key", &cell).is_err());
     }
 
     #[test]

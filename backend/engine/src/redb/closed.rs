@@ -3,15 +3,15 @@
 use crate::error::EngineError;
 
 #[derive(Debug, Clone)]
-pub(super) struct Closed {
+pub(super) struct ClosedReason {
     why: String,
     is_damaged: bool,
     /// Whether the store is about to be reopened.
     pub(super) is_passing: bool,
 }
 
-impl Closed {
-    pub(super) fn while_reopening() -> Self {
+impl ClosedReason {
+    pub(super) fn reopening() -> Self {
         Self {
             why: "reopening its file after an error".into(),
             is_damaged: false,
@@ -19,7 +19,7 @@ impl Closed {
         }
     }
 
-    pub(super) fn after_close() -> Self {
+    pub(super) fn closed() -> Self {
         Self {
             why: "it is closed".into(),
             is_damaged: false,
@@ -41,8 +41,8 @@ impl Closed {
     }
 }
 
-impl From<&Closed> for EngineError {
-    fn from(closed: &Closed) -> Self {
+impl From<&ClosedReason> for EngineError {
+    fn from(closed: &ClosedReason) -> Self {
         if closed.is_damaged {
             Self::Corrupt(closed.why.clone())
         } else {

@@ -7,7 +7,7 @@ use super::{
     view::{Rows, View},
 };
 use crate::{
-    change::{Expect, sum},
+    change::{Expect, add_numbers},
     error::{EngineError, RecordName},
 };
 
@@ -17,13 +17,13 @@ use crate::{
 /// # Errors
 ///
 /// Returns [`Failure::Request`] if an expectation is not met.
-pub(super) fn compare(
+pub(super) fn compare_set(
     set: &EncodedSet,
     view: &View<'_>,
     definitions: u64,
 ) -> Result<Vec<ComputedRow>, Failure> {
     let mut following = Vec::new();
-    if set.is_twofold
+    if set.has_duplicate_changes
         || set
             .rests_on
             .is_some_and(|position| position.to_number() < definitions)
@@ -33,7 +33,7 @@ pub(super) fn compare(
     let mut contested = Vec::new();
     for expected in &set.expected {
         let found = view.get(&expected.key, |cell| {
-            let (version, value) = cell::open_record(&expected.key, cell)?;
+            let (version, value) = cell::open_record_cell(&expected.key, cell)?;
             let is_known = matches!(expected.becomes, ValueEffect::Overwrite);
             Ok((version, (!is_known).then(|| value.to_vec())))
         })?;
@@ -51,17 +51,17 @@ pub(super) fn compare(
             ValueEffect::Overwrite => {}
             ValueEffect::Same => following.extend(value.map(|it| (expected.key.clone(), Some(it)))),
             ValueEffect::Sum(numbers) => {
-                let sum = sum(value.as_deref(), numbers)?;
+                let sum = add_numbers(value.as_deref(), numbers)?;
                 following.push((expected.key.clone(), sum));
             }
         }
     }
     check_absent(set, view, true, &mut contested)?;
-    ensure_uncontested(&mut contested)?;
+    ensure_no_conflicts(&mut contested)?;
     let mut last: Option<&[u8]> = None;
     for removed in &set.removed {
         let found = view.get(&removed.key, |cell| {
-            Ok(cell::open(&removed.key, cell)? == removed.target)
+            Ok(cell::open_cell(&removed.key, cell)? == removed.target)
         })?;
         if found != Some(true) || last == Some(&removed.key) {
             return Err(EngineError::missing_entry(removed.index).into());
@@ -69,11 +69,11 @@ pub(super) fn compare(
         last = Some(&removed.key);
     }
     check_absent(set, view, false, &mut contested)?;
-    ensure_uncontested(&mut contested)?;
+    ensure_no_conflicts(&mut contested)?;
     Ok(following)
 }
 
-fn ensure_uncontested(contested: &mut Vec<RecordName>) -> Result<(), Failure> {
+fn ensure_no_conflicts(contested: &mut Vec<RecordName>) -> Result<(), Failure> {
     if contested.is_empty() {
         return Ok(());
     }
@@ -91,11 +91,11 @@ fn check_absent(
     for fresh in fresh.filter(|fresh| !fresh.is_own) {
         let key = set.key(*fresh);
         let is_there = view.get(key, |cell| {
-            cell::open(key, cell)?;
+            cell::open_cell(key, cell)?;
             Ok(())
         })?;
         let is_there = is_there.is_some();
-        if is_there && !set.removes(key) {
+        if is_there && !set.is_removal(key) {
             contested.extend(set.record(*fresh));
         }
     }

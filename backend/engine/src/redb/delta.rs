@@ -34,7 +34,7 @@ pub(super) fn read_after(
         };
         delta.changed.push(ChangedRecord {
             kind,
-            row: rows::record(rows, kind, &key)?,
+            row: rows::read_record(rows, kind, &key)?,
             attempts: attempts.into_iter().map(|(_, row)| row).collect(),
             key,
         });
@@ -56,5 +56,5 @@ fn read_with_prefix(
     prefix: &[u8],
 ) -> Result<Vec<(Vec<u8>, Row)>, Failure> {
     let range = Range::with_prefix(prefix);
-    rows::page(rows, kind, &range, Direction::Ascending, usize::MAX)
+    rows::read_page(rows, kind, &range, Direction::Ascending, usize::MAX)
 }

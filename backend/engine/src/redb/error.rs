@@ -2,14 +2,14 @@
 
 use std::io::{self, ErrorKind};
 
-use super::closed::Closed;
+use super::closed::ClosedReason;
 use crate::error::EngineError;
 
 #[derive(Debug)]
 pub(super) enum Failure {
     /// Concerns only the request; the file is intact.
     Request(EngineError),
-    Closed(Closed),
+    Closed(ClosedReason),
     /// Concerns the file: it accepts no writes until it is reopened.
     File(redb::Error),
 }
@@ -55,8 +55,8 @@ impl From<EngineError> for Failure {
     }
 }
 
-impl From<Closed> for Failure {
-    fn from(closed: Closed) -> Self {
+impl From<ClosedReason> for Failure {
+    fn from(closed: ClosedReason) -> Self {
         Self::Closed(closed)
     }
 }

@@ -15,12 +15,12 @@ use redb::{Builder, Database, ReadableDatabase, TableDefinition, TableError, Wri
 
 use super::{
     Settings,
-    blocks::{Blocks, ChecksumSource, Handle},
+    blocks::{BlockFile, Blocks, ChecksumSource},
     cell::ROWS,
     error::Failure,
     log::{self, Head, Names},
     medium::Medium,
-    view::Plain,
+    view::TableRows,
 };
 use crate::error::EngineError;
 
@@ -101,7 +101,7 @@ impl File {
             let is_verified = Rc::clone(&is_verified);
             move |_session| is_verified.set(true)
         });
-        let mut database = builder.create_with_backend(Handle(Arc::clone(&blocks)))?;
+        let mut database = builder.create_with_backend(BlockFile(Arc::clone(&blocks)))?;
         if !is_verified.get() && !database.check_integrity()? {
             tracing::warn!("the store was repaired");
         }
@@ -110,7 +110,7 @@ impl File {
             None => make_table(&database, Head::at_position(self.settings.first_position))?,
         };
         blocks.begin_journal();
-        let life = read_life(&database)?;
+        let life = read_generation(&database)?;
         Ok(OpenedFile {
             database,
             head,
@@ -122,7 +122,7 @@ impl File {
 
 fn read_head(database: &Database) -> Result<Option<Head>, Failure> {
     match database.begin_read()?.open_table(ROWS) {
-        Ok(rows) => log::log_head(&Plain(&rows)).map(Some),
+        Ok(rows) => log::log_head(&TableRows(&rows)).map(Some),
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -133,22 +133,22 @@ const LIFE: TableDefinition<'static, (), u64> = TableDefinition::new("life");
 /// The number of the last generation whose log has marks. Earlier versions leave it unchanged.
 const MARKED: TableDefinition<'static, (), u64> = TableDefinition::new("marked life");
 /// Means that no frame of the log is valid, because all of its rows are in the tree.
-pub(super) const NO_LIFE: u64 = 0;
+pub(super) const NO_GENERATION: u64 = 0;
 
 /// A generation of the store, from opening to closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Generation {
-    /// The number, or [`NO_LIFE`].
+    /// The number, or [`NO_GENERATION`].
     pub(super) number: u64,
     /// Whether both log files begin with a mark of the generation.
     pub(super) is_marked: bool,
 }
 
-fn read_life(database: &Database) -> Result<Generation, Failure> {
+fn read_generation(database: &Database) -> Result<Generation, Failure> {
     let transaction = database.begin_read()?;
     let read = |table| match transaction.open_table(table) {
-        Ok(life) => Ok::<_, Failure>(life.get(())?.map_or(NO_LIFE, |life| life.value())),
-        Err(TableError::TableDoesNotExist(_)) => Ok(NO_LIFE),
+        Ok(life) => Ok::<_, Failure>(life.get(())?.map_or(NO_GENERATION, |life| life.value())),
+        Err(TableError::TableDoesNotExist(_)) => Ok(NO_GENERATION),
         Err(error) => Err(error.into()),
     };
     let number = read(LIFE)?;
@@ -159,7 +159,7 @@ fn read_life(database: &Database) -> Result<Generation, Failure> {
 }
 
 /// Makes the frames of a generation valid from the commit on; its log must have been started.
-pub(super) fn set_life(transaction: &WriteTransaction, life: u64) -> Result<(), Failure> {
+pub(super) fn set_generation(transaction: &WriteTransaction, life: u64) -> Result<(), Failure> {
     transaction.open_table(LIFE)?.insert((), life)?;
     transaction.open_table(MARKED)?.insert((), life)?;
     Ok(())

@@ -14,8 +14,8 @@ const EVENT_BYTES: usize = 16;
 /// The space of rows that are stored in runs.
 pub(super) const SPACE: Space = Space::Entries(Index::OccurrenceByEvent);
 
-pub(super) fn event_of(key: &[u8]) -> u128 {
-    let event = Space::strip(key);
+pub(super) fn event_prefix(key: &[u8]) -> u128 {
+    let event = Space::strip_prefix_byte(key);
     let mut padded = [0; EVENT_BYTES];
     let length = event.len().min(EVENT_BYTES);
     padded[..length].copy_from_slice(&event[..length]);
@@ -23,12 +23,13 @@ pub(super) fn event_of(key: &[u8]) -> u128 {
 }
 
 /// Returns the event that all keys of a range belong to, or `None` if there may be several.
-pub(super) fn single_event(start: &[u8], end: &[u8]) -> Option<u128> {
-    if Space::strip(start).len() < EVENT_BYTES {
+pub(super) fn common_event(start: &[u8], end: &[u8]) -> Option<u128> {
+    if Space::strip_prefix_byte(start).len() < EVENT_BYTES {
         return None;
     }
-    let (first, past) = (event_of(start), event_of(end));
-    let is_whole = start.first() == end.first() && Space::strip(end).len() == EVENT_BYTES;
+    let (first, past) = (event_prefix(start), event_prefix(end));
+    let is_whole =
+        start.first() == end.first() && Space::strip_prefix_byte(end).len() == EVENT_BYTES;
     let is_one = first == past || (is_whole && first.checked_add(1) == Some(past));
     is_one.then_some(first)
 }
@@ -49,18 +50,18 @@ impl Filter {
     }
 
     pub(super) fn add(&mut self, event: u128) {
-        for (word, bit) in self.bits(event) {
+        for (word, bit) in self.bit_positions(event) {
             self.words[word] |= bit;
         }
     }
 
     /// Whether an event may be present; false is definite.
-    pub(super) fn may_have(&self, event: u128) -> bool {
-        let mut bits = self.bits(event);
+    pub(super) fn may_contain(&self, event: u128) -> bool {
+        let mut bits = self.bit_positions(event);
         bits.all(|(word, bit)| self.words[word] & bit != 0)
     }
 
-    fn bits(&self, event: u128) -> impl Iterator<Item = (usize, u64)> + use<> {
+    fn bit_positions(&self, event: u128) -> impl Iterator<Item = (usize, u64)> + use<> {
         let low = u64::try_from(event & u128::from(u64::MAX)).unwrap_or_default();
         let high = u64::try_from(event >> 64).unwrap_or_default();
         let (choice, mut positions) = (mix_bits(high ^ low.rotate_left(32)), mix_bits(low ^ high));
@@ -101,7 +102,7 @@ fn mix_bits(mut number: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Filter, SPACE, event_of, single_event};
+    use super::{Filter, SPACE, common_event, event_prefix};
     use crate::read::Range;
 
     #[test]
@@ -111,8 +112,8 @@ mod tests {
             filter.add(event << 3);
         }
         let filter = Filter::from_bytes(&filter.to_bytes()).unwrap();
-        assert!((0..10_000_u128).all(|event| filter.may_have(event << 3)));
-        let wrong = (0..10_000_u128).filter(|event| filter.may_have((event << 3) + 1));
+        assert!((0..10_000_u128).all(|event| filter.may_contain(event << 3)));
+        let wrong = (0..10_000_u128).filter(|event| filter.may_contain((event << 3) + 1));
         let wrong = wrong.count();
         assert!(wrong < 300, "{wrong} of 10,000 absent keys may be present");
         assert_eq!(Filter::from_bytes(b"short"), None);
@@ -123,11 +124,11 @@ mod tests {
     fn range_within_one_event_is_recognized() {
         let event_of_range = |range: &Range| {
             let range = SPACE.range(range);
-            single_event(&range.start, &range.end.unwrap())
+            common_event(&range.start, &range.end.unwrap())
         };
         let event = [7; 16];
         let id = u128::from_be_bytes(event);
-        assert_eq!(event_of(&SPACE.key(&event)), id);
+        assert_eq!(event_prefix(&SPACE.key(&event)), id);
         assert_eq!(event_of_range(&Range::with_prefix(&event)), Some(id));
         let longer = [&event[..], &[1, 2, 3, 4]].concat();
         assert_eq!(event_of_range(&Range::with_prefix(&longer)), Some(id));

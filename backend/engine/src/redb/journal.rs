@@ -10,7 +10,7 @@ use std::io::{self, Write};
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The number of a block and its checksum.
-pub(super) type Sum = (u32, u32);
+pub(super) type BlockChecksum = (u32, u32);
 
 pub(super) struct Journal {
     to: Box<dyn Write + Send + Sync>,
@@ -34,27 +34,27 @@ impl Journal {
         }
     }
 
-    pub(super) fn append(&mut self, changed: &[Sum]) -> io::Result<()> {
-        let note = encode(changed);
+    pub(super) fn append(&mut self, changed: &[BlockChecksum]) -> io::Result<()> {
+        let note = encode_note(changed);
         self.bytes += note.len();
         self.to.write_all(&note)
     }
 
-    pub(super) fn is_long(&self) -> bool {
+    pub(super) fn exceeds_limit(&self) -> bool {
         self.bytes > self.bytes_max
     }
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct JournalSums {
+pub(super) struct JournalContent {
     /// The newest checksum of each block, in journal order.
-    pub(super) sums: Vec<Sum>,
+    pub(super) sums: Vec<BlockChecksum>,
     /// The last two checksums of the first block, which is recorded before it is written.
     pub(super) first: Vec<u32>,
 }
 
 /// Encodes an entry: its checksum, the number of block checksums, and the block checksums.
-pub(super) fn encode(sums: &[Sum]) -> Vec<u8> {
+pub(super) fn encode_note(sums: &[BlockChecksum]) -> Vec<u8> {
     let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
     let mut note = Vec::with_capacity(8 + 8 * sums.len());
     note.extend_from_slice(&[0; 4]);
@@ -69,8 +69,8 @@ pub(super) fn encode(sums: &[Sum]) -> Vec<u8> {
 }
 
 /// Reads the entries up to the first incomplete one, which was being written during the crash.
-pub(super) fn read(mut journal: &[u8]) -> JournalSums {
-    let mut noted = JournalSums::default();
+pub(super) fn read_journal(mut journal: &[u8]) -> JournalContent {
+    let mut noted = JournalContent::default();
     while let Some((sums, rest)) = read_note(journal) {
         for (block, sum) in sums {
             if block == 0 {
@@ -85,7 +85,7 @@ pub(super) fn read(mut journal: &[u8]) -> JournalSums {
     noted
 }
 
-fn read_note(journal: &[u8]) -> Option<(Vec<Sum>, &[u8])> {
+fn read_note(journal: &[u8]) -> Option<(Vec<BlockChecksum>, &[u8])> {
     let (checksum, rest) = journal.split_first_chunk::<4>()?;
     let count = usize::try_from(u32::from_be_bytes(*rest.first_chunk()?)).ok()?;
     let (note, after) = rest.split_at_checked(count.checked_mul(8)?.checked_add(4)?)?;
@@ -100,28 +100,28 @@ fn read_note(journal: &[u8]) -> Option<(Vec<Sum>, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::{JournalSums, encode, read};
+    use super::{JournalContent, encode_note, read_journal};
 
     #[test]
     fn journal_is_read_up_to_first_incomplete_note() {
         let notes = [
-            encode(&[(0, 7), (3, 1)]),
-            encode(&[(0, 8)]),
-            encode(&[(0, 9), (3, 2)]),
+            encode_note(&[(0, 7), (3, 1)]),
+            encode_note(&[(0, 8)]),
+            encode_note(&[(0, 9), (3, 2)]),
         ];
         let journal = notes.concat();
-        let whole = JournalSums {
+        let whole = JournalContent {
             sums: vec![(0, 7), (3, 1), (0, 8), (0, 9), (3, 2)],
             first: vec![8, 9],
         };
-        assert_eq!(read(&journal), whole);
-        let cut = JournalSums {
+        assert_eq!(read_journal(&journal), whole);
+        let cut = JournalContent {
             sums: vec![(0, 7), (3, 1), (0, 8)],
             first: vec![7, 8],
         };
         for end in notes[0].len() + notes[1].len()..journal.len() {
-            assert_eq!(read(&journal[..end]), cut);
+            assert_eq!(read_journal(&journal[..end]), cut);
         }
-        assert_eq!(read(b""), JournalSums::default());
+        assert_eq!(read_journal(b""), JournalContent::default());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use super::{closed::Closed, memtable::Memtable, tree::Tree};
+use super::{closed::ClosedReason, memtable::Memtable, tree::Tree};
 
 /// All rows at one point in time, the newest layer first.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub(super) struct Layers {
     /// Rows in the other log file, on their way into the tree.
     pub(super) moving: Option<MovingLayer>,
     /// The remaining rows, or the reason that they cannot be read.
-    pub(super) tree: Result<Arc<Tree>, Closed>,
+    pub(super) tree: Result<Arc<Tree>, ClosedReason>,
 }
 
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(super) struct MovingLayer {
 
 impl Layers {
     /// Whether both have the same tree.
-    pub(super) fn is_current(&self, newer: &Self) -> bool {
+    pub(super) fn has_same_tree(&self, newer: &Self) -> bool {
         match (&self.tree, &newer.tree) {
             (Ok(ours), Ok(theirs)) => Arc::ptr_eq(ours, theirs),
             _ => false,
@@ -43,12 +43,12 @@ impl Layers {
 }
 
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct SharedLayers {
     current: ArcSwap<Layers>,
     changing: Mutex<()>,
 }
 
-impl Published {
+impl SharedLayers {
     pub(super) fn new(layers: Layers) -> Self {
         Self {
             current: ArcSwap::from_pointee(layers),
@@ -68,7 +68,7 @@ impl Published {
         self.current.store(Arc::new(layers));
     }
 
-    pub(super) fn set_tree(&self, tree: Result<Tree, Closed>) {
+    pub(super) fn set_tree(&self, tree: Result<Tree, ClosedReason>) {
         let tree = tree.map(Arc::new);
         self.update(|layers| layers.tree = tree);
     }

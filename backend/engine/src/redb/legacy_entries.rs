@@ -21,9 +21,9 @@ const ROWS_EACH: u64 = 4;
 pub(super) struct LegacyEntries(OnceLock<Filter>);
 
 impl LegacyEntries {
-    pub(super) fn may_have(&self, event: u128) -> bool {
+    pub(super) fn may_contain(&self, event: u128) -> bool {
         let filter = self.0.get();
-        filter.is_none_or(|filter| filter.may_have(event))
+        filter.is_none_or(|filter| filter.may_contain(event))
     }
 
     pub(super) fn is_filtered(&self) -> bool {
@@ -39,7 +39,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) fn begin(rows: &Table) -> Result<Self, Failure> {
+    pub(super) fn start(rows: &Table) -> Result<Self, Failure> {
         let (next, end) = filter::SPACE.bounds();
         Ok(Self {
             filter: Filter::for_events(rows.len()? / ROWS_EACH),
@@ -64,7 +64,7 @@ impl Scan {
                 self.next = next;
                 return Ok(true);
             }
-            self.filter.add(filter::event_of(key));
+            self.filter.add(filter::event_prefix(key));
         }
         let filter = std::mem::replace(&mut self.filter, Filter::for_events(0));
         // A concurrent scan of the same entries has the same result.

@@ -64,7 +64,7 @@ impl Names {
 }
 
 pub(super) fn log_head(rows: &impl Rows) -> Result<Head, Failure> {
-    let newest = walk(rows, 0, Direction::Descending, 1)?.pop();
+    let newest = walk_log(rows, 0, Direction::Descending, 1)?.pop();
     Ok(newest.map_or_else(Head::default, |(head, _)| head))
 }
 
@@ -79,7 +79,7 @@ pub(super) fn read_after(
         return Ok((sequence == head).then(Vec::new));
     }
     // The log has no gaps after the oldest step.
-    let next = walk(rows, sequence + 1, Direction::Ascending, limit.max(1))?;
+    let next = walk_log(rows, sequence + 1, Direction::Ascending, limit.max(1))?;
     if next
         .first()
         .is_none_or(|(next, _)| next.sequence != sequence + 1)
@@ -94,13 +94,13 @@ pub(super) fn read_after(
     Ok(Some(logged.collect()))
 }
 
-pub(super) fn key(sequence: u64) -> Vec<u8> {
+pub(super) fn log_key(sequence: u64) -> Vec<u8> {
     Space::Log.key(&sequence.to_be_bytes())
 }
 
 pub(super) fn log_row(head: Head, names: &Names) -> KeyAndCell {
-    let key = key(head.sequence);
-    let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
+    let key = log_key(head.sequence);
+    let cell = cell::seal_cell(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
     (key, cell)
 }
 
@@ -111,7 +111,7 @@ pub(super) fn outdated_steps(rows: &impl Rows, head: Head, from: u64) -> Result<
         return Ok(Vec::new());
     }
     let steps = usize::try_from(2 * STEP).unwrap_or(usize::MAX);
-    let oldest = walk(rows, from, Direction::Ascending, steps)?.into_iter();
+    let oldest = walk_log(rows, from, Direction::Ascending, steps)?.into_iter();
     let is_outdated = |(old, _): &Entry| {
         let commits = head.sequence - old.sequence;
         let changes = head.changes - old.changes;
@@ -123,7 +123,7 @@ pub(super) fn outdated_steps(rows: &impl Rows, head: Head, from: u64) -> Result<
 
 type Entry = (Head, Vec<(Kind, Vec<u8>)>);
 
-fn walk(
+fn walk_log(
     rows: &impl Rows,
     from: u64,
     direction: Direction,
@@ -133,14 +133,14 @@ fn walk(
         start: from.to_be_bytes().into(),
         end: None,
     };
-    rows::walk(rows, Space::Log, &range, direction, limit, |key, cell| {
-        let entry = decode(Space::strip(key), cell::open(key, cell)?);
+    rows::walk_space(rows, Space::Log, &range, direction, limit, |key, cell| {
+        let entry = decode_entry(Space::strip_prefix_byte(key), cell::open_cell(key, cell)?);
         let damaged = || EngineError::Corrupt("an entry of the change log is unreadable".into());
         Ok(entry.ok_or_else(damaged)?)
     })
 }
 
-fn decode(key: &[u8], body: &[u8]) -> Option<Entry> {
+fn decode_entry(key: &[u8], body: &[u8]) -> Option<Entry> {
     let sequence = u64::from_be_bytes(key.try_into().ok()?);
     let (total, mut rest) = body.split_first_chunk()?;
     let mut changed = Vec::new();
@@ -168,7 +168,7 @@ mod tests {
         read::Direction,
         redb::{
             error::Failure,
-            view::{Rows, Visit},
+            view::{Rows, VisitRow},
         },
     };
 
@@ -183,12 +183,12 @@ mod tests {
             self.0.get(key).map(|cell| take(cell)).transpose()
         }
 
-        fn walk(
+        fn walk_range(
             &self,
             start: &[u8],
             end: &[u8],
             direction: Direction,
-            visit: &mut Visit<'_>,
+            visit: &mut VisitRow<'_>,
         ) -> Result<(), Failure> {
             let mut found: Vec<_> = self.0.range(start.to_vec()..end.to_vec()).collect();
             if direction == Direction::Descending {
@@ -223,7 +223,7 @@ mod tests {
                 .is_empty()
         );
         for position in old {
-            map.0.remove(&super::key(position));
+            map.0.remove(&super::log_key(position));
         }
         assert!(outdated_steps(&map, head, 0).unwrap().is_empty());
         assert_eq!(

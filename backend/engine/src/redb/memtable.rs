@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     arena::Arena,
     batch::{self, BatchRow},
-    ordered::{self, Keys, NewState, Ordered},
+    ordered::{self, Keys, NewState, PersistentMap},
 };
 use crate::read::Direction;
 
@@ -28,23 +28,23 @@ pub(super) struct ArenaSpan {
 impl Keys for Arena {
     type Item = ArenaSpan;
 
-    fn head(&self, position: ArenaSpan) -> u128 {
+    fn key_head(&self, position: ArenaSpan) -> u128 {
         let [high, low] = position.head;
         (u128::from(high) << 64) | u128::from(low)
     }
 
     fn key(&self, position: ArenaSpan) -> &[u8] {
-        row(self, position).map_or(&[], |row| row.key)
+        decode_row(self, position).map_or(&[], |row| row.key)
     }
 }
 
-fn row(arena: &Arena, position: ArenaSpan) -> Option<BatchRow<'_>> {
-    batch::row_at(arena.get(position.buffer), position.at as usize)
+fn decode_row(arena: &Arena, position: ArenaSpan) -> Option<BatchRow<'_>> {
+    batch::parse_row(arena.get(position.buffer), position.at as usize)
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memtable {
-    positions: Ordered<ArenaSpan>,
+    positions: PersistentMap<ArenaSpan>,
     arena: Arc<Arena>,
     bytes: usize,
     rows: usize,
@@ -57,11 +57,11 @@ impl Memtable {
         self.bytes += batch.len();
         let arena = Arc::clone(&self.arena);
         let buffer = arena.add(batch);
-        for (at, row) in batch::rows(arena.get(buffer)) {
+        for (at, row) in batch::iter_rows(arena.get(buffer)) {
             let at = u32::try_from(at).expect("a set of changes is far below 4 GiB");
             self.bytes += ROW_BYTES;
             self.rows += 1;
-            let head = ordered::head(row.key).to_be_bytes();
+            let head = ordered::key_head(row.key).to_be_bytes();
             let head = head.as_chunks::<8>().0;
             let head = [head[0], head[1]].map(u64::from_be_bytes);
             self.positions
@@ -84,7 +84,7 @@ impl Memtable {
         self.bytes
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(super) fn row_count(&self) -> usize {
         self.rows
     }
 
@@ -95,11 +95,11 @@ impl Memtable {
     /// Looks up a key; returns `None` if lower layers must be read.
     pub(super) fn get(&self, key: &[u8]) -> Option<Slot<'_>> {
         let position = self.positions.get(&*self.arena, key)?;
-        row(&self.arena, position).map(|row| row.cell)
+        decode_row(&self.arena, position).map(|row| row.cell)
     }
 
     /// Iterates over the rows from `start` (inclusive) to `end` (exclusive).
-    pub(super) fn walk<'a>(
+    pub(super) fn iter_range<'a>(
         &'a self,
         start: &'a [u8],
         end: &'a [u8],
@@ -128,7 +128,7 @@ impl<'a> Iterator for Walk<'a> {
     type Item = (&'a [u8], Slot<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row = row(self.arena, self.positions.next()?)?;
+        let row = decode_row(self.arena, self.positions.next()?)?;
         self.range.contains(&row.key).then_some((row.key, row.cell))
     }
 }
@@ -138,8 +138,8 @@ mod tests {
     use super::{super::batch::Batch, Memtable};
     use crate::read::Direction;
 
-    fn rows(memory: &Memtable) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
-        let walked = memory.walk(b"", b"\xFF", Direction::Ascending);
+    fn collect_rows(memory: &Memtable) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let walked = memory.iter_range(b"", b"\xFF", Direction::Ascending);
         walked
             .map(|(key, slot)| (key.to_vec(), slot.map(<[u8]>::to_vec)))
             .collect()
@@ -157,16 +157,19 @@ mod tests {
         batch.add_removal(b"new");
         batch.add_sealed(b"old", b"2");
         memory.add(batch.into_bytes());
-        assert_eq!(rows(&memory), [(b"old".to_vec(), Some(b"2".to_vec()))]);
+        assert_eq!(
+            collect_rows(&memory),
+            [(b"old".to_vec(), Some(b"2".to_vec()))]
+        );
         let mut batch = Batch::default();
         batch.add_removal(b"old");
         memory.add(batch.into_bytes());
-        assert_eq!(rows(&memory), [(b"old".to_vec(), None)]);
+        assert_eq!(collect_rows(&memory), [(b"old".to_vec(), None)]);
         assert_eq!((memory.get(b"old"), memory.get(b"new")), (Some(None), None));
         let then = [
             (b"new".to_vec(), Some(b"1".to_vec())),
             (b"old".to_vec(), None),
         ];
-        assert_eq!(rows(&before), then, "a copy does not change");
+        assert_eq!(collect_rows(&before), then, "a copy does not change");
     }
 }

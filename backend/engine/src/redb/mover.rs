@@ -6,10 +6,10 @@ use std::sync::Arc;
 use redb::{Database, WriteTransaction};
 
 use super::{
-    Shared,
+    EngineState,
     blocks::Blocks,
     cell::ROWS,
-    closed::Closed,
+    closed::ClosedReason,
     error::Failure,
     file::{self, File, OpenedFile},
     filter,
@@ -18,11 +18,11 @@ use super::{
     log,
     memtable::Memtable,
     mover_commands::MoverCommand,
-    put::put,
+    put::put_rows,
     runs,
     tree::Tree,
     union::Union,
-    view::Plain,
+    view::TableRows,
 };
 use crate::{change::DiskShare, error::EngineError, read::Direction};
 
@@ -58,10 +58,14 @@ impl Mover {
         }
     }
 
-    /// Starts a generation of the store; none if `life` is [`NO_LIFE`](super::file::NO_LIFE). Moves
+    /// Starts a generation of the store; none if `life` is [`NO_GENERATION`](super::file::NO_GENERATION). Moves
     /// the rows in the log of the previous generation, and removes its unfinished work. From then
     /// on, only frames of the new generation are valid.
-    pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Failure> {
+    pub(super) fn begin_generation(
+        &mut self,
+        memory: &Memtable,
+        life: u64,
+    ) -> Result<Tree, Failure> {
         let error = match self.try_to_begin(memory, life) {
             Err(error) if error.is_full() && self.file.medium().release_reserve() => error,
             begun => return begun,
@@ -76,7 +80,7 @@ impl Mover {
         let transaction = self.transaction()?;
         self.next_run = runs::delete_unlisted(&transaction)?;
         self.write_rows(&transaction, &before, memory)?;
-        file::set_life(&transaction, life)?;
+        file::set_generation(&transaction, life)?;
         transaction.commit()?;
         self.read(Some(&before))
     }
@@ -86,9 +90,9 @@ impl Mover {
     /// # Errors
     ///
     /// Returns an error if the file was not closed cleanly, or is incomplete without the log.
-    pub(super) fn run(mut self, shared: &Arc<Shared>) -> Result<(), EngineError> {
+    pub(super) fn run(mut self, shared: &Arc<EngineState>) -> Result<(), EngineError> {
         // Releases waiting callers even if it panics.
-        let shared = EndNotice(shared);
+        let shared = ExitNotice(shared);
         let shared = shared.0;
         loop {
             let layers = shared.layers.get();
@@ -118,7 +122,7 @@ impl Mover {
                 "failed to record the end of the log; the next start scans it"
             );
         }
-        shared.layers.set_tree(Err(Closed::after_close()));
+        shared.layers.set_tree(Err(ClosedReason::closed()));
         self.database = None;
         Ok(ended?)
     }
@@ -131,13 +135,13 @@ impl Mover {
             return Err(EngineError::Unavailable(why.into()).into());
         }
         let transaction = self.transaction()?;
-        file::set_life(&transaction, file::NO_LIFE)?;
+        file::set_generation(&transaction, file::NO_GENERATION)?;
         Ok(transaction.commit()?)
     }
 
     fn transaction(&self) -> Result<WriteTransaction, Failure> {
         let Some(database) = &self.database else {
-            return Err(Closed::while_reopening().into());
+            return Err(ClosedReason::reopening().into());
         };
         let settings = self.file.settings();
         let mut transaction = database.begin_write()?;
@@ -152,7 +156,7 @@ impl Mover {
 
     fn read(&self, before: Option<&Tree>) -> Result<Tree, Failure> {
         let Some(database) = &self.database else {
-            return Err(Closed::while_reopening().into());
+            return Err(ClosedReason::reopening().into());
         };
         let known = before.map(Tree::run_list).unwrap_or_default();
         Tree::read(database, &known, &self.old)
@@ -166,23 +170,29 @@ impl Mover {
         memory: &Memtable,
     ) -> Result<(), Failure> {
         let (start, end) = filter::SPACE.bounds();
-        let entries = || memory.walk(&start, &end, Direction::Ascending);
+        let entries = || memory.iter_range(&start, &end, Direction::Ascending);
         let mut rows = transaction.open_table(ROWS)?;
-        put(&mut rows, memory.walk(b"", &start, Direction::Ascending))?;
-        put(&mut rows, memory.walk(&end, END, Direction::Ascending))?;
+        put_rows(
+            &mut rows,
+            memory.iter_range(b"", &start, Direction::Ascending),
+        )?;
+        put_rows(
+            &mut rows,
+            memory.iter_range(&end, END, Direction::Ascending),
+        )?;
         let gone = entries().filter(|(_, slot)| slot.is_none());
         for (key, _) in gone {
-            if tree.may_have_legacy_entries(Some(filter::event_of(key))) {
+            if tree.may_have_legacy_entries(Some(filter::event_prefix(key))) {
                 rows.remove(key)?;
             }
         }
         drop(rows);
         let id = self.next_run;
         self.next_run += 1;
-        runs::write(transaction, id, entries())
+        runs::write_run(transaction, id, entries())
     }
 
-    fn run_move(&mut self, shared: &Shared) {
+    fn run_move(&mut self, shared: &EngineState) {
         let layers = shared.layers.get();
         let Some(moving) = &layers.moving else {
             shared.commands.report_moved();
@@ -207,7 +217,7 @@ impl Mover {
 
     fn move_memory(
         &mut self,
-        shared: &Shared,
+        shared: &EngineState,
         layers: &Layers,
         moving: &MovingLayer,
     ) -> Result<(), Failure> {
@@ -232,12 +242,12 @@ impl Mover {
     }
 
     /// Reopens the file, and determines whether the rows being moved are in it.
-    fn reopen(&mut self, shared: &Shared) {
-        shared.layers.set_tree(Err(Closed::while_reopening()));
+    fn reopen(&mut self, shared: &EngineState) {
+        shared.layers.set_tree(Err(ClosedReason::reopening()));
         self.discard_union();
         let opened = self.reopen_file().and_then(|()| {
             let tree = self.read(None)?;
-            let head = log::log_head(&Plain(&tree.rows))?.sequence;
+            let head = log::log_head(&TableRows(&tree.rows))?.sequence;
             Ok((tree, head))
         });
         match opened {
@@ -250,7 +260,7 @@ impl Mover {
                 self.database = None;
                 shared
                     .layers
-                    .set_tree(Err(Closed::from_error(error.into())));
+                    .set_tree(Err(ClosedReason::from_error(error.into())));
             }
         }
         shared.openings.send_modify(|count| *count += 1);
@@ -259,19 +269,19 @@ impl Mover {
     fn has_background_work(&self, layers: &Layers) -> bool {
         let Ok(tree) = &layers.tree else { return false };
         let is_begun = self.union.is_some() || !self.garbage.is_empty();
-        is_begun || tree.unfiltered_entries().is_some() || self.next_union(tree).is_some()
+        is_begun || tree.unfiltered_entries().is_some() || self.choose_union(tree).is_some()
     }
 
-    fn next_union(&self, tree: &Tree) -> Option<Union> {
-        Union::begin(tree, self.file.settings().fan, self.next_run)
+    fn choose_union(&self, tree: &Tree) -> Option<Union> {
+        Union::start(tree, self.file.settings().fan, self.next_run)
     }
 
-    fn do_background_work(&mut self, shared: &Shared) -> Result<(), Failure> {
+    fn do_background_work(&mut self, shared: &EngineState) -> Result<(), Failure> {
         let layers = shared.layers.get();
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
         if let Some(old) = tree.unfiltered_entries() {
             let scan = self.scan.take();
-            let mut scan = scan.map_or_else(|| Scan::begin(&tree.rows), Ok)?;
+            let mut scan = scan.map_or_else(|| Scan::start(&tree.rows), Ok)?;
             if scan.scan_slice(&tree.rows, old)? {
                 self.scan = Some(scan);
             }
@@ -285,9 +295,9 @@ impl Mover {
         if let Some(id) = self.garbage.pop() {
             // A commit with an unknown outcome may have left the run listed.
             if tree.runs.iter().all(|(run, _)| run.id != id) {
-                runs::delete(&transaction, id)?;
+                runs::delete_run(&transaction, id)?;
             }
-        } else if let Some(union) = self.union.take().or_else(|| self.next_union(tree)) {
+        } else if let Some(union) = self.union.take().or_else(|| self.choose_union(tree)) {
             self.next_run = self.next_run.max(union.id() + 1);
             let union = self.union.insert(union);
             if let Some(replaced) = union.merge_slice(&transaction, tree)? {
@@ -308,11 +318,11 @@ impl Mover {
 }
 
 /// Reports on drop that the mover has ended.
-struct EndNotice<'a>(&'a Arc<Shared>);
+struct ExitNotice<'a>(&'a Arc<EngineState>);
 
-impl Drop for EndNotice<'_> {
+impl Drop for ExitNotice<'_> {
     fn drop(&mut self) {
         self.0.commands.report_ended();
-        self.0.layers.set_tree(Err(Closed::after_close()));
+        self.0.layers.set_tree(Err(ClosedReason::closed()));
     }
 }

@@ -11,7 +11,7 @@ use crate::error::EngineError;
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Pause of background work after a failure.
-const SPARE_REST: Duration = Duration::from_secs(30);
+const BACKGROUND_PAUSE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MoverCommand {
@@ -33,14 +33,14 @@ struct CommandState {
     reopen: bool,
     reopenings: u64,
     is_moving: bool,
-    stuck: Option<Stuck>,
-    spare_rests_until: Option<Instant>,
-    ending: Ending,
+    stuck: Option<StallReason>,
+    background_paused_until: Option<Instant>,
+    ending: ShutdownState,
 }
 
 /// Whether commands are still executed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum ShutdownState {
     #[default]
     Open,
     /// Remaining work is completed, then the file is closed.
@@ -49,7 +49,7 @@ enum Ending {
 }
 
 #[derive(Debug)]
-struct Stuck {
+struct StallReason {
     why: String,
     is_full: bool,
     /// Time of the next attempt, and its delay after the previous attempt.
@@ -58,16 +58,16 @@ struct Stuck {
 }
 
 impl MoverCommands {
-    fn state(&self) -> MutexGuard<'_, CommandState> {
+    fn lock_state(&self) -> MutexGuard<'_, CommandState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn update(&self, change: impl FnOnce(&mut CommandState)) {
-        change(&mut self.state());
+        change(&mut self.lock_state());
         self.changed.notify_all();
     }
 
-    fn wait<'a>(
+    fn wait_for_change<'a>(
         &self,
         state: MutexGuard<'a, CommandState>,
         until: Option<Instant>,
@@ -87,18 +87,18 @@ impl MoverCommands {
 
     /// Waits for the next task. Background work is only returned if `has_work`.
     pub(super) fn next_command(&self, has_work: bool) -> MoverCommand {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         loop {
             let now = Instant::now();
             let retry_at = state.stuck.as_ref().map(|stuck| stuck.retry_at);
-            let rests_until = state.spare_rests_until.filter(|until| *until > now);
+            let rests_until = state.background_paused_until.filter(|until| *until > now);
             if std::mem::take(&mut state.reopen) {
                 return MoverCommand::Reopen;
             }
             if state.is_moving && retry_at.is_none_or(|at| at <= now) {
                 return MoverCommand::Move;
             }
-            if state.ending == Ending::Closing {
+            if state.ending == ShutdownState::Closing {
                 return MoverCommand::Close;
             }
             if has_work && rests_until.is_none() {
@@ -106,7 +106,7 @@ impl MoverCommands {
             }
             let until = [retry_at, rests_until.filter(|_| has_work)];
             let until = until.into_iter().flatten().min();
-            state = self.wait(state, until);
+            state = self.wait_for_change(state, until);
         }
     }
 
@@ -130,7 +130,7 @@ impl MoverCommands {
         self.update(|state| {
             let before = state.stuck.take();
             let after = before.map_or(RETRY_FIRST, |before| RETRY_MAX.min(before.after * 2));
-            state.stuck = Some(Stuck {
+            state.stuck = Some(StallReason {
                 why,
                 is_full,
                 retry_at: Instant::now() + after,
@@ -140,8 +140,8 @@ impl MoverCommands {
     }
 
     pub(super) fn report_background_failure(&self) {
-        let until = Instant::now() + SPARE_REST;
-        self.update(|state| state.spare_rests_until = Some(until));
+        let until = Instant::now() + BACKGROUND_PAUSE;
+        self.update(|state| state.background_paused_until = Some(until));
     }
 
     /// Waits until no move is pending.
@@ -150,15 +150,15 @@ impl MoverCommands {
     ///
     /// Returns an error if moving currently fails.
     pub(super) fn wait_until_moved(&self) -> Result<(), EngineError> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         while state.is_moving {
-            if state.ending == Ending::Ended {
+            if state.ending == ShutdownState::Ended {
                 return Err(EngineError::Unavailable("it is closed".into()));
             }
             match &state.stuck {
                 Some(stuck) if stuck.is_full => return Err(EngineError::Full(stuck.why.clone())),
                 Some(stuck) => return Err(EngineError::Unavailable(stuck.why.clone())),
-                None => state = self.wait(state, None),
+                None => state = self.wait_for_change(state, None),
             }
         }
         Ok(())
@@ -169,12 +169,12 @@ impl MoverCommands {
     }
 
     pub(super) fn reopen(&self) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let before = state.reopenings;
         state.reopen = true;
         self.changed.notify_all();
-        while state.reopenings == before && state.ending != Ending::Ended {
-            state = self.wait(state, None);
+        while state.reopenings == before && state.ending != ShutdownState::Ended {
+            state = self.wait_for_change(state, None);
         }
     }
 
@@ -185,13 +185,13 @@ impl MoverCommands {
     /// Requests that the file be closed after moving as many rows as possible.
     pub(super) fn close(&self) {
         self.update(|state| {
-            if state.ending == Ending::Open {
-                state.ending = Ending::Closing;
+            if state.ending == ShutdownState::Open {
+                state.ending = ShutdownState::Closing;
             }
         });
     }
 
     pub(super) fn report_ended(&self) {
-        self.update(|state| state.ending = Ending::Ended);
+        self.update(|state| state.ending = ShutdownState::Ended);
     }
 }

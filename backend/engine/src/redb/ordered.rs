@@ -10,15 +10,15 @@ const NODE_MAX: usize = 64;
 pub(super) trait Keys {
     type Item: Copy;
 
-    /// Returns the [`head`] of an item's key, which is stored inline.
-    fn head(&self, item: Self::Item) -> u128;
+    /// Returns the [`key_head`] of an item's key, which is stored inline.
+    fn key_head(&self, item: Self::Item) -> u128;
 
     /// Returns the full key of an item, which may cause a cache miss.
     fn key(&self, item: Self::Item) -> &[u8];
 }
 
 /// Returns a key's first bytes as a number, enough to distinguish most keys.
-pub(super) fn head(key: &[u8]) -> u128 {
+pub(super) fn key_head(key: &[u8]) -> u128 {
     if let Some(first) = key.first_chunk() {
         return u128::from_be_bytes(*first);
     }
@@ -36,12 +36,12 @@ struct Probe<'a, K> {
 
 impl<'a, K: Keys> Probe<'a, K> {
     fn new(keys: &'a K, key: &'a [u8]) -> Self {
-        let head = head(key);
+        let head = key_head(key);
         Self { keys, head, key }
     }
 
     fn compare(&self, item: K::Item) -> Ordering {
-        let by_head = self.keys.head(item).cmp(&self.head);
+        let by_head = self.keys.key_head(item).cmp(&self.head);
         by_head.then_with(|| self.keys.key(item).cmp(self.key))
     }
 
@@ -63,7 +63,7 @@ pub(super) enum NewState<T> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Ordered<T> {
+pub(super) struct PersistentMap<T> {
     root: Arc<Node<T>>,
 }
 
@@ -80,7 +80,7 @@ struct Child<T> {
     node: Arc<Node<T>>,
 }
 
-impl<T> Default for Ordered<T> {
+impl<T> Default for PersistentMap<T> {
     fn default() -> Self {
         let root = Arc::new(Node::Leaf(Vec::new()));
         Self { root }
@@ -112,7 +112,7 @@ impl<T: Copy> Node<T> {
     }
 }
 
-impl<T: Copy> Ordered<T> {
+impl<T: Copy> PersistentMap<T> {
     /// Applies the result of `choose`, which is called with the existing item.
     pub(super) fn put(
         &mut self,
@@ -121,9 +121,9 @@ impl<T: Copy> Ordered<T> {
         choose: impl FnOnce(Option<T>) -> NewState<T>,
     ) {
         let probe = Probe::new(keys, key);
-        if let Some(sibling) = put(&mut self.root, &probe, choose) {
+        if let Some(sibling) = put_in_node(&mut self.root, &probe, choose) {
             let old = Arc::clone(&self.root);
-            let Some(from) = first(&old) else { return };
+            let Some(from) = first_item(&old) else { return };
             let mut children = Vec::with_capacity(NODE_MAX + 1);
             children.extend([Child { from, node: old }, sibling]);
             self.root = Arc::new(Node::Branch(children));
@@ -172,7 +172,7 @@ impl<T: Copy> Ordered<T> {
     }
 }
 
-fn first<T: Copy>(node: &Node<T>) -> Option<T> {
+fn first_item<T: Copy>(node: &Node<T>) -> Option<T> {
     match node {
         Node::Leaf(items) => items.first().copied(),
         Node::Branch(children) => children.first().map(|child| child.from),
@@ -180,7 +180,7 @@ fn first<T: Copy>(node: &Node<T>) -> Option<T> {
 }
 
 /// Applies a put; returns the second half of a node that became too large.
-fn put<K: Keys>(
+fn put_in_node<K: Keys>(
     node: &mut Arc<Node<K::Item>>,
     probe: &Probe<'_, K>,
     choose: impl FnOnce(Option<K::Item>) -> NewState<K::Item>,
@@ -192,7 +192,7 @@ fn put<K: Keys>(
                 (Ok(at), NewState::Item(item)) => items[at] = item,
                 (Err(at), NewState::Item(item)) => {
                     items.insert(at, item);
-                    let second = split(items, at)?;
+                    let second = split_items(items, at)?;
                     return Some(Child {
                         from: second[0],
                         node: Arc::new(Node::Leaf(second)),
@@ -205,13 +205,13 @@ fn put<K: Keys>(
         }
         Node::Branch(children) => {
             let at = probe.child(children);
-            let sibling = put(&mut children[at].node, probe, choose);
+            let sibling = put_in_node(&mut children[at].node, probe, choose);
             if children[at].node.is_empty() {
                 children.remove(at);
                 return None;
             }
             children.insert(at + 1, sibling?);
-            let second = split(children, at + 1)?;
+            let second = split_items(children, at + 1)?;
             Some(Child {
                 from: second[0].from,
                 node: Arc::new(Node::Branch(second)),
@@ -221,7 +221,7 @@ fn put<K: Keys>(
 }
 
 /// Splits items that became too many after an insert. Sequential inserts leave full nodes behind.
-fn split<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
+fn split_items<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
     if items.len() <= NODE_MAX {
         return None;
     }
@@ -304,17 +304,17 @@ mod tests {
 
     use rand::{Rng, SeedableRng, rngs::StdRng};
 
-    use super::{Keys, NewState, Ordered, head};
+    use super::{Keys, NewState, PersistentMap, key_head};
     use crate::read::Direction;
 
     /// Items are indexes. The keys differ before or after their heads.
-    struct Words(Vec<[u8; 20]>);
+    struct WordKeys(Vec<[u8; 20]>);
 
-    impl Keys for Words {
+    impl Keys for WordKeys {
         type Item = usize;
 
-        fn head(&self, item: usize) -> u128 {
-            head(&self.0[item])
+        fn key_head(&self, item: usize) -> u128 {
+            key_head(&self.0[item])
         }
 
         fn key(&self, item: usize) -> &[u8] {
@@ -322,20 +322,25 @@ mod tests {
         }
     }
 
-    fn walked(map: &Ordered<usize>, words: &Words, from: &[u8], way: Direction) -> Vec<usize> {
+    fn walk_from(
+        map: &PersistentMap<usize>,
+        words: &WordKeys,
+        from: &[u8],
+        way: Direction,
+    ) -> Vec<usize> {
         map.walk(words, from, way).collect()
     }
 
-    fn agree(
-        map: &Ordered<usize>,
+    fn assert_same_walk(
+        map: &PersistentMap<usize>,
         model: &BTreeMap<[u8; 20], usize>,
-        words: &Words,
+        words: &WordKeys,
         from: [u8; 20],
     ) {
         let after: Vec<_> = model.range(from..).map(|(_, item)| *item).collect();
-        assert_eq!(walked(map, words, &from, Direction::Ascending), after);
+        assert_eq!(walk_from(map, words, &from, Direction::Ascending), after);
         let before: Vec<_> = model.range(..from).rev().map(|(_, item)| *item).collect();
-        assert_eq!(walked(map, words, &from, Direction::Descending), before);
+        assert_eq!(walk_from(map, words, &from, Direction::Descending), before);
         assert_eq!(map.get(words, &from), model.get(&from).copied());
     }
 
@@ -349,8 +354,8 @@ mod tests {
                     .copy_from_slice(&number.to_be_bytes());
                 word
             };
-            let words = Words((0..20_000).map(word).collect());
-            let (mut map, mut model) = (Ordered::default(), BTreeMap::new());
+            let words = WordKeys((0..20_000).map(word).collect());
+            let (mut map, mut model) = (PersistentMap::default(), BTreeMap::new());
             let (mut copy, mut model_then) = (map.clone(), model.clone());
             let span = [50, 1_000, 20_000][usize::try_from(seed).unwrap() % 3];
             for step in 0..15_000 {
@@ -372,8 +377,8 @@ mod tests {
                 }
                 if step % 1_500 == 0 {
                     let from = words.0[random.random_range(0..span)];
-                    agree(&map, &model, &words, from);
-                    agree(&copy, &model_then, &words, from);
+                    assert_same_walk(&map, &model, &words, from);
+                    assert_same_walk(&copy, &model_then, &words, from);
                     (copy, model_then) = (map.clone(), model.clone());
                 }
             }

@@ -4,7 +4,7 @@ use std::{iter::Peekable, ops::Bound};
 
 use redb::Table;
 
-use super::{error::Failure, memtable::Slot, runs::out_of_order};
+use super::{error::Failure, memtable::Slot, runs::cursor_failure};
 
 pub(super) type RowsMut<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
 
@@ -14,7 +14,7 @@ const RUN_MIN: usize = 4;
 const SINGLES: usize = 64;
 
 /// Inserts rows, and deletes those without a cell.
-pub(super) fn put<'a>(
+pub(super) fn put_rows<'a>(
     rows: &mut RowsMut<'_>,
     put: impl Iterator<Item = (&'a [u8], Slot<'a>)>,
 ) -> Result<(), Failure> {
@@ -60,7 +60,7 @@ fn put_run<'a>(
         if next.as_deref().is_some_and(|next| key >= next) {
             break;
         }
-        cursor.insert_before(key, cell).map_err(out_of_order)?;
+        cursor.insert_before(key, cell).map_err(cursor_failure)?;
         count += 1;
         left.next();
     }

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::set::EncodedSet;
 use crate::{
-    change::{Applied, Lane},
+    change::{ApplyResult, Lane},
     error::EngineError,
     limits::{
         STORE_BATCH_BYTES_MAX, STORE_BATCH_OWN_BYTES, STORE_BATCH_SETS_MAX, STORE_QUEUE_BYTES_MAX,
@@ -23,7 +23,7 @@ use crate::{
 pub(super) struct QueuedSet {
     pub(super) lane: Lane,
     pub(super) set: EncodedSet,
-    pub(super) answer: oneshot::Sender<Result<Applied, EngineError>>,
+    pub(super) answer: oneshot::Sender<Result<ApplyResult, EngineError>>,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ struct Lanes {
 }
 
 impl Queue {
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+    fn lock_lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -54,7 +54,7 @@ impl Queue {
     /// Returns [`EngineError::Unavailable`] if the lane is full or the queue is closed.
     pub(super) fn push(&self, set: QueuedSet) -> Result<(), EngineError> {
         let bytes = set.set.bytes;
-        let mut lanes = self.lanes();
+        let mut lanes = self.lock_lanes();
         if lanes.closed {
             return Err(EngineError::Unavailable("the store is closing".into()));
         }
@@ -77,8 +77,8 @@ impl Queue {
 
     /// Waits for a batch of sets, in the order of the lanes. Returns `None` if the queue is closed
     /// and empty.
-    pub(super) fn take(&self) -> Option<Vec<QueuedSet>> {
-        let mut lanes = self.lanes();
+    pub(super) fn wait_for_batch(&self) -> Option<Vec<QueuedSet>> {
+        let mut lanes = self.lock_lanes();
         loop {
             let mut batch = Vec::new();
             let mut batch_bytes = 0;
@@ -114,7 +114,7 @@ impl Queue {
 
     /// Closes the queue and drops waiting sets, whose callers are notified.
     pub(super) fn abandon(&self) {
-        let mut lanes = self.lanes();
+        let mut lanes = self.lock_lanes();
         lanes.closed = true;
         lanes.admin.clear();
         lanes.bulk.clear();
@@ -123,7 +123,7 @@ impl Queue {
 
     /// Closes the queue; waiting sets are still processed.
     pub(super) fn close(&self) {
-        self.lanes().closed = true;
+        self.lock_lanes().closed = true;
         self.changed.notify_one();
     }
 }
@@ -138,7 +138,7 @@ mod tests {
 
     const SET_BYTES: usize = 16 * 1024;
 
-    fn put(queue: &Queue, lane: Lane, sets: u32) {
+    fn push_sets(queue: &Queue, lane: Lane, sets: u32) {
         for number in 0..sets {
             let value = Action::Put(vec![0; SET_BYTES]);
             let key = number.to_be_bytes();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn take_batch(queue: &Queue) -> (usize, usize) {
-        let batch = queue.take().unwrap();
+        let batch = queue.wait_for_batch().unwrap();
         let others = batch.iter().take_while(|it| it.lane == Lane::Bulk).count();
         assert!(batch[others..].iter().all(|it| it.lane != Lane::Bulk));
         (others, batch.len() - others)
@@ -170,8 +170,8 @@ mod tests {
         for own_lane in [Lane::Leader, Lane::Owner] {
             for (others, own, expected) in table {
                 let queue = Queue::default();
-                put(&queue, own_lane, own);
-                put(&queue, Lane::Bulk, others);
+                push_sets(&queue, own_lane, own);
+                push_sets(&queue, Lane::Bulk, others);
                 for expected in expected.into_iter().filter(|it| *it != (0, 0)) {
                     assert_eq!(take_batch(&queue), expected, "{others} and {own}");
                 }

@@ -12,42 +12,56 @@ use crate::{
     read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 
-pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<Row>, Failure> {
+pub(super) fn read_record(
+    rows: &impl Rows,
+    kind: Kind,
+    key: &[u8],
+) -> Result<Option<Row>, Failure> {
     let key = Space::Records(kind).key(key);
-    rows.get(&key, |cell| row(&key, cell))
+    rows.get(&key, |cell| decode_row(&key, cell))
 }
 
-pub(super) fn page(
+pub(super) fn read_page(
     rows: &impl Rows,
     kind: Kind,
     range: &Range,
     direction: Direction,
     limit: usize,
 ) -> Result<Vec<(Vec<u8>, Row)>, Failure> {
-    walk(
+    walk_space(
         rows,
         Space::Records(kind),
         range,
         direction,
         limit,
-        |key, cell| Ok((Space::strip(key).to_vec(), row(key, cell)?)),
+        |key, cell| {
+            Ok((
+                Space::strip_prefix_byte(key).to_vec(),
+                decode_row(key, cell)?,
+            ))
+        },
     )
 }
 
-pub(super) fn entries(
+pub(super) fn read_entries(
     rows: &impl Rows,
     index: Index,
     range: &Range,
     direction: Direction,
     limit: usize,
 ) -> Result<Vec<IndexEntry>, Failure> {
-    walk(
+    walk_space(
         rows,
         Space::Entries(index),
         range,
         direction,
         limit,
-        |key, cell| Ok((Space::strip(key).to_vec(), cell::open(key, cell)?.to_vec())),
+        |key, cell| {
+            Ok((
+                Space::strip_prefix_byte(key).to_vec(),
+                cell::open_cell(key, cell)?.to_vec(),
+            ))
+        },
     )
 }
 
@@ -58,20 +72,20 @@ pub(super) fn last_with_prefix(
 ) -> Result<Option<IndexedRecord>, Failure> {
     let Range { start, end } = Space::Entries(index).range(&Range::with_prefix(prefix));
     let end = end.unwrap_or_default();
-    let Some((key, cell)) = rows.last(&start, &end)? else {
+    let Some((key, cell)) = rows.last_row(&start, &end)? else {
         return Ok(None);
     };
-    let target = cell::open(&key, &cell)?;
-    let row = record(rows, index.kind(), target)?;
+    let target = cell::open_cell(&key, &cell)?;
+    let row = read_record(rows, index.kind(), target)?;
     Ok(Some(IndexedRecord {
         row: row.ok_or_else(|| EngineError::dangling_entry(index))?,
-        entry: Space::strip(&key).to_vec(),
+        entry: Space::strip_prefix_byte(&key).to_vec(),
         key: target.to_vec(),
     }))
 }
 
 /// Counts entries, up to `limit`. Also returns where to continue if there may be more.
-pub(super) fn count(
+pub(super) fn count_range(
     rows: &impl Rows,
     index: Index,
     range: &Range,
@@ -80,12 +94,12 @@ pub(super) fn count(
     let Range { start, end } = Space::Entries(index).range(range);
     let end = end.unwrap_or_default();
     let (mut count, mut rest) = (0, None);
-    rows.walk(&start, &end, Direction::Ascending, &mut |key, cell| {
+    rows.walk_range(&start, &end, Direction::Ascending, &mut |key, cell| {
         if count == limit {
-            rest = Some(Space::strip(key).to_vec());
+            rest = Some(Space::strip_prefix_byte(key).to_vec());
             return Ok(false);
         }
-        cell::open(key, cell)?;
+        cell::open_cell(key, cell)?;
         count += 1;
         Ok(true)
     })?;
@@ -93,7 +107,7 @@ pub(super) fn count(
 }
 
 /// Reads the rows of a space, converting each from its full key and cell.
-pub(super) fn walk<T>(
+pub(super) fn walk_space<T>(
     rows: &impl Rows,
     space: Space,
     range: &Range,
@@ -107,15 +121,15 @@ pub(super) fn walk<T>(
     if limit == 0 {
         return Ok(found);
     }
-    rows.walk(&start, &end, direction, &mut |key, cell| {
+    rows.walk_range(&start, &end, direction, &mut |key, cell| {
         found.push(take(key, cell)?);
         Ok(found.len() < limit)
     })?;
     Ok(found)
 }
 
-fn row(key: &[u8], cell: &[u8]) -> Result<Row, Failure> {
-    let (version, value) = cell::open_record(key, cell)?;
+fn decode_row(key: &[u8], cell: &[u8]) -> Result<Row, Failure> {
+    let (version, value) = cell::open_record_cell(key, cell)?;
     Ok(Row {
         version,
         value: value.to_vec(),

@@ -42,13 +42,13 @@ pub(super) fn run_name(id: u64) -> String {
     format!("{PREFIX}{id}")
 }
 
-pub(super) fn table(name: &str) -> TableDefinition<'_, &'static [u8], &'static [u8]> {
+pub(super) fn run_table(name: &str) -> TableDefinition<'_, &'static [u8], &'static [u8]> {
     TableDefinition::new(name)
 }
 
 /// A filter has its own table because it is large, and a write would include all rows stored next
 /// to it.
-fn filter_name_of(id: u64) -> String {
+fn filter_name(id: u64) -> String {
     format!("{PREFIX}{id}.filter")
 }
 
@@ -78,7 +78,7 @@ impl Run {
     }
 
     pub(super) fn add_to_list(&self, transaction: &WriteTransaction) -> Result<(), Failure> {
-        let name = filter_name_of(self.id);
+        let name = filter_name(self.id);
         let mut filter = transaction.open_table(filter_table(&name))?;
         filter.insert((), self.filter.to_bytes().as_slice())?;
         let mut list = transaction.open_table(RUNS)?;
@@ -106,14 +106,14 @@ fn read_run(transaction: &ReadTransaction, id: u64, bytes: &[u8]) -> Result<Run,
         Err(TableError::TableDoesNotExist(_)) => 0,
         Err(error) => return Err(error.into()),
     };
-    let name = filter_name_of(id);
+    let name = filter_name(id);
     let filter = transaction.open_table(filter_table(&name))?;
     let filter = filter.get(())?.ok_or_else(damaged_run)?;
     Run::decode(id, bytes, tombstones, filter.value()).ok_or_else(damaged_run)
 }
 
 /// Reads the list of runs, the newest first, reusing those already known.
-pub(super) fn read(
+pub(super) fn read_runs(
     transaction: &ReadTransaction,
     known: &[Arc<Run>],
 ) -> Result<Vec<(Arc<Run>, Table)>, Failure> {
@@ -130,7 +130,7 @@ pub(super) fn read(
             Some(run) => Arc::clone(run),
             None => Arc::new(read_run(transaction, id, bytes.value())?),
         };
-        let entries = transaction.open_table(table(&run_name(id)))?;
+        let entries = transaction.open_table(run_table(&run_name(id)))?;
         runs.push((run, entries));
     }
     runs.sort_by_key(|(run, _)| std::cmp::Reverse(run.order));
@@ -149,24 +149,24 @@ pub(super) fn delete_unlisted(transaction: &WriteTransaction) -> Result<u64, Fai
     for row in transaction.open_table(RUNS)?.iter()? {
         let id = row?.0.value();
         free = free.max(id + 1);
-        named.extend([run_name(id), filter_name_of(id)]);
+        named.extend([run_name(id), filter_name(id)]);
     }
     let tables = transaction.list_tables()?;
     let tables = tables.map(|table| table.name().to_owned());
     let unnamed = tables.filter(|name| name.starts_with(PREFIX) && !named.contains(name));
     for name in unnamed.collect::<Vec<_>>() {
-        transaction.delete_table(table(&name))?;
+        transaction.delete_table(run_table(&name))?;
     }
     Ok(free)
 }
 
-pub(super) fn delete(transaction: &WriteTransaction, id: u64) -> Result<(), Failure> {
-    transaction.delete_table(table(&run_name(id)))?;
-    transaction.delete_table(filter_table(&filter_name_of(id)))?;
+pub(super) fn delete_run(transaction: &WriteTransaction, id: u64) -> Result<(), Failure> {
+    transaction.delete_table(run_table(&run_name(id)))?;
+    transaction.delete_table(filter_table(&filter_name(id)))?;
     Ok(())
 }
 
-pub(super) fn write<'a>(
+pub(super) fn write_run<'a>(
     transaction: &WriteTransaction,
     id: u64,
     entries: impl Iterator<Item = (&'a [u8], Slot<'a>)> + Clone,
@@ -179,13 +179,13 @@ pub(super) fn write<'a>(
     let mut tombstones = 0;
     {
         let name = run_name(id);
-        let mut into = transaction.open_table(table(&name))?;
+        let mut into = transaction.open_table(run_table(&name))?;
         let mut cursor = into.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
         for (key, slot) in entries {
-            filter.add(filter::event_of(key));
+            filter.add(filter::event_prefix(key));
             tombstones += u64::from(slot.is_none());
             let put = cursor.insert_before(key, slot.unwrap_or_default());
-            put.map_err(out_of_order)?;
+            put.map_err(cursor_failure)?;
         }
         cursor.close()?;
     }
@@ -200,7 +200,7 @@ pub(super) fn write<'a>(
     run.add_to_list(transaction)
 }
 
-pub(super) fn out_of_order(error: CursorError) -> Failure {
+pub(super) fn cursor_failure(error: CursorError) -> Failure {
     match error {
         CursorError::Storage(error) => error.into(),
         other => {

@@ -21,7 +21,7 @@ pub(super) struct EncodedSet {
     /// Rows that must not exist, by key.
     pub(super) fresh: Vec<NewRow>,
     /// Whether the set changes a record twice, or adds an entry twice.
-    pub(super) is_twofold: bool,
+    pub(super) has_duplicate_changes: bool,
     rows: Batch,
     /// Locations of the records, which are sealed with their version.
     records: Vec<Span>,
@@ -75,13 +75,16 @@ impl EncodedSet {
     pub(super) fn new(lane: Lane, set: &crate::change::ChangeSet) -> Self {
         let (changes, rests_on) = (&set.changes[..], set.rests_on);
         let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
-        let space = all.into_iter().rev().find(|it| !set.is_refused(lane, *it));
-        let bytes: usize = changes.iter().map(bytes_of).sum();
+        let space = all
+            .into_iter()
+            .rev()
+            .find(|it| !set.is_rejected_for_space(lane, *it));
+        let bytes: usize = changes.iter().map(change_bytes).sum();
         let mut set = Self {
             expected: Vec::new(),
             removed: Vec::new(),
             fresh: Vec::new(),
-            is_twofold: false,
+            has_duplicate_changes: false,
             rows: Batch::with_capacity(bytes),
             records: Vec::new(),
             names: Names::default(),
@@ -92,7 +95,7 @@ impl EncodedSet {
             bytes,
         };
         for change in changes {
-            set.change(change);
+            set.add_change(change);
         }
         // Removals are checked first, so that an entry may be removed and added.
         set.removed.sort_by(|one, other| one.key.cmp(&other.key));
@@ -104,7 +107,7 @@ impl EncodedSet {
                 let row = set
                     .rows
                     .add_entry(Space::Entries(entry.index), &entry.key, &change.key);
-                let is_own = is_fresh(change)
+                let is_own = is_insert(change)
                     && entry.index.ends_with_record()
                     && entry.key.ends_with(&change.key);
                 set.fresh.push(NewRow {
@@ -118,7 +121,7 @@ impl EncodedSet {
         set
     }
 
-    fn change(&mut self, change: &Change) {
+    fn add_change(&mut self, change: &Change) {
         if change.action != Action::Check {
             self.defines |= change.defines;
             self.kinds |= 1 << (change.kind as u32);
@@ -134,7 +137,7 @@ impl EncodedSet {
                 target: change.key.clone(),
             });
         }
-        let is_new = is_fresh(change);
+        let is_new = is_insert(change);
         match &change.action {
             Action::Put(value) => {
                 let row = self.rows.record(space, &change.key, value, is_new);
@@ -175,7 +178,7 @@ impl EncodedSet {
                 .binary_search_by(|fresh| rows.key(fresh.row).cmp(&expected.key));
             found.is_ok()
         };
-        self.is_twofold = self.fresh.windows(2).any(twins)
+        self.has_duplicate_changes = self.fresh.windows(2).any(twins)
             || self
                 .expected
                 .windows(2)
@@ -193,11 +196,11 @@ impl EncodedSet {
         if fresh.is_record {
             return Space::record(key);
         }
-        let target = cell::open(key, cell).ok()?;
+        let target = cell::open_cell(key, cell).ok()?;
         Some((Space::index(key)?.kind(), target.to_vec()))
     }
 
-    pub(super) fn removes(&self, key: &[u8]) -> bool {
+    pub(super) fn is_removal(&self, key: &[u8]) -> bool {
         let found = self
             .removed
             .binary_search_by(|it| it.key.as_slice().cmp(key));
@@ -220,11 +223,11 @@ impl EncodedSet {
     }
 }
 
-fn is_fresh(change: &Change) -> bool {
+fn is_insert(change: &Change) -> bool {
     matches!(change.action, Action::Put(_)) && change.expect == Expect::Absent
 }
 
-fn bytes_of(change: &Change) -> usize {
+fn change_bytes(change: &Change) -> usize {
     let value_bytes = match &change.action {
         Action::Put(value) => value.len(),
         Action::Add(numbers) => size_of_val(&**numbers),

@@ -44,7 +44,7 @@ impl Tree {
     ) -> Result<Self, Failure> {
         let transaction = database.begin_read()?;
         let rows = transaction.open_table(ROWS)?;
-        let runs = runs::read(&transaction, known)?;
+        let runs = runs::read_runs(&transaction, known)?;
         let mut last_keys = vec![Vec::new()];
         for kind in Kind::ALL {
             let (start, end) = Space::Records(kind).bounds();
@@ -69,7 +69,7 @@ impl Tree {
     }
 
     /// Whether a key is definitely absent, because it is after the last record of its kind.
-    pub(super) fn is_absent(&self, key: &[u8]) -> bool {
+    pub(super) fn is_certainly_absent(&self, key: &[u8]) -> bool {
         let last = key
             .first()
             .and_then(|kind| self.last_keys.get(usize::from(*kind)));
@@ -79,7 +79,7 @@ impl Tree {
     /// Whether there may be entries of an event, or of any event, among the other rows.
     pub(super) fn may_have_legacy_entries(&self, event: Option<u128>) -> bool {
         let Some(old) = &self.old else { return false };
-        event.is_none_or(|event| old.may_have(event))
+        event.is_none_or(|event| old.may_contain(event))
     }
 
     /// Returns the old entries if their filter is not built yet.

@@ -9,7 +9,7 @@ use super::{
     error::Failure,
     filter::{self, Filter},
     merge::Merge,
-    runs::{self, Run, out_of_order, run_name, table},
+    runs::{self, Run, cursor_failure, run_name, run_table},
     tree::Tree,
 };
 
@@ -30,7 +30,7 @@ pub(super) struct Union {
 impl Union {
     /// Starts merging all runs if half of their entries are garbage, otherwise the oldest runs of a
     /// full level. Returns `None` if no level is full.
-    pub(super) fn begin(tree: &Tree, fan: usize, id: u64) -> Option<Self> {
+    pub(super) fn start(tree: &Tree, fan: usize, id: u64) -> Option<Self> {
         let runs = tree.run_list();
         let highest = runs.iter().map(|run| run.level).max()?;
         let of_level = |level| {
@@ -84,21 +84,21 @@ impl Union {
         let mut last = None;
         {
             let name = run_name(self.id);
-            let mut into = transaction.open_table(table(&name))?;
+            let mut into = transaction.open_table(run_table(&name))?;
             let mut cursor = into.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
             while processed < SLICE {
                 let Some(found) = merge.next()? else { break };
                 processed += 1;
                 let key = found.key();
-                let event = filter::event_of(key);
+                let event = filter::event_prefix(key);
                 let is_tombstone = found.cell().is_none();
                 // A tombstone is only needed if an older run may have its entry.
-                if !is_tombstone || older.iter().any(|run| run.filter.may_have(event)) {
+                if !is_tombstone || older.iter().any(|run| run.filter.may_contain(event)) {
                     self.filter.add(event);
                     self.count += 1;
                     self.tombstones += u64::from(is_tombstone);
                     let put = cursor.insert_before(key, found.cell().unwrap_or_default());
-                    put.map_err(out_of_order)?;
+                    put.map_err(cursor_failure)?;
                 }
                 if processed == SLICE {
                     last = Some(key.to_vec());

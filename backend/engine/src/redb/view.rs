@@ -5,13 +5,13 @@ use std::{ops::Bound, sync::Arc};
 use redb::ReadableTable;
 
 use super::{
-    closed::Closed, error::Failure, filter, layers::Layers, memtable::Memtable, merge::Merge,
+    closed::ClosedReason, error::Failure, filter, layers::Layers, memtable::Memtable, merge::Merge,
     tree::Tree,
 };
 use crate::read::Direction;
 
 /// A callback for the key and cell of each row; returns whether to continue.
-pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Failure> + 'a;
+pub(super) type VisitRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Failure> + 'a;
 
 pub(super) type KeyAndCell = (Vec<u8>, Vec<u8>);
 
@@ -23,18 +23,18 @@ pub(super) trait Rows {
     ) -> Result<Option<T>, Failure>;
 
     /// Visits the rows from `start` (inclusive) to `end` (exclusive).
-    fn walk(
+    fn walk_range(
         &self,
         start: &[u8],
         end: &[u8],
         direction: Direction,
-        visit: &mut Visit<'_>,
+        visit: &mut VisitRow<'_>,
     ) -> Result<(), Failure>;
 
     /// Returns the last row from `start` (inclusive) to `end` (exclusive).
-    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Failure> {
+    fn last_row(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Failure> {
         let mut found = None;
-        self.walk(start, end, Direction::Descending, &mut |key, cell| {
+        self.walk_range(start, end, Direction::Descending, &mut |key, cell| {
             found = Some((key.to_vec(), cell.to_vec()));
             Ok(false)
         })?;
@@ -42,9 +42,9 @@ pub(super) trait Rows {
     }
 }
 
-pub(super) struct Plain<'a, T>(pub(super) &'a T);
+pub(super) struct TableRows<'a, T>(pub(super) &'a T);
 
-impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
+impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for TableRows<'_, T> {
     fn get<U>(
         &self,
         key: &[u8],
@@ -54,12 +54,12 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
         cell.map(|cell| take(cell.value())).transpose()
     }
 
-    fn walk(
+    fn walk_range(
         &self,
         start: &[u8],
         end: &[u8],
         direction: Direction,
-        visit: &mut Visit<'_>,
+        visit: &mut VisitRow<'_>,
     ) -> Result<(), Failure> {
         if end <= start {
             return Ok(());
@@ -77,7 +77,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
         }
     }
 
-    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Failure> {
+    fn last_row(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Failure> {
         let mut cursor = self.0.upper_bound(Bound::Excluded(end))?;
         let found = cursor.peek_prev()?;
         let found = found.map(|(key, cell)| (key.value().to_vec(), cell.value().to_vec()));
@@ -89,7 +89,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
 pub(super) struct View<'a> {
     pub(super) active: &'a Memtable,
     pub(super) moving: Option<&'a Memtable>,
-    pub(super) tree: &'a Result<Arc<Tree>, Closed>,
+    pub(super) tree: &'a Result<Arc<Tree>, ClosedReason>,
 }
 
 impl<'a> View<'a> {
@@ -106,13 +106,13 @@ impl<'a> View<'a> {
         }
     }
 
-    fn memories(&self) -> impl Iterator<Item = &'a Memtable> {
+    fn memtables(&self) -> impl Iterator<Item = &'a Memtable> {
         let memories = [Some(self.active), self.moving];
         memories.into_iter().flatten().filter(|it| !it.is_empty())
     }
 
     pub(super) fn row_count(&self) -> Result<u64, Failure> {
-        let in_memory: usize = self.memories().map(Memtable::rows).sum();
+        let in_memory: usize = self.memtables().map(Memtable::row_count).sum();
         Ok(self.tree()?.row_count()? + in_memory as u64)
     }
 
@@ -134,16 +134,16 @@ impl Rows for View<'_> {
         key: &[u8],
         take: impl FnOnce(&[u8]) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
-        for memory in self.memories() {
+        for memory in self.memtables() {
             if let Some(slot) = memory.get(key) {
                 return slot.map(take).transpose();
             }
         }
         let tree = self.tree()?;
         if is_in_runs(key) {
-            let event = filter::event_of(key);
+            let event = filter::event_prefix(key);
             let runs = tree.runs.iter();
-            for (_, entries) in runs.filter(|(run, _)| run.filter.may_have(event)) {
+            for (_, entries) in runs.filter(|(run, _)| run.filter.may_contain(event)) {
                 if let Some(cell) = entries.get(key)? {
                     let cell = Some(cell.value()).filter(|cell| !cell.is_empty());
                     return cell.map(take).transpose();
@@ -152,40 +152,40 @@ impl Rows for View<'_> {
             if !tree.may_have_legacy_entries(Some(event)) {
                 return Ok(None);
             }
-        } else if tree.is_absent(key) {
+        } else if tree.is_certainly_absent(key) {
             return Ok(None);
         }
-        Plain(&tree.rows).get(key, take)
+        TableRows(&tree.rows).get(key, take)
     }
 
-    fn walk(
+    fn walk_range(
         &self,
         start: &[u8],
         end: &[u8],
         direction: Direction,
-        visit: &mut Visit<'_>,
+        visit: &mut VisitRow<'_>,
     ) -> Result<(), Failure> {
         if end <= start {
             return Ok(());
         }
         let mut merge = Merge::new(direction);
-        for memory in self.memories() {
-            merge.add_memory(memory.walk(start, end, direction));
+        for memory in self.memtables() {
+            merge.add_memory(memory.iter_range(start, end, direction));
         }
         let tree = self.tree()?;
         let range = (Bound::Included(start), Bound::Excluded(end));
         let mut is_in_rows = true;
         if is_in_runs(start) {
-            let event = filter::single_event(start, end);
+            let event = filter::common_event(start, end);
             for (run, entries) in &tree.runs {
-                if event.is_none_or(|event| run.filter.may_have(event)) {
+                if event.is_none_or(|event| run.filter.may_contain(event)) {
                     merge.add_table(entries, range)?;
                 }
             }
             is_in_rows = tree.may_have_legacy_entries(event);
         }
         if is_in_rows && merge.is_empty() {
-            return Plain(&tree.rows).walk(start, end, direction, visit);
+            return TableRows(&tree.rows).walk_range(start, end, direction, visit);
         }
         if is_in_rows {
             merge.add_table(&tree.rows, range)?;

@@ -128,7 +128,7 @@ impl Wal {
     }
 
     /// Starts with empty files for a new generation. Older frames must already be in the tree.
-    pub(super) fn begin(&mut self, life: u64) -> io::Result<()> {
+    pub(super) fn start_generation(&mut self, life: u64) -> io::Result<()> {
         (self.active, self.offset, self.life) = (0, FRAMES_AT, life);
         for file in &mut self.files {
             if file.length < FIRST_BYTES {
@@ -152,12 +152,12 @@ impl Wal {
         end_frame(&mut self.frame);
     }
 
-    pub(super) fn rows(&self) -> &[u8] {
+    pub(super) fn frame_rows(&self) -> &[u8] {
         let rows_bytes = self.frame[4..8].try_into().map_or(0, u32::from_be_bytes);
         &self.frame[HEAD_BYTES..HEAD_BYTES + rows_bytes as usize]
     }
 
-    pub(super) fn fits(&self) -> bool {
+    pub(super) fn frame_fits(&self) -> bool {
         self.offset + self.frame.len().next_multiple_of(SECTOR_BYTES) as u64 <= self.bytes_max
     }
 

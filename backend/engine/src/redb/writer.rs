@@ -4,9 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Shared,
+    EngineState,
     batch::Batch,
-    compare::compare,
+    compare::compare_set,
     error::Failure,
     layers::{Layers, MovingLayer},
     log::{self, Head, Names},
@@ -17,12 +17,12 @@ use super::{
     wal::Wal,
 };
 use crate::{
-    change::{Applied, DiskShare},
+    change::{ApplyResult, DiskShare},
     error::EngineError,
     position::LogPosition,
 };
 
-type Verdict = Result<Applied, EngineError>;
+type Verdict = Result<ApplyResult, EngineError>;
 
 /// While disk space is low, memory is moved from this size on.
 const SHORT_MEMORY_BYTES: usize = 1024 * 1024;
@@ -33,7 +33,7 @@ const SLOWEST: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
 pub(super) struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     medium: Arc<dyn Medium>,
     wal: Wal,
     head: Head,
@@ -85,7 +85,7 @@ impl Drop for Writer {
 
 impl Writer {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<EngineState>,
         medium: Arc<dyn Medium>,
         wal: Wal,
         head: Head,
@@ -109,11 +109,11 @@ impl Writer {
     ///
     /// Returns an error if some rows are only in the log.
     pub(super) fn run(mut self) -> Result<(), EngineError> {
-        while let Some(batch) = self.shared.queue.take() {
+        while let Some(batch) = self.shared.queue.wait_for_batch() {
             self.write_batch(batch);
         }
         let emptied = self.rewrite_unsettled().and_then(|()| {
-            self.empty_memory()?;
+            self.flush_memory()?;
             Ok(self.shared.commands.wait_until_moved()?)
         });
         if let Err(error) = &emptied {
@@ -162,7 +162,7 @@ impl Writer {
         if group.head == self.head {
             return Ok(verdicts);
         }
-        self.write(group, &layers, left_for > DiskShare::AboveFloor)?;
+        self.write_group(group, &layers, left_for > DiskShare::AboveFloor)?;
         Ok(verdicts)
     }
 
@@ -184,7 +184,7 @@ impl Writer {
                 continue;
             }
             let view = View::with_active(&group.memory, layers);
-            let following = match compare(set, &view, group.definitions) {
+            let following = match compare_set(set, &view, group.definitions) {
                 Ok(following) => following,
                 Err(Failure::Request(error)) => {
                     verdicts.push(Err(error));
@@ -198,7 +198,7 @@ impl Writer {
             if set.defines {
                 group.definitions = sequence;
             }
-            verdicts.push(Ok(Applied {
+            verdicts.push(Ok(ApplyResult {
                 position: LogPosition::from_number(sequence),
                 version: sequence,
             }));
@@ -217,7 +217,7 @@ impl Writer {
         group.memory.add(rows.into_bytes());
     }
 
-    fn write(
+    fn write_group(
         &mut self,
         mut group: Group,
         layers: &Layers,
@@ -227,17 +227,17 @@ impl Writer {
         if is_short {
             bytes_max = bytes_max.min(SHORT_MEMORY_BYTES);
         }
-        let is_due = group.memory.bytes() > bytes_max || !self.wal.fits();
+        let is_due = group.memory.bytes() > bytes_max || !self.wal.frame_fits();
         if is_due && !layers.active.is_empty() {
             match self.switch_log(&mut group) {
                 // Memory may then grow up to the size of the log.
-                Err(_) if self.wal.fits() => {}
+                Err(_) if self.wal.frame_fits() => {}
                 turned => turned?,
             }
         } else if layers.moving.is_some() {
             self.throttle(&group);
         }
-        let Err(failure) = self.append() else {
+        let Err(failure) = self.append_to_log() else {
             self.publish(group);
             return Ok(());
         };
@@ -248,7 +248,7 @@ impl Writer {
         }
         // The other file has no part of the group, so the group is in it completely or not at all.
         let turned = self.switch_log(&mut group).map_err(WriteFailure::from);
-        let Err(again) = turned.and_then(|()| self.append()) else {
+        let Err(again) = turned.and_then(|()| self.append_to_log()) else {
             self.publish(group);
             return Ok(());
         };
@@ -260,7 +260,7 @@ impl Writer {
         Err(WriteFailure { error, is_open })
     }
 
-    fn append(&mut self) -> Result<(), WriteFailure> {
+    fn append_to_log(&mut self) -> Result<(), WriteFailure> {
         self.wal.append().map_err(|unwritten| WriteFailure {
             error: Failure::File(redb::Error::Io(unwritten.error)),
             is_open: unwritten.is_open,
@@ -278,15 +278,15 @@ impl Writer {
     }
 
     fn switch_log(&mut self, group: &mut Group) -> Result<(), Failure> {
-        self.empty_memory()?;
+        self.flush_memory()?;
         self.wal.switch_file();
         group.memory = Memtable::default();
-        group.memory.add(self.wal.rows().to_vec());
+        group.memory.add(self.wal.frame_rows().to_vec());
         Ok(())
     }
 
     /// Moves all rows published in memory, once the previous move has ended.
-    fn empty_memory(&self) -> Result<(), Failure> {
+    fn flush_memory(&self) -> Result<(), Failure> {
         self.shared.commands.wait_until_moved()?;
         let through = self.head.sequence;
         let mut is_moving = false;
@@ -319,7 +319,7 @@ impl Writer {
             return Ok(());
         };
         let turned = self.switch_log(&mut group).map_err(WriteFailure::from);
-        if let Err(failure) = turned.and_then(|()| self.append()) {
+        if let Err(failure) = turned.and_then(|()| self.append_to_log()) {
             self.doubt = Some(group);
             return Err(failure.error);
         }
@@ -335,7 +335,7 @@ fn log_changes(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batc
     let (key, cell) = log::log_row(group.head, names);
     steps.add_sealed(&key, &cell);
     for position in log::outdated_steps(&View::from_layers(layers), group.head, group.oldest)? {
-        steps.add_removal(&log::key(position));
+        steps.add_removal(&log::log_key(position));
         group.oldest = position + 1;
     }
     Ok(steps)

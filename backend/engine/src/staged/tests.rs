@@ -54,7 +54,9 @@ async fn all(engine: &dyn Engine) -> Vec<(Vec<u8>, Vec<u8>)> {
     for direction in [Direction::Ascending, Direction::Descending] {
         for limit in [3, 100] {
             let range = || Range::with_prefix(&[]);
-            let rows = engine.page(Kind::Rule, range(), direction, limit).await;
+            let rows = engine
+                .read_page(Kind::Rule, range(), direction, limit)
+                .await;
             seen.extend(rows.unwrap().into_iter().map(|(key, row)| (key, row.value)));
             let entries = engine.entries(INDEX, range(), direction, limit).await;
             seen.extend(entries.unwrap());

@@ -14,13 +14,13 @@ use crate::{
 )]
 pub struct MissingZone;
 
-pub fn zone(name: &str) -> Result<TimeZone, MissingZone> {
+pub fn find_zone(name: &str) -> Result<TimeZone, MissingZone> {
     let known = TimeZone::get(name).ok();
     let known = known.filter(|it| it.iana_name().is_some() && !it.is_unknown());
     known.ok_or(MissingZone)
 }
 
-pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, String)> {
+pub fn check_calendar(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, String)> {
     let Some(rule) = &window.recurrence else {
         return Ok(());
     };
@@ -52,7 +52,7 @@ pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, Stri
     if ends_before(rule, window.start, zone) {
         return Err(("rrule", "has an `UNTIL` before `dtstart`".into()));
     }
-    if !Starts::new(window).is_counted() {
+    if !Starts::new(window).has_count_limit() {
         let message = "has a `COUNT` that reaches too far ahead; use `UNTIL`";
         return Err(("rrule", message.into()));
     }

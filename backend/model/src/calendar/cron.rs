@@ -210,13 +210,13 @@ fn parse_values(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calendar::zone;
+    use crate::calendar::find_zone;
 
-    fn cron(text: &str, named: &str) -> Cron {
-        Cron::parse(text, zone(named).unwrap()).unwrap()
+    fn parse_cron(text: &str, named: &str) -> Cron {
+        Cron::parse(text, find_zone(named).unwrap()).unwrap()
     }
 
-    fn times(cron: &Cron, from: &str, count: usize) -> Vec<String> {
+    fn due_times(cron: &Cron, from: &str, count: usize) -> Vec<String> {
         let mut at_ms = from.parse::<Timestamp>().unwrap().as_millisecond();
         let next = || {
             at_ms = cron.next_after(at_ms)?;
@@ -308,7 +308,7 @@ mod tests {
         ];
         for (text, zone, from, expected) in table {
             assert_eq!(
-                times(&cron(text, zone), from, expected.len()),
+                due_times(&parse_cron(text, zone), from, expected.len()),
                 expected,
                 "{text} {zone}"
             );
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn windows_begin_at_each_due_time() {
-        let hourly = cron("0 * * * *", "UTC");
+        let hourly = parse_cron("0 * * * *", "UTC");
         let ms = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
         let found = hourly.windows_between(ms("2027-01-01T00:00:30Z"), ms("2027-01-01T02:00:00Z"));
         let found: Vec<_> = found.iter().map(|it| (it.start_ms, it.end_ms)).collect();

@@ -47,7 +47,7 @@ impl Rotation {
     /// Returns the first hand-off beyond `COUNT` or `UNTIL`, at which the last turn ends.
     fn find_end(&self) -> Option<i64> {
         let rule = self.window.recurrence.as_ref()?;
-        let (day, after) = match (rule.until, self.starts.last()) {
+        let (day, after) = match (rule.until, self.starts.last_start_day()) {
             (Some(Until::Day(day)), _) | (None, Some(day)) => (day.tomorrow().ok()?, None),
             (Some(Until::Time(at)), _) => (
                 self.zone.to_datetime(at).date().saturating_sub(2.days()),
@@ -82,11 +82,11 @@ impl Rotation {
         if self.end_ms.is_some_and(|end_ms| end_ms <= at_ms) {
             return None;
         }
-        self.count(at_ms).checked_sub(1)
+        self.turn_count(at_ms).checked_sub(1)
     }
 
     /// Returns the last hand-off up to a time; `None` before the first.
-    pub fn last(&self, at_ms: i64) -> Option<i64> {
+    pub fn last_hand_off(&self, at_ms: i64) -> Option<i64> {
         let first_ms = self.resolve_local(self.window.start)?.as_millisecond();
         let back = [2_i64, 40, 400].map(|days| at_ms.saturating_sub(days * 86_400_000));
         let mut back = back.into_iter().chain([first_ms - 1]);
@@ -97,7 +97,7 @@ impl Rotation {
     }
 
     /// Returns the number of hand-offs up to a time, including the first.
-    pub fn count(&self, at_ms: i64) -> u64 {
+    pub fn turn_count(&self, at_ms: i64) -> u64 {
         let Ok(at) = Timestamp::from_millisecond(at_ms) else {
             return 0;
         };

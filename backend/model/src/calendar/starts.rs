@@ -8,7 +8,7 @@ use jiff::{
 
 use super::is_excluded;
 use crate::{
-    domain::calendar::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule, Window},
+    domain::calendar::{Frequency, OrdinalPeriod, Recurrence, Until, WeekdayRule, Window},
     limits::CALENDAR_COUNTED_MAX,
 };
 
@@ -20,7 +20,7 @@ impl StepBudget {
         Self(most)
     }
 
-    fn use_step(&mut self) -> bool {
+    fn consume_step(&mut self) -> bool {
         let left = self.0.checked_sub(1);
         self.0 = left.unwrap_or(0);
         left.is_some()
@@ -62,17 +62,17 @@ impl Starts {
         starts
     }
 
-    pub(super) fn last(&self) -> Option<Date> {
+    pub(super) fn last_start_day(&self) -> Option<Date> {
         self.last
     }
 
-    pub(super) fn is_counted(&self) -> bool {
+    pub(super) fn has_count_limit(&self) -> bool {
         self.is_counted
     }
 
     /// Calls `see` with the starts in a range that are not excluded, in order. Returns the day at
     /// which the step budget was exhausted, if it was.
-    pub(super) fn visit(
+    pub(super) fn visit_starts(
         &self,
         (from, through): (DateTime, DateTime),
         steps: &mut StepBudget,
@@ -189,22 +189,22 @@ fn collect_days(
     days: &mut Vec<Date>,
 ) -> bool {
     let mut see = |day: Date| {
-        let has_step = steps.use_step();
-        if has_step && is_produced(rule, first, day) {
+        let has_step = steps.consume_step();
+        if has_step && matches_recurrence(rule, first, day) {
             days.push(day);
         }
         has_step
     };
     let whole = match rule.frequency {
-        Frequency::Weekly => days_following(begins, 7).all(&mut see),
-        Frequency::Monthly if is_in_months(rule, first, begins) => {
+        Frequency::Weekly => days_from(begins, 7).all(&mut see),
+        Frequency::Monthly if matches_month(rule, first, begins) => {
             days_of_month(begins).all(&mut see)
         }
         // One day of an excluded month is scanned as well, so that the search uses up its budget.
         Frequency::Daily | Frequency::Monthly => see(begins),
         Frequency::Yearly => {
             let months = (1..=12).filter_map(|it| Date::new(begins.year(), it, 1).ok());
-            let mut months = months.filter(|it| is_in_months(rule, first, *it));
+            let mut months = months.filter(|it| matches_month(rule, first, *it));
             months.all(|it| days_of_month(it).all(&mut see))
         }
     };
@@ -227,7 +227,7 @@ fn collect_days(
     whole
 }
 
-fn days_following(first: Date, count: i8) -> impl Iterator<Item = Date> {
+fn days_from(first: Date, count: i8) -> impl Iterator<Item = Date> {
     (0..count).filter_map(move |it| first.checked_add(Span::new().days(it)).ok())
 }
 
@@ -237,24 +237,24 @@ fn days_of_month(first: Date) -> impl Iterator<Item = Date> {
 }
 
 /// Whether a rule names no days, so that the day of the first start applies.
-fn has_no_days(rule: &Recurrence) -> bool {
+fn selects_no_days(rule: &Recurrence) -> bool {
     rule.month_days.is_empty() && rule.weekdays.is_empty()
 }
 
-fn is_in_months(rule: &Recurrence, first: Date, day: Date) -> bool {
+fn matches_month(rule: &Recurrence, first: Date, day: Date) -> bool {
     let of_first =
-        rule.frequency == Frequency::Yearly && rule.months.is_empty() && has_no_days(rule);
+        rule.frequency == Frequency::Yearly && rule.months.is_empty() && selects_no_days(rule);
     if of_first {
         return day.month() == first.month();
     }
     rule.months.is_empty() || rule.months.contains(&day.month())
 }
 
-fn is_produced(rule: &Recurrence, first: Date, day: Date) -> bool {
-    if !is_in_months(rule, first, day) {
+fn matches_recurrence(rule: &Recurrence, first: Date, day: Date) -> bool {
+    if !matches_month(rule, first, day) {
         return false;
     }
-    if has_no_days(rule) {
+    if selects_no_days(rule) {
         return match rule.frequency {
             Frequency::Daily => true,
             Frequency::Weekly => day.weekday() == first.weekday(),
@@ -274,9 +274,9 @@ fn is_weekday(rule: &Recurrence, wanted: WeekdayRule, day: Date) -> bool {
     let Some(ordinal) = wanted.ordinal else {
         return true;
     };
-    let (at, length) = match rule.ordinals_in() {
-        Some(OrdinalsOf::Month) => (i16::from(day.day()), i16::from(day.days_in_month())),
-        Some(OrdinalsOf::Year) => (day.day_of_year(), day.days_in_year()),
+    let (at, length) = match rule.ordinal_period() {
+        Some(OrdinalPeriod::Month) => (i16::from(day.day()), i16::from(day.days_in_month())),
+        Some(OrdinalPeriod::Year) => (day.day_of_year(), day.days_in_year()),
         None => return false,
     };
     let ordinal = i16::from(ordinal);

@@ -37,10 +37,10 @@ pub struct GroupAt {
 /// The sources and groups that decisions use. Missing ones are recorded and treated as absent. The
 /// caller then loads them and decides again, until none is missing. Clones share the data.
 #[derive(Debug, Clone, Default)]
-pub struct Causes(Arc<Mutex<Inner>>);
+pub struct Causes(Arc<Mutex<CauseCache>>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct CauseCache {
     /// Whether any inhibition has a source. Usually there is none, and targets need not be
     /// evaluated.
     has_any: Option<bool>,
@@ -73,7 +73,7 @@ pub(super) struct Sources {
     pub(super) has_more: bool,
 }
 
-impl Inner {
+impl CauseCache {
     fn add_decided(&mut self, occurrence: Occurrence) {
         let key = occurrence.key;
         let of = occurrence.causes.iter().map(|it| it.inhibition);
@@ -95,11 +95,11 @@ impl Inner {
 }
 
 impl Causes {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, CauseCache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn may_have_any(&self) -> bool {
+    pub(super) fn may_contain_any(&self) -> bool {
         let mut inner = self.lock();
         if !inner.decided_of.is_empty() {
             return true;
@@ -108,7 +108,7 @@ impl Causes {
         inner.has_any.unwrap_or(false)
     }
 
-    pub(super) fn may_have(&self, inhibition: RecordId) -> bool {
+    pub(super) fn may_contain(&self, inhibition: RecordId) -> bool {
         let mut inner = self.lock();
         if inner.decided_of.contains(&inhibition) {
             return true;
@@ -176,7 +176,7 @@ impl Causes {
     }
 
     /// Returns the group, if it exists; requests it if it is not loaded.
-    pub(super) fn group(&self, ask: GroupRef) -> Option<GroupAt> {
+    pub(super) fn find_group(&self, ask: GroupRef) -> Option<GroupAt> {
         let mut inner = self.lock();
         let known = inner.groups.get(&ask).copied();
         if known.is_none() {

@@ -34,13 +34,13 @@ impl<'a> Case<'a> {
         names.filter_map(|name| snapshot.destination_by_name(name))
     }
 
-    fn changes_of(&self, field: Field) -> impl DoubleEndedIterator<Item = &'a HistoryEntry> {
+    fn changes_to_field(&self, field: Field) -> impl DoubleEndedIterator<Item = &'a HistoryEntry> {
         let (history, now_ms) = (self.occurrence.history.iter(), self.now_ms);
         history.filter(move |it| it.field == field && it.at_ms <= now_ms)
     }
 
     fn field_since(&self, field: Field) -> Option<i64> {
-        self.changes_of(field).next_back().map(|it| it.at_ms)
+        self.changes_to_field(field).next_back().map(|it| it.at_ms)
     }
 
     pub fn verdict(&self) -> Verdict {

@@ -35,7 +35,7 @@ pub(super) fn record_change(occurrence: &mut Occurrence, step: &Step<'_>, snapsh
     }
     if occurrence.status == Status::Open && !step.kind.is_review() {
         for found in step.matches {
-            count(&mut known, found.rule, occurrence.number, (now_ms, changes));
+            count_openings(&mut known, found.rule, occurrence.number, (now_ms, changes));
         }
     }
     occurrence.flapping = known;
@@ -49,7 +49,12 @@ fn opens_or_closes(occurrence: &Occurrence, step: &Step<'_>) -> bool {
 }
 
 /// Counts an opening, once per occurrence and for each reopening.
-fn count(known: &mut Vec<Flapping>, rule: &Rule, number: u32, (now_ms, changes): (i64, bool)) {
+fn count_openings(
+    known: &mut Vec<Flapping>,
+    rule: &Rule,
+    number: u32,
+    (now_ms, changes): (i64, bool),
+) {
     let Some(limits) = enabled_limits(Some(rule)) else {
         return;
     };
@@ -94,7 +99,7 @@ pub(super) fn flapping_hold(
     let mut known = occurrence.flapping.iter();
     let flapping = known.find(|it| it.rule == rule.id)?;
     let until_ms = flapping.until_ms(limits)?;
-    (until_ms > now_ms).then(|| hold::flapping::held_by(rule, limits, flapping, until_ms))
+    (until_ms > now_ms).then(|| hold::flapping::flapping_hold(rule, limits, flapping, until_ms))
 }
 
 /// Returns the state that a message of the rule reports: flapping, settled, or neither.
@@ -142,7 +147,7 @@ pub(super) fn end_flapping(occurrence: &mut Occurrence, snapshot: &Snapshot, now
 
 /// Passes the due closing message of a flapping event on to its next occurrence, so that notified
 /// receivers stay in the same thread. Returns whether the previous occurrence changed.
-pub fn hand_over(
+pub fn hand_over_flapping(
     before: &mut Occurrence,
     next: &mut Occurrence,
     snapshot: &Snapshot,
@@ -162,7 +167,7 @@ pub fn hand_over(
         .map(|it| it.rule)
         .collect();
     before.move_last_notified();
-    let state = before.state();
+    let state = before.notified_state();
     let own = ThreadOrigin {
         key: before.key,
         number: before.number,
@@ -174,7 +179,7 @@ pub fn hand_over(
         let known = entry.last_notified.unwrap_or(state);
         next.notified.push(Notified {
             thread: entry.thread.or(Some(own)),
-            last_notified: (known != next.state()).then_some(known),
+            last_notified: (known != next.notified_state()).then_some(known),
             ..entry.clone()
         });
         entry.cleared = true;

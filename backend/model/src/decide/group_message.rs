@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    Notices, PastDefinitions, Snapshot, Step, StepKind, Transition, as_notified,
-    flapping_in_message, group_key, notify, sending_state, sends_updates, update_content,
-    update_trigger, withdraw_acknowledgement, would_pass_again,
+    Notices, PastDefinitions, Snapshot, Step, StepKind, Transition, flapping_in_message, group_key,
+    notified_occurrence, notify, sending_state, sends_updates, update_content, update_trigger,
+    withdraw_acknowledgement, would_pass_again,
 };
 use crate::{
     domain::{
@@ -95,7 +95,7 @@ impl GroupMessage<'_> {
     }
 }
 
-pub fn shown_max(rule: RecordId, group: Option<&Group>, snapshot: &Snapshot) -> usize {
+pub fn shown_members_max(rule: RecordId, group: Option<&Group>, snapshot: &Snapshot) -> usize {
     let Some(rule) = snapshot.rule(rule) else {
         return GROUP_SHOWN_MAX;
     };
@@ -106,8 +106,9 @@ pub fn shown_max(rule: RecordId, group: Option<&Group>, snapshot: &Snapshot) -> 
             || group.is_some_and(|group| group.destinations.iter().any(|(id, _)| *id == it.id))
     };
     let receivers: Vec<_> = snapshot.destinations().filter(is_receiver).collect();
-    let has =
-        |it: &str| rule.message.contains(it) || receivers.iter().any(|to| to.kind.mentions(it));
+    let has = |it: &str| {
+        rule.message.contains(it) || receivers.iter().any(|to| to.kind.mentions_name(it))
+    };
     if names_all_members(&snapshot.settings().templates, has) {
         GROUP_ALL_SHOWN_MAX
     } else {
@@ -127,7 +128,7 @@ pub fn shown_members(
     };
     let mut shown = Vec::new();
     for (change, member) in members.take(count_max) {
-        let bytes = member.weight_bytes();
+        let bytes = member.estimated_bytes();
         // At least one is included: a message without members would be useless.
         if bytes > left_bytes && !shown.is_empty() {
             break;
@@ -153,7 +154,7 @@ struct Message<'a> {
 impl<'a> Message<'a> {
     fn add(&mut self, before: Occurrence) {
         let (rule, now_ms) = (self.about.rule, self.about.now_ms);
-        if self.is_stale(&before) {
+        if self.needs_reevaluation(&before) {
             return;
         }
         let mut next = before.clone();
@@ -166,7 +167,7 @@ impl<'a> Message<'a> {
                 group: self.id(),
             },
             transition: Transition::default(),
-            matches: &self.about.snapshot.matches(&next),
+            matches: &self.about.snapshot.matching_triggers(&next),
             now_ms,
             past: self.about.past,
         };
@@ -200,7 +201,7 @@ impl<'a> Message<'a> {
         is_exceeded && member.is_more_severe_than_acknowledged()
     }
 
-    fn is_news(&self, change: MemberChange) -> bool {
+    fn is_reportable(&self, change: MemberChange) -> bool {
         match change {
             MemberChange::Closed => true,
             MemberChange::Changed => sends_updates(self.rule()),
@@ -220,7 +221,7 @@ impl<'a> Message<'a> {
 
     /// Whether its rule became, or stopped being, a shadow rule since the member joined. It must
     /// then be re-evaluated first.
-    fn is_stale(&self, member: &Occurrence) -> bool {
+    fn needs_reevaluation(&self, member: &Occurrence) -> bool {
         let mut pending = member.pending.iter();
         let waits = pending.find(|it| it.rule == self.about.rule && it.is_opening);
         let hold = waits.and_then(Pending::group_hold);
@@ -229,7 +230,7 @@ impl<'a> Message<'a> {
             .is_some_and(|(hold, rule)| group_key(rule.id, !rule.shadow, &hold.shared) == hold.id)
     }
 
-    fn count(&self, change: MemberChange) -> u32 {
+    fn member_count(&self, change: MemberChange) -> u32 {
         let count = self.reported.iter().filter(|it| it.0 == change).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
@@ -245,7 +246,7 @@ impl<'a> Message<'a> {
         let Some((content, group)) = self.group() else {
             return;
         };
-        let (deliveries, destinations) = self.deliveries(&content, &group);
+        let (deliveries, destinations) = self.build_deliveries(&content, &group);
         let mut next = Group {
             destinations,
             ..group
@@ -267,12 +268,12 @@ impl<'a> Message<'a> {
             .collect();
         let was_open = about.open.iter().copied();
         let open: BTreeSet<_> = was_open.chain(now_open).collect();
-        let closed = self.count(MemberChange::Closed);
+        let closed = self.member_count(MemberChange::Closed);
         let open_count = u32::try_from(open.len()).unwrap_or(u32::MAX);
-        let joined_count = self.count(MemberChange::Joined);
+        let joined_count = self.member_count(MemberChange::Joined);
         // The remaining members are included in the next message.
         let is_over = open.is_empty() && !about.is_more;
-        let is_notified = joined_count > 0 || self.count(MemberChange::Repeated) > 0;
+        let is_notified = joined_count > 0 || self.member_count(MemberChange::Repeated) > 0;
         let mut next = match about.group {
             Some(group) => group.clone(),
             None => self.create_group(rule?),
@@ -297,8 +298,8 @@ impl<'a> Message<'a> {
         });
         let members = members.into_iter();
         let (snapshot, group) = (about.snapshot, about.group);
-        let names_all = shown_max(about.rule, group, snapshot) == GROUP_ALL_SHOWN_MAX;
-        let members = members.map(|(change, it)| (change, self.as_notified(it)));
+        let names_all = shown_members_max(about.rule, group, snapshot) == GROUP_ALL_SHOWN_MAX;
+        let members = members.map(|(change, it)| (change, self.notified_occurrence(it)));
         let shown = shown_members(members, names_all);
         let acknowledged = self.is_acknowledged(&open);
         let content = GroupContent {
@@ -339,10 +340,10 @@ impl<'a> Message<'a> {
         }
     }
 
-    fn as_notified(&self, member: &Occurrence) -> Occurrence {
+    fn notified_occurrence(&self, member: &Occurrence) -> Occurrence {
         Occurrence {
             flapping: flapping_in_message(member, self.rule(), self.about.now_ms),
-            ..as_notified(member)
+            ..notified_occurrence(member)
         }
     }
 
@@ -374,7 +375,7 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the deliveries of the message, and the receivers notified about the group so far.
-    fn deliveries(
+    fn build_deliveries(
         &mut self,
         content: &GroupContent,
         group: &Group,
@@ -387,7 +388,7 @@ impl<'a> Message<'a> {
         let is_news = self
             .reported
             .iter()
-            .any(|(change, _)| self.is_news(*change));
+            .any(|(change, _)| self.is_reportable(*change));
         let mut receivers: Vec<&Destination> = Vec::new();
         // A rule that became a shadow rule sends no more updates about groups it has reported.
         let sends = self.rule().filter(|it| it.shadow == group.shadow);
@@ -419,7 +420,12 @@ impl<'a> Message<'a> {
                 }
                 continue;
             };
-            deliveries.push(self.delivery((&main, content), group, destination, !is_notified));
+            deliveries.push(self.build_delivery(
+                (&main, content),
+                group,
+                destination,
+                !is_notified,
+            ));
             if is_notified && !notified.iter().any(|(id, _)| *id == destination.id) {
                 notified.push((destination.id, destination.name.clone()));
             }
@@ -427,7 +433,7 @@ impl<'a> Message<'a> {
         (deliveries, notified)
     }
 
-    fn delivery(
+    fn build_delivery(
         &mut self,
         (main, content): (&Occurrence, &GroupContent),
         group: &Group,
@@ -451,9 +457,9 @@ impl<'a> Message<'a> {
             response: None,
             last_notified: None,
         });
-        let matches = about.snapshot.matches(main);
+        let matches = about.snapshot.matching_triggers(main);
         let in_force = (about.snapshot, about.past);
-        let mut occurrence = self.as_notified(main);
+        let mut occurrence = self.notified_occurrence(main);
         // An event created by the message continues the chains of all its members.
         let mut chain: Vec<RecordId> = Vec::new();
         let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);

@@ -21,7 +21,7 @@ pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<Str
         _ => {}
     }
     let mut first = None;
-    field.any(occurrence, &mut |found| {
+    field.any_value(occurrence, &mut |found| {
         first = Some(match found {
             FieldValue::Text(text) => compared_prefix(text),
             FieldValue::Number(number) => number.to_string(),
@@ -47,17 +47,17 @@ pub fn group_key(rule: RecordId, is_shadow: bool, shared: &[SharedValue]) -> Gro
     let shadow = is_shadow.then_some(("shadow", None));
     let shared = shared.iter();
     let shared = shared.map(|(field, value)| (field.as_str(), value.as_deref()));
-    digest(rule, shared.chain(shadow))
+    hash_group(rule, shared.chain(shadow))
 }
 
 /// Returns the group key for notifications of a rule released together, though the rule has no
 /// grouping.
 pub fn release_key(rule: RecordId, now_ms: i64) -> GroupKey {
     let now = now_ms.to_string();
-    digest(rule, std::iter::once(("freed", Some(now.as_str()))))
+    hash_group(rule, std::iter::once(("freed", Some(now.as_str()))))
 }
 
-fn digest<'a>(
+fn hash_group<'a>(
     rule: RecordId,
     shared: impl Iterator<Item = (&'a str, Option<&'a str>)>,
 ) -> GroupKey {

@@ -12,7 +12,7 @@ use super::{
     grouping::{group_key, shared_value},
 };
 use crate::{
-    calendar::{Cron, Span, zone},
+    calendar::{Cron, Span, find_zone},
     domain::{Heartbeat, Occurrence, RecordId, hold::SharedValue},
     matching::{self, CompiledQuery, field::Field},
 };
@@ -38,13 +38,13 @@ enum Windows {
     Cron(Cron),
 }
 
-pub fn cron(text: &str, time_zone: &str) -> Result<Cron, (&'static str, String)> {
+pub fn parse_schedule(text: &str, time_zone: &str) -> Result<Cron, (&'static str, String)> {
     let named = if time_zone.is_empty() {
         "UTC"
     } else {
         time_zone
     };
-    let zone = zone(named).map_err(|missing| ("timeZone", missing.to_string()))?;
+    let zone = find_zone(named).map_err(|missing| ("timeZone", missing.to_string()))?;
     Cron::parse(text, zone).map_err(|message| ("cron", message))
 }
 
@@ -56,7 +56,7 @@ impl LoadedHeartbeat {
             Some(name) => Some(Windows::Calendar(Arc::clone(calendars.get(name)?))),
             None if heartbeat.cron.is_empty() => None,
             None => Some(Windows::Cron(
-                cron(&heartbeat.cron, &heartbeat.time_zone).ok()?,
+                parse_schedule(&heartbeat.cron, &heartbeat.time_zone).ok()?,
             )),
         };
         let query = heartbeat.query.as_ref();
@@ -123,7 +123,7 @@ impl LoadedHeartbeat {
         found.spans.into_iter().find(|it| it.start_ms == start_ms)
     }
 
-    pub fn window_at(&self, start_ms: i64) -> Option<i64> {
+    pub fn window_length_ms(&self, start_ms: i64) -> Option<i64> {
         let found = self.last_window_started(start_ms - 1, start_ms)?;
         Some(found.end_ms - found.start_ms)
     }
@@ -134,7 +134,7 @@ impl LoadedHeartbeat {
 
     /// Whether a beat at the service time `service_ms` can be ignored. Of many beats that count as
     /// one, only a few are evaluated.
-    pub fn is_quiet(&self, service_ms: i64) -> bool {
+    pub fn can_ignore_beat(&self, service_ms: i64) -> bool {
         service_ms < self.quiet_ms.load(Ordering::Relaxed)
     }
 

@@ -68,12 +68,12 @@ impl<'a> OutgoingNotification<'a> {
 }
 
 impl OutgoingNotification<'_> {
-    pub fn held_by(&self) -> Vec<HeldBy> {
+    pub fn holds(&self) -> Vec<HeldBy> {
         let mut all = self.inhibited.to_vec();
-        all.extend(silence::holds(self));
-        all.extend(active_times::hold(self));
-        all.extend(delay::hold(self));
-        all.extend(auto_pause::hold(self));
+        all.extend(silence::silence_holds(self));
+        all.extend(active_times::active_times_hold(self));
+        all.extend(delay::delay_hold(self));
+        all.extend(auto_pause::auto_pause_hold(self));
         all.extend(self.flapping.cloned());
         // A notification with another hold does not join a group.
         if all.is_empty() {

@@ -11,7 +11,7 @@ use super::{CauseKey, Causes};
 use crate::{
     domain::{
         CauseMark, EqualFields, HeldBy, HoldKind, Inhibition, Occurrence, RecordId, Status,
-        inhibition::EqualValues, is_own,
+        has_own_source, inhibition::EqualValues,
     },
     limits::{INHIBITION_CAUSES_MAX, INHIBITION_CHAIN_MAX},
     matching::{
@@ -69,7 +69,7 @@ impl LoadedInhibition {
     /// Returns the digest of the occurrence's field values if it is a target of the inhibition. A
     /// source is never also a target.
     pub fn target_values(&self, occurrence: &Occurrence) -> Option<EqualValues> {
-        let is_target = !is_own(&occurrence.dimensions)
+        let is_target = !has_own_source(&occurrence.dimensions)
             && self.target.matches(occurrence)
             && !self.source.matches(occurrence);
         is_target.then(|| equal_values(&self.target_fields, occurrence))?
@@ -91,7 +91,7 @@ impl LoadedInhibition {
 }
 
 fn present_fields(fields: &[Field], occurrence: &Occurrence) -> Vec<bool> {
-    let has = |it: &Field| it.any(occurrence, &mut |_| true);
+    let has = |it: &Field| it.any_value(occurrence, &mut |_| true);
     fields.iter().map(has).collect()
 }
 
@@ -100,7 +100,7 @@ fn equal_values(fields: &[Field], occurrence: &Occurrence) -> Option<EqualValues
     let mut digest = Sha256::new();
     for field in fields {
         let mut first = None;
-        field.any(occurrence, &mut |found| {
+        field.any_value(occurrence, &mut |found| {
             first = Some(match found {
                 FieldValue::Text(text) => fold(text).into_owned(),
                 FieldValue::Number(number) => number.to_string(),
@@ -136,11 +136,11 @@ impl Inhibitions {
         }
     }
 
-    pub fn all(&self) -> &[Arc<LoadedInhibition>] {
+    pub fn as_slice(&self) -> &[Arc<LoadedInhibition>] {
         &self.all
     }
 
-    pub fn is_any(&self) -> bool {
+    pub fn has_any(&self) -> bool {
         !self.all.is_empty()
     }
 
@@ -149,14 +149,19 @@ impl Inhibitions {
         set: Option<&'a TriggerSet<usize>>,
         occurrence: &Occurrence,
     ) -> impl Iterator<Item = &'a LoadedInhibition> {
-        let places = set.map(|set| set.matching(occurrence));
+        let places = set.map(|set| set.find_matching(occurrence));
         let places = places.into_iter().flatten();
         places.filter_map(|at| self.all.get(*at)).map(AsRef::as_ref)
     }
 
     /// Returns the marks of an occurrence: the inhibitions of which it is a source, or was a source
     /// within their linger time. With `is_review`, the targets were re-evaluated before.
-    pub fn marks(&self, occurrence: &Occurrence, is_review: bool, now_ms: i64) -> Vec<CauseMark> {
+    pub fn cause_marks(
+        &self,
+        occurrence: &Occurrence,
+        is_review: bool,
+        now_ms: i64,
+    ) -> Vec<CauseMark> {
         let before = &occurrence.causes;
         if self.all.is_empty() && before.is_empty() {
             return Vec::new();
@@ -201,7 +206,7 @@ impl Inhibitions {
     /// Returns the holds of an occurrence, one per inhibition with its first cause. If all causes
     /// would then be held, as in a cycle, the occurrence that opened first is not held. After an
     /// edit, existing holds stay until all causes have been marked with the new revision.
-    pub(super) fn held_by(
+    pub(super) fn holds(
         &self,
         target: &Occurrence,
         causes: &Causes,
@@ -209,8 +214,8 @@ impl Inhibitions {
         now_ms: i64,
     ) -> Vec<HeldBy> {
         let mut held = self.existing_holds(target, is_marked);
-        let direct = self.causes_of(target, causes, now_ms).found;
-        if direct.is_empty() || !self.has_free_cause(target, causes, now_ms) {
+        let direct = self.direct_causes(target, causes, now_ms).found;
+        if direct.is_empty() || !self.has_uninhibited_cause(target, causes, now_ms) {
             return held;
         }
         for (loaded, cause) in direct {
@@ -255,14 +260,14 @@ impl Inhibitions {
         existing
     }
 
-    fn causes_of(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> DirectCauses<'_> {
+    fn direct_causes(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> DirectCauses<'_> {
         let mut direct = DirectCauses::default();
-        if self.all.is_empty() || !causes.may_have_any() {
+        if self.all.is_empty() || !causes.may_contain_any() {
             return direct;
         }
         for loaded in self.find(self.by_target.as_ref(), target) {
             let id = loaded.inhibition.id;
-            if !causes.may_have(id) {
+            if !causes.may_contain(id) {
                 continue;
             }
             let Some(values) = loaded.target_values(target) else {
@@ -282,7 +287,7 @@ impl Inhibitions {
 
     /// Whether `upper` is a direct or indirect cause of `lower`, within the limits for following
     /// chains.
-    pub fn is_above(
+    pub fn is_cause(
         &self,
         upper: RecordId,
         lower: &Arc<Occurrence>,
@@ -292,7 +297,7 @@ impl Inhibitions {
         let mut seen = BTreeSet::from([lower.key]);
         let mut next = VecDeque::from([(Arc::clone(lower), 0)]);
         while let Some((at, links)) = next.pop_front() {
-            for (_, cause) in self.causes_of(&at, causes, now_ms).found {
+            for (_, cause) in self.direct_causes(&at, causes, now_ms).found {
                 if cause.key == upper {
                     return true;
                 }
@@ -307,7 +312,7 @@ impl Inhibitions {
 
     /// Whether the causes above an occurrence lead to another occurrence that is not held. If there
     /// are too many causes to follow, whether one of the direct causes opened earlier.
-    fn has_free_cause(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
+    fn has_uninhibited_cause(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
         let mut above: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
         let mut opened: BTreeMap<RecordId, (i64, RecordId)> = BTreeMap::new();
         let mut next = VecDeque::from([(Arc::new(target.clone()), 0)]);
@@ -315,7 +320,7 @@ impl Inhibitions {
         opened.insert(target.key, own);
         let (mut is_cut, mut more) = (false, Vec::new());
         while let Some((at, links)) = next.pop_front() {
-            let direct = self.causes_of(&at, causes, now_ms);
+            let direct = self.direct_causes(&at, causes, now_ms);
             more.extend(direct.more);
             let over = direct.found;
             if over.is_empty() {
@@ -355,7 +360,7 @@ impl Inhibitions {
         // cycle.
         let ring: Vec<_> = opened
             .keys()
-            .filter(|key| reaches(&above, **key, target.key))
+            .filter(|key| is_reachable(&above, **key, target.key))
             .collect();
         let is_in_ring = above
             .get(&target.key)
@@ -369,7 +374,7 @@ impl Inhibitions {
 }
 
 /// Whether `to` is a direct or indirect cause of `from`.
-fn reaches(above: &BTreeMap<RecordId, Vec<RecordId>>, from: RecordId, to: RecordId) -> bool {
+fn is_reachable(above: &BTreeMap<RecordId, Vec<RecordId>>, from: RecordId, to: RecordId) -> bool {
     let mut seen = BTreeSet::new();
     let mut next = vec![from];
     while let Some(at) = next.pop() {

@@ -59,15 +59,15 @@ pub fn notify(
         by_event: step.kind == StepKind::Event,
     };
     flapping::record_change(occurrence, step, snapshot);
-    let silences = snapshot.silences().matching(occurrence, step.now_ms);
+    let silences = snapshot.silences().find_matching(occurrence, step.now_ms);
     occurrence.covered_by = covering_silences(&silences, occurrence, || {
-        let matches = snapshot.matches(occurrence);
+        let matches = snapshot.matching_triggers(occurrence);
         matches.iter().map(|it| it.rule.name.clone()).collect()
     });
     let was_cause = !occurrence.causes.is_empty();
     let is_review = step.kind == StepKind::Check;
     let inhibitions = snapshot.inhibitions();
-    occurrence.causes = inhibitions.marks(occurrence, is_review, step.now_ms);
+    occurrence.causes = inhibitions.cause_marks(occurrence, is_review, step.now_ms);
     if was_cause || !occurrence.causes.is_empty() {
         step.past.causes().record_decided(occurrence);
     }
@@ -85,10 +85,10 @@ pub fn notify(
         Vec::new()
     } else {
         let past = step.past;
-        inhibitions.held_by(
+        inhibitions.holds(
             occurrence,
             past.causes(),
-            |it| past.is_marked(it),
+            |it| past.is_inhibition_marked(it),
             step.now_ms,
         )
     };
@@ -136,7 +136,7 @@ struct Writer<'a> {
 struct PendingChange {
     clear: bool,
     /// Whether the change is a due closing message, which is not held.
-    is_owed: bool,
+    is_due_closing: bool,
     /// Whether the occurrence was reopened.
     is_opening: bool,
 }
@@ -157,7 +157,7 @@ impl Writer<'_> {
             } else {
                 self.update_hold(entry, self.occurrence.status == Status::Closed)
             };
-            let held_by = if pending.is_owed {
+            let held_by = if pending.is_due_closing {
                 self.flapping_hold(rule).or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
@@ -166,11 +166,11 @@ impl Writer<'_> {
                 } else {
                     SendKind::Update
                 };
-                self.held_by(named, kind, group.as_ref())
+                self.holds(named, kind, group.as_ref())
             };
             if !held_by.is_empty() {
                 let named = (entry.rule, &entry.rule_name);
-                self.waiting.hold(named, is_opening, false, held_by);
+                self.waiting.add_hold(named, is_opening, false, held_by);
                 continue;
             }
             let previous = self.previous_state(entry);
@@ -195,7 +195,7 @@ impl Writer<'_> {
                 self.notices.member = Some(MemberNotice { change });
                 continue;
             }
-            if !(is_opening || pending.is_owed || sends_updates(rule)) {
+            if !(is_opening || pending.is_due_closing || sends_updates(rule)) {
                 continue;
             }
             if is_opening {
@@ -204,7 +204,7 @@ impl Writer<'_> {
                 entry.shadow = rule.is_some_and(|it| it.shadow);
             }
             // Due closing messages are sent regardless of changes to the rule.
-            let is_real = pending.is_owed || !rule.is_some_and(|it| it.shadow);
+            let is_real = pending.is_due_closing || !rule.is_some_and(|it| it.shadow);
             let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
             let content = update_content(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
@@ -250,20 +250,20 @@ impl Writer<'_> {
             Status::Closed => {
                 // A closing message only waits for flapping to settle or for the next group
                 // message.
-                let waited = self.waiting.previously_held(entry.rule);
+                let waited = self.waiting.previous_hold(entry.rule);
                 let waits = waited.is_some_and(|it| {
                     !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
                 });
                 let owed = (transition.closed || waits) && !entry.cleared;
                 (owed && self.sends_closing(entry)).then_some(PendingChange {
                     clear: true,
-                    is_owed: true,
+                    is_due_closing: true,
                     is_opening: false,
                 })
             }
             Status::Open if entry.cleared => Some(PendingChange {
                 clear: false,
-                is_owed: false,
+                is_due_closing: false,
                 is_opening: true,
             }),
             Status::Open => {
@@ -272,7 +272,7 @@ impl Writer<'_> {
                 let is_notified = (is_other || has_settled) && sends_updates(rule);
                 (is_notified || self.escalates_group(entry)).then_some(PendingChange {
                     clear: true,
-                    is_owed: false,
+                    is_due_closing: false,
                     is_opening: false,
                 })
             }
@@ -288,7 +288,7 @@ impl Writer<'_> {
         let is_escalated = paging::rule_and_policy_in_force(entry, self.snapshot)
             .1
             .is_some();
-        has_risen && is_escalated && self.group_of(entry).is_some()
+        has_risen && is_escalated && self.active_group(entry).is_some()
     }
 
     fn hold_until_settled(&mut self, notified: &[Notified]) {
@@ -299,7 +299,7 @@ impl Writer<'_> {
             let rule = self.snapshot.rule(entry.rule).filter(|it| it.send_updates);
             if let Some(flaps) = self.flapping_hold(rule) {
                 let named = (entry.rule, &entry.rule_name);
-                self.waiting.hold(named, false, false, vec![flaps]);
+                self.waiting.add_hold(named, false, false, vec![flaps]);
             }
         }
     }
@@ -345,7 +345,7 @@ impl Writer<'_> {
         }
     }
 
-    fn held_by(
+    fn holds(
         &self,
         (rule, rule_name): (RecordId, &Name),
         kind: SendKind,
@@ -355,7 +355,7 @@ impl Writer<'_> {
             return Vec::new();
         }
         let named = (rule_name, self.snapshot.rule(rule));
-        let what = (kind, self.waiting.previously_held(rule));
+        let what = (kind, self.waiting.previous_hold(rule));
         let now_ms = self.step.now_ms;
         let sending = OutgoingNotification {
             covering: self.silences,
@@ -363,7 +363,7 @@ impl Writer<'_> {
             group,
             ..OutgoingNotification::new(named, what, self.occurrence, self.snapshot, now_ms)
         };
-        sending.held_by()
+        sending.holds()
     }
 
     /// Notifies the destinations of matching rules, for the first time or for a repeat.
@@ -376,7 +376,7 @@ impl Writer<'_> {
             return;
         }
         for found in self.step.matches {
-            let waited = self.waiting.previously_held(found.rule.id);
+            let waited = self.waiting.previous_hold(found.rule.id);
             if !self.step.kind.is_review() || waited.is_some() {
                 self.notify_opening(found, notified, updated);
             }
@@ -392,7 +392,7 @@ impl Writer<'_> {
         let now_ms = self.step.now_ms;
         let clear = self.occurrence.status == Status::Closed;
         let rule = found.rule;
-        let waited = self.waiting.previously_held(rule.id);
+        let waited = self.waiting.previous_hold(rule.id);
         let known = notified.iter().position(|entry| entry.rule == rule.id);
         let with_group = known.and_then(|at| self.with_group_notification(&notified[at]));
         let case = Case {
@@ -420,14 +420,14 @@ impl Writer<'_> {
             Some(_) => SendKind::Repeat,
             None => SendKind::Opening,
         };
-        let held_by = self.held_by(named, kind, group);
+        let held_by = self.holds(named, kind, group);
         if !held_by.is_empty() {
             if clear {
                 self.waiting.hold_obsolete(rule.id, held_by);
             } else if known.is_some() && !(place.joins && rule.group.is_some()) {
-                self.waiting.hold(named, false, true, held_by);
+                self.waiting.add_hold(named, false, true, held_by);
             } else {
-                self.waiting.hold(named, true, false, held_by);
+                self.waiting.add_hold(named, true, false, held_by);
             }
             return;
         }
@@ -437,7 +437,7 @@ impl Writer<'_> {
             .current_group(rule.id)
             .filter(|_| !clear && place.is_in_group());
         let sent = if current.is_some() {
-            let change = place.change();
+            let change = place.member_change();
             self.notices.member = Some(MemberNotice { change });
             let all = destinations.iter();
             all.map(|it| (it.id, it.name.clone())).collect()
@@ -447,7 +447,7 @@ impl Writer<'_> {
             self.send_opening(found, &destinations, (clear, thread, previous))
         };
         let entry = known.map(|at| &mut notified[at]);
-        if let Some(new) = record_notified(entry, found, sent, (now_ms, clear)) {
+        if let Some(new) = record_notification(entry, found, sent, (now_ms, clear)) {
             notified.push(new);
         }
         let entry = notified.iter_mut().find(|it| it.rule == rule.id);
@@ -473,13 +473,13 @@ impl Writer<'_> {
             }
             let end = sending_state(rule.shadow, self.step.now_ms);
             let about = (rule.id, &content, Some(found.trigger));
-            self.send(about, (destination, None), what, end);
+            self.create_delivery(about, (destination, None), what, end);
             sent.push((destination.id, destination.name.clone()));
         }
         sent
     }
 
-    fn send(
+    fn create_delivery(
         &mut self,
         (rule, content, trigger): (RecordId, &RuleContent, Option<&Trigger>),
         (destination, contact): (&Destination, Option<PagedContact>),
@@ -489,7 +489,7 @@ impl Writer<'_> {
         let id = (self.new_id)();
         let shown = self
             .shown
-            .get_or_insert_with(|| as_notified(self.occurrence));
+            .get_or_insert_with(|| notified_occurrence(self.occurrence));
         let of_rule = self.snapshot.rule(rule);
         shown.flapping = flapping::flapping_in_message(self.occurrence, of_rule, self.step.now_ms);
         self.notices.deliveries.push(Delivery {
@@ -533,7 +533,7 @@ pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64
     }
 }
 
-pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
+pub fn notified_occurrence(occurrence: &Occurrence) -> Occurrence {
     Occurrence {
         history: Vec::new(),
         notified: Vec::new(),
@@ -550,7 +550,7 @@ pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
 }
 
 /// Records that a rule notified these destinations. Returns the entry if it is new.
-fn record_notified(
+fn record_notification(
     known: Option<&mut Notified>,
     found: &Match<'_>,
     sent: Vec<(RecordId, Name)>,

@@ -86,16 +86,16 @@ impl PastDefinitions {
     }
 
     #[must_use]
-    pub fn with_failed(self, failed: BTreeSet<RecordId>) -> Self {
+    pub fn with_failed_deliveries(self, failed: BTreeSet<RecordId>) -> Self {
         Self { failed, ..self }
     }
 
     #[must_use]
-    pub fn with_marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
+    pub fn with_marked_inhibitions(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
         Self { marked, ..self }
     }
 
-    pub(super) fn is_marked(&self, inhibition: &Inhibition) -> bool {
+    pub(super) fn is_inhibition_marked(&self, inhibition: &Inhibition) -> bool {
         let revision = inhibition.revision;
         inhibition.counted_revision == revision || self.marked.contains(&(inhibition.id, revision))
     }

@@ -19,7 +19,7 @@ pub struct Responders {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct PageTarget {
     /// The contact; `None` for a destination named by the policy.
     pub contact: Option<PagedContact>,
     /// The schedule through which the contact is on call.
@@ -30,7 +30,7 @@ pub struct Page {
     pub step: u32,
 }
 
-impl Page {
+impl PageTarget {
     pub(super) fn for_destination(destination: Name, round: u32, step: u32) -> Self {
         Self {
             contact: None,
@@ -80,7 +80,7 @@ impl Responders {
 
     /// Returns the contacts that a target of a step resolves to at a time, each with the schedule
     /// through which it is on call.
-    pub fn contacts_of<'a>(
+    pub fn resolve_contacts<'a>(
         &'a self,
         target: &'a EscalationTarget,
         now_ms: i64,
@@ -126,9 +126,9 @@ impl Responders {
 }
 
 impl UsableMethod<'_> {
-    pub(super) fn page(self, schedule: Option<Name>, response: &Response) -> Page {
+    pub(super) fn page(self, schedule: Option<Name>, response: &Response) -> PageTarget {
         let method = self.method;
-        Page {
+        PageTarget {
             contact: Some(PagedContact {
                 name: self.contact.name.clone(),
                 variables: method.variables.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Page, Responders};
+use super::{PageTarget, Responders};
 use crate::{
     domain::{
         EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, PagedContact,
@@ -80,7 +80,7 @@ impl Response {
         self.next_ms = Some(now_ms);
     }
 
-    pub fn end(&mut self, now_ms: i64) {
+    pub fn end_steps(&mut self, now_ms: i64) {
         self.deactivate(ResponseState::Ended);
         self.end_ms = Some(now_ms);
         self.is_unanswered = false;
@@ -103,7 +103,7 @@ impl Response {
     }
 
     /// Stops the response until its rule and its policy are in force again.
-    pub fn stop(&mut self, now_ms: i64) {
+    pub fn stop_steps(&mut self, now_ms: i64) {
         if self.state != ResponseState::Stopped {
             self.state = ResponseState::Stopped;
             self.end_ms = Some(now_ms);
@@ -127,7 +127,7 @@ impl Response {
 
     /// Records the holds, and sets the next evaluation to the time at which all of them may have
     /// ended.
-    pub fn hold(&mut self, holding: &[HeldBy], now_ms: i64) {
+    pub fn hold_steps(&mut self, holding: &[HeldBy], now_ms: i64) {
         self.state = ResponseState::Held;
         self.held_by.clear();
         self.add_holds(holding.iter().map(|it| (it.kind, it.id)));
@@ -161,16 +161,16 @@ impl Response {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Advance {
-    pub pages: Vec<Page>,
+pub struct AdvanceOutcome {
+    pub pages: Vec<PageTarget>,
     /// The steps without receivers, each with its round.
     pub empty: Vec<(u32, u32)>,
 }
 
 /// Runs the due steps of an active response. Only one of the steps that became due while it was
 /// held is run.
-pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance {
-    let mut done = Advance::default();
+pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> AdvanceOutcome {
+    let mut done = AdvanceOutcome::default();
     let pages = &mut done.pages;
     let policy = context.responders.policies.get(&response.policy);
     response.check_last_step(context);
@@ -201,7 +201,7 @@ pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance
         response.is_unanswered = true;
         response.step = 0;
         let fallback = response.plan.fallback.clone();
-        pages.extend(fallback.map(|it| Page::for_destination(it, response.round, 0)));
+        pages.extend(fallback.map(|it| PageTarget::for_destination(it, response.round, 0)));
     }
     done
 }
@@ -238,13 +238,13 @@ impl Response {
         }
         let is_all = failed.len() == self.last_step_receivers().count();
         let (round, step) = (self.round, self.step);
-        let waits = self.queued.iter().any(|it| it.is_of(round, step));
+        let waits = self.queued.iter().any(|it| it.is_from_step(round, step));
         if is_all && !waits && self.next_ms.is_some() {
             self.next_ms = Some(context.now_ms);
         }
     }
 
-    fn send_queued(&mut self, context: &AdvanceContext<'_>, pages: &mut Vec<Page>) {
+    fn send_queued(&mut self, context: &AdvanceContext<'_>, pages: &mut Vec<PageTarget>) {
         let (due, rest) = std::mem::take(&mut self.queued)
             .into_iter()
             .partition(|it| it.due_ms <= context.now_ms);
@@ -262,7 +262,7 @@ impl Response {
             pages.push(match queued.round {
                 0 => page,
                 // The page counts for the step that queued the method, not for the last step.
-                round => Page {
+                round => PageTarget {
                     round,
                     step: queued.step,
                     ..page
@@ -273,7 +273,12 @@ impl Response {
 
     /// Runs a step. Receivers that were already notified in this round are skipped, and a step
     /// without receivers makes the next one due. Returns whether there was a receiver.
-    fn run_step(&mut self, at: usize, context: &AdvanceContext<'_>, pages: &mut Vec<Page>) -> bool {
+    fn run_step(
+        &mut self,
+        at: usize,
+        context: &AdvanceContext<'_>,
+        pages: &mut Vec<PageTarget>,
+    ) -> bool {
         let step = self.plan.steps[at].clone();
         self.record_severity(context.severity);
         let before = pages.len();
@@ -282,11 +287,11 @@ impl Response {
         for target in &step.targets {
             if let EscalationTarget::Destination(name) = target {
                 if !self.has_paged_destination(name, pages) {
-                    pages.push(Page::for_destination(name.clone(), round, number));
+                    pages.push(PageTarget::for_destination(name.clone(), round, number));
                 }
                 continue;
             }
-            for (contact, schedule) in context.responders.contacts_of(target, context.now_ms) {
+            for (contact, schedule) in context.responders.resolve_contacts(target, context.now_ms) {
                 if self.has_paged_contact(&contact.name, pages) {
                     continue;
                 }
@@ -314,7 +319,7 @@ impl Response {
         self.checks = 0;
         self.step_ms = context.now_ms;
         let mut queued = self.queued.iter();
-        let has_someone = pages.len() > before || queued.any(|it| it.is_of(round, number));
+        let has_someone = pages.len() > before || queued.any(|it| it.is_from_step(round, number));
         let wait_ms = if has_someone { step.wait_ms } else { 0 };
         self.next_ms = Some(context.now_ms.saturating_add(wait_ms));
         has_someone
@@ -322,25 +327,25 @@ impl Response {
 
     /// Whether the destination, as named by the policy, was notified earlier in this round or is
     /// notified now.
-    fn has_paged_destination(&self, name: &Name, pages: &[Page]) -> bool {
-        let receivers = self.notified_in_round(pages);
+    fn has_paged_destination(&self, name: &Name, pages: &[PageTarget]) -> bool {
+        let receivers = self.receivers_in_round(pages);
         let mut direct = receivers.filter(|(contact, _)| contact.is_none());
         direct.any(|(_, destination)| destination == name)
     }
 
     /// Whether the contact was notified earlier in this round, is notified now, or has a method
     /// that waits.
-    fn has_paged_contact(&self, name: &Name, pages: &[Page]) -> bool {
+    fn has_paged_contact(&self, name: &Name, pages: &[PageTarget]) -> bool {
         let mut queued = self.queued.iter().filter(|it| it.round == self.round);
-        let mut receivers = self.notified_in_round(pages);
+        let mut receivers = self.receivers_in_round(pages);
         queued.any(|it| it.contact == *name)
             || receivers.any(|(contact, _)| contact.is_some_and(|it| it.name == *name))
     }
 
     /// Returns the contacts and destinations notified in this round, before and now.
-    fn notified_in_round<'a>(
+    fn receivers_in_round<'a>(
         &'a self,
-        pages: &'a [Page],
+        pages: &'a [PageTarget],
     ) -> impl Iterator<Item = (Option<&'a PagedContact>, &'a Name)> {
         let paged = self.paged.iter();
         let paged = paged.filter(|it| it.round == self.round && it.step > 0);

@@ -7,7 +7,7 @@ use jiff::{civil::DateTime, tz::TimeZone};
 
 use super::{Calendars, LoadedCalendar};
 use crate::{
-    calendar::{MissingZone, Rotation, zone},
+    calendar::{MissingZone, Rotation, find_zone},
     domain::{
         Name, Schedule,
         schedule::{Layer, Override},
@@ -70,7 +70,7 @@ const DAY_MS: i64 = 24 * 3_600_000;
 impl LoadedSchedule {
     /// Prepares a schedule for evaluation. A layer whose calendar is unknown has no contacts.
     pub fn new(schedule: Schedule, calendars: &Calendars) -> Result<Self, MissingZone> {
-        let zone = zone(&schedule.time_zone)?;
+        let zone = find_zone(&schedule.time_zone)?;
         let layers = schedule.layers.iter().map(|layer| LoadedLayer {
             rotation: Rotation::new(&layer.hand_offs, zone.clone()),
             calendar: layer
@@ -97,7 +97,7 @@ impl LoadedSchedule {
         let layers = self.schedule.layers.iter().zip(&self.layers).enumerate();
         let mut layers = layers.rev();
         let found = layers.find_map(|(at, (layer, loaded))| {
-            let contacts = loaded.contacts(layer, at_ms)?;
+            let contacts = loaded.contacts_on_turn(layer, at_ms)?;
             Some(OnCall {
                 contacts,
                 source: OnCallSource::Layer(at),
@@ -191,9 +191,9 @@ impl LoadedSchedule {
         found.shifts.into_iter().find(|it| it.contacts.is_empty())
     }
 
-    fn change_times(&self, start_ms: i64, end_ms: i64) -> Moments {
+    fn change_times(&self, start_ms: i64, end_ms: i64) -> HandOffTimes {
         let overrides = self.schedule.overrides.iter();
-        let mut moments = Moments {
+        let mut moments = HandOffTimes {
             all: overrides.flat_map(|it| [it.start_ms, it.end_ms]).collect(),
             stopped_ms: None,
         };
@@ -218,7 +218,7 @@ impl LoadedSchedule {
     }
 }
 
-struct Moments {
+struct HandOffTimes {
     all: Vec<i64>,
     /// The end of the known times, if incomplete.
     stopped_ms: Option<i64>,
@@ -238,13 +238,13 @@ impl LoadedLayer {
             let spans = it.spans_between(at_ms, at_ms.saturating_add(1)).spans;
             spans.first().map(|it| it.start_ms)
         });
-        let starts = [self.rotation.last(at_ms), window];
+        let starts = [self.rotation.last_hand_off(at_ms), window];
         let starts = starts.into_iter().flatten();
         starts.fold(self.applies_ms.start, i64::max)
     }
 
     /// Returns the contacts whose turn it is at a time; `None` if the layer has no contacts.
-    fn contacts<'a>(&self, layer: &'a Layer, at_ms: i64) -> Option<&'a [Name]> {
+    fn contacts_on_turn<'a>(&self, layer: &'a Layer, at_ms: i64) -> Option<&'a [Name]> {
         self.applies_ms.contains(&at_ms).then_some(())?;
         if layer.calendar.is_some() {
             let calendar = self.calendar.as_ref()?;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Calendars, LoadedCalendar};
 use crate::{
-    domain::{Name, Occurrence, RecordId, Silence, SilenceState, Status, is_own},
+    domain::{Name, Occurrence, RecordId, Silence, SilenceState, Status, has_own_source},
     matching::{self, CompiledQuery, TriggerSet},
 };
 
@@ -39,21 +39,21 @@ impl LoadedSilence {
         Self { calendar, ..self }
     }
 
-    fn changes_ms(&self, now_ms: i64) -> Option<i64> {
+    fn next_change_ms(&self, now_ms: i64) -> Option<i64> {
         self.calendar
             .as_ref()
             .and_then(|it| it.status_at(now_ms).changes_ms)
     }
 
     pub fn current_end_ms(&self, now_ms: i64) -> Option<i64> {
-        let ends = [self.silence.ends_ms(), self.changes_ms(now_ms)];
+        let ends = [self.silence.ends_ms(), self.next_change_ms(now_ms)];
         ends.into_iter().flatten().min()
     }
 
     /// Returns the time at which the silence starts being in force, in milliseconds since 1970.
     /// `None` if it is in force, has ended or will never start.
     pub fn next_start_ms(&self, now_ms: i64) -> Option<i64> {
-        if self.is_in_force(now_ms) || self.silence.state(now_ms) == SilenceState::Expired {
+        if self.is_in_force(now_ms) || self.silence.state_at(now_ms) == SilenceState::Expired {
             return None;
         }
         let first_ms = self.silence.start_ms.max(now_ms);
@@ -73,8 +73,8 @@ impl LoadedSilence {
     }
 
     /// Returns the state at a time; between two windows it is scheduled.
-    pub fn state(&self, now_ms: i64) -> SilenceState {
-        match self.silence.state(now_ms) {
+    pub fn state_at(&self, now_ms: i64) -> SilenceState {
+        match self.silence.state_at(now_ms) {
             SilenceState::Active if !self.is_in_force(now_ms) => SilenceState::Scheduled,
             state => state,
         }
@@ -82,7 +82,8 @@ impl LoadedSilence {
 
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
         let query = self.query.as_ref();
-        !is_own(&occurrence.dimensions) && query.is_none_or(|query| query.matches(occurrence))
+        !has_own_source(&occurrence.dimensions)
+            && query.is_none_or(|query| query.matches(occurrence))
     }
 
     pub fn applies_to_rule(&self, rule: &Name) -> bool {
@@ -97,7 +98,7 @@ impl LoadedSilence {
                 .as_ref()
                 .is_some_and(|it| it.status_at(now_ms).in_window),
         };
-        is_inside && self.silence.state(now_ms) == SilenceState::Active
+        is_inside && self.silence.state_at(now_ms) == SilenceState::Active
     }
 
     pub fn covers(&self, occurrence: &Occurrence, matching_rules: &[&Name]) -> bool {
@@ -127,18 +128,18 @@ impl Silences {
         }
     }
 
-    pub fn all(&self) -> &[Arc<LoadedSilence>] {
+    pub fn as_slice(&self) -> &[Arc<LoadedSilence>] {
         &self.all
     }
 
     /// Returns the silences in force whose query matches an occurrence; the one that ends last
     /// comes first.
-    pub fn matching(&self, occurrence: &Occurrence, now_ms: i64) -> Vec<&LoadedSilence> {
-        if self.all.is_empty() || is_own(&occurrence.dimensions) {
+    pub fn find_matching(&self, occurrence: &Occurrence, now_ms: i64) -> Vec<&LoadedSilence> {
+        if self.all.is_empty() || has_own_source(&occurrence.dimensions) {
             return Vec::new();
         }
         let by_query = self.by_query.as_ref();
-        let by_query = by_query.map(|set| set.matching(occurrence));
+        let by_query = by_query.map(|set| set.find_matching(occurrence));
         let places = by_query.into_iter().flatten().copied();
         let places = places.chain(self.without_query.iter().copied());
         let found = places.filter_map(|at| self.all.get(at));

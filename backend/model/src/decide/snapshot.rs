@@ -176,7 +176,7 @@ impl Snapshot {
     }
 
     #[must_use]
-    pub fn read_through(self, position: u64) -> Self {
+    pub fn with_position(self, position: u64) -> Self {
         Self { position, ..self }
     }
 
@@ -193,8 +193,8 @@ impl Snapshot {
 
     /// Returns the enabled rules that match an occurrence, by name. Closed occurrences match only
     /// triggers that use the status.
-    pub fn matches(&self, occurrence: &Occurrence) -> Vec<Match<'_>> {
-        let mut triggers = self.used.matching(occurrence);
+    pub fn matching_triggers(&self, occurrence: &Occurrence) -> Vec<Match<'_>> {
+        let mut triggers = self.used.find_matching(occurrence);
         if occurrence.status == Status::Closed {
             triggers.retain(|name| {
                 self.loaded_trigger(name)
@@ -241,7 +241,7 @@ impl Snapshot {
     ) -> Self {
         let newest_ms = Some(self.newest_edit_ms);
         let same = Self::new(triggers, rules, self.destinations.clone(), newest_ms);
-        let same = same.read_through(self.position);
+        let same = same.with_position(self.position);
         let same = same.with_calendars(Arc::clone(&self.calendars));
         let same = same.with_inhibitions(Arc::clone(&self.inhibitions));
         let same = same.with_responders(Arc::clone(&self.responders));

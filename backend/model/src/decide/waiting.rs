@@ -29,11 +29,11 @@ impl HeldNotifications {
         }
     }
 
-    pub(super) fn previously_held(&self, rule: RecordId) -> Option<&Pending> {
+    pub(super) fn previous_hold(&self, rule: RecordId) -> Option<&Pending> {
         self.before.iter().find(|it| it.rule == rule)
     }
 
-    pub(super) fn hold(
+    pub(super) fn add_hold(
         &mut self,
         (rule, rule_name): (RecordId, &Name),
         is_opening: bool,
@@ -44,7 +44,7 @@ impl HeldNotifications {
             known.repeat_due |= repeat_due;
             return;
         }
-        let before = self.previously_held(rule).cloned();
+        let before = self.previous_hold(rule).cloned();
         let held_before = before.as_ref().map_or(&[][..], |it| &it.held_by);
         let same = |it: &HeldBy, other: &HeldBy| it.kind == other.kind && it.id == other.id;
         for hold in &mut held_by {
@@ -84,7 +84,7 @@ impl HeldNotifications {
 
     /// Records a notification of a rule that is held but already obsolete.
     pub(super) fn hold_obsolete(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
-        if self.previously_held(rule).is_none() {
+        if self.previous_hold(rule).is_none() {
             self.record_change(rule, HoldOutcome::Closed, held_by);
         }
     }
@@ -115,7 +115,8 @@ impl HeldNotifications {
                     StepKind::Release(_) => HoldOutcome::ReleasedByHand,
                     _ => HoldOutcome::Released,
                 }
-            } else if occurrence.status == Status::Suppressed || !is_decided_by(&pending, step) {
+            } else if occurrence.status == Status::Suppressed || !is_decided_in_step(&pending, step)
+            {
                 self.after.push(pending);
                 continue;
             } else {
@@ -139,7 +140,7 @@ impl HeldNotifications {
     }
 }
 
-fn is_decided_by(pending: &Pending, step: &Step<'_>) -> bool {
+fn is_decided_in_step(pending: &Pending, step: &Step<'_>) -> bool {
     let mut matches = step.matches.iter();
     step.kind != StepKind::Open || matches.any(|it| it.rule.id == pending.rule)
 }

@@ -57,7 +57,7 @@ macro_rules! each_resource {
         $crate::each_documented! {
             $then $($context)*
             4 silence Silence(Silence) { tags |it| &it.tags; names Calendar by calendar; }
-            5 client Client(Client) { tags |_| &[]; found by keys; }
+            5 client Client(Client) { tags |_| &[]; found by key_hashes; }
         }
     };
 }

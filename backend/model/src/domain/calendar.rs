@@ -5,8 +5,8 @@ mod window;
 
 use crate::domain::{Name, RecordId};
 
-pub use recurrence::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule};
-pub use window::{Excluded, Length, Window, WindowText, parse_date_time};
+pub use recurrence::{Frequency, OrdinalPeriod, Recurrence, Until, WeekdayRule};
+pub use window::{ExcludedStarts, Length, Window, WindowText, parse_date_time};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {

@@ -44,7 +44,7 @@ impl Rates {
     /// Returns these limits merged over `old`. An unset limit keeps the old limit, and zero removes
     /// it.
     #[must_use]
-    pub fn merged_over(self, old: Self) -> Self {
+    pub fn merged_onto(self, old: Self) -> Self {
         let rate = |wanted: Option<u32>, old| match wanted {
             None => old,
             Some(wanted) => Some(wanted).filter(|rate| *rate > 0),
@@ -174,7 +174,7 @@ impl CertificateName {
 }
 
 impl Client {
-    pub fn keys(&self) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
+    pub fn key_hashes(&self) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
         let previous = self.previous.iter().map(|previous| {
             let until_ms = self.expire_ms.unwrap_or(i64::MAX).min(previous.until_ms);
             (previous.hash, Some(until_ms))

@@ -71,7 +71,7 @@ pub fn new_method_id(destination: &Name, is_used: impl Fn(&str) -> bool) -> Stri
 const ID_CHARACTERS: usize = 96;
 
 /// Returns the identities of methods that were stored without any.
-pub fn implied_method_ids(methods: &[ContactMethod]) -> Vec<String> {
+pub fn default_method_ids(methods: &[ContactMethod]) -> Vec<String> {
     let mut ids: Vec<String> = Vec::with_capacity(methods.len());
     for method in methods {
         let id = new_method_id(&method.destination, |it| ids.iter().any(|id| id == it));

@@ -33,13 +33,13 @@ pub enum Period {
 }
 
 impl Period {
-    pub fn minute_of(at_ms: i64) -> Self {
-        Self::Minute(minute(at_ms))
+    pub fn minute_at(at_ms: i64) -> Self {
+        Self::Minute(minute_number(at_ms))
     }
 }
 
 /// Returns the minute of a time in milliseconds since 1970, counted from 1970.
-pub fn minute(at_ms: i64) -> u32 {
+pub fn minute_number(at_ms: i64) -> u32 {
     let minute = at_ms.div_euclid(MINUTE_MS).max(0);
     u32::try_from(minute).unwrap_or(u32::MAX)
 }
@@ -147,9 +147,9 @@ impl Delivery {
         let is_counted_now = !is_folded && !is_resent;
         let times = [
             is_counted_now.then(|| (Period::Now, end.unwrap_or(Tally::Waiting))),
-            Some((Period::minute_of(self.create_ms), Tally::Decided)),
+            Some((Period::minute_at(self.create_ms), Tally::Decided)),
             end.zip(self.end_ms)
-                .map(|(end, end_ms)| (Period::minute_of(end_ms), end)),
+                .map(|(end, end_ms)| (Period::minute_at(end_ms), end)),
         ];
         let subjects = [
             Some(Subject::Deliveries),

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
-    DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
-    OccurrenceId, PagedContact, RecordId, Severity, Snippets, Status, TemplateLanguage,
+    DestinationKind, DigestContent, DigestItem, DigestMembership, EventId, GroupContent, Name,
+    Occurrence, OccurrenceId, PagedContact, RecordId, Severity, Snippets, Status, TemplateLanguage,
     ThreadOrigin, Trigger, names_all_members,
 };
 
@@ -47,7 +47,7 @@ pub struct Delivery {
     pub origin: Option<RecordId>,
     /// The newest delivery that resends this one.
     pub retried_as: Option<RecordId>,
-    pub folding: Folding,
+    pub folding: DigestMembership,
     pub recipients: Recipients,
     pub content: Content,
     /// Whether its position in its thread is indexed; false for deliveries of earlier versions that
@@ -62,7 +62,7 @@ pub struct Delivery {
 
 /// The state of a delivery as seen by later ones in its thread. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThreadStanding {
+pub enum ThreadState {
     /// Reports the end of the thread, and has not ended.
     Closing = 1,
     /// Reports another change, and has not ended.
@@ -103,7 +103,7 @@ impl Delivery {
             retry_of: None,
             origin: None,
             retried_as: None,
-            folding: Folding::Open,
+            folding: DigestMembership::Open,
             recipients: Recipients::default(),
             content,
             in_thread: true,
@@ -128,7 +128,7 @@ impl Delivery {
     }
 
     /// Returns the thread that the delivery belongs to for its receiver: an occurrence or a group.
-    pub fn thread(&self) -> RecordId {
+    pub fn thread_id(&self) -> RecordId {
         let own = self.content.occurrence.key;
         let known_as = self.content.thread.map_or(own, |thread| thread.key);
         let group = self.content.group.as_ref();
@@ -137,7 +137,7 @@ impl Delivery {
 
     /// Returns the state as seen by later deliveries in the thread; `None` if they can ignore this
     /// delivery.
-    pub fn thread_standing(&self) -> Option<ThreadStanding> {
+    pub fn thread_state(&self) -> Option<ThreadState> {
         let has_thread = self.event.is_some() || self.content.group.is_some();
         if self.test || !self.in_thread || !has_thread {
             return None;
@@ -146,14 +146,14 @@ impl Delivery {
             DeliveryState::Pending { .. }
             | DeliveryState::Leased { .. }
             | DeliveryState::Retry { .. } => Some(if self.is_closing() {
-                ThreadStanding::Closing
+                ThreadState::Closing
             } else {
-                ThreadStanding::Waiting
+                ThreadState::Waiting
             }),
-            DeliveryState::Folded => Some(ThreadStanding::Folded),
-            DeliveryState::Delivered if !self.content.clear => Some(ThreadStanding::Arrived),
+            DeliveryState::Folded => Some(ThreadState::Folded),
+            DeliveryState::Delivered if !self.content.clear => Some(ThreadState::Arrived),
             DeliveryState::Dead | DeliveryState::Cancelled if self.may_have_arrived => {
-                Some(ThreadStanding::Uncertain)
+                Some(ThreadState::Uncertain)
             }
             DeliveryState::Delivered
             | DeliveryState::Dead
@@ -281,7 +281,7 @@ impl Content {
     /// Whether the templates, or the snippets that they include, name all members of a group.
     pub fn names_all_members(&self, snippets: &Snippets) -> bool {
         names_all_members(snippets, |it| {
-            self.rule.message.contains(it) || self.destination_kind.mentions(it)
+            self.rule.message.contains(it) || self.destination_kind.mentions_name(it)
         })
     }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     domain::{Budget, Name, RecordId, TemplateLanguage, own_dimensions},
-    limits::{FLAKY_FAILURES_MIN, FLAKY_FROM, HEALTH_ATTEMPTS_MAX, WELL_AGAIN_AFTER},
+    limits::{FLAKY_FAILURES_MIN, FLAKY_FROM, HEALTH_ATTEMPTS_MAX, RECOVERED_AFTER},
 };
 
 pub use kind::{
@@ -118,7 +118,7 @@ pub struct AttemptSummary {
 }
 
 impl Health {
-    pub fn untried(destination: RecordId, now_ms: i64) -> Self {
+    pub fn new_unattempted(destination: RecordId, now_ms: i64) -> Self {
         Self {
             destination,
             state: HealthState::Healthy,
@@ -138,9 +138,9 @@ impl Health {
     pub fn is_flaky(&self) -> bool {
         let tried = &self.tried;
         let failed = tried.iter().filter(|one| !one.is_delivered).count();
-        let last = tried.iter().rev().take(WELL_AGAIN_AFTER);
+        let last = tried.iter().rev().take(RECOVERED_AFTER);
         let is_well_again =
-            tried.len() >= WELL_AGAIN_AFTER && last.clone().all(|it| it.is_delivered);
+            tried.len() >= RECOVERED_AFTER && last.clone().all(|it| it.is_delivered);
         failed >= FLAKY_FAILURES_MIN && failed * FLAKY_FROM >= tried.len() && !is_well_again
     }
 
@@ -167,7 +167,7 @@ impl Health {
     }
 
     #[must_use]
-    pub fn paused_by(self, author: &Name, now_ms: i64) -> Self {
+    pub fn into_paused(self, author: &Name, now_ms: i64) -> Self {
         Self {
             state: HealthState::Paused,
             since_ms: now_ms,

@@ -21,7 +21,7 @@ pub struct Budget {
 
 impl Budget {
     /// Whether another message is sent separately after `sent` ones in the window.
-    pub fn admits(self, sent: u32, severity: Severity) -> bool {
+    pub fn allows_another(self, sent: u32, severity: Severity) -> bool {
         let reserved = u64::from(self.messages) * u64::from(self.critical_share) / 100;
         let open = match severity {
             Severity::Critical => u64::from(self.messages),
@@ -48,7 +48,7 @@ pub struct BudgetWindow {
 
 /// The state of a delivery in the budget of its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Folding {
+pub enum DigestMembership {
     /// Not yet counted against a budget.
     #[default]
     Open,
@@ -57,8 +57,8 @@ pub enum Folding {
     Into(RecordId),
 }
 
-impl Folding {
-    pub fn digest(self) -> Option<RecordId> {
+impl DigestMembership {
+    pub fn digest_id(self) -> Option<RecordId> {
         match self {
             Self::Into(digest) => Some(digest),
             Self::Open | Self::Alone => None,
@@ -127,13 +127,13 @@ impl DigestContent {
         }
     }
 
-    pub fn fold(&mut self, item: DigestItem) {
+    pub fn add_item(&mut self, item: DigestItem) {
         let clear_count = u32::from(item.clear);
         self.start_ms = self.start_ms.min(item.at_ms);
         self.end_ms = self.end_ms.max(item.at_ms);
         self.count += 1;
         self.clear_count += clear_count;
-        let row = self.row(&item.rule_name, item.occurrence.severity);
+        let row = self.row_for(&item.rule_name, item.occurrence.severity);
         row.count += 1;
         row.clear_count += clear_count;
         let worst_first = |row: &DigestRow| {
@@ -158,7 +158,7 @@ impl DigestContent {
             .occurrence
     }
 
-    fn row(&mut self, rule_name: &str, severity: Severity) -> &mut DigestRow {
+    fn row_for(&mut self, rule_name: &str, severity: Severity) -> &mut DigestRow {
         let is_it = |row: &DigestRow| {
             row.severity == severity && row.rule_name.as_deref() == Some(rule_name)
         };
@@ -181,7 +181,7 @@ impl DigestContent {
     }
 
     fn bytes(&self) -> usize {
-        let bytes = |it: &DigestItem| it.occurrence.weight_bytes();
+        let bytes = |it: &DigestItem| it.occurrence.estimated_bytes();
         self.items.iter().map(bytes).sum()
     }
 

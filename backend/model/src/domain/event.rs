@@ -8,14 +8,14 @@ use crate::domain::{EventId, RecordId, Report, Value, value::Fields};
 pub const SOURCE: &str = "source";
 const OWN_SOURCE: &str = "bellwether";
 
-pub fn is_own(dimensions: &BTreeMap<String, String>) -> bool {
+pub fn has_own_source(dimensions: &BTreeMap<String, String>) -> bool {
     dimensions
         .iter()
-        .any(|(key, value)| is_reserved(key, value))
+        .any(|(key, value)| is_reserved_key(key, value))
 }
 
 /// Whether the dimension marks an event as the service's own.
-pub fn is_reserved(key: &str, value: &str) -> bool {
+pub fn is_reserved_key(key: &str, value: &str) -> bool {
     key == SOURCE && value == OWN_SOURCE
 }
 
@@ -181,7 +181,7 @@ pub fn own_dimensions<'a>(
 }
 
 impl IncomingEvent {
-    pub fn own_event<'a>(
+    pub fn new_own_event<'a>(
         name: &str,
         kind: &str,
         about: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -220,7 +220,7 @@ mod tests {
             let ids = [one, other].map(EventId::from_bytes);
             let [one, other] = ids.map(|id| id.to_string());
             prop_assume!(one[..10] != other[..10]);
-            prop_assert_eq!(ids[0].order().cmp(&ids[1].order()), one.cmp(&other));
+            prop_assert_eq!(ids[0].sort_prefix().cmp(&ids[1].sort_prefix()), one.cmp(&other));
         }
     }
 }

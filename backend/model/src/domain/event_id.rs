@@ -45,7 +45,7 @@ impl EventId {
 
     /// Returns the first ten characters as a number that sorts like the text. With 60 bits of a
     /// hash, two events practically never have the same number.
-    pub fn order(self) -> u64 {
+    pub fn sort_prefix(self) -> u64 {
         let (first, _) = self.0.split_at(8);
         let first = first
             .iter()

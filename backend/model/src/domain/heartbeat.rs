@@ -62,7 +62,7 @@ pub struct HeartbeatEvent {
 /// service accepted events.
 impl Heartbeat {
     /// Returns the time without a beat after which the heartbeat is late.
-    pub fn silence_ms(&self) -> i64 {
+    pub fn allowed_silence_ms(&self) -> i64 {
         self.every_ms.saturating_add(self.grace_ms)
     }
 
@@ -170,7 +170,7 @@ pub struct OpenAlarm {
 
 /// The state of an expectation, stored as the first byte of its key in the index of beats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ExpectationState {
     /// The event is to be opened or closed.
     Unreported = 1,
     /// The expectation is late or has failed, and its event is open.
@@ -186,12 +186,12 @@ impl Expectation {
     }
 
     /// Returns the state, without the parts that depend on the current time.
-    pub fn standing(&self) -> Standing {
+    pub fn static_state(&self) -> ExpectationState {
         match self.open {
-            None if self.has_failed => Standing::Unreported,
-            None => Standing::Awaited,
-            Some(open) if open.is_reported && !self.is_resolved(open) => Standing::Late,
-            Some(_) => Standing::Unreported,
+            None if self.has_failed => ExpectationState::Unreported,
+            None => ExpectationState::Awaited,
+            Some(open) if open.is_reported && !self.is_resolved(open) => ExpectationState::Late,
+            Some(_) => ExpectationState::Unreported,
         }
     }
 
@@ -204,7 +204,7 @@ impl Expectation {
     /// event is open counts as later than its opening, since the service time of another node may
     /// lag by some seconds.
     #[must_use]
-    pub fn after_beat(&self, now_ms: i64, service_ms: i64, has_failed: bool) -> Self {
+    pub fn with_beat(&self, now_ms: i64, service_ms: i64, has_failed: bool) -> Self {
         let mut next = self.clone();
         let gap_ms = service_ms.saturating_sub(self.beat_service_ms);
         if self.last_ms.is_some() && gap_ms > 0 {
@@ -225,7 +225,7 @@ impl Expectation {
 
     /// Returns the expectation after the start of a run, which does not count as a beat.
     #[must_use]
-    pub fn after_start(&self, now_ms: i64, service_ms: i64) -> Self {
+    pub fn with_start(&self, now_ms: i64, service_ms: i64) -> Self {
         let since_service_ms = self.run.map_or(service_ms, |it| it.since_service_ms);
         Self {
             run: Some(HeartbeatRun {
@@ -240,6 +240,7 @@ impl Expectation {
     /// Returns the run in progress, whose start may make the expectation late. `None` if it is
     /// already late or failed.
     pub fn run_in_progress(&self) -> Option<HeartbeatRun> {
-        self.run.filter(|_| self.standing() == Standing::Awaited)
+        self.run
+            .filter(|_| self.static_state() == ExpectationState::Awaited)
     }
 }

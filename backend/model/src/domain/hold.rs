@@ -100,7 +100,7 @@ impl HeldBy {
     }
 
     /// Returns the kind with the details, such as "delay (the event must match for 1 h)".
-    pub fn reason(&self) -> String {
+    pub fn kind_with_details(&self) -> String {
         let (kind, detail) = (self.kind.as_str(), self.describe());
         match self.kind {
             HoldKind::Silence | HoldKind::Inhibition => format!("{kind} {detail}"),

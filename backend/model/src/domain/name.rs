@@ -2,7 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use bellwether_proto::text::{MARKS_MAX, Visibility, chars_with_visibility, is_hidden, joins};
+use bellwether_proto::text::{
+    MARKS_MAX, Visibility, chars_with_visibility, is_hidden, joins_characters,
+};
 use unicode_normalization::char::is_combining_mark;
 
 pub const NAME_CHARACTERS_MAX: usize = 100;
@@ -89,7 +91,7 @@ fn character_error(text: &str) -> Option<String> {
     let (mut before, mut marks) = (None, 0);
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
-        if is_hidden(c) && !joins(before, c, characters.peek().copied()) {
+        if is_hidden(c) && !joins_characters(before, c, characters.peek().copied()) {
             let number = u32::from(c);
             return Some(format!(
                 "contains U+{number:04X}, which is invisible; allowed are letters, digits, `.`, `_`, `-` and \

@@ -85,12 +85,12 @@ impl NoiseTally {
 }
 
 /// Returns the day of a time in UTC, counted from 1970.
-pub fn day(at_ms: i64) -> u32 {
+pub fn day_number(at_ms: i64) -> u32 {
     u32::try_from(at_ms.div_euclid(DAY_MS).max(0)).unwrap_or(u32::MAX)
 }
 
 /// Returns the half hour of the day of a time, in UTC.
-pub fn half_hour(at_ms: i64) -> u8 {
+pub fn half_hour_of_day(at_ms: i64) -> u8 {
     u8::try_from(at_ms.rem_euclid(DAY_MS) / HALF_HOUR_MS).unwrap_or_default()
 }
 
@@ -111,7 +111,7 @@ impl Delivery {
     pub fn decision_key(&self) -> Option<DecisionKey> {
         let is_first = !self.test && self.retry_of.is_none() && self.content.digest.is_none();
         let rule = self.rule.filter(|_| is_first)?;
-        Some((rule, self.thread(), self.create_ms))
+        Some((rule, self.thread_id(), self.create_ms))
     }
 
     pub fn noise_subjects(&self) -> impl Iterator<Item = (NoiseBy, RecordId)> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::domain::{
     CauseMark, EventId, Flapping, HoldChange, LastNotified, Name, OccurrenceId, Pending, RecordId,
-    Reports, Response, RevisionId, Rule, Severity, Status, ThreadOrigin, TraceContext, is_own,
+    Reports, Response, RevisionId, Rule, Severity, Status, ThreadOrigin, TraceContext,
+    has_own_source,
     response::{ESCALATION_KIND, POLICY_DIMENSION},
     value::{Fields, json_bytes},
 };
@@ -90,16 +91,16 @@ impl Occurrence {
         self.acknowledged && earlier.is_none_or(|it| it < self.severity)
     }
 
-    pub fn is_no_response(&self) -> bool {
-        is_own(&self.dimensions) && self.kind == ESCALATION_KIND
+    pub fn is_unanswered_report(&self) -> bool {
+        has_own_source(&self.dimensions) && self.kind == ESCALATION_KIND
     }
 
     /// Whether the event reports that no one responded by this policy. The policy then does not
     /// escalate it.
-    pub fn is_failure_of(&self, policy: &Name) -> bool {
+    pub fn reports_unanswered_policy(&self, policy: &Name) -> bool {
         // Earlier versions did not name the policy.
         let failed = self.dimensions.get(POLICY_DIMENSION);
-        self.is_no_response() && failed.is_none_or(|it| *it == policy.as_str())
+        self.is_unanswered_report() && failed.is_none_or(|it| *it == policy.as_str())
     }
 
     pub fn is_notified_flapping(&self) -> bool {
@@ -135,7 +136,7 @@ impl Occurrence {
         all.min()
     }
 
-    pub fn state(&self) -> LastNotified {
+    pub fn notified_state(&self) -> LastNotified {
         LastNotified {
             severity: self.severity,
             acknowledged: self.acknowledged,
@@ -146,7 +147,7 @@ impl Occurrence {
     /// get no update about the acknowledgement.
     pub fn update_notified(&mut self, before: LastNotified, is_silent: bool) {
         self.move_last_notified();
-        let state = self.state();
+        let state = self.notified_state();
         for entry in &mut self.notified {
             let mut known = entry.last_notified.unwrap_or(before);
             if is_silent {
@@ -159,7 +160,7 @@ impl Occurrence {
     /// Moves the last notified states from pending notifications, where earlier versions stored
     /// them, to the entries of the rules.
     pub fn move_last_notified(&mut self) {
-        let state = self.state();
+        let state = self.notified_state();
         for pending in &mut self.pending {
             let known = pending.last_notified.take().filter(|it| *it != state);
             let mut notified = self.notified.iter_mut();
@@ -178,7 +179,7 @@ impl Occurrence {
     }
 
     /// Returns the earlier occurrences to store with the next occurrence of the event.
-    pub fn earlier_for_next(&self) -> Vec<EarlierOccurrence> {
+    pub fn as_earlier_occurrence(&self) -> Vec<EarlierOccurrence> {
         let mut earlier = self.earlier.clone();
         if let Some(close) = self.close {
             let opened = self.history.first().filter(|it| it.from.is_empty());
@@ -201,7 +202,7 @@ impl Occurrence {
     }
 
     /// Returns the approximate size in a response, in bytes.
-    pub fn weight_bytes(&self) -> usize {
+    pub fn estimated_bytes(&self) -> usize {
         let dimensions = self.dimensions.iter();
         let dimensions = dimensions.map(|(key, value)| key.len() + value.len());
         let annotations = self.annotations.iter().map(|note| note.text.len());

@@ -17,7 +17,7 @@ impl RecordId {
     }
 
     /// Returns the smallest identity that can be created at a time or later.
-    pub fn first_at(time_ms: u64) -> Self {
+    pub fn first_at_time(time_ms: u64) -> Self {
         Self::from_parts(time_ms, 0)
     }
 

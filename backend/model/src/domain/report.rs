@@ -42,7 +42,7 @@ impl Report {
 
     /// Returns the report with its reporter qualified by the client.
     #[must_use]
-    pub fn sent_by(self, client: RecordId) -> Self {
+    pub fn with_qualified_reporter(self, client: RecordId) -> Self {
         let name = self.reporter.unwrap_or_default().to_be_bytes();
         let both = [&client.to_bytes()[..], &name].concat();
         Self {
@@ -100,7 +100,7 @@ impl Reports {
         });
     }
 
-    pub fn end(&mut self, report: Report) {
+    pub fn end_report(&mut self, report: Report) {
         if let Some(id) = report.reporter {
             let before = self.reporter(id);
             self.insert(Reporter {
@@ -115,13 +115,13 @@ impl Reports {
     /// Records a report of an end that closes the occurrence, or that follows its close.
     pub fn close(&mut self, report: Report) {
         self.record_begin(report);
-        self.end(report);
+        self.end_report(report);
         self.ended_ms = self.ended_ms.max(report.end_ms);
     }
 
     /// Returns the reports that the next occurrence starts with.
     #[must_use]
-    pub fn for_next(&self) -> Self {
+    pub fn for_next_occurrence(&self) -> Self {
         let over = self.reporters.iter().filter(|it| it.is_over);
         Self {
             began_ms: None,
@@ -163,7 +163,7 @@ impl Reports {
     }
 
     /// Whether a reporter other than `but` keeps the occurrence open.
-    pub fn is_held(&self, but: Option<u64>, now_ms: i64) -> bool {
+    pub fn is_kept_open(&self, but: Option<u64>, now_ms: i64) -> bool {
         let mut open = self.reporters.iter().filter(|it| !it.is_over);
         open.any(|it| Some(it.id) != but && it.until_ms > now_ms)
     }
@@ -198,7 +198,7 @@ impl Reports {
 
     /// Whether a report about a closed occurrence is late: it is about a known condition whose end
     /// its reporter has not reported.
-    pub fn is_late(&self, report: Report) -> bool {
+    pub fn is_late_report(&self, report: Report) -> bool {
         let (Some(began_ms), Some(_)) = (report.began_ms, report.reporter) else {
             return false;
         };
@@ -207,7 +207,7 @@ impl Reports {
     }
 
     /// Whether a condition reported here began at `began_ms`.
-    pub fn is_begun(&self, began_ms: i64) -> bool {
+    pub fn has_condition_begun_at(&self, began_ms: i64) -> bool {
         let began = self.began_ms;
         began.is_some_and(|(first, last)| began_ms == first || began_ms == last)
     }

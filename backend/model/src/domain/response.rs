@@ -76,7 +76,7 @@ impl ResponseState {
     ];
 
     /// Whether the response runs no further steps unless an edit resumes it.
-    pub fn is_over(self) -> bool {
+    pub fn has_ended(self) -> bool {
         matches!(self, Self::Ended | Self::Stopped)
     }
 }
@@ -101,7 +101,7 @@ pub struct QueuedMethod {
 
 impl QueuedMethod {
     /// Whether this step of a round notified the contact last.
-    pub fn is_of(&self, round: u32, step: u32) -> bool {
+    pub fn is_from_step(&self, round: u32, step: u32) -> bool {
         (self.round, self.step) == (round, step)
     }
 }
@@ -150,10 +150,14 @@ impl Response {
     /// Whether the response can record one more receiver, or has already recorded this one.
     pub fn has_room_for(&self, contact: Option<&PagedContact>, destination: RecordId) -> bool {
         self.paged.len() < RESPONSE_RECEIVERS_MAX
-            || self.position_of(contact, destination).is_some()
+            || self.receiver_position(contact, destination).is_some()
     }
 
-    fn position_of(&self, contact: Option<&PagedContact>, destination: RecordId) -> Option<usize> {
+    fn receiver_position(
+        &self,
+        contact: Option<&PagedContact>,
+        destination: RecordId,
+    ) -> Option<usize> {
         let mut known = self.paged.iter();
         known.position(|it| {
             let is_same = match (&it.contact, contact) {
@@ -165,7 +169,7 @@ impl Response {
     }
 
     /// Whether a severity is higher than any for which a step ran or that was acknowledged.
-    pub fn is_exceeded(&self, severity: Severity) -> bool {
+    pub fn exceeds_acknowledged_severity(&self, severity: Severity) -> bool {
         self.most_severe.is_some_and(|it| it < severity)
     }
 
@@ -176,21 +180,21 @@ impl Response {
 
     /// Records a notified receiver, replacing its earlier entry.
     pub fn record_paged(&mut self, paged: PagedReceiver) {
-        match self.position_of(paged.contact.as_ref(), paged.destination.0) {
+        match self.receiver_position(paged.contact.as_ref(), paged.destination.0) {
             Some(at) => self.paged[at] = paged,
             None => self.paged.push(paged),
         }
     }
 
     /// Returns the escalation policy if all rounds ended without an acknowledgement.
-    pub fn unanswered_by(&self) -> Option<&Name> {
-        let is_unanswered = self.is_unanswered && !self.state.is_over();
+    pub fn unanswered_policy(&self) -> Option<&Name> {
+        let is_unanswered = self.is_unanswered && !self.state.has_ended();
         is_unanswered.then_some(&self.policy)
     }
 
     /// Whether the response must move to another open member of its group, or end if there is none,
     /// because its member was closed, acknowledged or held.
-    pub fn should_move(&self, is_closed: bool, is_acknowledged: bool) -> bool {
+    pub fn should_move_to_group(&self, is_closed: bool, is_acknowledged: bool) -> bool {
         match self.state {
             ResponseState::Active => is_closed || is_acknowledged,
             ResponseState::Held => true,

@@ -21,7 +21,7 @@ pub struct Settings {
 impl Settings {
     pub const NAME: &str = "service";
 
-    pub fn first(id: RecordId, name: Name, now_ms: i64) -> Self {
+    pub fn new_initial(id: RecordId, name: Name, now_ms: i64) -> Self {
         Self {
             id,
             name,
@@ -194,7 +194,7 @@ impl SharedSettings {
         }
     }
 
-    pub fn is_quiet(&self) -> bool {
+    pub fn is_quiet_mode(&self) -> bool {
         self.quiet_since_ms.is_some()
     }
 

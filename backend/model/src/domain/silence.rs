@@ -85,7 +85,7 @@ pub const NEVER_MS: i64 = i64::MAX;
 const WARN_BEFORE_MAX_MS: i64 = 15 * 60_000;
 
 impl Silence {
-    pub fn state(&self, now_ms: i64) -> SilenceState {
+    pub fn state_at(&self, now_ms: i64) -> SilenceState {
         if now_ms >= self.end_ms || self.progress.stage == Stage::Over {
             SilenceState::Expired
         } else if now_ms < self.start_ms {
@@ -101,7 +101,7 @@ impl Silence {
 
     /// Returns the time at which to warn, in milliseconds since 1970; `None` if there is no
     /// warning.
-    pub fn warn_at_ms(&self) -> Option<i64> {
+    pub fn warning_ms(&self) -> Option<i64> {
         if self.calendar.is_some() {
             return None;
         }

@@ -22,13 +22,13 @@ impl TraceContext {
         let mut parts = text.split('-');
         let (version, trace, span, flags) =
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let [version_number] = bytes(version)?;
+        let [version_number] = decode_hex(version)?;
         let is_known = version == VERSION && parts.next().is_none();
         if !is_known && (version == VERSION || version_number == u8::MAX) {
             return None;
         }
-        let [flags] = bytes(flags)?;
-        let (trace, span) = (bytes(trace)?, bytes(span)?);
+        let [flags] = decode_hex(flags)?;
+        let (trace, span) = (decode_hex(trace)?, decode_hex(span)?);
         let is_whole = trace != [0; 16] && span != [0; 8];
         is_whole.then_some(Self {
             trace,
@@ -67,7 +67,7 @@ impl fmt::Display for TraceContext {
 }
 
 /// Parses `N` bytes from lower-case hexadecimal digits.
-fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+fn decode_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
     let is_small = |it: &u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
     if digits.len() != 2 * N || !digits.iter().all(is_small) {

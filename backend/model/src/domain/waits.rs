@@ -17,12 +17,12 @@ use crate::domain::{
 pub trait Shift {
     const MOVES: bool = true;
 
-    fn shift(&mut self, by_ms: i64);
+    fn shift_times(&mut self, by_ms: i64);
 }
 
 impl Shift for i64 {
     /// Leaves the minimum and the maximum unchanged, because they mean "never".
-    fn shift(&mut self, by_ms: i64) {
+    fn shift_times(&mut self, by_ms: i64) {
         if *self != Self::MIN && *self != Self::MAX {
             *self = self.saturating_add(by_ms);
         }
@@ -30,24 +30,24 @@ impl Shift for i64 {
 }
 
 impl<T: Shift> Shift for Option<T> {
-    fn shift(&mut self, by_ms: i64) {
+    fn shift_times(&mut self, by_ms: i64) {
         if let Some(it) = self {
-            it.shift(by_ms);
+            it.shift_times(by_ms);
         }
     }
 }
 
 impl<T: Shift> Shift for Vec<T> {
-    fn shift(&mut self, by_ms: i64) {
+    fn shift_times(&mut self, by_ms: i64) {
         for it in self {
-            it.shift(by_ms);
+            it.shift_times(by_ms);
         }
     }
 }
 
 impl<T: Shift> Shift for Box<T> {
-    fn shift(&mut self, by_ms: i64) {
-        (**self).shift(by_ms);
+    fn shift_times(&mut self, by_ms: i64) {
+        (**self).shift_times(by_ms);
     }
 }
 
@@ -60,13 +60,13 @@ macro_rules! waits {
         impl Shift for $type {
             const MOVES: bool = false;
 
-            fn shift(&mut self, _by_ms: i64) {}
+            fn shift_times(&mut self, _by_ms: i64) {}
         }
     };
     (@ $type:ident { $($field:ident),+ }) => {
         impl Shift for $type {
-            fn shift(&mut self, by_ms: i64) {
-                $(self.$field.shift(by_ms);)+
+            fn shift_times(&mut self, by_ms: i64) {
+                $(self.$field.shift_times(by_ms);)+
             }
         }
     };
@@ -106,24 +106,24 @@ waits! {
 }
 
 impl Shift for DeliveryState {
-    fn shift(&mut self, by_ms: i64) {
+    fn shift_times(&mut self, by_ms: i64) {
         match self {
-            Self::Pending { due_ms } | Self::Retry { due_ms } => due_ms.shift(by_ms),
-            Self::Leased { until_ms } => until_ms.shift(by_ms),
+            Self::Pending { due_ms } | Self::Retry { due_ms } => due_ms.shift_times(by_ms),
+            Self::Leased { until_ms } => until_ms.shift_times(by_ms),
             Self::Delivered | Self::Dead | Self::Cancelled | Self::Folded | Self::Shadowed => {}
         }
     }
 }
 
 impl Shift for HeldBy {
-    fn shift(&mut self, by_ms: i64) {
-        self.since_ms.shift(by_ms);
+    fn shift_times(&mut self, by_ms: i64) {
+        self.since_ms.shift_times(by_ms);
         match self.kind {
             HoldKind::Delay
             | HoldKind::AutoPause
             | HoldKind::Group
             | HoldKind::Flapping
-            | HoldKind::Inhibition => self.until_ms.shift(by_ms),
+            | HoldKind::Inhibition => self.until_ms.shift_times(by_ms),
             // These holds end at a time of day, or have no known end.
             HoldKind::Suppressed | HoldKind::Silence | HoldKind::ActiveTimes => {}
         }
@@ -131,12 +131,12 @@ impl Shift for HeldBy {
 }
 
 impl Shift for Response {
-    fn shift(&mut self, by_ms: i64) {
-        self.step_ms.shift(by_ms);
-        self.next_ms.shift(by_ms);
-        self.queued.shift(by_ms);
+    fn shift_times(&mut self, by_ms: i64) {
+        self.step_ms.shift_times(by_ms);
+        self.next_ms.shift_times(by_ms);
+        self.queued.shift_times(by_ms);
         let review_ms = self.review_ms;
-        self.review_ms.shift(by_ms);
+        self.review_ms.shift_times(by_ms);
         // The hold may end at a time of day; an early evaluation is harmless.
         if self.state == ResponseState::Held {
             self.review_ms = self.review_ms.min(review_ms);
@@ -147,24 +147,24 @@ impl Shift for Response {
 impl Shift for Expectation {
     /// Beats are counted in service time, which clock steps do not move; only the service record
     /// has a wait.
-    fn shift(&mut self, by_ms: i64) {
+    fn shift_times(&mut self, by_ms: i64) {
         if self.is_service_record() {
-            self.last_ms.shift(by_ms);
+            self.last_ms.shift_times(by_ms);
         }
     }
 }
 
 impl Shift for Occurrence {
-    fn shift(&mut self, by_ms: i64) {
-        self.notified.shift(by_ms);
-        self.pending.shift(by_ms);
-        self.causes.shift(by_ms);
-        self.flapping.shift(by_ms);
-        self.acknowledged_until_ms.shift(by_ms);
+    fn shift_times(&mut self, by_ms: i64) {
+        self.notified.shift_times(by_ms);
+        self.pending.shift_times(by_ms);
+        self.causes.shift_times(by_ms);
+        self.flapping.shift_times(by_ms);
+        self.acknowledged_until_ms.shift_times(by_ms);
         self.age_shift_ms = self.age_shift_ms.saturating_add(by_ms);
         // An expiry set by the sender is a time of day.
         if self.expire_ms != Some(self.review_ms) {
-            self.review_ms.shift(by_ms);
+            self.review_ms.shift_times(by_ms);
         }
         if let Some(expire_ms) = self.expire_ms {
             self.review_ms = self.review_ms.min(expire_ms);

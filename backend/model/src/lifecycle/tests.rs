@@ -44,7 +44,7 @@ fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
             now_ms,
         };
         let key = RecordId::from_parts(all.len() as u64, 0);
-        match receive(all.last_mut(), &arrival, &SharedSettings::default(), key) {
+        match apply_event(all.last_mut(), &arrival, &SharedSettings::default(), key) {
             EventEffect::Opened(opened) => all.push(*opened),
             EventEffect::Repeated(_) | EventEffect::Counted => {}
         }
@@ -65,7 +65,7 @@ fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
             now_ms: START_MS + now_ms,
         };
         let key = RecordId::from_parts(1, 0);
-        let received = receive(newest.as_mut(), &arrival, &SharedSettings::default(), key);
+        let received = apply_event(newest.as_mut(), &arrival, &SharedSettings::default(), key);
         if let EventEffect::Opened(opened) = received {
             newest = Some(*opened);
         }
@@ -286,7 +286,10 @@ fn review_ages_stale_and_forgets_long_closed_occurrences() {
     let lifetime = SharedSettings::default();
     let open = feed(&[event(None, None, START_MS)]).remove(0);
     assert_eq!(open.review_ms, START_MS + 4 * HOUR_MS);
-    assert_eq!(review(&open, open.review_ms, &lifetime), Review::Age);
+    assert_eq!(
+        review_occurrence(&open, open.review_ms, &lifetime),
+        Review::Age
+    );
 
     let repeated = feed(&[
         event(None, None, START_MS),
@@ -298,13 +301,19 @@ fn review_ages_stale_and_forgets_long_closed_occurrences() {
         "a repeat does not move the review"
     );
     let later = Review::Later(START_MS + 60 + 4 * HOUR_MS);
-    assert_eq!(review(&repeated, repeated.review_ms, &lifetime), later);
+    assert_eq!(
+        review_occurrence(&repeated, repeated.review_ms, &lifetime),
+        later
+    );
 
     let closed = feed(&[event(None, Some(Closed), START_MS)]).remove(0);
     assert_eq!(closed.review_ms, START_MS + 30 * 24 * HOUR_MS);
-    assert_eq!(review(&closed, closed.review_ms, &lifetime), Review::Forget);
     assert_eq!(
-        review(&closed, closed.review_ms - 1, &lifetime),
+        review_occurrence(&closed, closed.review_ms, &lifetime),
+        Review::Forget
+    );
+    assert_eq!(
+        review_occurrence(&closed, closed.review_ms - 1, &lifetime),
         Review::Later(closed.review_ms)
     );
 }
@@ -332,7 +341,8 @@ fn zero_maximum_age_disables_review() {
         chain: &[],
         now_ms: START_MS,
     };
-    let EventEffect::Opened(opened) = receive(None, &arrival, &lifetime, RecordId::first_at(0))
+    let EventEffect::Opened(opened) =
+        apply_event(None, &arrival, &lifetime, RecordId::first_at_time(0))
     else {
         panic!("nothing existed before");
     };

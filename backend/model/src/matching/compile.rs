@@ -38,7 +38,7 @@ const VIOLATIONS_MAX: usize = 100;
 #[derive(Debug, Clone)]
 pub struct CompiledQuery {
     pub(super) root: Node,
-    speaks_of_status: bool,
+    constrains_status: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl CompiledQuery {
     }
 
     pub fn uses_status(&self) -> bool {
-        self.speaks_of_status
+        self.constrains_status
     }
 }
 
@@ -94,16 +94,16 @@ impl Node {
             Self::Or(nodes) => nodes.iter().any(|node| node.matches(subject)),
             Self::Not(node) => !node.matches(subject),
             Self::Compare(..) if subject.is_over() => false,
-            Self::Compare(field, comparison) => field.any(subject.occurrence, &mut |found| {
-                comparison.holds(found, subject)
+            Self::Compare(field, comparison) => field.any_value(subject.occurrence, &mut |found| {
+                comparison.is_true(found, subject)
             }),
         }
     }
 }
 
 impl Comparison {
-    pub(super) fn holds(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
-        subject.spend(self.cost(found));
+    pub(super) fn is_true(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
+        subject.spend(self.evaluation_cost(found));
         let text = |test: &dyn Fn(&str) -> bool| match found {
             FieldValue::Text(text) => test(text),
             FieldValue::Number(number) => test(&number.to_string()),
@@ -111,12 +111,12 @@ impl Comparison {
         };
         match self {
             Self::Equals(operand) => operand.equals(found, subject),
-            Self::In(operands) => operands.equal(found, subject),
+            Self::In(operands) => operands.any_equals(found, subject),
             Self::AtLeast(operand) => operand
-                .order_of(found, subject)
+                .compare_with(found, subject)
                 .is_some_and(Ordering::is_ge),
             Self::AtMost(operand) => operand
-                .order_of(found, subject)
+                .compare_with(found, subject)
                 .is_some_and(Ordering::is_le),
             Self::Contains(part) => {
                 text(&|whole| subject.with_folded(whole, |it| part.is_contained_in(it)))
@@ -126,16 +126,16 @@ impl Comparison {
             Self::Matches(pattern) => text(&|whole| pattern.is_match(whole)),
             Self::Exists => true,
             Self::Above(operand) => operand
-                .order_of(found, subject)
+                .compare_with(found, subject)
                 .is_some_and(Ordering::is_gt),
             Self::Below(operand) => operand
-                .order_of(found, subject)
+                .compare_with(found, subject)
                 .is_some_and(Ordering::is_lt),
         }
     }
 
     /// Returns the cost of comparing a value, in bytes.
-    fn cost(&self, found: FieldValue<'_>) -> usize {
+    fn evaluation_cost(&self, found: FieldValue<'_>) -> usize {
         match (self, found) {
             (Self::Matches(_), FieldValue::Text(text)) => text.len().saturating_mul(PATTERN_COST),
             (_, FieldValue::Text(text)) => text.len(),
@@ -152,7 +152,7 @@ pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
     let root = compiler.compile_clause(&query.clause, "clause", 1);
     match root {
         Some(root) if compiler.violations.is_empty() => Ok(CompiledQuery {
-            speaks_of_status: root.uses_field(&Field::Status),
+            constrains_status: root.uses_field(&Field::Status),
             root,
         }),
         _ => Err(compiler.violations),

@@ -60,7 +60,7 @@ fn steps(node: &Node, document: &Document) -> usize {
         Node::Not(node) => steps(node, document),
         Node::Compare(field, comparison) => {
             let factor = match comparison {
-                Comparison::In(operands) => operands.all().len(),
+                Comparison::In(operands) => operands.as_slice().len(),
                 Comparison::Matches(_) => 4,
                 _ => 1,
             };

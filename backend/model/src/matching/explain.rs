@@ -62,12 +62,12 @@ fn explain_clause(
     match (clause, node) {
         (Clause::And(clauses), Node::And(nodes)) => {
             let clauses = inner(clauses, nodes);
-            let verdict = any_or_opposite(false, &clauses);
+            let verdict = combine_verdicts(false, &clauses);
             combine("and", verdict, clauses)
         }
         (Clause::Or(clauses), Node::Or(nodes)) => {
             let clauses = inner(clauses, nodes);
-            let verdict = any_or_opposite(true, &clauses);
+            let verdict = combine_verdicts(true, &clauses);
             combine("or", verdict, clauses)
         }
         (Clause::Not(clause), Node::Not(node)) => {
@@ -89,7 +89,7 @@ fn explain_clause(
 
 /// Returns `decides` if any clause has that result. Otherwise returns the opposite if all results
 /// are known.
-fn any_or_opposite(decides: bool, clauses: &[ClauseEvaluation]) -> Option<bool> {
+fn combine_verdicts(decides: bool, clauses: &[ClauseEvaluation]) -> Option<bool> {
     if clauses.iter().any(|it| it.verdict() == Some(decides)) {
         return Some(decides);
     }
@@ -149,7 +149,7 @@ fn explain_comparison(
         field: name.clone(),
         expected: Some(expected),
         actual: actual_value(field, occurrence),
-        result: field.any(occurrence, &mut |found| comparison.holds(found, subject)),
+        result: field.any_value(occurrence, &mut |found| comparison.is_true(found, subject)),
         unknown: false,
         clauses: Vec::new(),
     }
@@ -161,7 +161,7 @@ fn explain_exists(name: &str, field: &Field, occurrence: &Occurrence) -> ClauseE
         field: name.to_owned(),
         expected: None,
         actual: actual_value(field, occurrence),
-        result: field.any(occurrence, &mut |_found| true),
+        result: field.any_value(occurrence, &mut |_found| true),
         unknown: false,
         clauses: Vec::new(),
     }
@@ -176,7 +176,7 @@ fn actual_value(field: &Field, occurrence: &Occurrence) -> Option<Value> {
         _ => {}
     }
     let mut values = Vec::new();
-    field.any(occurrence, &mut |found| {
+    field.any_value(occurrence, &mut |found| {
         values.push(match found {
             FieldValue::Text(text) => Value::Text(text.to_owned()),
             FieldValue::Number(number) => Value::Number(number),

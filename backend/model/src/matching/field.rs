@@ -148,7 +148,7 @@ impl Field {
     }
 
     /// Whether any value of the field passes the test. False if the event does not have the field.
-    pub fn any(
+    pub fn any_value(
         &self,
         occurrence: &Occurrence,
         test: &mut dyn FnMut(FieldValue<'_>) -> bool,
@@ -180,10 +180,10 @@ impl Field {
                 .dimensions
                 .get(key)
                 .is_some_and(|value| test(FieldValue::Text(value))),
-            Self::Metadata(path) => any_value_at(&occurrence.metadata, path, test),
+            Self::Metadata(path) => any_value_at_path(&occurrence.metadata, path, test),
             Self::Either(key) => match occurrence.dimensions.get(key) {
                 Some(value) => test(FieldValue::Text(value)),
-                None => any_value_at(&occurrence.metadata, key, test),
+                None => any_value_at_path(&occurrence.metadata, key, test),
             },
         }
     }
@@ -191,32 +191,42 @@ impl Field {
 
 /// Tests every value that a dotted path reaches. Since keys may contain dots, the longest prefix of
 /// the path that is a key is used. In a list, a number selects one entry.
-fn any_value_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
+fn any_value_at_path(
+    fields: &Fields,
+    path: &str,
+    test: &mut dyn FnMut(FieldValue<'_>) -> bool,
+) -> bool {
     if let Some(value) = fields.get(path) {
-        return any_value_in(value, "", test);
+        return any_value_within(value, "", test);
     }
     let ends = path.rmatch_indices('.').map(|(at, _)| at);
     for at in ends {
         let (key, rest) = (&path[..at], &path[at + 1..]);
         if let Some(value) = fields.get(key) {
-            return any_value_in(value, rest, test);
+            return any_value_within(value, rest, test);
         }
     }
     false
 }
 
-fn any_value_in(value: &Value, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
+fn any_value_within(
+    value: &Value,
+    path: &str,
+    test: &mut dyn FnMut(FieldValue<'_>) -> bool,
+) -> bool {
     match (value, path) {
         (Value::List(values), _) => {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
             match list_index(first) {
                 Some(at) => values
                     .get(at)
-                    .is_some_and(|it| any_value_in(it, rest, test)),
-                None => values.iter().any(|value| any_value_in(value, path, test)),
+                    .is_some_and(|it| any_value_within(it, rest, test)),
+                None => values
+                    .iter()
+                    .any(|value| any_value_within(value, path, test)),
             }
         }
-        (Value::Object(fields), path) if !path.is_empty() => any_value_at(fields, path, test),
+        (Value::Object(fields), path) if !path.is_empty() => any_value_at_path(fields, path, test),
         (Value::Text(value), "") => test(FieldValue::Text(value)),
         (Value::Number(number), "") => test(FieldValue::Number(*number)),
         (Value::Bool(flag), "") => test(FieldValue::Bool(*flag)),

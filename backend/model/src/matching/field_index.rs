@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, BuildError};
 
-use super::{field::FieldValue, fold::fold, literal::bits, require::RequiredValue};
+use super::{field::FieldValue, fold::fold, literal::number_bits, require::RequiredValue};
 
 /// The queries that require a value in one field, by that value.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ impl FieldIndex {
     pub(super) fn insert(&mut self, want: &RequiredValue<'_>, query: usize) {
         let queries = match want {
             RequiredValue::Text(text) => self.texts.entry((*text).to_owned()).or_default(),
-            RequiredValue::Number(number) => self.numbers.entry(bits(*number)).or_default(),
+            RequiredValue::Number(number) => self.numbers.entry(number_bits(*number)).or_default(),
             RequiredValue::Part(part) => self.parts.entry(part.as_str().to_owned()).or_default(),
         };
         queries.push(query);
@@ -88,7 +88,7 @@ impl FieldIndex {
     }
 
     fn add_number(&self, number: f64, candidates: &mut Vec<usize>) {
-        if let Some(queries) = self.numbers.get(&bits(number)) {
+        if let Some(queries) = self.numbers.get(&number_bits(number)) {
             candidates.extend(queries);
         }
     }

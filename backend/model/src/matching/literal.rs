@@ -26,8 +26,8 @@ impl Operand {
     /// Returns a human-readable sentence fragment if the field can never have such a value.
     pub fn new(literal: &Literal, holds: ValueType) -> Result<Self, String> {
         match (holds, literal) {
-            (ValueType::Severity, literal) => severity(literal).map(Self::Number),
-            (ValueType::Status, literal) => status(literal).map(Self::Number),
+            (ValueType::Severity, literal) => parse_severity(literal).map(Self::Number),
+            (ValueType::Status, literal) => parse_status(literal).map(Self::Number),
             (ValueType::Time, Literal::Text(text)) => match parse_number(text) {
                 Some(at_ms) => Ok(Self::Number(at_ms)),
                 None => Err(format!(
@@ -72,11 +72,11 @@ impl Operand {
         match (self, found) {
             (Self::Text(text, _), FieldValue::Text(found)) => subject.equals(found, text),
             (Self::Number(number) | Self::Text(_, Some(number)), FieldValue::Number(found)) => {
-                bits(*number) == bits(found)
+                number_bits(*number) == number_bits(found)
             }
             (Self::Number(number), FieldValue::Text(found)) => found
                 .parse()
-                .is_ok_and(|found| bits(*number) == bits(found)),
+                .is_ok_and(|found| number_bits(*number) == number_bits(found)),
             (Self::Bool(flag), FieldValue::Bool(found)) => *flag == found,
             (Self::Text(text, _), FieldValue::Bool(found)) => text.equals(bool_literal(found)),
             (Self::Bool(flag), FieldValue::Text(found)) => {
@@ -88,7 +88,7 @@ impl Operand {
 
     /// Returns the order of the value found in an occurrence relative to this one; `None` if they
     /// are not comparable.
-    pub fn order_of(
+    pub fn compare_with(
         &self,
         found: FieldValue<'_>,
         subject: &Subject<'_>,
@@ -126,10 +126,10 @@ impl Operands {
             match operand {
                 Operand::Text(text, number) => {
                     texts.insert(text.as_str().to_owned());
-                    numbers_of_texts.extend(number.map(bits));
+                    numbers_of_texts.extend(number.map(number_bits));
                 }
                 Operand::Number(number) => {
-                    numbers.insert(bits(*number));
+                    numbers.insert(number_bits(*number));
                 }
                 Operand::Bool(flag) => {
                     texts.insert(bool_literal(*flag).to_owned());
@@ -144,22 +144,22 @@ impl Operands {
         }
     }
 
-    pub fn all(&self) -> &[Operand] {
+    pub fn as_slice(&self) -> &[Operand] {
         &self.all
     }
 
-    pub fn equal(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
+    pub fn any_equals(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
         match found {
             FieldValue::Text(text) => {
                 let number = || {
                     text.parse()
-                        .is_ok_and(|it| self.numbers.contains(&bits(it)))
+                        .is_ok_and(|it| self.numbers.contains(&number_bits(it)))
                 };
                 subject.with_folded(text, |text| self.texts.contains(text))
                     || !self.numbers.is_empty() && number()
             }
             FieldValue::Number(number) => {
-                let number = bits(number);
+                let number = number_bits(number);
                 self.numbers.contains(&number) || self.numbers_of_texts.contains(&number)
             }
             FieldValue::Bool(flag) => self.texts.contains(bool_literal(flag)),
@@ -168,7 +168,7 @@ impl Operands {
 }
 
 /// Returns the same bits for equal numbers; zero has two signs.
-pub(super) fn bits(number: f64) -> u64 {
+pub(super) fn number_bits(number: f64) -> u64 {
     if number == 0.0 { 0 } else { number.to_bits() }
 }
 
@@ -219,7 +219,7 @@ fn parse_time_ms(text: &str) -> Option<f64> {
     Some(moment.as_millisecond() as f64)
 }
 
-fn severity(literal: &Literal) -> Result<f64, String> {
+fn parse_severity(literal: &Literal) -> Result<f64, String> {
     let named = |text: &str| {
         Severity::ALL.into_iter().find(|severity| {
             severity.as_str().eq_ignore_ascii_case(text)
@@ -235,7 +235,7 @@ fn severity(literal: &Literal) -> Result<f64, String> {
     )
 }
 
-fn status(literal: &Literal) -> Result<f64, String> {
+fn parse_status(literal: &Literal) -> Result<f64, String> {
     let named = |text: &str| {
         Status::ALL.into_iter().find(|status| {
             status.as_str().eq_ignore_ascii_case(text)

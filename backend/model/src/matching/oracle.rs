@@ -20,7 +20,7 @@ fn fold_case(text: &str) -> String {
     text.to_lowercase().replace('\u{df}', "ss")
 }
 
-fn number(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
@@ -95,7 +95,7 @@ fn leaf_values(value: &Value, path: &str) -> Vec<OracleValue> {
     }
 }
 
-fn step(field: &str, word: &str) -> Option<f64> {
+fn rank_of_word(field: &str, word: &str) -> Option<f64> {
     let index = match field {
         "severity" => Severity::ALL.iter().position(|step| step.as_str() == word),
         "status" => Status::ALL.iter().position(|step| step.as_str() == word),
@@ -104,14 +104,14 @@ fn step(field: &str, word: &str) -> Option<f64> {
     index.map(|index| f64::from(u32::try_from(index).unwrap() + 1))
 }
 
-fn equal(field: &str, held: &OracleValue, is_text: bool, literal: &Literal) -> bool {
+fn equals_literal(field: &str, held: &OracleValue, is_text: bool, literal: &Literal) -> bool {
     match (held, literal) {
         (OracleValue::Text(held), Literal::Text(text)) => fold_case(held) == fold_case(text),
         (OracleValue::Text(held), Literal::Number(value)) if is_text => *held == value.to_string(),
-        (OracleValue::Text(held), Literal::Number(value)) => number(held) == Some(*value),
+        (OracleValue::Text(held), Literal::Number(value)) => parse_number(held) == Some(*value),
         (OracleValue::Text(held), Literal::Bool(flag)) => fold_case(held) == flag.to_string(),
         (OracleValue::Number(held), Literal::Text(text)) => {
-            step(field, text).or_else(|| number(text)) == Some(*held)
+            rank_of_word(field, text).or_else(|| parse_number(text)) == Some(*held)
         }
         (OracleValue::Number(held), Literal::Number(value)) => Some(held) == Some(value),
         (OracleValue::Bool(held), Literal::Text(text)) => held.to_string() == fold_case(text),
@@ -125,13 +125,13 @@ fn equal(field: &str, held: &OracleValue, is_text: bool, literal: &Literal) -> b
 /// Returns the order of a value relative to the literal, if they are comparable.
 fn compare(field: &str, held: &OracleValue, literal: &Literal) -> Option<std::cmp::Ordering> {
     let wanted = match literal {
-        Literal::Text(text) => step(field, text).or_else(|| number(text)),
+        Literal::Text(text) => rank_of_word(field, text).or_else(|| parse_number(text)),
         Literal::Number(value) => Some(*value),
         Literal::Bool(_) => None,
     };
     match (held, wanted, literal) {
         (OracleValue::Number(held), Some(wanted), _) => held.partial_cmp(&wanted),
-        (OracleValue::Text(held), Some(wanted), _) => number(held)?.partial_cmp(&wanted),
+        (OracleValue::Text(held), Some(wanted), _) => parse_number(held)?.partial_cmp(&wanted),
         (OracleValue::Text(held), None, Literal::Text(text)) => {
             Some(fold_case(held).cmp(&fold_case(text)))
         }
@@ -153,12 +153,12 @@ fn evaluate(clause: &Clause, occurrence: &Occurrence) -> bool {
         Clause::And(clauses) => clauses.iter().all(|clause| evaluate(clause, occurrence)),
         Clause::Or(clauses) => clauses.iter().any(|clause| evaluate(clause, occurrence)),
         Clause::Not(clause) => !evaluate(clause, occurrence),
-        Clause::Equals(field, literal) => {
-            any(field, &|held, is_text| equal(field, held, is_text, literal))
-        }
+        Clause::Equals(field, literal) => any(field, &|held, is_text| {
+            equals_literal(field, held, is_text, literal)
+        }),
         Clause::In(field, literals) => any(field, &|held, is_text| {
             let mut literals = literals.iter();
-            literals.any(|literal| equal(field, held, is_text, literal))
+            literals.any(|literal| equals_literal(field, held, is_text, literal))
         }),
         Clause::GreaterAndEquals(field, literal) => any(field, &|held, _| {
             compare(field, held, literal).is_some_and(std::cmp::Ordering::is_ge)
@@ -192,7 +192,7 @@ fn evaluate(clause: &Clause, occurrence: &Occurrence) -> bool {
     }
 }
 
-fn any_word() -> impl Strategy<Value = String> {
+fn word_strategy() -> impl Strategy<Value = String> {
     let words = [
         "a",
         "B",
@@ -213,11 +213,11 @@ fn any_word() -> impl Strategy<Value = String> {
     prop::sample::select(words.to_vec()).prop_map(str::to_owned)
 }
 
-fn numbers() -> impl Strategy<Value = f64> {
+fn number_strategy() -> impl Strategy<Value = f64> {
     prop::sample::select(vec![0.0, -0.0, 1.0, 3.0, 4.0, 7.0, 7.5, -1.0])
 }
 
-fn fields() -> impl Strategy<Value = String> {
+fn field_strategy() -> impl Strategy<Value = String> {
     let fields = [
         "name",
         "summary",
@@ -239,33 +239,41 @@ fn fields() -> impl Strategy<Value = String> {
     prop::sample::select(fields.to_vec()).prop_map(str::to_owned)
 }
 
-fn literals() -> impl Strategy<Value = Literal> {
+fn literal_strategy() -> impl Strategy<Value = Literal> {
     prop_oneof![
-        any_word().prop_map(Literal::Text),
-        numbers().prop_map(Literal::Number),
+        word_strategy().prop_map(Literal::Text),
+        number_strategy().prop_map(Literal::Number),
         any::<bool>().prop_map(Literal::Bool),
     ]
 }
 
-fn clauses() -> impl Strategy<Value = Clause> {
+fn clause_strategy() -> impl Strategy<Value = Clause> {
     let leaf = prop_oneof![
-        (fields(), literals()).prop_map(|(field, literal)| Clause::Equals(field, literal)),
-        (fields(), prop::collection::vec(literals(), 1..4))
-            .prop_map(|(field, literals)| Clause::In(field, literals)),
-        (fields(), literals())
-            .prop_map(|(field, literal)| Clause::GreaterAndEquals(field, literal)),
-        (fields(), literals()).prop_map(|(field, literal)| Clause::LessAndEquals(field, literal)),
-        (fields(), any_word()).prop_map(|(field, part)| Clause::Contains(field, part)),
-        (fields(), any_word()).prop_map(|(field, part)| Clause::StartsWith(field, part)),
-        (fields(), any_word()).prop_map(|(field, part)| Clause::EndsWith(field, part)),
+        (field_strategy(), literal_strategy())
+            .prop_map(|(field, literal)| Clause::Equals(field, literal)),
         (
-            fields(),
+            field_strategy(),
+            prop::collection::vec(literal_strategy(), 1..4)
+        )
+            .prop_map(|(field, literals)| Clause::In(field, literals)),
+        (field_strategy(), literal_strategy())
+            .prop_map(|(field, literal)| Clause::GreaterAndEquals(field, literal)),
+        (field_strategy(), literal_strategy())
+            .prop_map(|(field, literal)| Clause::LessAndEquals(field, literal)),
+        (field_strategy(), word_strategy()).prop_map(|(field, part)| Clause::Contains(field, part)),
+        (field_strategy(), word_strategy())
+            .prop_map(|(field, part)| Clause::StartsWith(field, part)),
+        (field_strategy(), word_strategy()).prop_map(|(field, part)| Clause::EndsWith(field, part)),
+        (
+            field_strategy(),
             prop::sample::select(vec!["a", "B", "ab", "error", "open"])
         )
             .prop_map(|(field, part)| Clause::Matches(field, format!(".*{part}.*"))),
-        fields().prop_map(Clause::Exists),
-        (fields(), literals()).prop_map(|(field, literal)| Clause::Greater(field, literal)),
-        (fields(), literals()).prop_map(|(field, literal)| Clause::Less(field, literal)),
+        field_strategy().prop_map(Clause::Exists),
+        (field_strategy(), literal_strategy())
+            .prop_map(|(field, literal)| Clause::Greater(field, literal)),
+        (field_strategy(), literal_strategy())
+            .prop_map(|(field, literal)| Clause::Less(field, literal)),
     ];
     // Only clauses that compile are useful below.
     let leaf = leaf.prop_filter("a value of the field's type", |clause| {
@@ -281,10 +289,10 @@ fn clauses() -> impl Strategy<Value = Clause> {
     })
 }
 
-fn values() -> impl Strategy<Value = Value> {
+fn value_strategy() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
-        any_word().prop_map(Value::Text),
-        numbers().prop_map(Value::Number),
+        word_strategy().prop_map(Value::Text),
+        number_strategy().prop_map(Value::Number),
         any::<bool>().prop_map(Value::Bool),
         Just(Value::Null),
     ];
@@ -297,15 +305,15 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-fn occurrences() -> impl Strategy<Value = Occurrence> {
+fn occurrence_strategy() -> impl Strategy<Value = Occurrence> {
     let keys = prop::sample::select(vec!["k", "m", "m.n", "m-n", "z"]).prop_map(str::to_owned);
-    let dimensions = prop::collection::btree_map(keys.clone(), any_word(), 0..3);
-    let metadata = prop::collection::btree_map(keys, values(), 0..4);
+    let dimensions = prop::collection::btree_map(keys.clone(), word_strategy(), 0..3);
+    let metadata = prop::collection::btree_map(keys, value_strategy(), 0..4);
     let severity = prop::sample::select(Severity::ALL.to_vec());
     let status = prop::sample::select(Status::ALL.to_vec());
     let rest = (
-        any_word(),
-        any_word(),
+        word_strategy(),
+        word_strategy(),
         severity,
         status,
         any::<bool>(),
@@ -331,7 +339,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn query_results_match_the_contract(clause in clauses(), occurrence in occurrences()) {
+    fn query_results_match_the_contract(clause in clause_strategy(), occurrence in occurrence_strategy()) {
         let query = Query { clause };
         let compiled = compile(&query).unwrap();
         let expected = evaluate(&query.clause, &occurrence);
@@ -341,8 +349,8 @@ proptest! {
 
     #[test]
     fn trigger_set_agrees_with_individual_queries(
-        clauses in prop::collection::vec(clauses(), 0..12),
-        occurrences in prop::collection::vec(occurrences(), 1..4),
+        clauses in prop::collection::vec(clause_strategy(), 0..12),
+        occurrences in prop::collection::vec(occurrence_strategy(), 1..4),
     ) {
         let queries: Vec<_> = clauses
             .into_iter()
@@ -351,7 +359,7 @@ proptest! {
             .collect();
         let set = TriggerSet::build(queries.clone());
         for occurrence in &occurrences {
-            let found: Vec<_> = set.matching(occurrence).into_iter().copied().collect();
+            let found: Vec<_> = set.find_matching(occurrence).into_iter().copied().collect();
             let matching = queries.iter().filter(|(_, query)| query.matches(occurrence));
             let expected: Vec<_> = matching.map(|(at, _)| *at).collect();
             prop_assert_eq!(found, expected);
@@ -363,7 +371,7 @@ proptest! {
         field in "[a-z.]{0,12}",
         text in any::<String>(),
         number in any::<f64>(),
-        occurrence in occurrences(),
+        occurrence in occurrence_strategy(),
     ) {
         let texts = [text.clone(), String::new()];
         let literals = [Literal::Text(text), Literal::Number(number)];
@@ -383,7 +391,7 @@ proptest! {
             let query = Query { clause };
             if let Ok(compiled) = compile(&query) {
                 let set = TriggerSet::build(vec![((), compiled.clone())]);
-                let found = !set.matching(&occurrence).is_empty();
+                let found = !set.find_matching(&occurrence).is_empty();
                 prop_assert_eq!(found, compiled.matches(&occurrence));
                 prop_assert_eq!(found, compiled.explain(&query, &occurrence, &|_| true).result);
             }

@@ -41,7 +41,7 @@ pub(super) fn required_keys(node: &Node) -> Option<Vec<Key<'_>>> {
         Node::And(nodes) => nodes
             .iter()
             .filter_map(required_keys)
-            .min_by_key(|keys| keys.iter().map(commonness).sum::<usize>())?,
+            .min_by_key(|keys| keys.iter().map(estimate_frequency).sum::<usize>())?,
         Node::Compare(field, comparison) => comparison_keys(field, comparison)?,
     };
     (keys.len() <= KEYS_MAX).then_some(keys)
@@ -50,7 +50,7 @@ pub(super) fn required_keys(node: &Node) -> Option<Vec<Key<'_>>> {
 fn comparison_keys<'a>(field: &'a Field, comparison: &'a Comparison) -> Option<Vec<Key<'a>>> {
     let wants = match comparison {
         Comparison::Equals(operand) => equal_values(operand),
-        Comparison::In(operands) => operands.all().iter().flat_map(equal_values).collect(),
+        Comparison::In(operands) => operands.as_slice().iter().flat_map(equal_values).collect(),
         Comparison::Contains(part) => vec![RequiredValue::Part(part.text())],
         Comparison::StartsWith(part) | Comparison::EndsWith(part) => {
             vec![RequiredValue::Part(part)]
@@ -100,7 +100,7 @@ fn matching_steps<'a>(field: &Field, fits: impl Fn(f64) -> bool) -> Option<Vec<R
 }
 
 /// Estimates how many occurrences contain a key, on an arbitrary scale.
-fn commonness(key: &Key<'_>) -> usize {
+fn estimate_frequency(key: &Key<'_>) -> usize {
     match (key.field, &key.want) {
         (Field::Severity | Field::Status | Field::Acknowledged, _) => 10_000,
         (_, RequiredValue::Part(part)) => 10 + 100 / part.as_str().len().max(1),

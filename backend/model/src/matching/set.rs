@@ -62,7 +62,7 @@ impl<K> TriggerSet<K> {
     }
 
     /// Returns the keys of the queries that match the occurrence, in the order of [`Self::build`].
-    pub fn matching(&self, occurrence: &Occurrence) -> Vec<&K> {
+    pub fn find_matching(&self, occurrence: &Occurrence) -> Vec<&K> {
         let mut candidates = self.always.clone();
         self.fields.add(occurrence, &mut candidates);
         candidates.sort_unstable();
@@ -117,7 +117,7 @@ impl Fields {
             for place in places {
                 let (field, index) = &self.indexes[*place];
                 // Returns false so that every value is visited.
-                field.any(occurrence, &mut |found| {
+                field.any_value(occurrence, &mut |found| {
                     index.add(found, candidates);
                     false
                 });

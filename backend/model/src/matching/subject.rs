@@ -38,7 +38,7 @@ impl<'a> Subject<'a> {
             self.compared.set(compared);
         } else {
             self.compared.set(0);
-            self.is_over.set(effort::is_over());
+            self.is_over.set(effort::is_caller_gone());
         }
     }
 

@@ -6,7 +6,7 @@ use super::domain_json;
 use crate::domain::{DigestContent, DigestId, Occurrence};
 
 /// Returns one line about a digest: the number of messages and the most severe one.
-pub(super) fn headline(digest: &DigestContent, worst: &str) -> String {
+pub(super) fn digest_headline(digest: &DigestContent, worst: &str) -> String {
     let messages = if digest.count == 1 {
         "message"
     } else {
@@ -30,7 +30,7 @@ fn format_counts(digest: &DigestContent) -> String {
 
 /// Returns one line per rule and severity, and per shown message, and the number of further
 /// messages.
-pub(super) fn lines(
+pub(super) fn digest_lines(
     digest: &DigestContent,
     headline: impl Fn(&Occurrence) -> String,
 ) -> Vec<String> {
@@ -58,7 +58,10 @@ pub(super) fn lines(
     rows.chain(items).chain(more).collect()
 }
 
-pub(super) fn fields(digest: &DigestContent, worst: &Occurrence) -> Vec<(&'static str, String)> {
+pub(super) fn digest_fields(
+    digest: &DigestContent,
+    worst: &Occurrence,
+) -> Vec<(&'static str, String)> {
     vec![
         ("Severity", worst.severity.as_str().to_owned()),
         ("Messages", digest.count.to_string()),
@@ -68,7 +71,7 @@ pub(super) fn fields(digest: &DigestContent, worst: &Occurrence) -> Vec<(&'stati
 }
 
 /// Returns the variables of a digest; `events` are the shown messages.
-pub fn variables(digest: &DigestContent, events: &[Value]) -> Value {
+pub fn digest_variables(digest: &DigestContent, events: &[Value]) -> Value {
     let rows = digest.rows.iter().map(|row| {
         json!({
             "rule_name": row.rule_name.as_deref().unwrap_or_default(),
@@ -91,7 +94,7 @@ pub fn variables(digest: &DigestContent, events: &[Value]) -> Value {
 }
 
 /// Returns the variables of the most severe messages.
-pub fn events(
+pub fn digest_events(
     digest: &DigestContent,
     event: impl Fn(&Occurrence) -> Value,
 ) -> impl Iterator<Item = Value> {

@@ -62,8 +62,8 @@ pub fn trigger(trigger: &Trigger) -> Json {
 fn clause(of: &Clause) -> Json {
     let part = |field: &str, text: &str| json!({"field": field, "value": text});
     match of {
-        Clause::And(clauses) => json!({"and": {"clauses": clauses_of(clauses)}}),
-        Clause::Or(clauses) => json!({"or": {"clauses": clauses_of(clauses)}}),
+        Clause::And(clauses) => json!({"and": {"clauses": clauses_json(clauses)}}),
+        Clause::Or(clauses) => json!({"or": {"clauses": clauses_json(clauses)}}),
         Clause::Not(inner) => json!({"not": {"clause": clause(inner)}}),
         Clause::Equals(field, literal) => {
             let key = match literal {
@@ -95,7 +95,7 @@ fn clause(of: &Clause) -> Json {
     }
 }
 
-fn clauses_of(clauses: &[Clause]) -> Vec<Json> {
+fn clauses_json(clauses: &[Clause]) -> Vec<Json> {
     clauses.iter().map(clause).collect()
 }
 

@@ -68,8 +68,8 @@ impl<'a> Facts<'a> {
             content,
             context: around,
             headline: match (&content.digest, &content.group) {
-                (Some(digest), _) => digest::headline(digest, &headline(occurrence)),
-                (None, Some(group)) => members::headline(group, &headline(occurrence)),
+                (Some(digest), _) => digest::digest_headline(digest, &headline(occurrence)),
+                (None, Some(group)) => members::group_headline(group, &headline(occurrence)),
                 (None, None) => headline(occurrence),
             },
             entity: values.join(", "),
@@ -117,7 +117,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Defines the destination's custom variables for templates.
-    pub fn define(&mut self, values: &BTreeMap<String, ValueMap>) {
+    pub fn define_variables(&mut self, values: &BTreeMap<String, ValueMap>) {
         for (name, value) in values {
             let what = format!("the value `{name}`");
             let from = format!("{{{{{{{}}}}}}}", value.from);
@@ -153,14 +153,14 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns the change of the occurrence or its flapping, if the message reports one.
-    pub fn change(&self) -> Option<&'static str> {
+    pub fn change_label(&self) -> Option<&'static str> {
         let occurrence = self.occurrence();
         if self.content.digest.is_some() {
             return None;
         }
         match (self.content.clear, occurrence.status) {
             (false, _) => occurrence.is_notified_flapping().then_some("flapping"),
-            (true, _) if self.is_over() => Some("closed"),
+            (true, _) if self.are_all_closed() => Some("closed"),
             (true, _) if occurrence.is_notified_settled() => Some("settled, still open"),
             (true, _) if self.is_acknowledged() => Some("acknowledged"),
             (true, _) => Some("changed"),
@@ -168,7 +168,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether all events that the message reports are closed.
-    pub fn is_over(&self) -> bool {
+    pub fn are_all_closed(&self) -> bool {
         let group = self.content.group.as_ref();
         group.map_or(self.occurrence().status == Status::Closed, |it| it.is_over)
     }
@@ -201,7 +201,7 @@ impl<'a> Facts<'a> {
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let occurrence = self.occurrence();
         if let Some(digest) = &self.content.digest {
-            return digest::fields(digest, occurrence);
+            return digest::digest_fields(digest, occurrence);
         }
         let acknowledged = if self.is_acknowledged() { "yes" } else { "no" };
         vec![
@@ -215,10 +215,10 @@ impl<'a> Facts<'a> {
     /// ones; `None` for a single occurrence.
     pub fn members(&self) -> Option<Vec<String>> {
         if let Some(digest) = &self.content.digest {
-            return Some(digest::lines(digest, headline));
+            return Some(digest::digest_lines(digest, headline));
         }
         let group = self.content.group.as_ref()?;
-        Some(members::lines(group, &self.link, headline))
+        Some(members::member_lines(group, &self.link, headline))
     }
 
     /// Renders a template of the destination. `None` if the template is empty, fails or renders
@@ -351,7 +351,7 @@ impl<'a> Facts<'a> {
             "labels": labels::labels(self.content, self.thread_id()),
             "headline": self.headline,
             "title": cut::to_one_line(&self.headline, TITLE_CHARACTERS_MAX),
-            "is_over": digest.is_none() && self.is_over(),
+            "is_over": digest.is_none() && self.are_all_closed(),
             "acknowledged": digest.is_none() && self.is_acknowledged(),
             "id": self.context.delivery_id.to_string(),
             "link": self.link,
@@ -359,7 +359,7 @@ impl<'a> Facts<'a> {
             "tenant": self.context.tenant,
             "timestamp": domain_json::time(self.timestamp_ms()),
             "timestamp_ms": self.timestamp_ms(),
-            "event": event(occurrence),
+            "event": event_variables(occurrence),
             "entity": {"name": self.entity},
             "trigger": {"name": trigger.as_ref().map_or("", |trigger| trigger.name.as_str())},
             "values": self.values,
@@ -387,16 +387,16 @@ impl<'a> Facts<'a> {
             });
         }
         if let Some(group) = group {
-            variables["group"] = members::variables(
+            variables["group"] = members::member_variables(
                 group,
                 &self.link,
-                &event,
+                &event_variables,
                 self.content.names_all_members(self.context.snippets),
             );
         }
         if let Some(digest) = digest {
-            let events: Vec<_> = digest::events(digest, event).collect();
-            variables["digest"] = digest::variables(digest, &events);
+            let events: Vec<_> = digest::digest_events(digest, event_variables).collect();
+            variables["digest"] = digest::digest_variables(digest, &events);
         }
         variables
     }
@@ -437,7 +437,7 @@ fn headline(occurrence: &Occurrence) -> String {
         .unwrap_or_else(|| occurrence.event.to_string())
 }
 
-fn event(occurrence: &Occurrence) -> Value {
+fn event_variables(occurrence: &Occurrence) -> Value {
     let headline = headline(occurrence);
     json!({
         "id": occurrence.event.to_string(),

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use bellwether_proto::text::percent_encoded;
+use bellwether_proto::text::percent_encode;
 
 use crate::domain::{Content, GroupId, Name, PagedContact, Secret, secret::MASK};
 
@@ -100,7 +100,7 @@ impl Links {
         if let Some(signer) = &self.acknowledging {
             signer.record_issued(&thread.to_string(), &contact.name);
         }
-        let name = percent_encoded(contact.name.as_str());
+        let name = percent_encode(contact.name.as_str());
         let (url, signature) = (self.url(), signature.reveal());
         format!("{url}/acknowledge/{thread}?response={response}&contact={name}&sign={signature}")
     }

@@ -14,7 +14,7 @@ const SHARED_CHARACTERS_MAX: usize = 80;
 
 /// Returns one line about a group: the number of open members, the changes, and the most severe
 /// member.
-pub(super) fn headline(group: &GroupContent, worst: &str) -> String {
+pub(super) fn group_headline(group: &GroupContent, worst: &str) -> String {
     let mut parts = Vec::new();
     if !group.is_over {
         parts.push(format!("{} open", group.open_count));
@@ -40,7 +40,7 @@ fn format_shared_value((field, value): &SharedValue) -> String {
 }
 
 /// Returns one line per shown member, and the number of further members.
-pub(super) fn lines(
+pub(super) fn member_lines(
     group: &GroupContent,
     link: &str,
     headline: impl Fn(&Occurrence) -> String,
@@ -71,7 +71,7 @@ fn hidden_count(group: &GroupContent) -> u32 {
     group.count.saturating_sub(listed)
 }
 
-pub(super) fn variables(
+pub(super) fn member_variables(
     group: &GroupContent,
     link: &str,
     event: &dyn Fn(&Occurrence) -> Value,

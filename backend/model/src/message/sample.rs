@@ -11,7 +11,7 @@ use crate::domain::{
 use crate::template::Variables;
 
 /// Returns an open occurrence that is recognizably a sample.
-pub fn occurrence(now_ms: i64) -> Occurrence {
+pub fn sample_occurrence(now_ms: i64) -> Occurrence {
     let text = |text: &str| text.to_owned();
     let dimensions = BTreeMap::from([
         (text("host"), text("db-1.example.com")),
@@ -22,7 +22,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         (text("usedPercent"), Value::Number(97.5)),
     ]);
     Occurrence {
-        key: RecordId::first_at(now_ms.try_into().unwrap_or_default()),
+        key: RecordId::first_at_time(now_ms.try_into().unwrap_or_default()),
         event: EventId::derive("disk-full", &dimensions),
         number: 1,
         name: text("disk-full"),
@@ -65,7 +65,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
 }
 
 /// Returns a new group of three members, one of which is the occurrence.
-pub fn group(grouping: &Grouping, occurrence: &Occurrence) -> GroupContent {
+pub fn sample_group(grouping: &Grouping, occurrence: &Occurrence) -> GroupContent {
     let field = |name: &String| {
         let inside = name.strip_prefix("dimensions.");
         let key = inside.unwrap_or(name);
@@ -105,7 +105,7 @@ const SAMPLE_MEMBERS: u32 = 3;
 
 /// Returns the content of a test: an occurrence with a substitute rule. An empty message means the
 /// default.
-pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -> Content {
+pub fn sample_content(occurrence: Occurrence, kind: DestinationKind, message: String) -> Content {
     Content {
         clear: false,
         occurrence,
@@ -130,10 +130,10 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
     }
 }
 
-pub fn variables() -> Variables {
+pub fn sample_variables() -> Variables {
     let at_ms = 1_769_846_400_000;
     let kind = DestinationKind::Email(crate::domain::destination::Email::default());
-    let content = content(occurrence(at_ms), kind, String::new());
+    let content = sample_content(sample_occurrence(at_ms), kind, String::new());
     let context = Context {
         delivery_id: content.occurrence.key,
         destination_name: "test",

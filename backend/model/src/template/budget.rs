@@ -55,7 +55,7 @@ impl Budget {
 
     /// Returns the budget of a template without variables, which is rendered to show its author's
     /// text.
-    pub fn for_blank() -> Self {
+    pub fn without_variables() -> Self {
         Self::new(BLANK_STEPS_MAX, BLANK_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 
@@ -100,7 +100,7 @@ impl Budget {
     /// [`RenderError::TooSlow`] if the caller has disconnected or the time limit has passed.
     pub fn spend(&mut self, steps: usize) -> Result<(), RenderError> {
         self.used = self.used.wrapping_add(1);
-        if self.used.is_multiple_of(CHECK_EVERY) && effort::is_over() {
+        if self.used.is_multiple_of(CHECK_EVERY) && effort::is_caller_gone() {
             self.exhaust();
             return Err(RenderError::TooSlow);
         }

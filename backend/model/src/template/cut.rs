@@ -3,16 +3,16 @@
 const MARK: char = '\u{2026}';
 
 pub fn truncate_chars(text: &str, max: usize) -> String {
-    shorten(text, max, |_| 1)
+    truncate_to_cost(text, max, |_| 1)
 }
 
 pub fn truncate_bytes(text: &str, max: usize) -> String {
-    shorten(text, max, char::len_utf8)
+    truncate_to_cost(text, max, char::len_utf8)
 }
 
 /// Truncates a text to at most `max` bytes when written in a JSON document.
 pub fn truncate_json(text: &str, max: usize) -> String {
-    shorten(text, max, |c| match c {
+    truncate_to_cost(text, max, |c| match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         c if c < ' ' => 6,
         c => c.len_utf8(),
@@ -27,7 +27,7 @@ pub fn to_one_line(text: &str, characters_max: usize) -> String {
 }
 
 /// Truncates a text to a total cost of its characters, including the mark.
-pub fn shorten(text: &str, max: usize, cost: impl Fn(char) -> usize) -> String {
+pub fn truncate_to_cost(text: &str, max: usize, cost: impl Fn(char) -> usize) -> String {
     let mut spent = 0;
     // The length up to which the mark still fits.
     let mut fits = 0;

@@ -28,8 +28,8 @@ use minijinja::{
 use super::{
     Budget, Escape, RenderError, TemplateError, check_size, cut,
     escape::escape_text,
-    snippets::Included,
-    variables::{UNKNOWN_MAX, VALUES, is_known},
+    snippets::IncludeStack,
+    variables::{UNKNOWN_MAX, VALUES, is_known_variable},
 };
 use crate::domain::Snippets;
 
@@ -61,15 +61,15 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     for global in ["debug", "dict", "namespace", "range"] {
         environment.remove_global(global);
     }
-    filters::add(&mut environment);
-    humanize::add(&mut environment);
+    filters::add_filters(&mut environment);
+    humanize::add_filters(&mut environment);
     environment
 });
 
 impl Jinja {
     pub fn parse(source: &str, snippets: &Snippets) -> Result<Self, TemplateError> {
         check_size(source)?;
-        let whole = include::whole(source, &mut Included::new(source, snippets))?;
+        let whole = include::expand_includes(source, &mut IncludeStack::new(source, snippets))?;
         let has_included = matches!(whole, Cow::Owned(_));
         let source = &*whole;
         check(source).map_err(|error| with_include_hint(error, has_included))?;
@@ -149,7 +149,7 @@ impl Jinja {
     }
 
     pub(super) fn unknown_variables(&self) -> Vec<String> {
-        let unknown = self.names.iter().filter(|name| !is_known(name));
+        let unknown = self.names.iter().filter(|name| !is_known_variable(name));
         unknown.take(UNKNOWN_MAX).cloned().collect()
     }
 }
@@ -176,7 +176,7 @@ fn parse_source(source: &str) -> Result<Stmt<'_>, TemplateError> {
 fn parser_error(source: &str, error: &Error) -> TemplateError {
     let at = error.range().map(|range| range.start);
     match at.filter(|at| source.is_char_boundary(*at)) {
-        Some(at) => TemplateError::at(source, at, error_message(error)),
+        Some(at) => TemplateError::at_offset(source, at, error_message(error)),
         None => TemplateError {
             line: error.line().unwrap_or(1),
             column: 1,
@@ -189,7 +189,7 @@ fn parser_error(source: &str, error: &Error) -> TemplateError {
 fn expression_error(source: &str, error: &Error, at: u32) -> TemplateError {
     let at = usize::try_from(at).unwrap_or_default();
     let at = if source.is_char_boundary(at) { at } else { 0 };
-    TemplateError::at(source, at, error_message(error))
+    TemplateError::at_offset(source, at, error_message(error))
 }
 
 fn error_message(error: &Error) -> String {

@@ -1,6 +1,6 @@
 //! Parses Mustache templates.
 
-use super::{Part, Template, TemplateError, check_size, snippets::Included};
+use super::{Part, Template, TemplateError, check_size, snippets::IncludeStack};
 use crate::domain::{NO_SNIPPETS, Snippets};
 
 /// Maximum nesting of sections.
@@ -16,10 +16,10 @@ impl Template {
 
     pub fn parse_with(text: &str, snippets: &Snippets) -> Result<Self, TemplateError> {
         check_size(text)?;
-        Self::parse_nested(text, &mut Included::new(text, snippets))
+        Self::parse_nested(text, &mut IncludeStack::new(text, snippets))
     }
 
-    fn parse_nested(text: &str, included: &mut Included<'_>) -> Result<Self, TemplateError> {
+    fn parse_nested(text: &str, included: &mut IncludeStack<'_>) -> Result<Self, TemplateError> {
         let mut open = vec![OpenSection {
             name: "",
             at: 0,
@@ -36,12 +36,13 @@ impl Template {
             push_text(&mut open, &text[rest_at..before_end]);
             if tag.kind == Kind::Partial {
                 let parts = tag.parse_snippet(included);
-                let parts = parts.map_err(|message| TemplateError::at(text, tag.at, message))?;
+                let parts =
+                    parts.map_err(|message| TemplateError::at_offset(text, tag.at, message))?;
                 for part in parts {
-                    push(&mut open, part);
+                    push_part(&mut open, part);
                 }
             } else {
-                tag.apply(text, &mut open)?;
+                tag.add_to_template(text, &mut open)?;
             }
             rest_at = after_at;
         }
@@ -50,7 +51,7 @@ impl Template {
             (Some(outermost), true) => Ok(Self {
                 parts: outermost.parts,
             }),
-            (Some(section), false) => Err(TemplateError::at(
+            (Some(section), false) => Err(TemplateError::at_offset(
                 text,
                 section.at,
                 format!("section `{}` is not closed", section.name),
@@ -99,7 +100,7 @@ impl<'a> Tag<'a> {
             Some(b'!') => (Kind::Comment, 3, "}}"),
             Some(b'>') => (Kind::Partial, 3, "}}"),
             Some(b'=') => {
-                return Err(TemplateError::at(
+                return Err(TemplateError::at_offset(
                     text,
                     at,
                     "custom delimiters are not allowed",
@@ -108,7 +109,7 @@ impl<'a> Tag<'a> {
             _ => (Kind::Variable, 2, "}}"),
         };
         let Some(length) = rest[name_at..].find(close) else {
-            return Err(TemplateError::at(
+            return Err(TemplateError::at_offset(
                 text,
                 at,
                 format!("the tag is not closed: `{close}` is missing"),
@@ -129,7 +130,7 @@ impl<'a> Tag<'a> {
 
     fn check_name(&self, text: &str) -> Result<(), TemplateError> {
         if self.name.is_empty() {
-            return Err(TemplateError::at(
+            return Err(TemplateError::at_offset(
                 text,
                 self.at,
                 "the tag has no variable name",
@@ -139,7 +140,7 @@ impl<'a> Tag<'a> {
             let bytes = self.name.len();
             let message =
                 format!("the tag's name has {bytes} bytes; the limit is {NAME_BYTES_MAX}");
-            return Err(TemplateError::at(text, self.at, message));
+            return Err(TemplateError::at_offset(text, self.at, message));
         }
         let wrong = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}');
         if self.name.contains(wrong) {
@@ -147,26 +148,30 @@ impl<'a> Tag<'a> {
                 "`{}` is not a valid variable name",
                 self.name.escape_debug()
             );
-            return Err(TemplateError::at(text, self.at, message));
+            return Err(TemplateError::at_offset(text, self.at, message));
         }
         Ok(())
     }
 
     /// Returns the parts of the snippet that it names.
-    fn parse_snippet(&self, included: &mut Included<'_>) -> Result<Vec<Part>, String> {
-        let text = included.enter(self.name)?;
+    fn parse_snippet(&self, included: &mut IncludeStack<'_>) -> Result<Vec<Part>, String> {
+        let text = included.push_snippet(self.name)?;
         let snippet = Template::parse_nested(text, included);
-        included.leave();
-        let snippet = snippet.map_err(|error| Included::error_in(self.name, error))?;
+        included.pop_snippet();
+        let snippet = snippet.map_err(|error| IncludeStack::snippet_error(self.name, error))?;
         Ok(snippet.parts)
     }
 
-    fn apply(&self, text: &str, open: &mut Vec<OpenSection<'a>>) -> Result<(), TemplateError> {
+    fn add_to_template(
+        &self,
+        text: &str,
+        open: &mut Vec<OpenSection<'a>>,
+    ) -> Result<(), TemplateError> {
         match self.kind {
             Kind::Comment | Kind::Partial => {}
             Kind::Variable | Kind::Raw => {
                 let raw = self.kind == Kind::Raw;
-                push(
+                push_part(
                     open,
                     Part::Variable {
                         name: self.name.to_owned(),
@@ -177,7 +182,7 @@ impl<'a> Tag<'a> {
             Kind::Section | Kind::Inverted => {
                 if open.len() > NESTING_MAX {
                     let message = format!("sections are nested more than {NESTING_MAX} deep");
-                    return Err(TemplateError::at(text, self.at, message));
+                    return Err(TemplateError::at_offset(text, self.at, message));
                 }
                 let inverted = self.kind == Kind::Inverted;
                 open.push(OpenSection {
@@ -195,7 +200,7 @@ impl<'a> Tag<'a> {
                         parts,
                         ..
                     } = section;
-                    push(
+                    push_part(
                         open,
                         Part::Section {
                             name: name.to_owned(),
@@ -209,11 +214,11 @@ impl<'a> Tag<'a> {
                         "section `{}` ends here, but `{}` is open",
                         self.name, section.name
                     );
-                    return Err(TemplateError::at(text, self.at, message));
+                    return Err(TemplateError::at_offset(text, self.at, message));
                 }
                 _ => {
                     let message = format!("section `{}` ends here but was never opened", self.name);
-                    return Err(TemplateError::at(text, self.at, message));
+                    return Err(TemplateError::at_offset(text, self.at, message));
                 }
             },
         }
@@ -221,7 +226,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-fn push(open: &mut [OpenSection<'_>], part: Part) {
+fn push_part(open: &mut [OpenSection<'_>], part: Part) {
     if let Some(innermost) = open.last_mut() {
         innermost.parts.push(part);
     }
@@ -229,7 +234,7 @@ fn push(open: &mut [OpenSection<'_>], part: Part) {
 
 fn push_text(open: &mut [OpenSection<'_>], text: &str) {
     if !text.is_empty() {
-        push(open, Part::Text(text.to_owned()));
+        push_part(open, Part::Text(text.to_owned()));
     }
 }
 

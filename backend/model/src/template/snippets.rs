@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use bellwether_proto::filter::nearest;
+use bellwether_proto::filter::nearest_field;
 
 use crate::{
     domain::Snippets,
@@ -11,14 +11,14 @@ use crate::{
 };
 
 /// The snippets around the text that is being parsed.
-pub(super) struct Included<'a> {
+pub(super) struct IncludeStack<'a> {
     snippets: &'a Snippets,
     /// Names, outermost first.
     around: Vec<&'a str>,
     left_bytes: usize,
 }
 
-impl<'a> Included<'a> {
+impl<'a> IncludeStack<'a> {
     pub(super) fn new(template: &str, snippets: &'a Snippets) -> Self {
         Self {
             snippets,
@@ -28,13 +28,13 @@ impl<'a> Included<'a> {
     }
 
     /// Returns the text of a snippet without its final line break, and makes it the innermost one
-    /// until [`Self::leave`].
+    /// until [`Self::pop_snippet`].
     ///
     /// # Errors
     /// Returns an error if there is no such snippet, or if a limit is exceeded.
-    pub(super) fn enter(&mut self, name: &str) -> Result<&'a str, String> {
+    pub(super) fn push_snippet(&mut self, name: &str) -> Result<&'a str, String> {
         let Some((name, text)) = self.snippets.get_key_value(name) else {
-            let likely = nearest(name, self.snippets.keys().map(String::as_str));
+            let likely = nearest_field(name, self.snippets.keys().map(String::as_str));
             let advice = match likely {
                 Some((_, likely)) => format!("; did you mean `{likely}`?"),
                 None if self.snippets.is_empty() => " here".into(),
@@ -61,11 +61,11 @@ impl<'a> Included<'a> {
         Ok(text.strip_suffix('\r').unwrap_or(text))
     }
 
-    pub(super) fn leave(&mut self) {
+    pub(super) fn pop_snippet(&mut self) {
         self.around.pop();
     }
 
-    pub(super) fn error_in(name: &str, error: impl std::fmt::Display) -> String {
+    pub(super) fn snippet_error(name: &str, error: impl std::fmt::Display) -> String {
         format!("in the template `{name}`: {error}")
     }
 }

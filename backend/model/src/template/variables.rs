@@ -114,7 +114,7 @@ const LISTS: [&str; 4] = [
     "group.events.",
 ];
 
-pub fn is_known(name: &str) -> bool {
+pub fn is_known_variable(name: &str) -> bool {
     let entry = LISTS.iter().find_map(|list| {
         let (index, rest) = name.strip_prefix(list)?.split_once('.')?;
         list_index(index).map(|_index| format!("{list}{rest}"))
@@ -122,7 +122,7 @@ pub fn is_known(name: &str) -> bool {
     let name = entry.as_deref().unwrap_or(name);
     let mut members = MEMBERS.iter();
     if let Some(of_event) = members.find_map(|it| name.strip_prefix(it))
-        && is_known(&format!("event.{of_event}"))
+        && is_known_variable(&format!("event.{of_event}"))
     {
         return true;
     }
@@ -134,12 +134,12 @@ pub fn is_known(name: &str) -> bool {
 
 impl Template {
     pub fn own_values(&self) -> Vec<&str> {
-        let names = self.names().into_iter();
+        let names = self.used_names().into_iter();
         names.filter_map(|name| name.strip_prefix(VALUES)).collect()
     }
 
-    pub fn names(&self) -> Vec<&str> {
-        fn collect<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) {
+    pub fn used_names(&self) -> Vec<&str> {
+        fn collect_used<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) {
             for part in parts {
                 let (name, inside) = match part {
                     Part::Text(_) => continue,
@@ -147,11 +147,11 @@ impl Template {
                     Part::Section { name, parts, .. } => (name, &parts[..]),
                 };
                 found.push(name.as_str());
-                collect(inside, found);
+                collect_used(inside, found);
             }
         }
         let mut found = Vec::new();
-        collect(&self.parts, &mut found);
+        collect_used(&self.parts, &mut found);
         found
     }
 
@@ -160,12 +160,12 @@ impl Template {
     /// Inside a section, a name may also refer to a part of the section's value.
     pub fn unknown_variables(&self) -> Vec<String> {
         let mut unknown = Vec::new();
-        collect(&self.parts, &mut Vec::new(), &mut unknown);
+        collect_names(&self.parts, &mut Vec::new(), &mut unknown);
         unknown
     }
 }
 
-fn collect(parts: &[Part], around: &mut Vec<String>, unknown: &mut Vec<String>) {
+fn collect_names(parts: &[Part], around: &mut Vec<String>, unknown: &mut Vec<String>) {
     for part in parts {
         let (name, inside) = match part {
             Part::Text(_) => continue,
@@ -186,11 +186,11 @@ fn collect(parts: &[Part], around: &mut Vec<String>, unknown: &mut Vec<String>) 
         match (inside, full) {
             (Some((false, parts)), Some(full)) => {
                 around.push(full);
-                collect(parts, around, unknown);
+                collect_names(parts, around, unknown);
                 around.pop();
             }
             (Some((inverted, parts)), _) if inverted || name == "." => {
-                collect(parts, around, unknown);
+                collect_names(parts, around, unknown);
             }
             // Names inside an unknown section are unknown too. Reporting the section is sufficient.
             _ => {}
@@ -204,7 +204,9 @@ fn full_name(name: &str, around: &[String]) -> Option<String> {
         .iter()
         .rev()
         .map(|section| format!("{section}.{name}"));
-    inside.chain([name.to_owned()]).find(|full| is_known(full))
+    inside
+        .chain([name.to_owned()])
+        .find(|full| is_known_variable(full))
 }
 
 #[cfg(test)]
@@ -236,6 +238,6 @@ mod tests {
             let template = Template::parse(source).unwrap();
             assert_eq!(template.unknown_variables(), expected, "{source}");
         }
-        assert!(VARIABLES.is_sorted() && VARIABLES.iter().all(|name| is_known(name)));
+        assert!(VARIABLES.is_sorted() && VARIABLES.iter().all(|name| is_known_variable(name)));
     }
 }

@@ -122,7 +122,7 @@ async fn failed_deliveries_retry_on_schedule_until_dead() {
         .map(|pair| (pair[1] - pair[0]) / 1000)
         .collect();
     assert_eq!(waits, [5, 300, 1800, 7200, 18_000, 36_000, 36_000]);
-    let ids: Vec<_> = receiver.received();
+    let ids: Vec<_> = receiver.received_requests();
     assert!(
         ids.iter()
             .all(|request| request.header("webhook-id") == id.to_string())
@@ -299,7 +299,7 @@ async fn attempt_interrupted_by_crash_is_unknown_and_retried() {
     assert_eq!(outcomes, [Some(Outcome::Unknown), Some(Outcome::Delivered)]);
     assert!(
         receiver
-            .received()
+            .received_requests()
             .iter()
             .all(|request| request.header("webhook-id") == id.to_string())
     );
@@ -328,7 +328,7 @@ async fn deliveries_to_a_deleted_destination_are_cancelled() {
     );
     assert!(
         receiver
-            .received()
+            .received_requests()
             .iter()
             .all(|request| request.path == "/")
     );
@@ -364,8 +364,8 @@ async fn rate_limit_is_never_exceeded() {
 #[tokio::test]
 async fn rate_limit_counts_possible_sends_of_other_nodes() {
     let mut world = World::new();
-    let engine = Arc::new(MemoryEngine::shared());
-    world.store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+    let engine = Arc::new(MemoryEngine::new_shared());
+    world.store = Store::new(engine, Arc::new(Sealer::with_random_key()));
     let (receiver, _) = switch(Reply::status(200)).await;
     let settings = DeliverySettings {
         max_per_minute: Some(10),

@@ -11,14 +11,14 @@ use std::{
 
 use futures_util::future::try_join;
 
-use super::{Ledger, Plan};
+use super::{CommitPlan, Ledger};
 use crate::{
-    clock::millis,
+    clock::to_millis,
     delivery::queues::Queues,
-    destination::accepts_digests,
+    destination::supports_digests,
     domain::{
-        BudgetWindow, Content, Delivery, DeliveryState, Destination, DigestContent, Folding,
-        RecordId, delivery::RuleContent,
+        BudgetWindow, Content, Delivery, DeliveryState, Destination, DigestContent,
+        DigestMembership, RecordId, delivery::RuleContent,
     },
     ops::decision_context::new_id,
     store::{EngineError, Store, Stored},
@@ -26,32 +26,32 @@ use crate::{
 
 /// The budgets involved in a commit, by destination. `None` for an unreadable budget, which does
 /// not limit deliveries.
-pub(super) type Budgets = BTreeMap<RecordId, Option<BudgetSpending>>;
+pub(super) type Budgets = BTreeMap<RecordId, Option<BudgetUse>>;
 
 #[derive(Debug)]
-pub(super) struct BudgetSpending {
+pub(super) struct BudgetUse {
     stored: Option<Stored<BudgetWindow>>,
     window: BudgetWindow,
     beyond: Vec<Stored<Delivery>>,
 }
 
-impl BudgetSpending {
+impl BudgetUse {
     /// Starts a new window if the last one has ended.
-    fn roll(&mut self, per: Duration, now_ms: i64) {
+    fn roll_window(&mut self, per: Duration, now_ms: i64) {
         let until_ms = self.window.until_ms;
-        let begun_ms = until_ms.saturating_sub(millis(per));
+        let begun_ms = until_ms.saturating_sub(to_millis(per));
         if (begun_ms..until_ms).contains(&now_ms) {
             return;
         }
         self.window = BudgetWindow {
-            until_ms: now_ms.saturating_add(millis(per)),
+            until_ms: now_ms.saturating_add(to_millis(per)),
             dead: std::mem::take(&mut self.window.dead),
-            ..empty(self.window.destination)
+            ..empty_window(self.window.destination)
         };
     }
 }
 
-fn empty(destination: RecordId) -> BudgetWindow {
+fn empty_window(destination: RecordId) -> BudgetWindow {
     BudgetWindow {
         destination,
         until_ms: i64::MIN,
@@ -62,8 +62,8 @@ fn empty(destination: RecordId) -> BudgetWindow {
     }
 }
 
-impl Plan {
-    pub(super) fn spend(&mut self, destination: RecordId) {
+impl CommitPlan {
+    pub(super) fn spend_budget(&mut self, destination: RecordId) {
         if let Some(Some(spending)) = self.budgets.get_mut(&destination) {
             spending.window.sent += 1;
         }
@@ -76,17 +76,17 @@ impl Ledger {
     /// digest while it is open, regardless of the budget.
     pub(super) fn is_within_budget(
         &self,
-        plan: &mut Plan,
+        plan: &mut CommitPlan,
         delivery: &Stored<Delivery>,
         destination: &Destination,
         behind: Option<RecordId>,
     ) -> bool {
         let budget = destination.delivery.budget;
         // Earlier versions may have stored budgets that are rejected when saved today.
-        let Some(budget) = budget.filter(|_| accepts_digests(&destination.kind)) else {
+        let Some(budget) = budget.filter(|_| supports_digests(&destination.kind)) else {
             return true;
         };
-        let is_counted = delivery.value.folding == Folding::Open
+        let is_counted = delivery.value.folding == DigestMembership::Open
             && delivery.value.attempts == 0
             && delivery.value.retry_of.is_none();
         if !is_counted {
@@ -97,12 +97,12 @@ impl Ledger {
         let Some(Some(spending)) = plan.budgets.get_mut(&destination.id) else {
             return true;
         };
-        spending.roll(budget.per, now_ms);
+        spending.roll_window(budget.per, now_ms);
         let is_within = if let Some(digest) = behind {
             is_begun || spending.window.digest != Some(digest)
         } else {
             let severity = delivery.value.content.occurrence.severity;
-            budget.admits(spending.window.sent, severity)
+            budget.allows_another(spending.window.sent, severity)
         };
         if !is_within {
             spending.beyond.push(delivery.clone());
@@ -112,7 +112,7 @@ impl Ledger {
 
     pub(super) async fn plan_budgets(
         &self,
-        plan: &mut Plan,
+        plan: &mut CommitPlan,
         queues: &Queues,
     ) -> Result<(), EngineError> {
         let dead = plan.dead_digests.clone();
@@ -143,7 +143,7 @@ impl Ledger {
                 && let Some(waiting) = waiting.next()
                 && let Some(destination) = queues.destination(id)
             {
-                self.fold(plan, &mut spending, destination, waiting);
+                self.fold_into_digest(plan, &mut spending, destination, waiting);
             }
             match &spending.stored {
                 Some(stored) if stored.value == spending.window => {}
@@ -157,7 +157,7 @@ impl Ledger {
     /// Reads the budgets of destinations that are not in the plan yet.
     pub(super) async fn read_budgets(
         &self,
-        plan: &mut Plan,
+        plan: &mut CommitPlan,
         mut destinations: BTreeSet<RecordId>,
     ) -> Result<(), EngineError> {
         destinations.retain(|id| !plan.budgets.contains_key(id));
@@ -168,9 +168,9 @@ impl Ledger {
                 .iter()
                 .any(|key| key[..] == destination.to_bytes()[..]);
             let window = stored.as_ref().map(|it| it.value.clone());
-            let spending = BudgetSpending {
+            let spending = BudgetUse {
                 stored,
-                window: window.unwrap_or_else(|| empty(destination)),
+                window: window.unwrap_or_else(|| empty_window(destination)),
                 beyond: Vec::new(),
             };
             let spending = (!is_unreadable).then_some(spending);
@@ -181,21 +181,21 @@ impl Ledger {
 
     /// Lets the first delivery over budget wait, because it may be the only one, and folds further
     /// ones into a digest.
-    fn fold(
+    fn fold_into_digest(
         &self,
-        plan: &mut Plan,
-        spending: &mut BudgetSpending,
+        plan: &mut CommitPlan,
+        spending: &mut BudgetUse,
         destination: &Destination,
         (open, held): (Option<Stored<Delivery>>, Option<Stored<Delivery>>),
     ) {
-        let BudgetSpending { window, beyond, .. } = spending;
+        let BudgetUse { window, beyond, .. } = spending;
         let until_ms = window.until_ms;
-        plan.leave(destination.id, until_ms);
+        plan.leave_for_later(destination.id, until_ms);
         if let ([only], None, None) = (&beyond[..], &open, &held) {
             window.held = Some(only.value.id);
             let held = Delivery {
                 state: DeliveryState::Pending { due_ms: until_ms },
-                folding: Folding::Alone,
+                folding: DigestMembership::Alone,
                 ..only.value.clone()
             };
             plan.changes.update(only, &held);
@@ -212,7 +212,7 @@ impl Ledger {
                 create_ms,
                 ..
             } = &delivery.value;
-            content.fold(reported.digest_item(*create_ms));
+            content.add_item(reported.digest_item(*create_ms));
             let folded = fold_delivery(&delivery.value, content.id, now_ms);
             plan.changes.update(delivery, &folded);
         }
@@ -256,7 +256,7 @@ fn fold_delivery(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery
     Delivery {
         state: DeliveryState::Folded,
         end_ms: Some(now_ms),
-        folding: Folding::Into(digest),
+        folding: DigestMembership::Into(digest),
         ..delivery.clone()
     }
 }
@@ -271,7 +271,7 @@ fn digest_delivery(
     let clear = content.clear_count == content.count;
     Delivery {
         state: DeliveryState::Pending { due_ms },
-        folding: Folding::Alone,
+        folding: DigestMembership::Alone,
         ..Delivery::new(
             content.id,
             (destination.id, destination.name.to_string()),

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::try_join;
 use rand::Rng;
 
-use super::{LeaseEnd, Ledger, Plan, Unrecorded, interrupted_count};
+use super::{CommitPlan, LeaseEnd, Ledger, UnrecordedAttempt, interrupted_count};
 use crate::{
     delivery::{
-        decide::{self, Circumstances},
+        decide::{self, RetryContext},
         health,
         queues::Queues,
     },
@@ -20,26 +20,26 @@ use crate::{
 
 /// The data on which the record of outcomes depends.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct AttemptEnds {
     /// The ended deliveries, with the numbers of their earlier attempts that were interrupted.
     ended: Vec<(RecordId, u32)>,
-    healths: Healths,
+    healths: HealthUpdates,
     /// Destinations without health.
     untried: BTreeMap<RecordId, Stored<Destination>>,
 }
 
 /// The health of destinations: the stored value, and a copy to be updated.
-type Healths = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
+type HealthUpdates = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
 
 impl Ledger {
-    pub(super) async fn read_ends(&self, queues: &Queues) -> Result<Ends, EngineError> {
+    pub(super) async fn read_ends(&self, queues: &Queues) -> Result<AttemptEnds, EngineError> {
         let ended = self.unrecorded.iter();
         let ended = ended.filter_map(|(id, it)| Some((*id, it, it.end.as_ref()?)));
         let ended: Vec<_> = ended.collect();
         let destinations = ended.iter().map(|(_, it, _)| it.destination);
         let before = ended.iter().map(|(id, it, end)| match end {
             LeaseEnd::Attempted(report)
-                if decide::uses_attempt(&report.verdict, it.early_for_ms) =>
+                if decide::counts_against_limit(&report.verdict, it.early_for_ms) =>
             {
                 (*id, it.number.saturating_sub(1))
             }
@@ -51,7 +51,7 @@ impl Ledger {
         let healths = self.read_healths(destinations.collect(), queues);
         let (counts, (healths, untried)) = try_join(counts, healths).await?;
         let ended = ended.into_iter().zip(counts);
-        Ok(Ends {
+        Ok(AttemptEnds {
             ended: ended.map(|((id, ..), count)| (id, count)).collect(),
             healths,
             untried,
@@ -62,7 +62,7 @@ impl Ledger {
         &self,
         destinations: BTreeSet<RecordId>,
         queues: &Queues,
-    ) -> Result<(Healths, BTreeMap<RecordId, Stored<Destination>>), EngineError> {
+    ) -> Result<(HealthUpdates, BTreeMap<RecordId, Stored<Destination>>), EngineError> {
         let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
         let (stored, unreadable) = self.store.get_readable::<Health>(keys).await?;
         let is_readable =
@@ -72,7 +72,7 @@ impl Ledger {
             let current = old.as_ref().map(|old| old.value.clone());
             (id, (old, current))
         });
-        let healths: Healths = all.collect();
+        let healths: HealthUpdates = all.collect();
         let untried = healths.iter().filter(|(_, (old, _))| old.is_none());
         let names = untried.filter_map(|(id, _)| Some(queues.get(*id)?.name.as_bytes().into()));
         let found = self.store.get_many::<Destination>(names.collect()).await?;
@@ -81,8 +81,8 @@ impl Ledger {
         Ok((healths, untried))
     }
 
-    pub(super) fn plan_ends(&mut self, plan: &mut Plan, queues: &Queues, ends: Ends) {
-        let Ends {
+    pub(super) fn plan_ends(&mut self, plan: &mut CommitPlan, queues: &Queues, ends: AttemptEnds) {
+        let AttemptEnds {
             ended,
             mut healths,
             untried,
@@ -95,7 +95,7 @@ impl Ledger {
             };
             let destination = unrecorded.destination;
             let settings = queues.destination(destination).map(|found| found.delivery);
-            let around = Circumstances {
+            let around = RetryContext {
                 backoff: match &unrecorded.delivery {
                     Some(stored) => self.backoff(&stored.value),
                     None => &self.backoff,
@@ -139,7 +139,7 @@ impl Ledger {
         }
     }
 
-    fn unrecorded_end(&self, delivery: RecordId) -> Option<(&Unrecorded, &LeaseEnd)> {
+    fn unrecorded_end(&self, delivery: RecordId) -> Option<(&UnrecordedAttempt, &LeaseEnd)> {
         let unrecorded = self.unrecorded.get(&delivery)?;
         Some((unrecorded, unrecorded.end.as_ref()?))
     }
@@ -147,7 +147,7 @@ impl Ledger {
 
 /// Records the health of a destination, which is given if it has no health yet.
 fn plan_health(
-    plan: &mut Plan,
+    plan: &mut CommitPlan,
     old: Option<&Stored<Health>>,
     current: Health,
     untried: Option<&Stored<Destination>>,
@@ -157,7 +157,7 @@ fn plan_health(
         (Some(old), _) => plan.changes.update(old, &current),
         (None, Some(destination)) => {
             // A destination that is being deleted must not leave its health behind.
-            plan.changes.touch(destination);
+            plan.changes.touch_record(destination);
             plan.changes.insert(&current);
         }
         (None, None) => return,
@@ -178,10 +178,10 @@ fn plan_health(
 
 /// Records the outcome of a lease. Returns the next due time of the delivery.
 fn plan_end(
-    plan: &mut Plan,
-    unrecorded: &Unrecorded,
+    plan: &mut CommitPlan,
+    unrecorded: &UnrecordedAttempt,
     end: &LeaseEnd,
-    around: &Circumstances<'_>,
+    around: &RetryContext<'_>,
 ) -> Option<i64> {
     let delivery = unrecorded.delivery.as_ref()?;
     let (attempt, number) = (&unrecorded.attempt, unrecorded.number);
@@ -200,7 +200,8 @@ fn plan_end(
                 plan.count_failure(&delivery.value, around.now_ms);
             }
             let advice = report.verdict.advice;
-            let next = decide::after_attempt(&delivery.value, number, &ended, advice, around);
+            let next =
+                decide::delivery_after_attempt(&delivery.value, number, &ended, advice, around);
             let next = next.map(|next| Delivery {
                 recipients: report.verdict.settled_recipients(&next.recipients),
                 ..next
@@ -215,12 +216,12 @@ fn plan_end(
             }
             if next.is_none() {
                 // Attempts are not logged; the change of their delivery represents them.
-                plan.changes.touch(delivery);
+                plan.changes.touch_record(delivery);
             }
             next
         }
     }?;
     plan.changes.update(delivery, &next);
-    plan.note_end(&next);
+    plan.record_end(&next);
     next.state.due_ms()
 }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use futures_util::future::{try_join, try_join3};
 use rand::Rng;
 
-use super::{Ledger, Plan, interrupted_count};
+use super::{CommitPlan, Ledger, interrupted_count};
 use crate::{
     delivery::{
         backoff::AttemptCounts,
-        decide::{self, Circumstances},
+        decide::{self, RetryContext},
         notice,
         notices::Notices,
-        queues::{Queues, Ready},
+        queues::{Queues, ReadyDestination},
         rank::{self, Selection, WaitReason},
-        thread::{self, Thread},
+        thread::{self, ThreadContext},
     },
     destination::Advice,
-    domain::{Attempt, Delivery, DeliveryState, Destination, Folding, OwnEvent, RecordId},
+    domain::{Attempt, Delivery, DeliveryState, Destination, DigestMembership, OwnEvent, RecordId},
     limits::{CUT_OFFS_MAX, RANKED_MAX},
     ops::{
         decision_context::new_id,
@@ -25,14 +25,14 @@ use crate::{
             attempt::{self, attempt_key},
             sequencing::{self, Predecessors},
         },
-        page_cancel::{cancelled_delivery, is_unneeded},
+        page_cancel::{cancelled_delivery, is_obsolete_page},
     },
     store::{
         Direction, EngineError, Index, Store, Stored,
         engine::Range,
         record::{
             EndedDelivery,
-            bytes::{Key, id_at, time_ms_at},
+            bytes::{Key, read_id, read_time_ms},
         },
     },
 };
@@ -48,7 +48,7 @@ pub(super) struct LeasedDelivery {
     pub(super) attempt: Attempt,
     pub(super) destination: Arc<Destination>,
     pub(super) opening: Option<RecordId>,
-    pub(super) thread: Thread,
+    pub(super) thread: ThreadContext,
     /// The original due time, if that is later.
     pub(super) early_for_ms: Option<i64>,
 }
@@ -77,7 +77,7 @@ pub(super) struct RemainingWork {
 impl RemainingWork {
     /// Whether a delivery may be leased now. A delivery with earlier attempts is only leased if its
     /// attempt can begin immediately, because a second interruption counts against it.
-    fn admits(&mut self, delivery: &Delivery) -> bool {
+    fn allows_lease(&mut self, delivery: &Delivery) -> bool {
         let is_again = delivery.attempts > 0;
         self.again |= is_again;
         self.is_full |= is_again && self.places == 0;
@@ -91,8 +91,8 @@ impl RemainingWork {
     }
 }
 
-impl Plan {
-    pub(super) fn leave(&mut self, destination: RecordId, due_ms: i64) {
+impl CommitPlan {
+    pub(super) fn leave_for_later(&mut self, destination: RecordId, due_ms: i64) {
         let left = self.left.iter_mut();
         for left in left.filter(|left| left.destination == destination) {
             left.due_ms = left.due_ms.min(due_ms);
@@ -100,7 +100,7 @@ impl Plan {
     }
 
     /// Holds due deliveries until an earlier one ends, which makes them due again.
-    pub(super) fn hold_due(&mut self) {
+    pub(super) fn hold_due_deliveries(&mut self) {
         let mut held = std::mem::take(&mut self.held);
         // A change of a delivery must precede that of the deliveries held by it.
         held.sort_by_key(|it| it.delivery.value.thread_position());
@@ -125,7 +125,7 @@ impl Plan {
                 ..delivery.value.clone()
             };
             self.changes.update(&delivery, &waiting);
-            self.changes.touch(&earlier);
+            self.changes.touch_record(&earlier);
             self.touched.push(id);
             self.waiting.push(delivery.value.id);
         }
@@ -151,11 +151,11 @@ struct DueDelivery {
 #[derive(Debug, Default)]
 struct LeaseFacts {
     /// Whether it is a page of a response that was acknowledged or has ended.
-    is_unneeded: bool,
+    is_obsolete_page: bool,
     /// Number of its interrupted attempts, if that matters.
     cut_off: u32,
     before: Predecessors,
-    thread: Thread,
+    thread: ThreadContext,
     /// The attempt whose lease expired.
     lost: Option<Stored<Attempt>>,
 }
@@ -165,7 +165,10 @@ type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Ledger {
     /// Reads the first waiting deliveries of destinations that are ready.
-    pub(super) async fn read_waiting(&self, ready: &[Ready]) -> Result<Vec<Entries>, EngineError> {
+    pub(super) async fn read_waiting(
+        &self,
+        ready: &[ReadyDestination],
+    ) -> Result<Vec<Entries>, EngineError> {
         let ranges = ready.iter().map(|ready| {
             let mut range = Range::with_prefix(&ready.destination.id.to_bytes());
             if ready.wanted.is_some() {
@@ -187,25 +190,25 @@ impl Ledger {
 
     pub(super) async fn plan_leases(
         &mut self,
-        plan: &mut Plan,
+        plan: &mut CommitPlan,
         queues: &mut Queues,
         notices: &Notices,
-        ready: Vec<(Ready, Entries)>,
+        ready: Vec<(ReadyDestination, Entries)>,
     ) -> Result<(), EngineError> {
         let due = self.due_deliveries(plan, queues, ready).await?;
         let keys = due.iter().map(|due| due.key.clone()).collect();
         let budgeted = due
             .iter()
             .filter(|it| it.destination.delivery.budget.is_some());
-        plan.due = budgeted.filter_map(|due| id_at(&due.key, 0)).collect();
+        plan.due = budgeted.filter_map(|due| read_id(&due.key, 0)).collect();
         let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
         let now_ms = self.clock.now_ms();
         let mut readable = Vec::new();
         for (due, delivery) in due.into_iter().zip(deliveries) {
             let Some(delivery) = delivery else {
                 if unreadable.contains(&due.key)
-                    && let Some(id) = id_at(&due.key, 0)
-                    && let Some(name) = queues.set_aside(due.destination.id, id)
+                    && let Some(id) = read_id(&due.key, 0)
+                    && let Some(name) = queues.set_aside_delivery(due.destination.id, id)
                 {
                     notices.report_unreadable(id, name);
                     let ended = EndedDelivery {
@@ -213,7 +216,9 @@ impl Ledger {
                         delivery: id,
                         at_ms: self.clock.now_ms(),
                     };
-                    let woken = self.store.wake_followers_of(vec![ended], &mut plan.changes);
+                    let woken = self
+                        .store
+                        .wake_followers_after(vec![ended], &mut plan.changes);
                     woken.await?;
                 }
                 continue;
@@ -222,7 +227,7 @@ impl Ledger {
             if let Some(due_ms) = later_ms.filter(|_| delivery.is_shifted()) {
                 // Its index entry is from before a clock step.
                 plan.changes.update(&delivery, &delivery.value);
-                plan.leave(due.destination.id, due_ms);
+                plan.leave_for_later(due.destination.id, due_ms);
                 continue;
             }
             readable.push((due, delivery));
@@ -241,7 +246,7 @@ impl Ledger {
         for ((due, delivery), facts) in readable.into_iter().zip(facts) {
             match delivery.value.state {
                 DeliveryState::Leased { .. } => {
-                    self.plan_lost(plan, &delivery, &due.destination, facts);
+                    self.plan_lost_attempt(plan, &delivery, &due.destination, facts);
                 }
                 DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
                     self.plan_lease(plan, &delivery, due, facts);
@@ -274,18 +279,18 @@ impl Ledger {
             return Ok(facts);
         }
         // While the total is below the limit, interrupted attempts need not be counted.
-        let most = AttemptCounts::of(delivery, attempts, 0);
+        let most = AttemptCounts::from_delivery(delivery, attempts, 0);
         let backoff = self.backoff(delivery);
         let is_last = backoff.is_exhausted(most, destination.delivery) || most.made >= CUT_OFFS_MAX;
-        let (is_unneeded, cut_off, before) = try_join3(
-            async { Ok(attempts > 0 && is_unneeded(store, delivery).await?) },
+        let (is_obsolete_page, cut_off, before) = try_join3(
+            async { Ok(attempts > 0 && is_obsolete_page(store, delivery).await?) },
             interrupted_count(store, delivery.id, if is_last { attempts } else { 0 }),
-            sequencing::predecessors(store, delivery),
+            sequencing::find_predecessors(store, delivery),
         )
         .await?;
-        facts.thread = thread::read(store, before.opening, &destination.kind).await;
+        facts.thread = thread::read_thread(store, before.opening, &destination.kind).await;
         Ok(LeaseFacts {
-            is_unneeded,
+            is_obsolete_page,
             cut_off,
             before,
             ..facts
@@ -295,7 +300,7 @@ impl Ledger {
     /// Leases a waiting delivery, unless it must continue to wait or gets no further attempts.
     fn plan_lease(
         &self,
-        plan: &mut Plan,
+        plan: &mut CommitPlan,
         delivery: &Stored<Delivery>,
         due: DueDelivery,
         facts: LeaseFacts,
@@ -304,7 +309,7 @@ impl Ledger {
         if decide::is_poison(&delivery.value) {
             let dead = decide::poisoned_delivery(&delivery.value, now_ms);
             plan.changes.update(delivery, &dead);
-            plan.note_end(&dead);
+            plan.record_end(&dead);
             let name = due.destination.name.as_str();
             let said = OwnEvent {
                 id: new_id(now_ms),
@@ -316,16 +321,17 @@ impl Ledger {
             return;
         }
         let settings = due.destination.delivery;
-        if facts.is_unneeded {
+        if facts.is_obsolete_page {
             let cancelled = cancelled_delivery(&delivery.value, now_ms);
             plan.changes.update(delivery, &cancelled);
             return;
         }
-        let tried = AttemptCounts::of(&delivery.value, delivery.value.attempts, facts.cut_off);
+        let tried =
+            AttemptCounts::from_delivery(&delivery.value, delivery.value.attempts, facts.cut_off);
         if self.backoff(&delivery.value).is_exhausted(tried, settings) {
             let dead = decide::exhausted_delivery(&delivery.value, tried, now_ms);
             plan.changes.update(delivery, &dead);
-            plan.note_end(&dead);
+            plan.record_end(&dead);
             return;
         }
         let before = facts.before;
@@ -342,15 +348,15 @@ impl Ledger {
             });
             return;
         }
-        if !plan.left[due.at].admits(&delivery.value) {
+        if !plan.left[due.at].allows_lease(&delivery.value) {
             return;
         }
         let timeouts = attempt::timeouts(&self.config, settings, &due.destination.kind);
         let (mut begun, attempt) =
             attempt::begin_attempt(&delivery.value, timeouts.longest, now_ms);
-        if begun.folding == Folding::Open && settings.budget.is_some() {
-            begun.folding = Folding::Alone;
-            plan.spend(begun.destination);
+        if begun.folding == DigestMembership::Open && settings.budget.is_some() {
+            begun.folding = DigestMembership::Alone;
+            plan.spend_budget(begun.destination);
         }
         plan.changes.update(delivery, &begun);
         plan.changes.insert(&attempt);
@@ -369,9 +375,9 @@ impl Ledger {
     }
 
     /// Continues with a delivery whose lease expired, as after a failed attempt.
-    fn plan_lost(
+    fn plan_lost_attempt(
         &mut self,
-        plan: &mut Plan,
+        plan: &mut CommitPlan,
         delivery: &Stored<Delivery>,
         destination: &Destination,
         facts: LeaseFacts,
@@ -380,7 +386,7 @@ impl Ledger {
         let begun = facts.lost.as_ref().map(|attempt| attempt.value.clone());
         let begun = begun.unwrap_or_else(|| attempt::new_attempt(delivery.value.id, number, 0));
         let lost = decide::lost_attempt(&begun);
-        let around = Circumstances {
+        let around = RetryContext {
             random: self.random.random(),
             backoff: self.backoff(&delivery.value),
             now_ms: self.clock.now_ms(),
@@ -389,14 +395,15 @@ impl Ledger {
             settings: Some(destination.delivery),
         };
         plan.count_failure(&delivery.value, around.now_ms);
-        let next = decide::after_attempt(&delivery.value, number, &lost, Advice::Again, &around);
+        let next =
+            decide::delivery_after_attempt(&delivery.value, number, &lost, Advice::Again, &around);
         if let Some(next) = next {
             let due_ms = next.state.due_ms().unwrap_or(i64::MAX);
             plan.changes.update(delivery, &next);
-            plan.note_end(&next);
-            plan.leave(destination.id, due_ms);
+            plan.record_end(&next);
+            plan.leave_for_later(destination.id, due_ms);
         } else {
-            plan.changes.touch(delivery);
+            plan.changes.touch_record(delivery);
         }
         if let Some(attempt) = facts.lost {
             plan.changes.update(&attempt, &lost);
@@ -406,9 +413,9 @@ impl Ledger {
     /// Selects the due deliveries among the waiting ones.
     async fn due_deliveries(
         &mut self,
-        plan: &mut Plan,
+        plan: &mut CommitPlan,
         queues: &Queues,
-        mut ready: Vec<(Ready, Entries)>,
+        mut ready: Vec<(ReadyDestination, Entries)>,
     ) -> Result<Vec<DueDelivery>, EngineError> {
         let now_ms = self.clock.now_ms();
         ready.retain(|(ready, _)| {
@@ -422,8 +429,8 @@ impl Ledger {
         let mut due = Vec::new();
         for (ready, entries) in ready {
             let (keys, left) = match ready.wanted {
-                Some(how) => self.ranked(&ready, how, &entries, queues, now_ms)?,
-                None => self.first(&ready, entries, queues, now_ms)?,
+                Some(how) => self.ranked_due(&ready, how, &entries, queues, now_ms)?,
+                None => self.first_due(&ready, entries, queues, now_ms)?,
             };
             let at = plan.left.len();
             plan.left.push(left);
@@ -437,17 +444,17 @@ impl Ledger {
     }
 
     /// Returns the first due deliveries, up to the allowance, and the remaining ones.
-    fn first(
+    fn first_due(
         &self,
-        ready: &Ready,
+        ready: &ReadyDestination,
         entries: Entries,
         queues: &Queues,
         now_ms: i64,
     ) -> Result<(Vec<Vec<u8>>, RemainingWork), EngineError> {
-        let mut left = RemainingWork::for_ready(ready);
+        let mut left = RemainingWork::from_ready(ready);
         let mut keys = Vec::new();
         for (entry, key) in entries {
-            let (id, due_ms) = read(&entry)?;
+            let (id, due_ms) = parse_due_entry(&entry)?;
             if self.is_leased(id) || queues.is_set_aside(id) {
                 continue;
             }
@@ -465,15 +472,17 @@ impl Ledger {
     async fn read_ranks(
         &mut self,
         queues: &Queues,
-        ready: &[(Ready, Entries)],
+        ready: &[(ReadyDestination, Entries)],
     ) -> Result<(), EngineError> {
         let mut unknown = Vec::new();
         for (ready, entries) in ready.iter().filter(|(ready, _)| ready.wanted.is_some()) {
-            let ids = entries.iter().map(|(entry, _)| Ok(read(entry)?.0));
+            let ids = entries
+                .iter()
+                .map(|(entry, _)| Ok(parse_due_entry(entry)?.0));
             let mut ids = ids.collect::<Result<Vec<_>, EngineError>>()?;
             ids.retain(|id| !queues.is_set_aside(*id));
             self.ranks.retain(ready.destination.id, &ids);
-            unknown.extend(self.ranks.unknown(ready.destination.id, &ids));
+            unknown.extend(self.ranks.ids_without_rank(ready.destination.id, &ids));
         }
         for ids in unknown.chunks(READ_AT_ONCE) {
             let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
@@ -487,9 +496,9 @@ impl Ledger {
 
     /// Returns the deliveries of a backlog to send first, up to the allowance, and the remaining
     /// ones.
-    fn ranked(
+    fn ranked_due(
         &self,
-        ready: &Ready,
+        ready: &ReadyDestination,
         wanted: Selection,
         entries: &Entries,
         queues: &Queues,
@@ -500,10 +509,10 @@ impl Ledger {
             count: ready.allowance,
             ..wanted
         };
-        let mut left = RemainingWork::for_ready(ready);
+        let mut left = RemainingWork::from_ready(ready);
         let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
         for (entry, _) in entries {
-            let (id, due_ms) = read(entry)?;
+            let (id, due_ms) = parse_due_entry(entry)?;
             if queues.is_set_aside(id) {
                 continue;
             }
@@ -519,7 +528,7 @@ impl Ledger {
                 None => {}
             }
         }
-        let chosen = rank::choose(&waiting, wanted, now_ms);
+        let chosen = rank::choose_deliveries(&waiting, wanted, now_ms);
         left.due_ms = chosen.next_ms;
         left.backlog = Some(Backlog {
             is_severe: chosen.is_severe,
@@ -532,7 +541,7 @@ impl Ledger {
 
     pub(super) async fn plan_release(
         &self,
-        plan: &mut Plan,
+        plan: &mut CommitPlan,
         queues: &Queues,
     ) -> Result<(), EngineError> {
         let now_ms = self.clock.now_ms();
@@ -576,7 +585,7 @@ impl Ledger {
 }
 
 impl RemainingWork {
-    fn for_ready(ready: &Ready) -> Self {
+    fn from_ready(ready: &ReadyDestination) -> Self {
         Self {
             destination: ready.destination.id,
             due_ms: i64::MAX,
@@ -589,7 +598,7 @@ impl RemainingWork {
     }
 }
 
-fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
-    let read = id_at(entry, 24).zip(time_ms_at(entry, 16));
+fn parse_due_entry(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
+    let read = read_id(entry, 24).zip(read_time_ms(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry in `DeliveryByDue`".into()))
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     config::Config,
     destination::{
-        Guard,
+        EgressGuard,
         receiver::{Receiver, Reply},
     },
     message::Links,
@@ -18,32 +18,35 @@ use crate::{
     },
 };
 
-fn pings(url: &str, allowed: bool) -> (Pings, Arc<MemoryEngine>) {
+fn pings(url: &str, allowed: bool) -> (PingTask, Arc<MemoryEngine>) {
     let mut config = Config::new("unused");
     if allowed {
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
     }
-    let clock: Arc<dyn Clock> = Arc::new(crate::clock::ManualClock::at(samples::START_MS));
-    let guard = Arc::new(Guard::new(&config.egress, Vec::new()));
+    let clock: Arc<dyn Clock> = Arc::new(crate::clock::ManualClock::starting_at(samples::START_MS));
+    let guard = Arc::new(EgressGuard::new(&config.egress, Vec::new()));
     let settings = watch::Sender::default().subscribe();
     let links = Links::default();
     let sender = Sender::new(&config, settings, guard, Arc::clone(&clock), links, None);
     let engine = Arc::new(MemoryEngine::new());
-    let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+    let store = Store::new(
+        Arc::clone(&engine) as _,
+        Arc::new(Sealer::with_random_key()),
+    );
     let ping = PingConfig {
         url: Secret::new(url),
         every: Duration::from_secs(60),
     };
-    (Pings::new(store, clock, sender, ping), engine)
+    (PingTask::new(store, clock, sender, ping), engine)
 }
 
 #[tokio::test]
 async fn pings_are_sent_only_while_events_are_accepted() {
     let receiver = Receiver::start(|_| Reply::status(204)).await;
     let (mut pings, engine) = pings(&receiver.url("/canary"), true);
-    pings.ping().await;
+    pings.ping_once().await;
     assert_eq!((pings.failure.as_ref(), receiver.count()), (None, 1));
-    assert_eq!(receiver.received()[0].path, "/canary");
+    assert_eq!(receiver.received_requests()[0].path, "/canary");
     let space = |free_bytes| {
         Some(FreeSpace {
             free_bytes,
@@ -51,11 +54,11 @@ async fn pings_are_sent_only_while_events_are_accepted() {
         })
     };
     engine.set_free_space(space(9));
-    pings.ping().await;
+    pings.ping_once().await;
     let full = PingFailure::Unhealthy("the disk is full");
     assert_eq!((pings.failure.as_ref(), receiver.count()), (Some(&full), 1));
     engine.set_free_space(space(10));
-    pings.ping().await;
+    pings.ping_once().await;
     assert_eq!((pings.failure.as_ref(), receiver.count()), (None, 2));
 }
 
@@ -73,7 +76,7 @@ async fn ping_failures_do_not_reveal_the_url() {
         (&closed, true, PingFailure::Unreachable),
     ] {
         let (mut pings, _) = pings(url, allowed);
-        pings.ping().await;
+        pings.ping_once().await;
         let found = pings.failure.clone().unwrap();
         assert_eq!(found, failure);
         let shown = format!("{found} {:?}", pings.config);

@@ -4,22 +4,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::prelude::*;
 
-use super::{Guard, Refusal};
+use super::{EgressGuard, Refusal};
 use crate::config::EgressConfig;
 
-fn guard(allow: &[&str], allow_names: &[&str], own: &[&str]) -> Guard {
+fn guard(allow: &[&str], allow_names: &[&str], own: &[&str]) -> EgressGuard {
     let config = EgressConfig {
         allow: allow.iter().map(|text| text.parse().unwrap()).collect(),
         allow_names: allow_names.iter().map(ToString::to_string).collect(),
         ..EgressConfig::default()
     };
-    Guard::new(
+    EgressGuard::new(
         &config,
         own.iter().map(|text| text.parse().unwrap()).collect(),
     )
 }
 
-fn refuses(guard: &Guard, address: IpAddr) -> bool {
+fn refuses(guard: &EgressGuard, address: IpAddr) -> bool {
     guard
         .filter("example.com", vec![SocketAddr::new(address, 443)])
         .is_err()

@@ -10,38 +10,38 @@ pub(super) fn classify_failure(
 ) -> Verdict {
     let explanation = attempt.mask_and_truncate(&broken.to_string());
     match broken {
-        ConversationError::Dial(DialError::Blocked(_)) => Verdict::blocked(explanation),
+        ConversationError::Dial(DialError::Blocked(_)) => Verdict::new_blocked(explanation),
         ConversationError::Refused(phase, reply) => {
-            Verdict::rejected(explanation, failure_advice(*phase, reply))
+            Verdict::new_rejected(explanation, failure_advice(*phase, reply))
         }
-        ConversationError::TooLarge(..) => Verdict::rejected(explanation, Advice::Reduce),
-        ConversationError::Late(limit) if phase == Phase::Answer => Verdict::unknown(format!(
+        ConversationError::TooLarge(..) => Verdict::new_rejected(explanation, Advice::Reduce),
+        ConversationError::Late(limit) if phase == Phase::Answer => Verdict::new_unknown(format!(
             "the mail was sent, but no reply arrived within {limit:?}"
         )),
         ConversationError::Late(limit) => {
             let command = phase.command();
-            Verdict::unreachable(format!(
+            Verdict::new_unreachable(format!(
                 "the mail server timed out after {limit:?} ({command})"
             ))
         }
         ConversationError::NoUnicode | ConversationError::NoMechanism(_) => {
-            Verdict::rejected(explanation, Advice::Fix)
+            Verdict::new_rejected(explanation, Advice::Fix)
         }
         ConversationError::Garbled(_) if phase == Phase::Answer => {
-            Verdict::unknown(attempt.mask_and_truncate(&format!(
+            Verdict::new_unknown(attempt.mask_and_truncate(&format!(
                 "the mail was sent, but the reply is not valid SMTP: {broken}"
             )))
         }
         ConversationError::Dial(_)
         | ConversationError::Garbled(_)
-        | ConversationError::NoStartTls => Verdict::unreachable(explanation),
+        | ConversationError::NoStartTls => Verdict::new_unreachable(explanation),
         ConversationError::Io(error) => {
             let reason = attempt.mask_and_truncate(&error::root_cause(error));
             if phase == Phase::Answer {
-                Verdict::unknown(format!("the mail was sent, but no reply arrived: {reason}"))
+                Verdict::new_unknown(format!("the mail was sent, but no reply arrived: {reason}"))
             } else {
                 let command = phase.command();
-                Verdict::unreachable(format!(
+                Verdict::new_unreachable(format!(
                     "communication with the mail server failed: {reason} ({command})"
                 ))
             }

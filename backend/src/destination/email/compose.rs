@@ -28,11 +28,11 @@ pub(super) struct Envelope {
     pub(super) from: Mailbox,
     /// Addresses without duplicates and without those that already have the mail.
     pub(super) to: Vec<String>,
-    head: Head,
+    head: MailHead,
     mail: Mail,
 }
 
-struct Head {
+struct MailHead {
     to: Vec<Mailbox>,
     cc: Vec<Mailbox>,
     reply_to: Vec<Mailbox>,
@@ -61,7 +61,7 @@ pub(super) fn compose(
     // Identical in all attempts, so that mail programs show one mail; and independent of the
     // sender, so that related mails stay in one conversation.
     let id_of = |delivery: RecordId| format!("<{delivery}@{}>", smtp.from.email.domain());
-    let head = Head {
+    let head = MailHead {
         to: parse_mailboxes(&email.to)?,
         cc: parse_mailboxes(&email.cc)?,
         reply_to: parse_mailboxes(&email.reply_to)?,
@@ -169,7 +169,7 @@ fn mailbox_header(name: &'static str, mailboxes: &[&Mailbox]) -> HeaderValue {
 impl Envelope {
     /// Returns the text of the mail. Its headers name only the mailboxes for which `is_shown`
     /// holds.
-    pub(super) fn text(&self, is_shown: impl Fn(&Mailbox) -> bool) -> Vec<u8> {
+    pub(super) fn format_text(&self, is_shown: impl Fn(&Mailbox) -> bool) -> Vec<u8> {
         let Self { head, mail, .. } = self;
         let mut message = Message::builder()
             .from(self.from.clone())

@@ -67,7 +67,7 @@ pub(super) struct Timeouts {
 
 impl Timeouts {
     /// Returns the timeout for a reply, or for a block of the text (RFC 5321, 4.5.3.2).
-    pub(super) fn of(self, phase: Phase) -> Duration {
+    pub(super) fn for_phase(self, phase: Phase) -> Duration {
         let minutes = match phase {
             Phase::Data => 2,
             Phase::Text => 3,
@@ -107,7 +107,7 @@ impl Reply {
     }
 
     fn contains_any(&self, words: &[&str]) -> bool {
-        let text = self.line().to_ascii_lowercase();
+        let text = self.first_line().to_ascii_lowercase();
         words.iter().any(|word| text.contains(word))
     }
 
@@ -160,7 +160,7 @@ impl Reply {
         matches!(self.code, 452 | 552) && self.contains_any(&["4.5.3", "5.5.3", "too many recip"])
     }
 
-    pub(super) fn line(&self) -> String {
+    pub(super) fn first_line(&self) -> String {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
@@ -171,7 +171,7 @@ pub(super) enum ConversationError {
     Dial(#[from] DialError),
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("the mail server replied {}: {} ({})", .1.code, .1.line(), .0.command())]
+    #[error("the mail server replied {}: {} ({})", .1.code, .1.first_line(), .0.command())]
     Refused(Phase, Reply),
     /// The server does not use SMTP.
     #[error("invalid reply from the mail server: {0}")]
@@ -208,7 +208,7 @@ pub(super) struct Conversation<'a> {
 
 impl<'a> Conversation<'a> {
     /// Reads the greeting and sends EHLO with the given name.
-    pub(super) async fn begin(
+    pub(super) async fn start(
         stream: Box<dyn Stream>,
         name: &str,
         phase: &'a mut Phase,
@@ -241,7 +241,7 @@ impl<'a> Conversation<'a> {
             return Err(ConversationError::Garbled("text before TLS".into()));
         }
         let secured = upgrade_to_tls(self.stream.into_inner(), tls, host);
-        let stream = with_timeout(self.timeouts.of(Phase::StartTls), secured).await?;
+        let stream = with_timeout(self.timeouts.for_phase(Phase::StartTls), secured).await?;
         let mut conversation = Self {
             stream: BufReader::new(stream),
             ..self
@@ -287,14 +287,14 @@ impl<'a> Conversation<'a> {
 
     pub(super) async fn authenticate(&mut self, login: Login<'_>) -> Result<(), ConversationError> {
         let (mut line, answers) = match login {
-            Login::Password(user, password) if self.can_authenticate_by("PLAIN") => {
+            Login::Password(user, password) if self.supports_auth_mechanism("PLAIN") => {
                 let initial = STANDARD.encode(format!("\0{user}\0{password}"));
                 (format!("AUTH PLAIN {initial}"), Vec::new())
             }
-            Login::Password(user, password) if self.can_authenticate_by("LOGIN") => {
+            Login::Password(user, password) if self.supports_auth_mechanism("LOGIN") => {
                 ("AUTH LOGIN".to_owned(), vec![user, password])
             }
-            Login::Token(user, token) if self.can_authenticate_by("XOAUTH2") => {
+            Login::Token(user, token) if self.supports_auth_mechanism("XOAUTH2") => {
                 let initial = format!("user={user}\u{1}auth=Bearer {token}\u{1}\u{1}");
                 // The only challenge contains an error; an empty response makes the server refuse.
                 let initial = STANDARD.encode(initial);
@@ -319,7 +319,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Whether the server offers a mechanism for AUTH, including the older spelling `AUTH=LOGIN`.
-    fn can_authenticate_by(&self, mechanism: &str) -> bool {
+    fn supports_auth_mechanism(&self, mechanism: &str) -> bool {
         self.extensions.iter().any(|line| {
             let mut words = line.split([' ', '\t', '=']);
             words.next() == Some("AUTH") && words.any(|word| word == mechanism)
@@ -372,7 +372,7 @@ impl<'a> Conversation<'a> {
     }
 
     async fn write_blocks(&mut self, text: &[u8]) -> Result<(), ConversationError> {
-        let limit = self.timeouts.of(Phase::Text);
+        let limit = self.timeouts.for_phase(Phase::Text);
         for block in text.chunks(BLOCK_BYTES) {
             with_timeout(limit, self.stream.write_all(block)).await?;
         }
@@ -397,7 +397,7 @@ impl<'a> Conversation<'a> {
 
     async fn write(&mut self, phase: Phase, line: &str) -> Result<(), ConversationError> {
         *self.phase = phase;
-        let limit = self.timeouts.of(phase);
+        let limit = self.timeouts.for_phase(phase);
         // In one write, because the network may delay a second one.
         let line = format!("{line}\r\n");
         with_timeout(limit, self.stream.write_all(line.as_bytes())).await?;
@@ -415,7 +415,11 @@ impl<'a> Conversation<'a> {
     }
 
     async fn read_reply(&mut self) -> Result<Reply, ConversationError> {
-        with_timeout(self.timeouts.of(*self.phase), self.read_reply_lines()).await
+        with_timeout(
+            self.timeouts.for_phase(*self.phase),
+            self.read_reply_lines(),
+        )
+        .await
     }
 
     async fn read_reply_lines(&mut self) -> Result<Reply, ConversationError> {
@@ -507,7 +511,7 @@ mod tests {
         }
     }
     #[test]
-    fn enhanced_code_and_text_decide_over_the_code() {
+    fn enhanced_code_and_text_take_precedence_over_the_code() {
         let reply = |line: &str| Reply {
             code: line[..3].parse().unwrap(),
             text: line[4..].into(),
@@ -553,7 +557,7 @@ mod tests {
             command: Duration::from_secs(command),
             answer: Duration::from_secs(7),
         };
-        let seconds = |command, phase| timeouts(command).of(phase).as_secs();
+        let seconds = |command, phase| timeouts(command).for_phase(phase).as_secs();
         assert_eq!(seconds(900, Phase::Greeting), 300);
         assert_eq!(seconds(900, Phase::Recipient), 300);
         assert_eq!(seconds(900, Phase::Data), 120);

@@ -7,7 +7,7 @@ const LEVELS_MAX: usize = 8;
 const TAB: &str = "\u{a0}\u{a0}\u{a0}\u{a0}";
 
 /// Converts plain text to HTML, preserving line breaks and indentation.
-pub(super) fn from_text(text: &str) -> String {
+pub(super) fn html_from_text(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let rest = line.trim_start_matches([' ', '\t']);
         let indent = line[..line.len() - rest.len()].replace('\t', TAB);
@@ -29,7 +29,7 @@ pub(super) fn html_to_text(html: &str) -> Cow<'_, str> {
 pub(super) fn to_text(html: &str) -> String {
     // Has the same length, so that offsets apply to both.
     let lower = html.to_ascii_lowercase();
-    let mut text = Text::default();
+    let mut text = TextBuilder::default();
     let mut from = 0;
     while let Some(at) = html[from..].find('<').map(|at| from + at) {
         text.append(&html[from..at]);
@@ -43,7 +43,7 @@ pub(super) fn to_text(html: &str) -> String {
             name @ ("style" | "script" | "head" | "title") => {
                 from = element_end(&lower, from, name);
             }
-            name => text.tag(name, &html[at..from], &lower[at..from]),
+            name => text.handle_tag(name, &html[at..from], &lower[at..from]),
         }
     }
     text.append(&html[from..]);
@@ -51,11 +51,7 @@ pub(super) fn to_text(html: &str) -> String {
 }
 
 #[derive(Default)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "the field holds the text built so far"
-)]
-struct Text {
+struct TextBuilder {
     text: String,
     /// Pending line breaks; two make a paragraph.
     line_ends: usize,
@@ -71,8 +67,8 @@ struct Text {
     links: Vec<(String, usize)>,
 }
 
-impl Text {
-    fn tag(&mut self, name: &str, tag: &str, lower: &str) {
+impl TextBuilder {
+    fn handle_tag(&mut self, name: &str, tag: &str, lower: &str) {
         match name {
             "br" => self.line_ends = (self.line_ends + 1).min(2),
             "td" | "th" => self.is_apart = true,
@@ -119,11 +115,11 @@ impl Text {
                 });
             }
             "a" => {
-                let to = attribute(tag, lower, "href").unwrap_or_default();
+                let to = attribute_value(tag, lower, "href").unwrap_or_default();
                 self.links.push((to, self.text.len()));
             }
             "/a" => self.end_link(),
-            "img" => self.append(&attribute(tag, lower, "alt").unwrap_or_default()),
+            "img" => self.append(&attribute_value(tag, lower, "alt").unwrap_or_default()),
             _ => {}
         }
     }
@@ -242,7 +238,7 @@ impl Text {
 }
 
 /// Returns the value of an attribute of a tag; `lower` is the tag in lower case.
-fn attribute(tag: &str, lower: &str, name: &str) -> Option<String> {
+fn attribute_value(tag: &str, lower: &str, name: &str) -> Option<String> {
     let mut from = 0;
     loop {
         let at = from + lower[from..].find(name)?;
@@ -368,7 +364,7 @@ mod tests {
     #[test]
     fn plain_text_keeps_lines_and_indentation() {
         for text in ["a\n  b\n\n    c", "  first", "a\n\n\nb", "\u{fc} & <b>"] {
-            let html = from_text(text);
+            let html = html_from_text(text);
             let shown: Vec<_> = html.split("<br>\n").map(html_to_text).collect();
             assert_eq!(shown.join("\n").replace('\u{a0}', " "), text);
         }
@@ -391,7 +387,7 @@ mod tests {
     proptest! {
         #[test]
         fn text_survives_html_round_trip(words in "[a-z<>&\"']{1,20}( [a-z<>&\"']{1,9}){0,3}") {
-            prop_assert_eq!(to_text(&from_text(&words)), words);
+            prop_assert_eq!(to_text(&html_from_text(&words)), words);
         }
 
         #[test]

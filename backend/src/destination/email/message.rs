@@ -14,7 +14,7 @@ const ENTITY_CHARACTERS_MAX: usize = 100;
 /// Maximum bytes of one value in the default body.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
-pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
+pub(super) fn build_mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     let subject = subject(facts, email);
     let body = own_template(facts, &email.body);
     let custom = facts.render("the mail's body", body, Escape::Html);
@@ -39,10 +39,10 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
         }
         (Some(filled), _) => {
             let text = html::html_to_text(&filled).into_owned();
-            let html = html::from_text(&text);
+            let html = html::html_from_text(&text);
             (text, html)
         }
-        (None, Some(message)) => (message.clone(), html::from_text(message)),
+        (None, Some(message)) => (message.clone(), html::html_from_text(message)),
         (None, None) => default_body(facts),
     };
     Mail {
@@ -54,7 +54,7 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
 
 pub(super) fn reduced_message(facts: &mut Facts<'_>, email: &Email) -> Mail {
     let mut text = facts.headline.clone();
-    if let Some(change) = facts.change() {
+    if let Some(change) = facts.change_label() {
         let _infallible = write!(text, " ({change})");
     }
     for (label, value) in facts.fields() {
@@ -63,7 +63,7 @@ pub(super) fn reduced_message(facts: &mut Facts<'_>, email: &Email) -> Mail {
     let _infallible = write!(text, "\n{}", facts.link);
     Mail {
         subject: subject(facts, email),
-        html: html::from_text(&text),
+        html: html::html_from_text(&text),
         text,
     }
 }
@@ -104,34 +104,34 @@ fn default_subject(facts: &Facts<'_>) -> String {
         let entity = cut::truncate_chars(&facts.entity, ENTITY_CHARACTERS_MAX);
         let _infallible = write!(subject, " ({entity})");
     }
-    if let Some(change) = facts.change() {
+    if let Some(change) = facts.change_label() {
         let _infallible = write!(subject, " ({change})");
     }
     cut::to_one_line(&subject, SUBJECT_CHARACTERS_MAX)
 }
 
-struct Part {
+struct MailSection {
     heading: String,
     pairs: Vec<(String, String)>,
     text: String,
 }
 
 fn default_body(facts: &Facts<'_>) -> (String, String) {
-    let parts = sections(facts);
+    let parts = mail_sections(facts);
     (render_text(&parts), render_html(&parts))
 }
 
-fn sections(facts: &Facts<'_>) -> Vec<Part> {
-    let heading = match facts.change() {
+fn mail_sections(facts: &Facts<'_>) -> Vec<MailSection> {
+    let heading = match facts.change_label() {
         Some(change) => format!("{} ({change})", facts.headline),
         None => facts.headline.clone(),
     };
-    let section = |heading: &str, pairs: Vec<(String, String)>| Part {
+    let section = |heading: &str, pairs: Vec<(String, String)>| MailSection {
         heading: heading.into(),
         pairs,
         text: String::new(),
     };
-    let members = Part {
+    let members = MailSection {
         heading: "Events".into(),
         pairs: Vec::new(),
         text: facts.members().unwrap_or_default().join("\n"),
@@ -149,7 +149,7 @@ fn sections(facts: &Facts<'_>) -> Vec<Part> {
         (heading, note.text.clone())
     });
     let parts = vec![
-        section(&heading, overview(facts)),
+        section(&heading, overview_fields(facts)),
         members,
         section(
             "Dimensions",
@@ -163,18 +163,18 @@ fn sections(facts: &Facts<'_>) -> Vec<Part> {
                 .map(|(key, value)| (key.clone(), domain_json::text(value)))
                 .collect(),
         ),
-        Part {
+        MailSection {
             heading: "Details".into(),
             pairs: Vec::new(),
             text: occurrence.body.clone(),
         },
         section("Annotations", notes.collect()),
     ];
-    let is_filled = |part: &Part| !part.pairs.is_empty() || !part.text.is_empty();
+    let is_filled = |part: &MailSection| !part.pairs.is_empty() || !part.text.is_empty();
     parts.into_iter().filter(is_filled).collect()
 }
 
-fn overview(facts: &Facts<'_>) -> Vec<(String, String)> {
+fn overview_fields(facts: &Facts<'_>) -> Vec<(String, String)> {
     let occurrence = facts.occurrence();
     let rule = &facts.content.rule;
     let trigger = facts.content.trigger.as_ref();
@@ -204,7 +204,7 @@ fn overview(facts: &Facts<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-fn render_text(parts: &[Part]) -> String {
+fn render_text(parts: &[MailSection]) -> String {
     let mut text = String::new();
     for part in parts {
         if !text.is_empty() {
@@ -222,7 +222,7 @@ fn render_text(parts: &[Part]) -> String {
     text
 }
 
-fn render_html(parts: &[Part]) -> String {
+fn render_html(parts: &[MailSection]) -> String {
     let mut body = String::from("<!DOCTYPE html>\n<html><body style=\"font-family:sans-serif\">\n");
     for part in parts {
         let _infallible = writeln!(body, "<h3>{}</h3>", template::escape_html(&part.heading));
@@ -230,7 +230,7 @@ fn render_html(parts: &[Part]) -> String {
             body.push_str("<table cellpadding=\"4\">\n");
             for (label, value) in &part.pairs {
                 let label = template::escape_html(label);
-                let value = html::from_text(&cut::truncate_bytes(value, VALUE_BYTES_MAX));
+                let value = html::html_from_text(&cut::truncate_bytes(value, VALUE_BYTES_MAX));
                 let _infallible = writeln!(
                     body,
                     "<tr><td valign=\"top\"><b>{label}</b></td><td>{value}</td></tr>"
@@ -239,7 +239,7 @@ fn render_html(parts: &[Part]) -> String {
             body.push_str("</table>\n");
         }
         if !part.text.is_empty() {
-            let _infallible = writeln!(body, "<p>{}</p>", html::from_text(&part.text));
+            let _infallible = writeln!(body, "<p>{}</p>", html::html_from_text(&part.text));
         }
     }
     body.push_str("</body></html>\n");

@@ -36,7 +36,7 @@ const UNSET_SENDER: &str = "smtp.from@unset.invalid";
 /// Maximum bytes of a server's reply about one address in an explanation.
 const ANSWER_BYTES_MAX: usize = 120;
 
-pub(super) async fn send(
+pub(super) async fn send_mail(
     email: &Email,
     attempt: &mut AttemptContext<'_>,
     mail: Mail,
@@ -46,7 +46,7 @@ pub(super) async fn send(
         return render_only(email, attempt, server.map(|it| &it.config), mail);
     }
     let Some(server) = server else {
-        return (Verdict::unreachable(NO_SERVER), Transcript::default());
+        return (Verdict::new_unreachable(NO_SERVER), Transcript::default());
     };
     let token;
     let login = match &server.config.login {
@@ -67,12 +67,12 @@ pub(super) async fn send(
         Ok(composed) => composed,
         Err(explanation) => {
             let verdict =
-                Verdict::rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore);
+                Verdict::new_rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore);
             return (verdict, Transcript::default());
         }
     };
     if composed.envelope.to.is_empty() {
-        let verdict = Verdict::delivered("the mail was already sent to every address");
+        let verdict = Verdict::new_delivered("the mail was already sent to every address");
         return (verdict, Transcript::default());
     }
     let mut course = ConversationProgress::default();
@@ -83,7 +83,7 @@ pub(super) async fn send(
     };
     let dialer = &attempt.outlets.dialer;
     let to = (dialer, server, login);
-    let result = converse(to, &composed.envelope, &mut course, (deadline, timeouts)).await;
+    let result = run_conversation(to, &composed.envelope, &mut course, (deadline, timeouts)).await;
     if let (Err(ConversationEnd::Broken(ConversationError::Refused(Phase::Auth, _))), Some(grant)) =
         (&result, token_request(&server.config))
     {
@@ -129,7 +129,7 @@ fn render_only(
             hello: String::new(),
             login: None,
         };
-        (&unset, Verdict::unreachable(NO_SERVER))
+        (&unset, Verdict::new_unreachable(NO_SERVER))
     };
     match compose(attempt, config, email, mail) {
         Ok(composed) => {
@@ -141,7 +141,7 @@ fn render_only(
         }
         Err(explanation) => {
             let verdict =
-                Verdict::rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore);
+                Verdict::new_rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore);
             (verdict, Transcript::default())
         }
     }
@@ -209,7 +209,7 @@ impl From<ConversationError> for ConversationEnd {
 /// with its own timeout: servers scan mails before they reply, and resending a mail too early would
 /// deliver it twice. Addresses in excess of the server's limit (452 4.5.3) get another mail in the
 /// same conversation. Returns the last reply to a text; `None` if no address was accepted.
-async fn converse(
+async fn run_conversation(
     (dialer, server, login): (&Dialer, &MailServer, Option<Login<'_>>),
     envelope: &Envelope,
     course: &mut ConversationProgress,
@@ -222,7 +222,7 @@ async fn converse(
         refused,
     } = course;
     let beginning = async {
-        let mut conversation = connect((dialer, timeouts), server, met, phase).await?;
+        let mut conversation = connect_to_server((dialer, timeouts), server, met, phase).await?;
         if let Some(login) = login {
             conversation.authenticate(login).await?;
         }
@@ -277,7 +277,7 @@ async fn send_envelope(
         ""
     };
     let is_shown = |it: &Mailbox| is_international || it.email.to_string().is_ascii();
-    let text = envelope.text(is_shown);
+    let text = envelope.format_text(is_shown);
     let size = match conversation.size_max() {
         Some(most) if text.len() > most => {
             return Err(ConversationError::TooLarge(text.len(), most));
@@ -313,7 +313,7 @@ async fn send_envelope(
     Ok(named)
 }
 
-async fn connect<'a>(
+async fn connect_to_server<'a>(
     (dialer, timeouts): (&Dialer, Timeouts),
     server: &MailServer,
     met: &mut bool,
@@ -324,17 +324,17 @@ async fn connect<'a>(
     let stream = dialer.connect(host, config.port).await?;
     // Best effort: without it, commands are only slightly delayed.
     let _set = stream.set_nodelay(true);
-    let name = hello_name(&config.hello, &stream);
+    let name = ehlo_name(&config.hello, &stream);
     let stream = Box::new(stream);
     let conversation = match config.security {
-        SmtpSecurity::None => Conversation::begin(stream, &name, phase, timeouts).await?,
+        SmtpSecurity::None => Conversation::start(stream, &name, phase, timeouts).await?,
         SmtpSecurity::Tls => {
             let secured = upgrade_to_tls(stream, tls, host);
-            let stream = with_timeout(timeouts.of(Phase::Greeting), secured).await?;
-            Conversation::begin(stream, &name, phase, timeouts).await?
+            let stream = with_timeout(timeouts.for_phase(Phase::Greeting), secured).await?;
+            Conversation::start(stream, &name, phase, timeouts).await?
         }
         SmtpSecurity::StartTls => {
-            let conversation = Conversation::begin(stream, &name, phase, timeouts).await?;
+            let conversation = Conversation::start(stream, &name, phase, timeouts).await?;
             conversation.start_tls(tls, host, &name).await?
         }
     };
@@ -344,7 +344,7 @@ async fn connect<'a>(
 
 /// Returns the name for EHLO: the configured one, or the machine's name if it is fully qualified,
 /// or its address.
-fn hello_name(set: &str, stream: &TcpStream) -> String {
+fn ehlo_name(set: &str, stream: &TcpStream) -> String {
     if !set.is_empty() {
         return set.to_owned();
     }
@@ -371,7 +371,7 @@ impl ConversationProgress {
             .refused
             .iter()
             .map(|(address, reply)| {
-                let line = reply.line();
+                let line = reply.first_line();
                 let line = cut::truncate_bytes(&line, ANSWER_BYTES_MAX);
                 format!("`{address}` ({}: {line})", reply.code)
             })
@@ -379,7 +379,7 @@ impl ConversationProgress {
         let refusals = refusals.join(", ");
         let is_final = self.refused.iter().all(|(_, reply)| reply.is_permanent());
         if self.refused.is_empty() {
-            return Verdict::delivered("the mail server accepted the mail");
+            return Verdict::new_delivered("the mail server accepted the mail");
         }
         if accepted > 0 {
             let said = format!(
@@ -387,9 +387,9 @@ impl ConversationProgress {
             );
             let said = attempt.mask_and_truncate(&said);
             return if is_final {
-                Verdict::delivered(said)
+                Verdict::new_delivered(said)
             } else {
-                Verdict::rejected(said, Advice::Later)
+                Verdict::new_rejected(said, Advice::Later)
             };
         }
         let said = attempt.mask_and_truncate(&format!("the mail server refused {refusals}"));
@@ -400,7 +400,7 @@ impl ConversationProgress {
             (false, true) => Advice::GiveUp,
             (false, false) => Advice::Later,
         };
-        Verdict::rejected(said, advice)
+        Verdict::new_rejected(said, advice)
     }
 
     fn recipient_answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
@@ -410,7 +410,7 @@ impl ConversationProgress {
             .iter()
             .map(|(address, reply)| RecipientAnswer::Refused {
                 address: address.clone(),
-                said: attempt.mask_and_truncate(&format!("{} {}", reply.code, reply.line())),
+                said: attempt.mask_and_truncate(&format!("{} {}", reply.code, reply.first_line())),
                 is_permanent: reply.is_permanent(),
             });
         reached.chain(refused).collect()
@@ -429,7 +429,7 @@ impl ConversationProgress {
         };
         let last = last.or(self.refused.last().map(|(_, reply)| reply))?;
         let refused = self.refused.iter().map(|(address, reply)| {
-            let said = attempt.mask_and_truncate(&format!("{} {}", reply.code, reply.line()));
+            let said = attempt.mask_and_truncate(&format!("{} {}", reply.code, reply.first_line()));
             (address.clone(), said)
         });
         Some(delivery::Response {

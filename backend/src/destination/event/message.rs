@@ -9,7 +9,7 @@ use crate::{
 
 /// Builds an event with the same dimensions and the rule's message as its body. It is closed if the
 /// occurrence is.
-pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> IncomingEvent {
+pub(super) fn build_event(facts: &mut Facts<'_>, templates: &EventTemplates) -> IncomingEvent {
     let mut line = |what: &str, template: &str, bytes_max: usize| {
         let text = facts
             .render(what, template, Escape::None)
@@ -60,7 +60,7 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
         summary: or(summary, &facts.headline),
         body: cut::truncate_bytes(facts.message(), EVENT_BODY_BYTES_MAX),
         severity: Some(templates.severity),
-        status: facts.is_over().then_some(Status::Closed),
+        status: facts.are_all_closed().then_some(Status::Closed),
         acknowledged: None,
         timestamp_ms: facts.timestamp_ms(),
         expire_ms: None,

@@ -15,24 +15,27 @@ use crate::{
 };
 
 /// Submits the event, unless its rule is already in the chain that led to the occurrence.
-pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> AttemptOutcome {
+pub(super) async fn submit_event(
+    attempt: &AttemptContext<'_>,
+    event: IncomingEvent,
+) -> AttemptOutcome {
     let rule = attempt.rule;
     let chain = &attempt.content.occurrence.chain;
     if let Some(rule) = rule
         && chain.contains(&rule)
     {
-        let verdict = Verdict::rejected(
+        let verdict = Verdict::new_rejected(
             "no event was created: this rule already caused the event of this message",
             Advice::GiveUp,
         );
         return (verdict, Transcript::default());
     }
     let Some(sink) = &attempt.outlets.sink else {
-        let verdict = Verdict::unreachable("this service cannot create events");
+        let verdict = Verdict::new_unreachable("this service cannot create events");
         return (verdict, Transcript::default());
     };
     let mut transcript = Transcript {
-        request: Some(describe(attempt, &event)),
+        request: Some(describe_request(attempt, &event)),
         response: None,
     };
     if !attempt.sends {
@@ -41,27 +44,27 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
     }
     let chain = chain.iter().copied().chain(rule).collect();
     let id = event.id();
-    let verdict = match trace::run_within(attempt.trace, sink.put(event, chain)).await {
+    let verdict = match trace::run_in_context(attempt.trace, sink.put(event, chain)).await {
         Ok(()) => {
             transcript.response = Some(Response {
                 status: 200,
                 headers: BTreeMap::new(),
                 body: json!({"eventId": id.to_string()}).to_string(),
             });
-            Verdict::delivered(format!("accepted as event {id}"))
+            Verdict::new_delivered(format!("accepted as event {id}"))
         }
         Err(error) => {
             let text = attempt.mask_and_truncate(&error.to_string());
             match error {
-                Error::Invalid(_) => Verdict::rejected(text, Advice::FewMore),
-                _ => Verdict::unreachable(text),
+                Error::Invalid(_) => Verdict::new_rejected(text, Advice::FewMore),
+                _ => Verdict::new_unreachable(text),
             }
         }
     };
     (verdict, transcript)
 }
 
-fn describe(attempt: &AttemptContext<'_>, event: &IncomingEvent) -> Request {
+fn describe_request(attempt: &AttemptContext<'_>, event: &IncomingEvent) -> Request {
     let body = json!({
         "name": event.name,
         "type": event.kind,

@@ -26,7 +26,7 @@ pub(super) struct OutgoingBody {
 pub(super) struct SentFlag(Arc<AtomicBool>);
 
 impl SentFlag {
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_fully_sent(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -37,7 +37,7 @@ impl OutgoingBody {
         Self { rest: bytes, sent }
     }
 
-    pub(super) fn sent(&self) -> SentFlag {
+    pub(super) fn sent_flag(&self) -> SentFlag {
         self.sent.clone()
     }
 }

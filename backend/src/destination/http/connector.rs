@@ -50,7 +50,8 @@ impl Service<Uri> for GuardedConnector {
                 None => dialer.dial(host, port).await?,
                 Some(through) => {
                     let begun = Instant::now();
-                    let stream = tunnel::connect(&dialer, through, host, port).await?;
+                    let stream =
+                        tunnel::connect_through_proxy(&dialer, through, host, port).await?;
                     let dialed = DialTimes {
                         resolve: None,
                         connect: begun.elapsed(),

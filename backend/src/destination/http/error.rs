@@ -2,13 +2,13 @@
 
 use std::error::Error;
 
-use bellwether_process::cause::{self, find};
+use bellwether_process::cause::{self, find_cause};
 use hyper_util::client::legacy;
 use rustls::AlertDescription;
 
 use crate::destination::{
     dial::{self, DialError},
-    http::{Progress, SendFailure},
+    http::{ConnectionProgress, SendFailure},
 };
 
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub(super) enum RequestFailure {
     Broken(SendFailure),
 }
 
-pub(super) fn classify(error: &legacy::Error, progress: Progress) -> RequestFailure {
-    if let Some(dial) = find::<DialError>(error) {
+pub(super) fn classify(error: &legacy::Error, progress: ConnectionProgress) -> RequestFailure {
+    if let Some(dial) = find_cause::<DialError>(error) {
         return RequestFailure::Refused(match dial {
             DialError::Blocked(refusal) => SendFailure::Blocked(refusal.clone()),
             other => SendFailure::Unreachable(other.to_string()),
@@ -34,14 +34,14 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> RequestFail
         return RequestFailure::Refused(SendFailure::Unreachable(said));
     }
     if let Some(refused) = refused_identity(error) {
-        let reason = cause::explain(&refused, "egress.ca_file");
+        let reason = cause::explain_error(&refused, "egress.ca_file");
         let said = format!("secure connection failed: {reason}");
         return RequestFailure::Refused(SendFailure::Unreachable(said));
     }
-    if find::<h2::Error>(error).is_some_and(is_unprocessed) {
+    if find_cause::<h2::Error>(error).is_some_and(is_unprocessed) {
         return RequestFailure::Unprocessed;
     }
-    let hyper = find::<hyper::Error>(error);
+    let hyper = find_cause::<hyper::Error>(error);
     let is_sent = progress.is_sent && !hyper.is_some_and(hyper::Error::is_canceled);
     let failure = match hyper {
         _ if !is_sent => {
@@ -77,7 +77,7 @@ fn is_unprocessed(error: &h2::Error) -> bool {
 /// Returns the TLS alert by which a receiver refused the client certificate or its absence. In TLS
 /// 1.3 the alert may arrive after the request was sent, but the request was not processed then.
 fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
-    let words = match find::<rustls::Error>(error) {
+    let words = match find_cause::<rustls::Error>(error) {
         Some(error) => error.to_string(),
         None => cause::innermost(error).to_string(),
     };
@@ -88,12 +88,12 @@ fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
             rustls::Error::AlertReceived(AlertDescription::DecryptError)
         )
     };
-    cause::alert(&words).filter(is_about_it)
+    cause::find_alert(&words).filter(is_about_it)
 }
 
 pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    match find::<rustls::Error>(error) {
-        Some(error) => cause::explain(error, "egress.ca_file"),
+    match find_cause::<rustls::Error>(error) {
+        Some(error) => cause::explain_error(error, "egress.ca_file"),
         None => innermost(error),
     }
 }
@@ -101,7 +101,7 @@ pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let last = cause::innermost(error);
     match last.downcast_ref() {
-        Some(error) => dial::reason(error),
+        Some(error) => dial::error_without_number(error),
         None => last.to_string(),
     }
 }

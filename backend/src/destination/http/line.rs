@@ -35,7 +35,7 @@ impl ResponseFlag {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) SocketAddr);
+pub(super) struct PeerAddress(pub(super) SocketAddr);
 
 /// A connection below TLS.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Connection for Line {
         let connected = Connected::new().proxy(self.is_forwarded);
         let connected = connected.extra(self.answered.clone()).extra(self.dialed);
         match self.stream.inner().peer_addr() {
-            Ok(address) => connected.extra(Peer(address)),
+            Ok(address) => connected.extra(PeerAddress(address)),
             Err(_closed) => connected,
         }
     }

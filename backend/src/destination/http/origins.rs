@@ -161,7 +161,7 @@ mod tests {
         config::EgressConfig,
         destination::{
             dial::{Dialer, SystemResolver},
-            egress::Guard,
+            egress::EgressGuard,
             http::{self, route::Route},
             tls,
         },
@@ -169,7 +169,7 @@ mod tests {
 
     #[tokio::test]
     async fn connections_above_the_maximum_age_are_replaced() {
-        let guard = Arc::new(Guard::new(&EgressConfig::default(), Vec::new()));
+        let guard = Arc::new(EgressGuard::new(&EgressConfig::default(), Vec::new()));
         let dialer = Dialer::new(guard, Arc::new(SystemResolver), Duration::from_secs(1));
         let config = tls::client_config(&tls::Trust::new(&[]));
         let mut origins = http::new_origins(config, dialer, Arc::new(Route::default()));

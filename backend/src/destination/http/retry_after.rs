@@ -52,7 +52,7 @@ const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 
 /// Returns the delay in the headers. Unreadable values are ignored; a date in the past means no
 /// delay.
-pub(crate) fn retry_after(headers: &HeaderMap, now_ms: i64) -> Option<Duration> {
+pub(crate) fn retry_after_from_headers(headers: &HeaderMap, now_ms: i64) -> Option<Duration> {
     let text = |name: &str| Some(headers.get(name)?.to_str().ok()?.trim());
     let is_exhausted = REMAINING.iter().any(|name| {
         let remaining = text(name).and_then(|it| it.parse::<f64>().ok());
@@ -60,7 +60,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now_ms: i64) -> Option<Duration> 
     });
     HEADERS.iter().find_map(|(name, unit)| match unit {
         Unit::Reset if !is_exhausted => None,
-        unit => read(text(name)?, *unit, now_ms),
+        unit => read_header(text(name)?, *unit, now_ms),
     })
 }
 
@@ -72,22 +72,24 @@ pub(super) fn retry_after_in_body(body: &[u8]) -> Option<Duration> {
             Value::String(text) => text.trim().to_owned(),
             _ => return None,
         };
-        read(&text, *unit, 0)
+        read_header(&text, *unit, 0)
     });
     stated.or_else(|| {
         let details = said.pointer("/error/details")?.as_array()?;
         let info = details.iter().find(|it| it["@type"] == RETRY_INFO)?;
-        seconds(info["retryDelay"].as_str()?.trim_end_matches('s'))
+        parse_seconds(info["retryDelay"].as_str()?.trim_end_matches('s'))
     })
 }
 
-fn read(text: &str, unit: Unit, now_ms: i64) -> Option<Duration> {
+fn read_header(text: &str, unit: Unit, now_ms: i64) -> Option<Duration> {
     match unit {
-        Unit::Seconds => seconds(text),
-        Unit::Milliseconds => seconds(text).map(|it| it / 1_000),
-        Unit::SecondsOrDate => seconds(text).or_else(|| wait_until(date(text)?, now_ms)),
+        Unit::Seconds => parse_seconds(text),
+        Unit::Milliseconds => parse_seconds(text).map(|it| it / 1_000),
+        Unit::SecondsOrDate => {
+            parse_seconds(text).or_else(|| wait_until(parse_date(text)?, now_ms))
+        }
         Unit::Reset => {
-            let stated = seconds(text)?;
+            let stated = parse_seconds(text)?;
             match i64::try_from(stated.as_millis()) {
                 // A year or more is a time, not a delay.
                 Ok(at_ms) if stated.as_secs() > 31_536_000 => {
@@ -104,7 +106,7 @@ fn wait_until(at: Timestamp, now_ms: i64) -> Option<Duration> {
     Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
 }
 
-fn date(text: &str) -> Option<Timestamp> {
+fn parse_date(text: &str) -> Option<Timestamp> {
     match httpdate::parse_http_date(text) {
         Ok(at) => Timestamp::try_from(at).ok(),
         // Some servers send an offset other than GMT.
@@ -112,7 +114,7 @@ fn date(text: &str) -> Option<Timestamp> {
     }
 }
 
-fn seconds(text: &str) -> Option<Duration> {
+fn parse_seconds(text: &str) -> Option<Duration> {
     let is_decimal = text.chars().all(|c| c.is_ascii_digit() || c == '.');
     let seconds = text.parse().ok().filter(|_| is_decimal)?;
     Duration::try_from_secs_f64(seconds).ok()
@@ -127,12 +129,12 @@ mod tests {
     // 1994-11-06T08:49:37Z
     const NOW_MS: i64 = 784_111_777_000;
 
-    fn waits(headers: &[(&'static str, &str)]) -> Option<Duration> {
+    fn parsed_waits(headers: &[(&'static str, &str)]) -> Option<Duration> {
         let headers = headers.iter().map(|(name, value)| {
             let name = HeaderName::from_static(name);
             (name, HeaderValue::from_str(value).unwrap())
         });
-        retry_after(&headers.collect(), NOW_MS)
+        retry_after_from_headers(&headers.collect(), NOW_MS)
     }
 
     #[test]
@@ -160,12 +162,12 @@ mod tests {
         ];
         for (text, milliseconds) in cases {
             let expected = milliseconds.map(Duration::from_millis);
-            assert_eq!(waits(&[("retry-after", text)]), expected, "{text}");
+            assert_eq!(parsed_waits(&[("retry-after", text)]), expected, "{text}");
         }
     }
 
     #[test]
-    fn provider_headers_are_read_in_their_unit() {
+    fn provider_retry_headers_are_parsed_in_their_unit() {
         let cases: [(&[(&'static str, &str)], _); 9] = [
             (&[("retry-after-ms", "250")], Some(250)),
             (
@@ -200,12 +202,12 @@ mod tests {
         ];
         for (headers, milliseconds) in cases {
             let expected = milliseconds.map(Duration::from_millis);
-            assert_eq!(waits(headers), expected, "{headers:?}");
+            assert_eq!(parsed_waits(headers), expected, "{headers:?}");
         }
     }
 
     #[test]
-    fn body_fields_are_read_in_their_unit() {
+    fn retry_fields_in_the_body_are_parsed_in_their_unit() {
         let cases = [
             (
                 r#"{"ok":false,"error_code":429,"parameters":{"retry_after":35}}"#,

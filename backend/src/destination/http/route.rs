@@ -38,7 +38,7 @@ impl Route {
         is_https: bool,
     ) -> Option<ProxyRoute<'_>> {
         let proxy = self.proxy.as_ref()?;
-        (!self.no_proxy.covers(host, port)).then_some(ProxyRoute {
+        (!self.no_proxy.bypasses_proxy_for(host, port)).then_some(ProxyRoute {
             proxy,
             by_name: self.by_name,
             forwards: !is_https,

@@ -10,12 +10,12 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Answer, BodyEnd, HttpClient, HttpRequest, SendFailure, route::Route};
+use super::{BodyEnd, HttpClient, HttpRequest, HttpResponse, SendFailure, route::Route};
 use crate::{
     config::EgressConfig,
     destination::{
         dial::{Dialer, Resolve, SystemResolver},
-        egress::Guard,
+        egress::EgressGuard,
         receiver::{Receiver, Reply},
         tls,
         transcript::Masker,
@@ -39,12 +39,16 @@ fn client_with(allow: &str, resolver: Arc<dyn Resolve>) -> HttpClient {
         allow_names: Vec::new(),
         ..EgressConfig::default()
     };
-    let guard = Arc::new(Guard::new(&config, Vec::new()));
+    let guard = Arc::new(EgressGuard::new(&config, Vec::new()));
     let dialer = Dialer::new(guard, resolver, Duration::from_secs(1));
     HttpClient::new(dialer, tls::Trust::new(&[]), Route::default())
 }
 
-async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answer, SendFailure> {
+async fn post(
+    client: &HttpClient,
+    url: &str,
+    timeout: Duration,
+) -> Result<HttpResponse, SendFailure> {
     let request = HttpRequest {
         method: Method::POST,
         url: url.into(),

@@ -12,29 +12,30 @@ use tokio::{
 use super::route::ProxyRoute;
 use crate::{
     config::ProxyConfig,
-    destination::dial::{DialError, Dialer, reason},
+    destination::dial::{DialError, Dialer, error_without_number},
 };
 
 const ANSWER_BYTES_MAX: usize = 8 * 1024;
 
-pub(super) async fn connect(
+pub(super) async fn connect_through_proxy(
     dialer: &Dialer,
     through: ProxyRoute<'_>,
     host: &str,
     port: u16,
 ) -> Result<TcpStream, DialError> {
-    let limit = dialer.limit();
+    let limit = dialer.timeout_left();
     let proxy = through.proxy;
     let connecting = async {
-        let target = target(dialer, through, host, port).await?;
+        let target = connect_target(dialer, through, host, port).await?;
         let name = format!("{}:{}", proxy.host, proxy.port);
         let opened = async {
             let stream = TcpStream::connect((proxy.host.as_str(), proxy.port)).await;
-            let stream = stream.map_err(|error| format!("is unreachable: {}", reason(&error)))?;
+            let stream = stream
+                .map_err(|error| format!("is unreachable: {}", error_without_number(&error)))?;
             if through.forwards {
                 Ok(stream)
             } else {
-                open(stream, proxy, &target).await
+                open_tunnel(stream, proxy, &target).await
             }
         };
         let opened = opened.await;
@@ -50,7 +51,7 @@ pub(super) async fn connect(
 }
 
 /// Returns the target for the proxy: the checked address, or the name if the proxy resolves it.
-async fn target(
+async fn connect_target(
     dialer: &Dialer,
     through: ProxyRoute<'_>,
     host: &str,
@@ -60,7 +61,7 @@ async fn target(
     if through.by_name && is_name {
         return Ok(format!("{host}:{port}"));
     }
-    let addresses = dialer.addresses(host, port).await?;
+    let addresses = dialer.resolve_allowed(host, port).await?;
     // Any checked address will do; if it is unreachable, the proxy reports the reason.
     let first = addresses.first().ok_or_else(|| DialError::Name {
         host: host.into(),
@@ -69,12 +70,13 @@ async fn target(
     Ok(first.to_string())
 }
 
-async fn open(
+async fn open_tunnel(
     mut stream: TcpStream,
     proxy: &ProxyConfig,
     target: &str,
 ) -> Result<TcpStream, String> {
-    let broken = |error: std::io::Error| format!("closed the connection: {}", reason(&error));
+    let broken =
+        |error: std::io::Error| format!("closed the connection: {}", error_without_number(&error));
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n");
     if !proxy.authorization.is_empty() {
         let shown = proxy.authorization.reveal();

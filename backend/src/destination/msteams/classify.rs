@@ -4,7 +4,9 @@ use http::StatusCode;
 use serde_json::Value;
 use url::Url;
 
-use crate::destination::{Advice, AttemptContext, Verdict, http::Answer, verdict::FailureCause};
+use crate::destination::{
+    Advice, AttemptContext, Verdict, http::HttpResponse, verdict::FailureCause,
+};
 
 /// Body with which an incoming webhook accepts a message.
 const ACCEPTED: &[u8] = b"1";
@@ -16,7 +18,7 @@ const MISMATCH: &str = "TriggerInputSchemaMismatch";
 
 pub(super) fn classify_response(
     attempt: &AttemptContext<'_>,
-    answer: &Answer,
+    answer: &HttpResponse,
     url: &str,
 ) -> Verdict {
     if answer.status.is_success() {
@@ -37,8 +39,8 @@ pub(super) fn classify_response(
     }
 }
 
-fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
-    let accepted = || Verdict::delivered("Teams accepted the message");
+fn classify_success(attempt: &AttemptContext<'_>, answer: &HttpResponse, url: &str) -> Verdict {
+    let accepted = || Verdict::new_delivered("Teams accepted the message");
     let said = String::from_utf8_lossy(&answer.body);
     // Workflows may return any body, but not an HTML page.
     if answer.is_web_page() {
@@ -49,7 +51,7 @@ fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
         return accepted();
     }
     let explanation = format!("Teams rejected the message: {}", said.trim());
-    Verdict::rejected(
+    Verdict::new_rejected(
         attempt.mask_and_truncate(&explanation),
         failure_advice(attempt, answer, &said),
     )
@@ -57,7 +59,7 @@ fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
 
 /// Returns the advice after a failure with status 200; the text contains the status of Teams
 /// itself.
-fn failure_advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> Advice {
+fn failure_advice(attempt: &AttemptContext<'_>, answer: &HttpResponse, said: &str) -> Advice {
     let status = said.split(FAILED).nth(1).unwrap_or_default();
     let status = status.split(|c: char| !c.is_ascii_digit()).next();
     match status.unwrap_or_default() {

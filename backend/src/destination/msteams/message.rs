@@ -17,7 +17,7 @@ pub(super) fn size_bytes(card: &Value) -> usize {
 }
 
 /// Returns the bytes of a character in a string of JSON that is itself a string of JSON.
-fn cost(letter: char) -> usize {
+fn json_cost(letter: char) -> usize {
     match letter {
         '"' | '\\' => 4,
         '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 3,
@@ -28,7 +28,7 @@ fn cost(letter: char) -> usize {
 
 /// Builds a card with the rule's message, or with the summary, severity, status and
 /// acknowledgement. A message that is too long is cut to fit.
-pub(super) fn body(facts: &mut Facts<'_>) -> Value {
+pub(super) fn card_body(facts: &mut Facts<'_>) -> Value {
     let (text, with_facts) = match &facts.message {
         Some(message) => (paragraphs(message), false),
         None => (default_text(facts), true),
@@ -38,7 +38,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         return whole;
     }
     let around = size_bytes(&card(facts, "", with_facts));
-    let start = cut::shorten(&text, BODY_BYTES_MAX.saturating_sub(around), cost);
+    let start = cut::truncate_to_cost(&text, BODY_BYTES_MAX.saturating_sub(around), json_cost);
     let limit = format!("{BODY_BYTES_MAX} bytes in total");
     let start = facts.warn_truncated(&text, start, "Teams", &limit);
     card(facts, &start, with_facts)
@@ -51,7 +51,7 @@ pub(super) fn reduced_message(facts: &Facts<'_>) -> Value {
 fn headline(facts: &Facts<'_>) -> String {
     // Events must not disguise the target of a link or mention anyone.
     let headline = template::escape_text(&facts.headline, Escape::Card);
-    match facts.change() {
+    match facts.change_label() {
         Some(change) => format!("{headline} ({change})"),
         None => headline.into_owned(),
     }
@@ -116,7 +116,7 @@ fn card(facts: &Facts<'_>, text: &str, with_facts: bool) -> Value {
 }
 
 fn color(facts: &Facts<'_>) -> &'static str {
-    if facts.change() == Some("closed") {
+    if facts.change_label() == Some("closed") {
         return "Good";
     }
     match facts.occurrence().severity {

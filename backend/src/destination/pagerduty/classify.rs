@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::destination::{Advice, AttemptContext, Verdict, http::Answer};
+use crate::destination::{Advice, AttemptContext, Verdict, http::HttpResponse};
 
 /// Words by which PagerDuty refers to an invalid part of an event. A 400 without any of them is
 /// about the integration key, for which PagerDuty has several wordings.
@@ -20,14 +20,14 @@ const PARTS: [&str; 10] = [
     "links",
 ];
 
-pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
+pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &HttpResponse) -> Verdict {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let is_accepted = match said["status"].as_str() {
         Some(status) => status == "success",
         None => answer.status == StatusCode::ACCEPTED,
     };
     if answer.status.is_success() && is_accepted {
-        return Verdict::delivered("PagerDuty accepted the event");
+        return Verdict::new_delivered("PagerDuty accepted the event");
     }
     let Some(message) = said["message"].as_str() else {
         return match answer.status {
@@ -55,7 +55,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
     } else {
         answer.advice(attempt.start_ms)
     };
-    Verdict::rejected(attempt.mask_and_truncate(&explanation), advice)
+    Verdict::new_rejected(attempt.mask_and_truncate(&explanation), advice)
 }
 
 fn is_about_event(said: &str) -> bool {

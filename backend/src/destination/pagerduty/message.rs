@@ -197,7 +197,7 @@ fn url_within_limit(value: &Value, scheme: &str) -> Option<String> {
 /// acknowledged.
 fn action(facts: &Facts<'_>) -> &'static str {
     match facts.content.clear {
-        _ if facts.is_over() => "resolve",
+        _ if facts.are_all_closed() => "resolve",
         true if facts.is_acknowledged() => "acknowledge",
         _ => "trigger",
     }

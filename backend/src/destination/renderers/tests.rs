@@ -16,7 +16,7 @@ fn renderers(places: usize) -> Renderers {
 /// Work that runs until it is released.
 async fn lasting(
     renderers: &Renderers,
-    purpose: Purpose,
+    purpose: RenderPurpose,
     client: &'static str,
 ) -> (mpsc::Sender<()>, tokio::task::JoinHandle<bool>) {
     let (free, wait) = mpsc::channel::<()>();
@@ -28,7 +28,10 @@ async fn lasting(
             let _unused = began.send(());
             wait.recv().is_ok()
         };
-        renderers.run_for(purpose, client, work).await.unwrap()
+        renderers
+            .run_for_client(purpose, client, work)
+            .await
+            .unwrap()
     });
     has_begun.await.unwrap();
     (free, task)
@@ -38,12 +41,14 @@ async fn lasting(
 #[expect(clippy::disallowed_methods, reason = "the task ends in this test")]
 async fn work_of_a_dropped_call_never_starts() {
     let renderers = renderers(1);
-    let (free, first) = lasting(&renderers, Purpose::Preview, "a").await;
+    let (free, first) = lasting(&renderers, RenderPurpose::Preview, "a").await;
     let (left, is_left) = mpsc::channel();
     let second = renderers.clone();
     let second = tokio::spawn(async move {
         let work = move || left.send(());
-        second.run_for(Purpose::Preview, "b", work).await
+        second
+            .run_for_client(RenderPurpose::Preview, "b", work)
+            .await
     });
     tokio::task::yield_now().await;
     second.abort();
@@ -52,7 +57,7 @@ async fn work_of_a_dropped_call_never_starts() {
     assert!(first.await.unwrap());
     assert!(
         renderers
-            .run_for(Purpose::Preview, "a", || true)
+            .run_for_client(RenderPurpose::Preview, "a", || true)
             .await
             .unwrap()
     );
@@ -62,9 +67,14 @@ async fn work_of_a_dropped_call_never_starts() {
 #[tokio::test]
 async fn long_previews_do_not_block_deliveries_or_mappings() {
     let renderers = renderers(1);
-    let (free, preview) = lasting(&renderers, Purpose::Preview, "a").await;
-    for purpose in [Purpose::Delivery, Purpose::Mapping] {
-        assert!(renderers.run_for(purpose, "a", || true).await.unwrap());
+    let (free, preview) = lasting(&renderers, RenderPurpose::Preview, "a").await;
+    for purpose in [RenderPurpose::Delivery, RenderPurpose::Mapping] {
+        assert!(
+            renderers
+                .run_for_client(purpose, "a", || true)
+                .await
+                .unwrap()
+        );
     }
     free.send(()).unwrap();
     preview.await.unwrap();
@@ -73,12 +83,12 @@ async fn long_previews_do_not_block_deliveries_or_mappings() {
 #[tokio::test]
 async fn client_is_limited_to_a_quarter_of_the_slots() {
     let renderers = renderers(4);
-    let (free, first) = lasting(&renderers, Purpose::Mapping, "a").await;
-    let mut waits = Box::pin(renderers.run_for(Purpose::Mapping, "a", || true));
+    let (free, first) = lasting(&renderers, RenderPurpose::Mapping, "a").await;
+    let mut waits = Box::pin(renderers.run_for_client(RenderPurpose::Mapping, "a", || true));
     assert!(futures_util::poll!(&mut waits).is_pending());
     assert!(
         renderers
-            .run_for(Purpose::Mapping, "b", || true)
+            .run_for_client(RenderPurpose::Mapping, "b", || true)
             .await
             .unwrap()
     );
@@ -94,21 +104,21 @@ async fn work_ends_on_caller_drop_or_timeout() {
     let (began, has_begun) = oneshot::channel();
     let work = move || {
         let _unused = began.send(());
-        while !TaskEffort.is_over() {}
+        while !TaskEffort.is_caller_gone() {}
         let _unused = ended.send(());
     };
-    let call = renderers.run_for(Purpose::Preview, "a", work);
+    let call = renderers.run_for_client(RenderPurpose::Preview, "a", work);
     tokio::select! {
         _ = call => unreachable!("it remains"),
         begun = has_begun => begun.unwrap(),
     }
     end.await.unwrap();
     // The caller stays, so that only the timeout ends the work.
-    let work = || while !TaskEffort.is_over() {};
+    let work = || while !TaskEffort.is_caller_gone() {};
     renderers
-        .run_for(Purpose::Preview, "a", work)
+        .run_for_client(RenderPurpose::Preview, "a", work)
         .await
         .unwrap();
-    assert!(!TaskEffort.is_over(), "this thread renders nothing");
+    assert!(!TaskEffort.is_caller_gone(), "this thread renders nothing");
     assert_eq!(renderers.stuck_count(), 0);
 }

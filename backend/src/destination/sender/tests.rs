@@ -19,8 +19,8 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     destination::{
-        Advice, ChatThread, Guard, Report,
-        receiver::{Received, Receiver, RecordingSink, Reply},
+        Advice, AttemptReport, ChatThread, EgressGuard,
+        receiver::{ReceivedRequest, Receiver, RecordingSink, Reply},
     },
     domain::{
         Content, DestinationKind, Outcome, RecordId, Secret, Severity, TemplateLanguage,
@@ -53,13 +53,13 @@ impl World {
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
         Self {
             config,
-            clock: Arc::new(ManualClock::at(NOW_MS)),
+            clock: Arc::new(ManualClock::starting_at(NOW_MS)),
             sink: Arc::default(),
         }
     }
 
     fn sender(&self) -> Sender {
-        let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
+        let guard = Arc::new(EgressGuard::new(&self.config.egress, Vec::new()));
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         Sender::new(
             &self.config,
@@ -71,7 +71,7 @@ impl World {
         )
     }
 
-    async fn send(&self, kind: &DestinationKind) -> Report {
+    async fn send(&self, kind: &DestinationKind) -> AttemptReport {
         send_with(&self.sender(), kind).await
     }
 }
@@ -80,8 +80,12 @@ fn id() -> RecordId {
     RecordId::from_parts(1, 2)
 }
 
-async fn send_with(sender: &Sender, kind: &DestinationKind) -> Report {
-    let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+async fn send_with(sender: &Sender, kind: &DestinationKind) -> AttemptReport {
+    let content = sample::sample_content(
+        sample::sample_occurrence(NOW_MS),
+        kind.clone(),
+        String::new(),
+    );
     send_content(sender, kind, &content, None).await
 }
 
@@ -90,7 +94,7 @@ async fn send_content(
     kind: &DestinationKind,
     content: &Content,
     rule: Option<RecordId>,
-) -> Report {
+) -> AttemptReport {
     let report = sender.send(request(kind, content, rule)).await;
     let shown = format!("{report:?}");
     assert!(!shown.contains("canary-"), "a secret shows in {shown}");
@@ -134,7 +138,7 @@ async fn transcript_keeps_first_16_kib_of_response() {
 }
 
 #[tokio::test]
-async fn slack_updates_reply_in_the_first_messages_thread() {
+async fn slack_updates_are_posted_in_the_first_messages_thread() {
     let accepted = json!({"ok": true, "channel": "C1", "ts": "1503435956.000247"});
     let receiver = Receiver::start(move |_| Reply::json(&accepted)).await;
     let mut world = World::new();
@@ -144,7 +148,11 @@ async fn slack_updates_reply_in_the_first_messages_thread() {
         token: Secret::new(CANARY),
         ..Slack::default()
     });
-    let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let content = sample::sample_content(
+        sample::sample_occurrence(NOW_MS),
+        kind.clone(),
+        String::new(),
+    );
     let first = ChatThread {
         channel: "C1".into(),
         ts: "1503435956.000247".into(),
@@ -156,12 +164,12 @@ async fn slack_updates_reply_in_the_first_messages_thread() {
         };
         let report = world.sender().send(request).await;
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-        let sent = receiver.received().pop().unwrap().json();
+        let sent = receiver.received_requests().pop().unwrap().json();
         assert_eq!(sent["thread_ts"].as_str(), thread.map(|it| it.ts.as_str()));
     }
 }
 
-fn echo(request: &Received) -> Reply {
+fn echo(request: &ReceivedRequest) -> Reply {
     let said = format!("{} {:?} {}", request.path, request.headers, request.body);
     Reply::Answer(400, vec![("x-echo", said.replace('\n', " "))], said)
 }
@@ -199,7 +207,7 @@ async fn webhook_carries_id_and_signature_headers() {
     let kind = DestinationKind::Webhook(webhook(receiver.url("/hook?x=1")));
     let report = World::new().send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    let [got] = receiver.received().try_into().unwrap();
+    let [got] = receiver.received_requests().try_into().unwrap();
     assert_eq!(
         (got.method.as_str(), got.path.as_str()),
         ("PUT", "/hook?x=1")
@@ -327,7 +335,7 @@ async fn slack_outcome_follows_the_response_body() {
             outcome == Outcome::Delivered || report.verdict.advice == advice,
             "{report:?}"
         );
-        let [got] = receiver.received().try_into().unwrap();
+        let [got] = receiver.received_requests().try_into().unwrap();
         assert_eq!(got.path, "/api/chat.postMessage");
         assert_eq!(got.header("authorization"), format!("Bearer {CANARY}"));
         assert_eq!(got.json()["channel"], "#ops");
@@ -351,7 +359,7 @@ async fn teams_error_with_status_200_is_a_rejection() {
         });
         let report = World::new().send(&kind).await;
         assert_eq!(report.verdict.outcome, outcome, "{report:?}");
-        let [got] = receiver.received().try_into().unwrap();
+        let [got] = receiver.received_requests().try_into().unwrap();
         assert_eq!(got.path, "/canary-path");
         assert!(got.json().is_object());
     }
@@ -401,7 +409,7 @@ async fn pagerduty_receives_routing_key_and_errors_are_reported() {
             "{status}"
         );
         assert!(report.verdict.explanation.contains(text), "{report:?}");
-        let [got] = receiver.received().try_into().unwrap();
+        let [got] = receiver.received_requests().try_into().unwrap();
         assert_eq!(got.path, "/v2/enqueue");
         assert_eq!(got.json()["routing_key"], CANARY);
     }
@@ -417,7 +425,11 @@ async fn derived_event_carries_its_rule_chain() {
         severity: Severity::Critical,
     });
     let rules = [RecordId::from_parts(5, 5), RecordId::from_parts(6, 6)];
-    let mut content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let mut content = sample::sample_content(
+        sample::sample_occurrence(NOW_MS),
+        kind.clone(),
+        String::new(),
+    );
     content.occurrence.chain = vec![rules[0]];
     let sender = world.sender();
     let report = send_content(&sender, &kind, &content, Some(rules[1])).await;

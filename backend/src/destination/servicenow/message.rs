@@ -18,7 +18,7 @@ const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "s
 /// Builds a record. Records with the same `message_key` become one alert, which severity 0 closes.
 pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
-    let closed = facts.is_over();
+    let closed = facts.are_all_closed();
     let severity = if closed {
         "0"
     } else {
@@ -31,7 +31,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
             Some(_) => facts.thread_id(),
             None => occurrence.event.to_string(),
         },
-        "node": cut::to_one_line(node(facts), NAME_CHARACTERS_MAX),
+        "node": cut::to_one_line(node_name(facts), NAME_CHARACTERS_MAX),
         "resource": cut::to_one_line(&facts.entity, NAME_CHARACTERS_MAX),
         "type": cut::to_one_line(&occurrence.kind, NAME_CHARACTERS_MAX),
         "severity": severity,
@@ -63,7 +63,7 @@ fn severity(severity: Severity) -> &'static str {
     }
 }
 
-fn node<'a>(facts: &'a Facts<'_>) -> &'a str {
+fn node_name<'a>(facts: &'a Facts<'_>) -> &'a str {
     let dimensions = &facts.occurrence().dimensions;
     let named = NODE_KEYS.iter().find_map(|key| dimensions.get(*key));
     named.map_or(&facts.entity, String::as_str)

@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::{
     destination::{
         AttemptContext, AttemptOutcome, Verdict,
-        http::{Answer, HttpRequest},
+        http::{HttpRequest, HttpResponse},
         oauth::{ClientAuth, Grant, with_token},
     },
     domain::destination::ServiceNow,
 };
 
-pub(super) async fn send(
+pub(super) async fn send_request(
     servicenow: &ServiceNow,
     attempt: &mut AttemptContext<'_>,
     body: &Value,
@@ -48,7 +48,7 @@ pub(super) async fn send(
         Err(ending) => return *ending,
     };
     let verdict = match &result {
-        Ok(answer) if is_created(answer) => Verdict::delivered("ServiceNow accepted the event"),
+        Ok(answer) if is_created(answer) => Verdict::new_delivered("ServiceNow accepted the event"),
         Ok(answer) => attempt.foreign_verdict(answer, "ServiceNow"),
         Err(_) => attempt.verdict_by_status(&result),
     };
@@ -56,7 +56,7 @@ pub(super) async fn send(
 }
 
 /// Whether the record was created: status 201, or a response that contains the record.
-fn is_created(answer: &Answer) -> bool {
+fn is_created(answer: &HttpResponse) -> bool {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let is_shown = answer.status.is_success() && said["result"].is_object();
     answer.status == StatusCode::CREATED || is_shown

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::destination::{
     Advice, AttemptContext, Verdict,
-    http::{Answer, BodyEnd},
+    http::{BodyEnd, HttpResponse},
 };
 
 const LIMITED: [&str; 3] = ["message_limit_exceeded", "rate_limited", "ratelimited"];
@@ -71,22 +71,22 @@ const WRONG_THREAD: [&str; 3] = [
 const ACCEPTED: &[u8] = br#"{"ok":true,"#;
 
 /// Whether a response refuses the thread, so that the message can still go to the channel.
-pub(super) fn refuses_thread(answer: &Answer) -> bool {
+pub(super) fn refuses_thread(answer: &HttpResponse) -> bool {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let error = said["error"].as_str().unwrap_or_default();
     said["ok"] == false && (error.contains("thread") || WRONG_THREAD.contains(&error))
 }
 
-pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
-    let accepted = || Verdict::delivered("Slack accepted the message");
+pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &HttpResponse) -> Verdict {
+    let accepted = || Verdict::new_delivered("Slack accepted the message");
     let said: Value = match serde_json::from_slice(&answer.body) {
         Ok(said) => said,
         // Slack's response repeats the message, which may exceed the bytes read.
         Err(_) if answer.body.starts_with(ACCEPTED) => return accepted(),
         Err(_) if answer.end == BodyEnd::Broken => {
-            return Verdict::unknown("connection lost during Slack's response");
+            return Verdict::new_unknown("connection lost during Slack's response");
         }
-        Err(_) => return Verdict::rejected("the response is not from Slack", Advice::Fix),
+        Err(_) => return Verdict::new_rejected("the response is not from Slack", Advice::Fix),
     };
     if said["ok"] == true {
         return accepted();
@@ -110,7 +110,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
     } else {
         Advice::FewMore
     };
-    Verdict::rejected(
+    Verdict::new_rejected(
         attempt.mask_and_truncate(&format!("Slack rejected the message: {error}{details}")),
         advice,
     )

@@ -21,10 +21,10 @@ const BLOCKS: &str = "the blocks";
 pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
     // Slack must not fetch links in events.
     let mut body = json!({"unfurl_links": false, "unfurl_media": false});
-    if let Some(blocks) = own_blocks(facts, &slack.blocks) {
+    if let Some(blocks) = custom_blocks(facts, &slack.blocks) {
         body["blocks"] = blocks;
         // Fallback for notifications and clients without blocks.
-        let cut = |text: &str| cut::shorten(text, TEXT_CHARACTERS_MAX, cost);
+        let cut = |text: &str| cut::truncate_to_cost(text, TEXT_CHARACTERS_MAX, escaped_cost);
         let text = match &facts.message {
             Some(markup) if facts.is_markup => cut(markup),
             Some(message) => escape_text(&cut(message)),
@@ -34,7 +34,7 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
         return body;
     }
     if let Some(message) = facts.message.clone() {
-        let start = cut::shorten(&message, TEXT_CHARACTERS_MAX, cost);
+        let start = cut::truncate_to_cost(&message, TEXT_CHARACTERS_MAX, escaped_cost);
         let limit = format!("{TEXT_CHARACTERS_MAX} characters");
         let start = facts.warn_truncated(&message, start, "Slack", &limit);
         let text = if facts.is_markup {
@@ -96,14 +96,14 @@ pub(super) fn truncate_update(text: &str) -> String {
 }
 
 fn with_change(text: String, facts: &Facts<'_>) -> String {
-    match facts.change() {
+    match facts.change_label() {
         Some(change) => format!("{text} ({change})"),
         None => text,
     }
 }
 
 /// Renders the author's blocks; `None` if Slack would not accept them.
-fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
+fn custom_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
     let filled = facts
         .render(BLOCKS, template, Escape::SlackJson)
@@ -127,7 +127,7 @@ fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
 }
 
 /// Returns the length of a character in Slack's markup.
-fn cost(letter: char) -> usize {
+fn escaped_cost(letter: char) -> usize {
     match letter {
         '&' => "&amp;".len(),
         '<' | '>' => "&lt;".len(),
@@ -141,7 +141,7 @@ fn escape_text(text: &str) -> String {
 }
 
 fn color(facts: &Facts<'_>) -> &'static str {
-    if facts.change() == Some("closed") {
+    if facts.change_label() == Some("closed") {
         return "#2eb67d";
     }
     match facts.occurrence().severity {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn start_of_a_text_has_no_broken_link_or_entity() {
+    fn truncated_text_ends_without_a_broken_link_or_entity() {
         let filler = "x".repeat(UPDATE_CHARACTERS_MAX - 10);
         for end in [
             "&amp;&amp;&amp;&amp;",

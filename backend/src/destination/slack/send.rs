@@ -16,7 +16,7 @@ const POST: &str = "chat.postMessage";
 const UPDATE: &str = "chat.update";
 
 #[expect(clippy::too_many_lines, reason = "one conversation")]
-pub(super) async fn send(
+pub(super) async fn post_message(
     slack: &Slack,
     attempt: &AttemptContext<'_>,
     mut body: Value,
@@ -32,7 +32,7 @@ pub(super) async fn send(
     let url = |method: &str| format!("{base}/api/{method}");
     let bearer = HeaderValue::try_from(format!("Bearer {}", slack.token.reveal()));
     let Ok(bearer) = bearer else {
-        let verdict = Verdict::unreachable("the token is not a valid header value");
+        let verdict = Verdict::new_unreachable("the token is not a valid header value");
         return (verdict, Transcript::default());
     };
     let extra = Some((header::AUTHORIZATION, bearer));

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::{NOW_MS, content, context, webhook};
 use crate::{
-    destination::{Rendered, accepts_digests, render},
+    destination::{RenderedView, render, supports_digests},
     domain::{
         Content, DestinationKind, DigestContent, EventId, RecordId, Secret, Severity,
         destination::{Email, MsTeams, Slack},
@@ -25,7 +25,7 @@ fn digest(kind: DestinationKind, count: u64, summary: &str) -> Content {
             one.occurrence.severity = Severity::Critical;
         }
         let at_ms = NOW_MS + i64::try_from(number).unwrap();
-        digest.fold(one.digest_item(at_ms));
+        digest.add_item(one.digest_item(at_ms));
     }
     let mut shown = content(kind, "");
     shown.rule.name = String::new();
@@ -34,7 +34,7 @@ fn digest(kind: DestinationKind, count: u64, summary: &str) -> Content {
     shown
 }
 
-fn render_digest(content: &Content) -> Rendered {
+fn render_digest(content: &Content) -> RenderedView {
     render(content, &context())
 }
 
@@ -154,7 +154,7 @@ fn rules_beyond_the_row_limit_are_counted_together() {
     for number in 0..500 {
         let mut item = one.digest_item(NOW_MS);
         item.rule_name = format!("rule {number}");
-        all.fold(item);
+        all.add_item(item);
     }
     assert_eq!(all.rows.len(), 200);
     let sum: u32 = all.rows.iter().map(|row| row.count).sum();
@@ -169,22 +169,22 @@ fn rules_beyond_the_row_limit_are_counted_together() {
 #[test]
 fn stateful_destinations_receive_no_digests() {
     use crate::domain::destination::{EventTemplates, PagerDuty};
-    assert!(accepts_digests(&slack()));
-    assert!(accepts_digests(&email("", "")));
-    assert!(!accepts_digests(&DestinationKind::PagerDuty(PagerDuty {
+    assert!(supports_digests(&slack()));
+    assert!(supports_digests(&email("", "")));
+    assert!(!supports_digests(&DestinationKind::PagerDuty(PagerDuty {
         routing_key: Secret::new("R0"),
         ..PagerDuty::default()
     })));
     let keyed = "{\"key\": \"{{thread_id}}\", \"over\": {{{is_over}}}}";
-    assert!(!accepts_digests(&webhook(keyed, None)));
+    assert!(!supports_digests(&webhook(keyed, None)));
     for stateless in [
         "{\"text\": \"{{#is_over}}over: {{/is_over}}{{headline}}\"}",
         "{\"thread\": \"{{thread_id}}\"}",
         &keyed.replace("thread_id", "digest.count}}{{thread_id"),
     ] {
-        assert!(accepts_digests(&webhook(stateless, None)), "{stateless}");
+        assert!(supports_digests(&webhook(stateless, None)), "{stateless}");
     }
-    assert!(!accepts_digests(&DestinationKind::Event(EventTemplates {
+    assert!(!supports_digests(&DestinationKind::Event(EventTemplates {
         name_template: "a".into(),
         type_template: "b".into(),
         summary_template: "c".into(),

@@ -434,7 +434,7 @@ fn group_members_are_listed_under_a_heading() {
         wait_ms: 0,
         interval_ms: 60_000,
     };
-    content.group = Some(sample::group(&grouping, &content.occurrence));
+    content.group = Some(sample::sample_group(&grouping, &content.occurrence));
     let rendered = render(&content, &context());
     let text = Place::Slack.text(&rendered.shown);
     assert!(text.starts_with("3 open\n\u{2022} error: "), "{text}");
@@ -465,7 +465,7 @@ fn all_members_of_a_group_are_available_on_request() {
             wait_ms: 0,
             interval_ms: 60_000,
         };
-        let mut group = sample::group(&grouping, &content.occurrence);
+        let mut group = sample::sample_group(&grouping, &content.occurrence);
         let (change, like) = group.members.swap_remove(0);
         group.members = (0..500_u32)
             .map(|at| {

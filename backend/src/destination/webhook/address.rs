@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
 use super::is_template;
 use crate::{
-    destination::{Checks, normalized_address},
+    destination::{SettingsChecker, normalized_address},
     domain::{TemplateLanguage, destination::ValueMap},
     limits::URL_CHARACTERS_MAX,
     message::{Facts, cut, sample},
@@ -37,9 +37,9 @@ pub(super) fn target_key(
 }
 
 /// Checks a URL: the part before its path must be the same for every message.
-pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
+pub(super) fn check(field: &str, url: &str, checks: &mut SettingsChecker<'_>) {
     if !is_template(url) {
-        return checks.url(field, url);
+        return checks.check_url(field, url);
     }
     if fixed_host(url).is_none() {
         return checks.add(
@@ -48,7 +48,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
         );
     }
     if url.chars().count() > URL_CHARACTERS_MAX {
-        return checks.url(field, url);
+        return checks.check_url(field, url);
     }
     // Template errors are reported by the check of all templates.
     let Ok(template) = AnyTemplate::parse(checks.language, url) else {
@@ -68,13 +68,13 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
         );
     }
     let sample = template.render(
-        &sample::variables(),
+        &sample::sample_variables(),
         Escape::Percent,
         &mut Budget::for_message(),
     );
     let found = checks.found.len();
     match sample {
-        Ok(filled) => checks.url(field, &filled),
+        Ok(filled) => checks.check_url(field, &filled),
         Err(error) => checks.add(field, format!("cannot be rendered: {error}")),
     }
     for violation in &mut checks.found[found..] {
@@ -115,13 +115,13 @@ pub(super) fn render_url(url: &str, facts: &mut Facts<'_>) -> Option<String> {
         );
     }
     let template = AnyTemplate::parse(facts.language, url).ok();
-    let blank = template.as_ref().map(render_blank);
+    let blank = template.as_ref().map(render_without_variables);
     Some(blank.unwrap_or(Cow::Borrowed(url)).into_owned())
 }
 
-fn render_blank(template: &AnyTemplate) -> Cow<'static, str> {
+fn render_without_variables(template: &AnyTemplate) -> Cow<'static, str> {
     let nothing = Variables::default();
-    let blank = template.render(&nothing, Escape::Percent, &mut Budget::for_blank());
+    let blank = template.render(&nothing, Escape::Percent, &mut Budget::without_variables());
     blank.unwrap_or_default().into()
 }
 

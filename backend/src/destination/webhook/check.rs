@@ -13,7 +13,7 @@ use http::{
 
 use crate::{
     destination::{
-        Checks, DestinationType as _, oauth,
+        DestinationType as _, SettingsChecker, oauth,
         tls::{self, Identity, IdentityError},
         webhook::{address, header, is_template},
     },
@@ -53,7 +53,7 @@ const FORBIDDEN_HEADERS: [&str; 13] = [
 ];
 const FORBIDDEN_PREFIX: &str = "webhook-";
 
-pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
+pub(super) fn check(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
     match (webhook.url.is_empty(), webhook.secret_url.is_empty()) {
         (true, false) => address::check("secretUrl", webhook.secret_url.reveal(), checks),
         (false, false) => checks.add("secretUrl", "conflicts with `url`; set only one of them"),
@@ -71,7 +71,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
         check_header(header, checks);
         if !seen.insert(header.name.to_ascii_lowercase()) {
             checks.add(
-                &header::path(header),
+                &header::header_path(header),
                 "is set twice, in different letter case",
             );
         }
@@ -102,7 +102,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     }
 }
 
-fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
+fn check_auth(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
     let Some(auth) = webhook.auth.as_deref() else {
         return;
     };
@@ -122,10 +122,10 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
                     "contains a colon, which is not allowed",
                 );
             }
-            checks.secret("auth.basic.password", password);
+            checks.check_secret("auth.basic.password", password);
         }
         Auth::Bearer { token } => {
-            checks.secret("auth.bearer.token", token);
+            checks.check_secret("auth.bearer.token", token);
             if !token.is_empty() && WireValue::try_from(token.reveal()).is_err() {
                 checks.add("auth.bearer.token", "is not allowed in a header");
             }
@@ -138,9 +138,9 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
             audience,
             params,
         } => {
-            checks.url("auth.oauth2.tokenUrl", token_url);
+            checks.check_url("auth.oauth2.tokenUrl", token_url);
             checks.check_setting("auth.oauth2.clientId", client_id);
-            checks.secret("auth.oauth2.clientSecret", client_secret);
+            checks.check_secret("auth.oauth2.clientSecret", client_secret);
             checks.check_one_line("auth.oauth2.scope", scope);
             checks.check_one_line("auth.oauth2.audience", audience);
             check_params(params, checks);
@@ -152,7 +152,7 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
     }
 }
 
-fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
+fn check_params(params: &BTreeMap<String, String>, checks: &mut SettingsChecker<'_>) {
     const FIELD: &str = "auth.oauth2.params";
     if params.len() > OAUTH_PARAMS_MAX {
         let count = params.len();
@@ -172,7 +172,12 @@ fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
     }
 }
 
-fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks: &mut Checks<'_>) {
+fn check_mtls(
+    webhook: &Webhook,
+    certificate: &str,
+    private_key: &Secret,
+    checks: &mut SettingsChecker<'_>,
+) {
     const CERTIFICATE: &str = "auth.mtls.certificate";
     const KEY: &str = "auth.mtls.privateKey";
     if !webhook.address().starts_with("https:") {
@@ -211,7 +216,7 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
     }
 }
 
-fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
+fn check_values(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
     if webhook.values.len() > VALUES_MAX {
         let count = webhook.values.len();
         checks.add(
@@ -270,7 +275,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
     }
 }
 
-fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
+fn check_expect(expect: &Expect, checks: &mut SettingsChecker<'_>) {
     if expect.statuses.len() > STATUSES_MAX {
         let count = expect.statuses.len();
         checks.add(
@@ -300,8 +305,8 @@ fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
     }
 }
 
-fn check_header(header: &Header, checks: &mut Checks<'_>) {
-    let path = header::path(header);
+fn check_header(header: &Header, checks: &mut SettingsChecker<'_>) {
+    let path = header::header_path(header);
     let Ok(name) = HeaderName::try_from(header.name.as_str()) else {
         return checks.add(&path, "is not the name of an HTTP header");
     };
@@ -314,7 +319,7 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
             "is the mask of a stored value; enter the actual value",
         );
     }
-    let value = header::text(header);
+    let value = header::header_text(header);
     if matches!(header.value, HeaderValue::Secret(_)) && value.is_empty() {
         return checks.add(&path, "has no value, and none is stored");
     }
@@ -329,7 +334,7 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
             &path,
             format!("is larger than {HEADER_VALUE_BYTES_MAX} bytes"),
         );
-    } else if WireValue::try_from(header::render_blank(checks.language, value)).is_err()
+    } else if WireValue::try_from(header::render_without_variables(checks.language, value)).is_err()
         || value.trim() != value
     {
         checks.add(

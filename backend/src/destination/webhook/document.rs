@@ -40,8 +40,8 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
         document["group"] = self::group(group, &facts.link);
     }
     if let Some(digest) = &facts.content.digest {
-        let events = members_within_limit(digest::events(digest, event));
-        document["digest"] = digest::variables(digest, &events);
+        let events = members_within_limit(digest::digest_events(digest, event));
+        document["digest"] = digest::digest_variables(digest, &events);
     }
     document
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    destination::{Advice, AttemptContext, Verdict, http::Answer},
+    destination::{Advice, AttemptContext, Verdict, http::HttpResponse},
     domain::{Clause, destination::Expect},
     matching::{Document, DocumentQuery},
 };
@@ -11,7 +11,7 @@ use crate::{
 /// Judges the response to a request; `is_json` is about the body of the request.
 pub(super) fn classify_response(
     expect: Option<&Expect>,
-    answer: &Answer,
+    answer: &HttpResponse,
     attempt: &AttemptContext<'_>,
     is_json: bool,
 ) -> Verdict {
@@ -19,7 +19,7 @@ pub(super) fn classify_response(
     let clause = expect.and_then(|it| it.destination.as_ref());
     let is_wrong = match (verdict.cause(), verdict.advice) {
         (None, _) | (_, Advice::Limited(_)) => false,
-        _ => clause.is_some_and(|it| matches(it, answer, attempt) == Some(true)),
+        _ => clause.is_some_and(|it| matches_expectation(it, answer, attempt) == Some(true)),
     };
     Verdict {
         advice: if is_wrong {
@@ -34,7 +34,7 @@ pub(super) fn classify_response(
 /// Judges a response without the condition for a misconfigured destination.
 fn judge_accepted(
     expect: Option<&Expect>,
-    answer: &Answer,
+    answer: &HttpResponse,
     attempt: &AttemptContext<'_>,
     is_json: bool,
 ) -> Verdict {
@@ -44,7 +44,7 @@ fn judge_accepted(
         expected => expected.contains(&status.as_u16()),
     };
     let clause = expect.and_then(|it| it.body.as_ref());
-    let is_met = clause.map(|it| matches(it, answer, attempt));
+    let is_met = clause.map(|it| matches_expectation(it, answer, attempt));
     if !status.is_success() && !is_expected {
         // For error statuses, the status determines the advice.
         return answer.verdict(&attempt.masker, attempt.start_ms);
@@ -55,11 +55,11 @@ fn judge_accepted(
             "the receiver returned {status} with a web page, such as a sign-in page: another server \
              uses this address"
         );
-        return Verdict::rejected(explanation, Advice::Fix);
+        return Verdict::new_rejected(explanation, Advice::Fix);
     }
     if !is_expected {
         let explanation = format!("the receiver returned {status}, which was not expected");
-        return Verdict::rejected(explanation, Advice::FewMore);
+        return Verdict::new_rejected(explanation, Advice::FewMore);
     }
     let reason = match is_met {
         Some(None) => "the condition on the response body cannot be evaluated".to_owned(),
@@ -72,15 +72,19 @@ fn judge_accepted(
         }
         None | Some(Some(true)) => {
             let explanation = format!("the receiver returned {status}, as expected");
-            return Verdict::delivered(explanation);
+            return Verdict::new_delivered(explanation);
         }
     };
     let explanation = format!("the receiver returned {status}, but {reason}");
-    Verdict::rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore)
+    Verdict::new_rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore)
 }
 
 /// Whether a response meets a condition; `None` if it cannot be evaluated.
-fn matches(clause: &Clause, answer: &Answer, attempt: &AttemptContext<'_>) -> Option<bool> {
+fn matches_expectation(
+    clause: &Clause,
+    answer: &HttpResponse,
+    attempt: &AttemptContext<'_>,
+) -> Option<bool> {
     let query = DocumentQuery::compile(clause).ok()?;
     let said = if let Ok(said @ Value::Object(_)) = serde_json::from_slice(&answer.body) {
         said

@@ -13,12 +13,12 @@ use crate::{
 
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
-pub(super) fn path(header: &Header) -> String {
+pub(super) fn header_path(header: &Header) -> String {
     let name: String = header.name.chars().take(SHOWN_CHARACTERS_MAX).collect();
     format!("headers[{name}]")
 }
 
-pub(super) fn text(header: &Header) -> &str {
+pub(super) fn header_text(header: &Header) -> &str {
     match &header.value {
         HeaderValue::Plain(text) => text,
         HeaderValue::Secret(secret) => secret.reveal(),
@@ -26,11 +26,11 @@ pub(super) fn text(header: &Header) -> &str {
 }
 
 /// Renders the value with empty variables; texts that are not templates are returned unchanged.
-pub(super) fn render_blank(language: TemplateLanguage, text: &str) -> String {
+pub(super) fn render_without_variables(language: TemplateLanguage, text: &str) -> String {
     let template = AnyTemplate::parse(language, text).ok();
     let blank = template.filter(|_| is_template(text)).map(|it| {
         let nothing = Variables::default();
-        it.render(&nothing, Escape::Header, &mut Budget::for_blank())
+        it.render(&nothing, Escape::Header, &mut Budget::without_variables())
     });
     blank
         .and_then(Result::ok)
@@ -39,13 +39,13 @@ pub(super) fn render_blank(language: TemplateLanguage, text: &str) -> String {
 
 /// Renders the value for a message, on one line; `None` if it is not a template.
 pub(super) fn render_value(header: &Header, facts: &mut Facts<'_>) -> Option<String> {
-    let text = text(header);
+    let text = header_text(header);
     if !is_template(text) {
         return None;
     }
     let what = format!("the webhook's header `{}`", header.name);
     let filled = facts.fill_part(&what, text, Escape::Header);
-    let filled = filled.unwrap_or_else(|| render_blank(facts.language, text));
+    let filled = filled.unwrap_or_else(|| render_without_variables(facts.language, text));
     // Line breaks can only come from values.
     let line = filled.replace(char::is_control, " ");
     let room = HEADER_VALUE_BYTES_MAX.saturating_sub(header.name.len());

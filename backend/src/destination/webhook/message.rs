@@ -16,7 +16,7 @@ const JSON: &str = "application/json";
 const WHAT: &str = "the webhook's payload";
 
 pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -> Body {
-    facts.define(&webhook.values);
+    facts.define_variables(&webhook.values);
     let (url, payload) = match webhook.on_clear.as_ref().filter(|_| facts.is_closing()) {
         None => (&webhook.url, &webhook.payload),
         Some(on_clear) if on_clear.url.is_empty() => (&webhook.url, &on_clear.payload),

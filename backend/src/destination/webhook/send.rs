@@ -10,7 +10,7 @@ use super::{Body, address, expect, header as own_header, is_template};
 use crate::{
     destination::{
         AttemptContext, AttemptOutcome, Verdict,
-        http::{Answer, HttpRequest, SendFailure},
+        http::{HttpRequest, HttpResponse, SendFailure},
         oauth::{ClientAuth, Grant, with_token},
         run_off_runtime, signature,
         tls::Identity,
@@ -23,17 +23,17 @@ use crate::{
     message::Facts,
 };
 
-type SendResult = (Result<Answer, SendFailure>, Transcript);
+type SendResult = (Result<HttpResponse, SendFailure>, Transcript);
 
-pub(super) async fn send(
+pub(super) async fn send_request(
     webhook: &Webhook,
     attempt: &mut AttemptContext<'_>,
     body: Body,
 ) -> AttemptOutcome {
     let mut headers = attempt.headers(&body.content_type);
-    let target = match target(webhook, attempt).await {
+    let target = match render_target(webhook, attempt).await {
         Ok(target) => target,
-        Err(error) => return unsendable_ending(error.to_string()),
+        Err(error) => return unsendable_outcome(error.to_string()),
     };
     let is_json = body.is_json();
     let body = Bytes::from(body.text);
@@ -45,7 +45,7 @@ pub(super) async fn send(
         .filter(|stored| !is_content_type(&stored.name))
     {
         let filled = target.headers.get(&stored.name).map(String::as_str);
-        let text = own_header::text(stored);
+        let text = own_header::header_text(stored);
         if let (Some(filled), Kept::Secret(_)) = (filled, &stored.value) {
             attempt.masker.add_rendered(text, filled);
         }
@@ -54,7 +54,7 @@ pub(super) async fn send(
             HeaderName::try_from(stored.name.as_str()),
             HeaderValue::from_bytes(value.as_bytes()),
         ) else {
-            return unsendable_ending(format!(
+            return unsendable_outcome(format!(
                 "the header `{}` is not a valid HTTP header",
                 stored.name
             ));
@@ -63,15 +63,16 @@ pub(super) async fn send(
     }
     let secrets = &webhook.signing_secret;
     if !secrets.is_empty() {
-        let signed = signature::sign(secrets, attempt.id, attempt.timestamp_seconds(), &body);
+        let signed =
+            signature::sign_with_secrets(secrets, attempt.id, attempt.timestamp_seconds(), &body);
         match signed.map(HeaderValue::try_from) {
             Ok(Ok(signature)) if attempt.sends => headers.insert(signature::HEADER, signature),
             // A valid signature would let readers send the message.
             Ok(Ok(_)) => headers.insert(signature::HEADER, signature::SET_WHEN_SENT),
             Ok(Err(_)) => {
-                return unsendable_ending("the signature is not a valid header value".into());
+                return unsendable_outcome("the signature is not a valid header value".into());
             }
-            Err(error) => return unsendable_ending(error.to_string()),
+            Err(error) => return unsendable_outcome(error.to_string()),
         };
     }
     let request = HttpRequest {
@@ -103,7 +104,10 @@ struct Target {
 }
 
 /// Returns the target of the message; closings may have a different one.
-async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<Target, Error> {
+async fn render_target(
+    webhook: &Webhook,
+    attempt: &mut AttemptContext<'_>,
+) -> Result<Target, Error> {
     let on_clear = webhook.on_clear.as_ref();
     let on_clear = on_clear.filter(|_| attempt.content.is_closing());
     let method = match on_clear.map_or(webhook.method, |it| it.method) {
@@ -116,7 +120,7 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
     let own = own.filter(|url| !url.is_empty());
     let address = own.unwrap_or_else(|| webhook.address()).to_owned();
     let mut headers = webhook.headers.iter();
-    if !is_template(&address) && !headers.any(|it| is_template(own_header::text(it))) {
+    if !is_template(&address) && !headers.any(|it| is_template(own_header::header_text(it))) {
         return Ok(Target {
             url: address,
             method,
@@ -132,7 +136,7 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
         move |webhook, content, around| {
             let mut facts = Facts::new(content, around);
             facts.language = language;
-            facts.define(&webhook.values);
+            facts.define_variables(&webhook.values);
             let headers = webhook.headers.iter();
             let headers = headers.filter_map(|it| {
                 Some((it.name.clone(), own_header::render_value(it, &mut facts)?))
@@ -201,12 +205,12 @@ async fn with_auth(
             request.headers.insert(header::AUTHORIZATION, value);
             Ok(attempt.exchange(request).await)
         }
-        Err(_control) => Err(Box::new(unsendable_ending(
+        Err(_control) => Err(Box::new(unsendable_outcome(
             "`auth` is not a valid header value".into(),
         ))),
     }
 }
 
-fn unsendable_ending(explanation: String) -> AttemptOutcome {
-    (Verdict::unreachable(explanation), Transcript::default())
+fn unsendable_outcome(explanation: String) -> AttemptOutcome {
+    (Verdict::new_unreachable(explanation), Transcript::default())
 }

@@ -10,7 +10,7 @@ use crate::{
     store::{
         Direction, Lane, Range, Store,
         audit::{Actor, run_as},
-        record::chained,
+        record::chain_entry,
         verify,
     },
     testing::samples,
@@ -30,7 +30,7 @@ fn jane() -> Actor {
 
 async fn put(store: &Store, name: &str) {
     let work = async {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let stored = store.get::<Trigger>(name.into()).await.unwrap();
         match stored {
             None => changes.insert(&samples::trigger(name)),
@@ -46,7 +46,7 @@ async fn put(store: &Store, name: &str) {
 }
 
 async fn log(store: &Store) -> (AuditLog, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock::at(NOW_MS));
+    let clock = Arc::new(ManualClock::starting_at(NOW_MS));
     let values = SharedSettings {
         audit_retention: Duration::from_secs(60),
         ..SharedSettings::default()
@@ -79,7 +79,7 @@ async fn audit_errors(store: &Store) -> Vec<String> {
 #[tokio::test]
 async fn caller_changes_are_audited_and_internal_ones_are_not() {
     let store = service::store();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(&samples::trigger("by itself"));
     store.apply(Lane::Admin, changes).await.unwrap();
     for _ in 0..3 {
@@ -129,7 +129,7 @@ async fn failed_change_leaves_no_gap_in_the_chain() {
     let store = service::store();
     put(&store, "disk").await;
     let twice = async {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&samples::trigger("disk"));
         store.apply(Lane::Admin, changes).await.unwrap_err();
     };
@@ -154,7 +154,7 @@ async fn modified_or_missing_entries_are_detected() {
     for _ in 0..3 {
         put(&store, "disk").await;
     }
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.delete(&entries(&store).await[1]);
     store.apply(Lane::Admin, changes).await.unwrap();
     let errors = audit_errors(&store).await.join("; ");
@@ -169,8 +169,8 @@ async fn modified_or_missing_entries_are_detected() {
         client: "john".into(),
         ..entry.value.clone()
     };
-    let mut changes = store.changes();
-    changes.update(&entry, &chained(changed, 2, entry.value.previous));
+    let mut changes = store.new_changes();
+    changes.update(&entry, &chain_entry(changed, 2, entry.value.previous));
     store.apply(Lane::Admin, changes).await.unwrap();
     let errors = audit_errors(&store).await.join("; ");
     assert!(errors.contains("does not follow"), "{errors}");

@@ -85,17 +85,19 @@ impl ClientDraft {
             );
         }
         violations.0.extend(rate_violations(self.rates));
-        violations.0.extend(past_violation(self.expire_ms, now_ms));
+        violations
+            .0
+            .extend(expiry_in_past_violation(self.expire_ms, now_ms));
         let wanted = ValidatedDraft {
             dialects: violations.value_or_default(parse_dialects(&self.dialects)),
             certificates: violations.value_or_default(parse_certificates(&self.certificates)),
             scope: KeyScope {
-                tags: violations.value_or_default(scope(
+                tags: violations.value_or_default(parse_scope(
                     "scopeTags",
                     &self.scope_tags,
                     SCOPE_TAGS_MAX,
                 )),
-                sources: violations.value_or_default(scope(
+                sources: violations.value_or_default(parse_scope(
                     "scopeSources",
                     &self.scope_sources,
                     SCOPE_SOURCES_MAX,
@@ -120,14 +122,16 @@ impl ClientEdit {
         let mut violations = DraftViolations::default();
         violations.0.extend(rate_violations(self.rates));
         let ends_ms = self.expire_ms.filter(|at_ms| *at_ms != 0);
-        violations.0.extend(past_violation(ends_ms, now_ms));
+        violations
+            .0
+            .extend(expiry_in_past_violation(ends_ms, now_ms));
         let dialects = self.dialects.as_deref();
         let dialects = dialects.map(|names| violations.value_or_default(parse_dialects(names)));
         let named = self.certificates.as_deref();
         let named = named.map(|names| violations.value_or_default(parse_certificates(names)));
         let mut texts = |field, given: &Option<Vec<String>>, most| {
             let given = given.as_deref();
-            given.map(|given| violations.value_or_default(scope(field, given, most)))
+            given.map(|given| violations.value_or_default(parse_scope(field, given, most)))
         };
         let change = ValidatedEdit {
             rates: self.rates,
@@ -149,7 +153,7 @@ impl ValidatedEdit {
     /// Applies the change to a client. Returns an error if its role does not support the requested
     /// restrictions.
     pub(super) fn apply(&self, client: &mut Client) -> Result<(), Error> {
-        client.rates = self.rates.merged_over(client.rates);
+        client.rates = self.rates.merged_onto(client.rates);
         set_if_some(&mut client.dialects, self.dialects.as_ref());
         set_if_some(&mut client.scope.tags, self.tags.as_ref());
         set_if_some(&mut client.scope.sources, self.sources.as_ref());
@@ -170,7 +174,7 @@ fn set_if_some<T: Clone>(field: &mut T, to: Option<&T>) {
     }
 }
 
-fn past_violation(expire_ms: Option<i64>, now_ms: i64) -> Option<Violation> {
+fn expiry_in_past_violation(expire_ms: Option<i64>, now_ms: i64) -> Option<Violation> {
     let is_past = expire_ms.is_some_and(|at_ms| at_ms <= now_ms);
     is_past.then(|| Violation::new("expireTime", "is in the past; to end a key now, revoke it"))
 }
@@ -207,7 +211,7 @@ fn parse_certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Vio
     read.collect::<Result<_, _>>().map_err(invalid)
 }
 
-fn scope(
+fn parse_scope(
     field: &str,
     texts: &[String],
     (most, length): (usize, usize),

@@ -50,13 +50,13 @@ pub struct Caller {
 pub struct Keys {
     store: Store,
     clock: Arc<dyn Clock>,
-    table: Mutex<Table>,
+    table: Mutex<KeyTable>,
     /// Held while the change log is read, so that waiting calls find an up-to-date table.
     following: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct KeyTable {
     followed: LogPosition,
     known: HashMap<[u8; 32], Arc<CachedKey>>,
     /// The hashes of each client's keys and certificates, by the key of its record.
@@ -106,7 +106,7 @@ impl CachedKey {
         }
     }
 
-    fn is_over(&self, now_ms: i64) -> bool {
+    fn has_expired(&self, now_ms: i64) -> bool {
         self.ends_ms.is_some_and(|ends_ms| ends_ms <= now_ms)
     }
 
@@ -134,7 +134,7 @@ impl CachedKey {
 fn client_hashes(client: &Client) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
     let certificates = client.certificates.iter();
     let certificates = certificates.map(|name| (certificate_hash(name), client.expire_ms));
-    client.keys().chain(certificates)
+    client.key_hashes().chain(certificates)
 }
 
 impl Keys {
@@ -157,7 +157,7 @@ impl Keys {
     /// Returns [`Error::Unauthenticated`] if the key has expired, and an error if the store fails.
     /// The store is only read if clients have changed.
     pub async fn find(&self, key: &str, from: Option<IpAddr>) -> Result<Option<Caller>, Error> {
-        self.find_shown(key_hash(key), from).await
+        self.find_by_hash(key_hash(key), from).await
     }
 
     /// Returns the client of one of these certificates.
@@ -172,7 +172,7 @@ impl Keys {
     ) -> Result<Option<Caller>, Error> {
         let mut found: Option<Caller> = None;
         for name in shown {
-            let next = self.find_shown(certificate_hash(name), from).await?;
+            let next = self.find_by_hash(certificate_hash(name), from).await?;
             if let (Some(one), Some(other)) = (&found, &next)
                 && one.id != other.id
             {
@@ -186,14 +186,14 @@ impl Keys {
         Ok(found)
     }
 
-    async fn find_shown(
+    async fn find_by_hash(
         &self,
         hash: [u8; 32],
         from: Option<IpAddr>,
     ) -> Result<Option<Caller>, Error> {
         let engine = self.store.engine();
         let (found, followed) = {
-            let table = self.table();
+            let table = self.lock_table();
             (self.lookup(&table, hash, from)?, table.followed)
         };
         // With a shared store, another node may have revoked the key.
@@ -204,12 +204,12 @@ impl Keys {
             return Ok(found);
         }
         self.catch_up().await?;
-        self.lookup(&self.table(), hash, from)
+        self.lookup(&self.lock_table(), hash, from)
     }
 
     fn lookup(
         &self,
-        table: &Table,
+        table: &KeyTable,
         hash: [u8; 32],
         from: Option<IpAddr>,
     ) -> Result<Option<Caller>, Error> {
@@ -221,7 +221,7 @@ impl Keys {
         if !is_same {
             return Ok(None);
         }
-        if known.is_over(self.clock.now_ms()) {
+        if known.has_expired(self.clock.now_ms()) {
             let why = "the key has expired; request a new one";
             return Err(Error::Unauthenticated(why.into()));
         }
@@ -230,11 +230,11 @@ impl Keys {
     }
 
     /// Ends the calls of expired keys and returns the time of the next expiry.
-    fn end_expired(&self) -> i64 {
-        let (now_ms, table) = (self.clock.now_ms(), self.table());
+    fn end_expired_keys(&self) -> i64 {
+        let (now_ms, table) = (self.clock.now_ms(), self.lock_table());
         let mut next_ms = i64::MAX;
         for known in table.known.values() {
-            if known.is_over(now_ms) {
+            if known.has_expired(now_ms) {
                 known.revoked.cancel();
             } else if let Some(ends_ms) = known.ends_ms {
                 next_ms = next_ms.min(ends_ms);
@@ -251,11 +251,11 @@ impl Keys {
     pub async fn catch_up(&self) -> Result<(), Error> {
         let _following = self.following.lock().await;
         loop {
-            let from = self.table().followed;
+            let from = self.lock_table().followed;
             let engine = self.store.engine();
             let head = *engine.log_signal().borrow();
             if engine.last_changed(&[Kind::Client]) <= from {
-                self.table().followed = from.later_of(head);
+                self.lock_table().followed = from.later(head);
                 return Ok(());
             }
             let Some(steps) = engine.log_after(from, LOG_PAGE).await? else {
@@ -294,7 +294,7 @@ impl Keys {
         let interval_ms = i64::try_from(USE_WRITE_INTERVAL.as_millis()).unwrap_or(i64::MAX);
         let mut write_at_ms = self.clock.now_ms() + interval_ms;
         loop {
-            let next_end_ms = self.end_expired();
+            let next_end_ms = self.end_expired_keys();
             let result = tokio::select! {
                 () = shutdown.cancelled() => break,
                 () = self.clock.wait_until(next_end_ms), if next_end_ms != i64::MAX => Ok(()),
@@ -323,7 +323,7 @@ impl Keys {
     /// Re-reads all clients, including those in the table that no longer exist.
     async fn read_all(&self) -> Result<(), Error> {
         let head = self.store.engine().log_head().await?;
-        let mut keys: HashSet<Vec<u8>> = self.table().hashes.keys().cloned().collect();
+        let mut keys: HashSet<Vec<u8>> = self.lock_table().hashes.keys().cloned().collect();
         let mut start = Vec::new();
         loop {
             let range = Range { start, end: None };
@@ -347,7 +347,7 @@ impl Keys {
     async fn apply_stored(&self, at: LogPosition, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
         let keys: Vec<_> = keys.into_iter().collect();
         let stored = self.store.get_many::<Client>(keys.clone()).await?;
-        let mut table = self.table();
+        let mut table = self.lock_table();
         for (key, stored) in keys.into_iter().zip(stored) {
             let hashes = table.hashes.remove(&key).unwrap_or_default();
             let earlier = hashes.iter().filter_map(|hash| table.known.remove(hash));
@@ -395,14 +395,14 @@ impl Keys {
     }
 
     async fn store_last_uses(&self) -> Result<(), Error> {
-        let mut used: Vec<_> = self.table().known.values().cloned().collect();
+        let mut used: Vec<_> = self.lock_table().known.values().cloned().collect();
         // For a client with several keys, the latest use counts.
         used.sort_by_key(|known| std::cmp::Reverse(known.used_ms.load(Ordering::Relaxed)));
         let mut clients = HashSet::new();
         used.retain(|known| clients.insert(known.client.id));
         let keys = used.iter().map(|known| known.client.key()).collect();
         let stored = self.store.get_many::<Client>(keys).await?;
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         for (known, stored) in used.iter().zip(stored) {
             let used_ms = known.used_ms.load(Ordering::Relaxed);
             let Some(stored) = stored else { continue };
@@ -425,7 +425,7 @@ impl Keys {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn lock_table(&self) -> MutexGuard<'_, KeyTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

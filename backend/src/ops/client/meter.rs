@@ -21,7 +21,7 @@ const THOUSANDTHS: i64 = 1_000;
 #[derive(Debug)]
 pub struct Meter {
     rates: Rates,
-    buckets: Mutex<Buckets>,
+    buckets: Mutex<ClientBuckets>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +37,11 @@ pub struct Limit {
     pub per_second: i64,
     pub left: i64,
     /// Seconds until the bucket is full again.
-    pub full_seconds: u64,
+    pub seconds_until_full: u64,
 }
 
 #[derive(Debug)]
-struct Buckets {
+struct ClientBuckets {
     requests: Option<Bucket>,
     events: Option<Bucket>,
 }
@@ -64,7 +64,7 @@ impl Meter {
                 at_ms: now_ms,
             })
         };
-        let buckets = Buckets {
+        let buckets = ClientBuckets {
             requests: bucket(rates.requests_per_second),
             events: bucket(rates.events_per_second),
         };
@@ -108,7 +108,7 @@ impl Meter {
 
     fn consume(
         &self,
-        of: impl Fn(&mut Buckets) -> &mut Option<Bucket>,
+        of: impl Fn(&mut ClientBuckets) -> &mut Option<Bucket>,
         count: usize,
         now_ms: i64,
     ) -> Result<(), Duration> {
@@ -121,7 +121,7 @@ impl Meter {
 
     pub fn limits(&self, now_ms: i64) -> Vec<Limit> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let Buckets { requests, events } = &mut *buckets;
+        let ClientBuckets { requests, events } = &mut *buckets;
         let limit = |(bucket, unit): (&mut Option<Bucket>, Unit)| {
             let bucket = bucket.as_mut()?;
             bucket.refill(now_ms);
@@ -130,7 +130,7 @@ impl Meter {
                 unit,
                 per_second: bucket.per_second,
                 left: bucket.left.max(0) / THOUSANDTHS,
-                full_seconds: full_ms.max(0).unsigned_abs().div_ceil(1_000),
+                seconds_until_full: full_ms.max(0).unsigned_abs().div_ceil(1_000),
             })
         };
         let buckets = [(requests, Unit::Requests), (events, Unit::Events)];
@@ -180,7 +180,7 @@ fn exceeded_error(client: &Name, rate: Option<u32>, what: &str, wait: Duration) 
 mod tests {
     use super::*;
 
-    fn meter(requests: Option<u32>, events: Option<u32>) -> Meter {
+    fn sample_meter(requests: Option<u32>, events: Option<u32>) -> Meter {
         let rates = Rates {
             requests_per_second: requests,
             events_per_second: events,
@@ -189,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn rate_holds_over_time_and_large_lists_eventually_pass() {
-        let meter = meter(None, Some(100));
+    fn rate_is_enforced_and_large_lists_are_eventually_accepted() {
+        let meter = sample_meter(None, Some(100));
         assert_eq!(meter.try_events(60, 0), Ok(()));
         assert_eq!(meter.try_events(60, 0), Err(Duration::from_millis(200)));
         assert_eq!(meter.try_events(60, 200), Ok(()));
@@ -210,15 +210,15 @@ mod tests {
 
     #[test]
     fn remaining_quota_is_reported_per_limit() {
-        let meter = meter(Some(5), Some(100));
+        let meter = sample_meter(Some(5), Some(100));
         let client = Name::parse("sender").unwrap();
         meter.take_call(&client, 0).unwrap();
         meter.take_events(&client, 250, 0).unwrap();
-        let limit = |unit, per_second, left, full_seconds| Limit {
+        let limit = |unit, per_second, left, seconds_until_full| Limit {
             unit,
             per_second,
             left,
-            full_seconds,
+            seconds_until_full,
         };
         let expected = [
             limit(Unit::Requests, 5, 4, 1),

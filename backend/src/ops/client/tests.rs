@@ -8,8 +8,8 @@ use crate::{
 
 fn clients() -> Clients {
     let engine = Arc::new(MemoryEngine::new());
-    let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
-    Clients::new(store, Arc::new(ManualClock::at(1_700_000_000_000)))
+    let store = Store::new(engine, Arc::new(Sealer::with_random_key()));
+    Clients::new(store, Arc::new(ManualClock::starting_at(1_700_000_000_000)))
 }
 
 async fn names(clients: &Clients) -> Vec<String> {
@@ -132,7 +132,7 @@ async fn first_admin_key_is_written_once() {
     let path = folder.path().join(ADMIN_KEY_FILE);
     clients.ensure_admin(folder.path()).await.unwrap();
     let key = std::fs::read_to_string(&path).unwrap();
-    let stored = clients.all().await.unwrap();
+    let stored = clients.read_all().await.unwrap();
     assert_eq!(stored[0].value.key_hash, key_hash(key.trim()));
     assert_eq!(stored[0].value.role, Role::Admin);
     #[cfg(unix)]
@@ -155,7 +155,7 @@ async fn key_file_of_an_interrupted_start_is_replaced() {
     std::fs::write(folder.path().join("admin.key.new"), "bw_").unwrap();
     clients.ensure_admin(folder.path()).await.unwrap();
     let key = std::fs::read_to_string(folder.path().join(ADMIN_KEY_FILE)).unwrap();
-    let stored = clients.all().await.unwrap();
+    let stored = clients.read_all().await.unwrap();
     assert_eq!(stored[0].value.key_hash, key_hash(key.trim()));
 }
 

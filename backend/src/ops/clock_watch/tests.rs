@@ -11,7 +11,7 @@ use crate::{
     clock::ManualClock,
     domain::{BudgetWindow, DeliveryState, Group, Health, HoldKind, silence::NEVER_MS},
     ops::samples::{self, START_MS, id},
-    store::{Engine, Sealer, engine::memory::MemoryEngine, record::bytes::time_ms_at, verify},
+    store::{Engine, Sealer, engine::memory::MemoryEngine, record::bytes::read_time_ms, verify},
     testing::{faulty_engine::FaultyEngine, samples as records},
 };
 
@@ -31,14 +31,14 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        Self::on(Arc::new(MemoryEngine::shared()))
+        Self::on(Arc::new(MemoryEngine::new_shared()))
     }
 
     fn on(engine: Arc<dyn Engine>) -> Self {
         Self {
             engine,
-            sealer: Arc::new(Sealer::ephemeral()),
-            clock: Arc::new(ManualClock::at(START_MS)),
+            sealer: Arc::new(Sealer::with_random_key()),
+            clock: Arc::new(ManualClock::starting_at(START_MS)),
         }
     }
 
@@ -66,7 +66,7 @@ impl Process {
     /// Stores one waiting record of each kind, due in an hour.
     async fn wait_an_hour(&self) {
         let until_ms = self.now_ms() + HOUR_MS;
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.insert(&Delivery {
             test: false,
             ..records::delivery(1, DeliveryState::Retry { due_ms: until_ms })
@@ -86,7 +86,7 @@ impl Process {
         });
         changes.insert(&Health {
             requested_until_ms: Some(until_ms),
-            ..Health::untried(id("hook"), START_MS)
+            ..Health::new_unattempted(id("hook"), START_MS)
         });
         changes.insert(&Group {
             last_ms: until_ms,
@@ -138,7 +138,7 @@ impl Process {
             let engine = self.store.engine();
             let all = engine.entries(index, Range::with_prefix(&[]), Direction::Ascending, 9);
             let all = all.await.unwrap().into_iter();
-            let moments = all.map(|(key, _)| time_ms_at(&key, at));
+            let moments = all.map(|(key, _)| read_time_ms(&key, at));
             indexed.extend(moments.map(|it| it.unwrap() - self.now_ms()));
         }
         indexed
@@ -169,7 +169,7 @@ async fn clock_steps_preserve_remaining_waits() {
         let process = world.start().await;
         process.apply().await;
         process.wait_an_hour().await;
-        world.clock.set(by_ms);
+        world.clock.step(by_ms);
         world.clock.advance(Duration::from_secs(60));
         let left_ms = vec![HOUR_MS - 60_000; 8];
         assert_eq!(
@@ -196,7 +196,7 @@ async fn forward_and_backward_step_leaves_no_outdated_index_entry() {
         leader.wait_an_hour().await;
         for (seconds, step_ms) in [(0, by_ms), (30, -by_ms)] {
             world.clock.advance(Duration::from_secs(seconds));
-            world.clock.set(step_ms);
+            world.clock.step(step_ms);
             leader.apply().await;
             other.watch.apply_recorded().await.unwrap();
         }
@@ -213,21 +213,24 @@ async fn oversized_clock_step_leaves_waits_unshifted() {
     let process = world.start().await;
     process.apply().await;
     process.wait_an_hour().await;
-    world.clock.set(24 * HOUR_MS + 5_000);
+    world.clock.step(24 * HOUR_MS + 5_000);
     process.apply().await;
     assert_eq!(process.now_ms(), world.clock.now_ms());
     assert_eq!(process.left_ms().await, [-23 * HOUR_MS - 5_000; 8]);
 }
 
 #[tokio::test]
-async fn kill_never_applies_a_step_twice_or_partially() {
+async fn killed_service_never_applies_a_clock_step_twice_or_partially() {
     for by_ms in [-HOUR_MS, HOUR_MS] {
         for polls in 0.. {
-            let world = World::on(Arc::new(FaultyEngine::slow(MemoryEngine::shared(), 7)));
+            let world = World::on(Arc::new(FaultyEngine::with_delays(
+                MemoryEngine::new_shared(),
+                7,
+            )));
             let process = world.start().await;
             process.apply().await;
             process.wait_an_hour().await;
-            world.clock.set(by_ms);
+            world.clock.step(by_ms);
             let is_whole = is_applied(&process, polls);
             drop(process);
             let process = world.start().await;
@@ -261,7 +264,7 @@ async fn step_during_downtime_is_detected_unless_the_machine_reboots() {
         process.apply().await;
         process.wait_an_hour().await;
         drop(process);
-        world.clock.set(-HOUR_MS);
+        world.clock.step(-HOUR_MS);
         if reboots {
             world.clock.reboot();
         }
@@ -273,14 +276,14 @@ async fn step_during_downtime_is_detected_unless_the_machine_reboots() {
 }
 
 #[tokio::test]
-async fn nodes_that_detect_a_step_at_different_times_agree() {
+async fn nodes_that_detect_a_clock_step_at_different_times_agree() {
     for by_ms in [-HOUR_MS, HOUR_MS] {
         let world = World::new();
         let (leader, other) = (world.start().await, world.start().await);
         leader.apply().await;
         other.watch.apply_recorded().await.unwrap();
         leader.wait_an_hour().await;
-        world.clock.set(by_ms);
+        world.clock.step(by_ms);
         leader.apply().await;
         assert_eq!(
             other.left_ms().await,
@@ -288,7 +291,7 @@ async fn nodes_that_detect_a_step_at_different_times_agree() {
             "in its own time: {by_ms}"
         );
         // Decisions made in its own time are correct in the leader's time.
-        let mut changes = other.store.changes();
+        let mut changes = other.store.new_changes();
         let stored = other
             .store
             .get::<BudgetWindow>(records::budget_window().key());
@@ -319,13 +322,13 @@ async fn step_on_one_node_does_not_shift_stored_times() {
     leader.apply().await;
     leader.wait_an_hour().await;
     // Another machine with a wrong clock.
-    let own = Arc::new(ManualClock::at(START_MS));
+    let own = Arc::new(ManualClock::starting_at(START_MS));
     own.reboot();
     let store = world.store();
     let watch = ClockWatch::open(store.clone(), Arc::clone(&own) as _)
         .await
         .unwrap();
-    own.set(HOUR_MS);
+    own.step(HOUR_MS);
     for seconds in [0, 59, 1] {
         own.advance(Duration::from_secs(seconds));
         assert_eq!(watch.clock().step_ms(), HOUR_MS);
@@ -336,7 +339,7 @@ async fn step_on_one_node_does_not_shift_stored_times() {
 }
 
 #[tokio::test]
-async fn decisions_spanning_a_step_conflict() {
+async fn decisions_that_span_a_clock_step_conflict() {
     let world = World::new();
     let process = world.start().await;
     process.apply().await;
@@ -350,19 +353,19 @@ async fn decisions_spanning_a_step_conflict() {
             .unwrap()
             .unwrap()
     };
-    let (read, mut decided) = (get().await, process.store.changes());
+    let (read, mut decided) = (get().await, process.store.new_changes());
     decided.update(&read, &read.value);
-    world.clock.set(HOUR_MS);
+    world.clock.step(HOUR_MS);
     process.apply().await;
     let refused = process.store.apply(Lane::Bulk, decided).await;
     assert!(matches!(refused, Err(EngineError::Conflict(_))));
     // A record that was read before the step and decided after it gives the same result.
-    let mut decided = process.store.changes();
+    let mut decided = process.store.new_changes();
     decided.update(&read, &read.value);
     let refused = process.store.apply(Lane::Bulk, decided).await;
     assert!(matches!(refused, Err(EngineError::Conflict(_))));
     let read = get().await;
-    let mut decided = process.store.changes();
+    let mut decided = process.store.new_changes();
     decided.update(&read, &read.value);
     process.store.apply(Lane::Bulk, decided).await.unwrap();
     assert_eq!(process.left_ms().await, [HOUR_MS; 8]);
@@ -375,7 +378,7 @@ async fn clock_drift_is_not_treated_as_a_step() {
     process.apply().await;
     process.wait_an_hour().await;
     for _ in 0..20 {
-        world.clock.set(900);
+        world.clock.step(900);
         process.apply().await;
         process = world.start().await;
         assert_eq!(process.watch.clock().step_ms(), 0);
@@ -384,11 +387,11 @@ async fn clock_drift_is_not_treated_as_a_step() {
 }
 
 #[tokio::test]
-async fn step_waits_for_decisions_in_progress() {
+async fn clock_step_waits_for_decisions_in_progress() {
     let world = World::new();
     let process = world.start().await;
     process.apply().await;
-    world.clock.set(HOUR_MS);
+    world.clock.step(HOUR_MS);
     let decides = process.store.lock_clock_shared().await;
     let before_ms = process.now_ms();
     let mut applied = pin!(process.watch.apply(&process.store));

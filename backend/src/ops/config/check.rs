@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use super::{Action, Change, Document, OWNER, tags};
+use super::{Action, Change, Document, OWNER, definition_tags};
 use crate::{
     domain::{Role, Settings},
     error::{Error, Violation},
@@ -33,7 +33,7 @@ pub(super) fn check_documents(documents: &[Document], prune_owner: &str) -> Resu
     let mut seen = HashMap::new();
     let tag = format!("{OWNER}{prune_owner}");
     for (at, document) in documents.iter().enumerate().take(CONFIG_DOCUMENTS_MAX) {
-        let identity = super::identity(&document.definition);
+        let identity = super::kind_and_name(&document.definition);
         let kind = identity.0;
         match seen.entry(identity) {
             Entry::Occupied(first) => add(
@@ -47,7 +47,7 @@ pub(super) fn check_documents(documents: &[Document], prune_owner: &str) -> Resu
         // Settings are never deleted.
         if !prune_owner.is_empty()
             && kind != Settings::WORD
-            && !tags(&document.definition).contains(&tag)
+            && !definition_tags(&document.definition).contains(&tag)
         {
             add(
                 format!("documents[{at}].{kind}.tags"),

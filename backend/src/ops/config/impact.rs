@@ -16,7 +16,7 @@ use crate::{
     limits::{IMPACT_SHOWN_MAX, REPLAY_DAYS, REPLAY_DAYS_MAX, REPLAY_TIME_MAX},
     ops::{
         decision_context::DecisionContext,
-        replay::{Message, Opening, Replayed, Timeline, replay},
+        replay::{OccurrenceOpening, ReplayResult, ReplayedMessage, Timeline, replay_timeline},
     },
     store::{Store, engine::Range},
 };
@@ -106,9 +106,9 @@ impl Impacts {
         let repeat = repeats.into_iter().flatten().min();
         let timeline = Timeline::read(stored, since_ms, repeat).await?;
         let end = || self.deciding.clock.elapsed() + REPLAY_TIME_MAX;
-        let before = replay((stored, &self.deciding), &timeline, now_ms, end()).await?;
+        let before = replay_timeline((stored, &self.deciding), &timeline, now_ms, end()).await?;
         let until_ms = before.until_ms;
-        let after = replay((drafted, &self.deciding), &timeline, until_ms, end()).await?;
+        let after = replay_timeline((drafted, &self.deciding), &timeline, until_ms, end()).await?;
         Ok(compare_replays(&timeline, &before, &after, now_ms))
     }
 }
@@ -128,13 +128,13 @@ async fn shortest_repeat(store: &Store) -> Result<Option<Duration>, Error> {
 /// Compares two replays of a timeline, up to the end of the shorter one.
 fn compare_replays(
     timeline: &Timeline,
-    before: &Replayed,
-    after: &Replayed,
+    before: &ReplayResult,
+    after: &ReplayResult,
     now_ms: i64,
 ) -> Impact {
     let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
     let is_notified = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
-    let of = |all: &'_ Replayed| {
+    let of = |all: &'_ ReplayResult| {
         let notified = all.notified.iter().filter(|(_, at_ms)| **at_ms <= end_ms);
         notified.map(|(opening, _)| *opening).collect::<Vec<_>>()
     };
@@ -147,7 +147,7 @@ fn compare_replays(
     let is_meant =
         |it: &&Occurrence| it.order_ms().max(it.close.map_or(i64::MAX, |it| it.at_ms)) >= start_ms;
     impact.occurrence_count = timeline.occurrences.values().filter(is_meant).count();
-    let mut notified: HashMap<Opening, (bool, bool)> = HashMap::new();
+    let mut notified: HashMap<OccurrenceOpening, (bool, bool)> = HashMap::new();
     for opening in of(before) {
         notified.entry(opening).or_default().0 = true;
     }
@@ -170,14 +170,14 @@ fn compare_replays(
         .no_longer_notified
         .sort_by_key(|it| (Reverse(it.severity), Reverse(it.start_ms), it.key));
     impact.no_longer_notified.truncate(IMPACT_SHOWN_MAX);
-    let messages = |all: &'_ Replayed| {
+    let messages = |all: &'_ ReplayResult| {
         all.messages
             .iter()
             .filter(|it| is_notified(it.at_ms))
             .count()
     };
     (impact.messages_before, impact.messages) = (messages(before), messages(after));
-    let counted = |name: fn(&Message) -> &str| {
+    let counted = |name: fn(&ReplayedMessage) -> &str| {
         let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for message in before.messages.iter().filter(|it| is_notified(it.at_ms)) {
             counts.entry(name(message)).or_default().0 += 1;

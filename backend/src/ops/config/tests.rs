@@ -21,7 +21,7 @@ struct World {
 
 fn world() -> World {
     let store = Store::in_memory();
-    let clock = Arc::new(ManualClock::at(START_MS));
+    let clock = Arc::new(ManualClock::starting_at(START_MS));
     World {
         configuration: Configuration::new(store.clone(), clock, Arc::default()),
         store,
@@ -29,7 +29,7 @@ fn world() -> World {
 }
 
 fn trigger(name: &str) -> Document {
-    put(Definition::Trigger(v1::Trigger {
+    put(DefinitionVersion::Trigger(v1::Trigger {
         name: name.into(),
         r#type: Some(event_type(&samples::trigger("everything").query)),
         ..v1::Trigger::default()
@@ -42,7 +42,7 @@ fn slack(name: &str, token: &str) -> Document {
         token: token.into(),
         ..v1::Slack::default()
     };
-    put(Definition::Destination(v1::Destination {
+    put(DefinitionVersion::Destination(v1::Destination {
         name: name.into(),
         r#type: Some(v1::DestinationType {
             r#type: Some(Type::Slack(slack)),
@@ -52,7 +52,7 @@ fn slack(name: &str, token: &str) -> Document {
 }
 
 fn rule(name: &str, trigger: &str, destination: &str) -> Document {
-    put(Definition::Rule(v1::Rule {
+    put(DefinitionVersion::Rule(v1::Rule {
         name: name.into(),
         trigger_names: vec![trigger.into()],
         destination_names: vec![destination.into()],
@@ -60,7 +60,7 @@ fn rule(name: &str, trigger: &str, destination: &str) -> Document {
     }))
 }
 
-fn put(definition: Definition) -> Document {
+fn put(definition: DefinitionVersion) -> Document {
     Document {
         definition,
         must_be_new: false,
@@ -69,18 +69,18 @@ fn put(definition: Definition) -> Document {
 
 fn owned(mut document: Document) -> Document {
     let tags = match &mut document.definition {
-        Definition::Trigger(draft) => &mut draft.tags,
-        Definition::Destination(draft) => &mut draft.tags,
-        Definition::Rule(draft) => &mut draft.tags,
-        Definition::Calendar(draft) => &mut draft.tags,
-        Definition::Inhibition(draft) => &mut draft.tags,
-        Definition::Mapping(draft) => &mut draft.tags,
-        Definition::View(draft) => &mut draft.tags,
-        Definition::Heartbeat(draft) => &mut draft.tags,
-        Definition::Contact(draft) => &mut draft.tags,
-        Definition::Schedule(draft) => &mut draft.tags,
-        Definition::Policy(draft) => &mut draft.tags,
-        Definition::Settings(_) => panic!("settings have no tags"),
+        DefinitionVersion::Trigger(draft) => &mut draft.tags,
+        DefinitionVersion::Destination(draft) => &mut draft.tags,
+        DefinitionVersion::Rule(draft) => &mut draft.tags,
+        DefinitionVersion::Calendar(draft) => &mut draft.tags,
+        DefinitionVersion::Inhibition(draft) => &mut draft.tags,
+        DefinitionVersion::Mapping(draft) => &mut draft.tags,
+        DefinitionVersion::View(draft) => &mut draft.tags,
+        DefinitionVersion::Heartbeat(draft) => &mut draft.tags,
+        DefinitionVersion::Contact(draft) => &mut draft.tags,
+        DefinitionVersion::Schedule(draft) => &mut draft.tags,
+        DefinitionVersion::Policy(draft) => &mut draft.tags,
+        DefinitionVersion::Settings(_) => panic!("settings have no tags"),
     };
     tags.push("owner:a".into());
     document
@@ -146,7 +146,7 @@ async fn invalid_document_rejects_the_whole_apply() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
     let mut wrong = trigger("memory");
-    if let Definition::Trigger(draft) = &mut wrong.definition {
+    if let DefinitionVersion::Trigger(draft) = &mut wrong.definition {
         draft.description = "x".repeat(2_000);
     }
     let documents = [
@@ -222,12 +222,12 @@ async fn refusal_of_a_stale_plan_names_the_changed_documents() {
         .await
         .unwrap();
     let mut edited = rule("page", "disk", "ops");
-    if let Definition::Rule(draft) = &mut edited.definition {
+    if let DefinitionVersion::Rule(draft) = &mut edited.definition {
         draft.enabled = Some(true);
     }
     world.apply(&[edited], "").await.unwrap();
     let mut planned = team();
-    if let Definition::Rule(draft) = &mut planned[0].definition {
+    if let DefinitionVersion::Rule(draft) = &mut planned[0].definition {
         draft.etag.clone_from(&seen[0].etag);
     }
     planned[1].must_be_new = true;
@@ -263,7 +263,7 @@ async fn apply_rejects_empty_duplicate_and_too_many_documents() {
 fn settings(templates: &[(&str, &str)]) -> Document {
     let pairs = templates.iter();
     let pairs = pairs.map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    put(Definition::Settings(v1::Settings {
+    put(DefinitionVersion::Settings(v1::Settings {
         templates: pairs.collect(),
         ..v1::Settings::default()
     }))
@@ -274,7 +274,7 @@ async fn templates_and_rules_that_include_them_apply_together() {
     let world = world();
     let including = |template: &str| {
         let mut rule = rule("page", "disk", "ops");
-        if let Definition::Rule(draft) = &mut rule.definition {
+        if let DefinitionVersion::Rule(draft) = &mut rule.definition {
             draft.message = format!("{{{{> {template}}}}}");
         }
         rule
@@ -312,7 +312,7 @@ async fn templates_and_rules_that_include_them_apply_together() {
 }
 
 fn calendar(name: &str, except: &[&str]) -> Document {
-    put(Definition::Calendar(v1::Calendar {
+    put(DefinitionVersion::Calendar(v1::Calendar {
         name: name.into(),
         time_zone: "Europe/Berlin".into(),
         windows: vec![v1::CalendarWindow {
@@ -327,7 +327,7 @@ fn calendar(name: &str, except: &[&str]) -> Document {
 
 fn inhibition(name: &str) -> Document {
     let query = |name: &str| Some(query::to_wire(&samples::trigger(name).query));
-    put(Definition::Inhibition(v1::Inhibition {
+    put(DefinitionVersion::Inhibition(v1::Inhibition {
         name: name.into(),
         enabled: Some(true),
         source: query("source"),
@@ -342,7 +342,7 @@ fn inhibition(name: &str) -> Document {
 
 fn mapping(name: &str, secret: &str) -> Document {
     let sample = crate::testing::samples::mapping(name);
-    put(Definition::Mapping(v1::IntakeMapping {
+    put(DefinitionVersion::Mapping(v1::IntakeMapping {
         name: name.into(),
         signature: Some(v1::WebhookSignature {
             secret: secret.into(),
@@ -357,7 +357,7 @@ fn mapping(name: &str, secret: &str) -> Document {
 async fn inhibitions_calendars_and_mappings_apply_in_any_order() {
     let world = world();
     let mut ruled = rule("page", "disk", "ops");
-    if let Definition::Rule(draft) = &mut ruled.definition {
+    if let DefinitionVersion::Rule(draft) = &mut ruled.definition {
         draft.active_calendar_name = "a-work".into();
     }
     let all = || {

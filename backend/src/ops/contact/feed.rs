@@ -21,7 +21,7 @@ impl Contacts {
                 kind: Kind::Contact.as_str().into(),
                 names: vec![contact.name.to_string()],
                 reason: "issued the URL of its feed".into(),
-                ..by.entry(AuditAction::Read)
+                ..by.audit_entry(AuditAction::Read)
             };
             self.store.write_audit(vec![entry]).await?;
         }
@@ -37,7 +37,7 @@ impl Contacts {
                 update_ms: self.clock.now_ms(),
                 ..found.value.clone()
             };
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             changes.update(&found, &next);
             Ok((changes, next))
         };

@@ -7,7 +7,7 @@ use crate::{
     ops::validate::Violations,
 };
 
-pub(super) fn check(drafts: &[v1::ContactMethod], violations: &mut Violations) {
+pub(super) fn check_ids(drafts: &[v1::ContactMethod], violations: &mut Violations) {
     for (at, draft) in drafts.iter().enumerate() {
         let path = format!("methods[{at}].id");
         violations.optional_name(&path, &draft.id);
@@ -24,7 +24,7 @@ pub(super) fn check(drafts: &[v1::ContactMethod], violations: &mut Violations) {
 
 /// Assigns identities to methods without one: the identity of the most similar stored method, or a
 /// new identity.
-pub(super) fn assign(methods: &mut [ContactMethod], before: &[ContactMethod]) {
+pub(super) fn assign_ids(methods: &mut [ContactMethod], before: &[ContactMethod]) {
     let resembles: [fn(&ContactMethod, &ContactMethod) -> bool; 3] = [
         |it, other| {
             let identified = ContactMethod {
@@ -96,7 +96,7 @@ mod tests {
             ("mail=push", "mail", "mail-2"),
         ] {
             let mut found = methods(draft);
-            assign(&mut found, &methods(before));
+            assign_ids(&mut found, &methods(before));
             let ids: Vec<_> = found.iter().map(|it| &*it.id).collect();
             assert_eq!(ids.join(" "), expected, "{draft} after {before}");
         }
@@ -106,7 +106,7 @@ mod tests {
     fn long_destination_name_leaves_room_for_a_number() {
         let long = "d".repeat(100);
         let mut found = methods(&format!("{long}:1 {long}:2"));
-        assign(&mut found, &[]);
+        assign_ids(&mut found, &[]);
         let ids: Vec<_> = found.iter().map(|it| &*it.id).collect();
         assert_eq!(ids, ["d".repeat(96), "d".repeat(96) + "-2"]);
         assert!(ids.iter().all(|it| crate::domain::Name::parse(it).is_ok()));

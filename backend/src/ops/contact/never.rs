@@ -1,7 +1,7 @@
 //! Warns of contact methods that can never be used.
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     decide::{Calendars, LoadedCalendar},
     domain::{Calendar, Contact},
     error::Error,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Returns a warning for each method whose calendar has no window in which it could be used.
-pub(super) async fn warnings(
+pub(super) async fn never_usable_warnings(
     contact: &Contact,
     store: &Store,
     now_ms: i64,
@@ -51,7 +51,7 @@ pub(super) async fn warnings(
 /// Whether there is a time at which the contact can be paged and the method can be used after the
 /// delay.
 fn is_ever_usable(calendar: &LoadedCalendar, after_ms: i64, now_ms: i64) -> bool {
-    let end_ms = now_ms.saturating_add(millis(CONTACT_CALENDAR_AHEAD));
+    let end_ms = now_ms.saturating_add(to_millis(CONTACT_CALENDAR_AHEAD));
     let found = calendar.spans_between(now_ms, end_ms);
     let is_known = found.until_ms >= end_ms;
     let mut paged = found.spans.iter();

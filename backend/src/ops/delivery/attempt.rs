@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     config::DeliveryConfig,
-    destination::Report,
+    destination::AttemptReport,
     domain::{
         Attempt, Delivery, DeliverySettings, DeliveryState, DestinationKind, RecordId, Transcript,
     },
@@ -49,7 +49,7 @@ pub(crate) fn begin_attempt(
     longest: Duration,
     now_ms: i64,
 ) -> (Delivery, Attempt) {
-    let until_ms = now_ms.saturating_add(millis(longest + LEASE_MARGIN));
+    let until_ms = now_ms.saturating_add(to_millis(longest + LEASE_MARGIN));
     let begun = Delivery {
         state: DeliveryState::Leased { until_ms },
         attempts: delivery.attempts + 1,
@@ -72,7 +72,11 @@ pub(crate) fn new_attempt(delivery: RecordId, number: u32, start_ms: i64) -> Att
     }
 }
 
-pub(crate) fn ended_attempt(attempt: &Attempt, report: &Report, is_reduced: bool) -> Attempt {
+pub(crate) fn ended_attempt(
+    attempt: &Attempt,
+    report: &AttemptReport,
+    is_reduced: bool,
+) -> Attempt {
     Attempt {
         duration: Some(report.duration),
         outcome: Some(report.verdict.outcome),

@@ -7,7 +7,9 @@ use crate::{
     domain::{Delivery, DeliveryState, RecordId},
     error::Error,
     limits::{BULK_COUNTED_MAX, BULK_STEP, DELIVERIES_SCANNED_MAX},
-    ops::{commit::commit, decision_context::new_id, page::Scope, tag_scope::check_delivery_owner},
+    ops::{
+        commit::commit, decision_context::new_id, page::TokenScope, tag_scope::check_delivery_owner,
+    },
     scan,
     store::{Changes, Lane, Store, Stored},
 };
@@ -110,7 +112,9 @@ impl Deliveries {
                 ids.dedup();
                 let mut tally = BulkTally::default();
                 for ids in ids.chunks(BULK_STEP) {
-                    let step = self.step(action, ids, None, usize::MAX, dry_run).await?;
+                    let step = self
+                        .process_batch(action, ids, None, usize::MAX, dry_run)
+                        .await?;
                     tally.add(step.tally);
                 }
                 tally
@@ -148,15 +152,17 @@ impl Deliveries {
         };
         let mut reach = filter.id_range(scope.last_key(token)?.as_deref());
         // Excludes deliveries created by this call.
-        let now = RecordId::first_at(self.clock.now_ms().try_into().unwrap_or(0));
+        let now = RecordId::first_at_time(self.clock.now_ms().try_into().unwrap_or(0));
         reach.below = Some(reach.below.map_or(now, |below| below.min(now)));
-        let walk = self.walk(filter).await?;
+        let walk = self.choose_walk(filter).await?;
         let mut tally = BulkTally::default();
         let mut scanned = 0;
         loop {
             let ids = self.newest_ids(&walk, reach, BULK_STEP).await?;
             let left = limit.saturating_sub(tally.count);
-            let step = self.step(action, &ids, Some(filter), left, dry_run).await?;
+            let step = self
+                .process_batch(action, &ids, Some(filter), left, dry_run)
+                .await?;
             tally.add(step.tally);
             scanned += ids.len();
             reach.below = step.last.or(reach.below);
@@ -167,13 +173,13 @@ impl Deliveries {
             if let Some(last) = reach.below
                 && (tally.count >= limit || scanned >= scanned_max)
             {
-                tally.next_token = scope.token(&last.to_bytes());
+                tally.next_token = scope.encode_token(&last.to_bytes());
                 return Ok(tally);
             }
         }
     }
 
-    async fn step(
+    async fn process_batch(
         &self,
         action: BulkAction,
         ids: &[RecordId],
@@ -188,7 +194,7 @@ impl Deliveries {
                 store: self.store.clone(),
                 again: BTreeSet::new(),
                 templates: Templates::new(&self.store),
-                changes: self.store.changes(),
+                changes: self.store.new_changes(),
                 now_ms: self.clock.now_ms(),
                 dry_run,
                 step: BulkStep::default(),
@@ -207,7 +213,7 @@ impl Deliveries {
                     (Some(old), _) => {
                         let changes = (&self.store, &mut batch.changes);
                         check_delivery_owner(changes, &old.value).await?;
-                        batch.handle(action, &old).await?;
+                        batch.handle_delivery(action, &old).await?;
                     }
                 }
             }
@@ -229,25 +235,29 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    async fn handle(&mut self, action: BulkAction, old: &Stored<Delivery>) -> Result<(), Error> {
+    async fn handle_delivery(
+        &mut self,
+        action: BulkAction,
+        old: &Stored<Delivery>,
+    ) -> Result<(), Error> {
         if old.value.test {
             self.step.record_skip(SkipReason::Test);
             return Ok(());
         }
         match action {
-            BulkAction::Retry => self.retry(old).await,
+            BulkAction::Retry => self.retry_delivery(old).await,
             BulkAction::Cancel => {
-                self.cancel(old);
+                self.cancel_delivery(old);
                 Ok(())
             }
         }
     }
 
-    async fn retry(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
+    async fn retry_delivery(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
         let id = old.value.id;
         if old.value.state == DeliveryState::Shadowed {
             self.step.record_skip(SkipReason::Shadowed);
-        } else if old.value.folding.digest().is_some() {
+        } else if old.value.folding.digest_id().is_some() {
             self.step.record_skip(SkipReason::Folded);
         } else if let DeliveryState::Leased { .. } = old.value.state {
             self.step.record_skip(SkipReason::UnderWay);
@@ -261,14 +271,14 @@ impl Batch<'_> {
         } else if !self.templates.has_destination(&old.value).await? {
             self.step.record_skip(SkipReason::DestinationGone);
         } else {
-            return self.resend(old).await;
+            return self.resend_delivery(old).await;
         }
         Ok(())
     }
 
     /// Sends an ended delivery again, and after it a later message of its thread that contradicts
     /// it about whether the thread is over.
-    async fn resend(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
+    async fn resend_delivery(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
         let last = sequencing::newest_message(&self.store, &old.value).await?;
         let state = last.as_ref().map(|it| it.value.state);
         if let Some(DeliveryState::Leased { .. }) = state {
@@ -291,7 +301,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn cancel(&mut self, old: &Stored<Delivery>) {
+    fn cancel_delivery(&mut self, old: &Stored<Delivery>) {
         if old.value.state.due_ms().is_none() {
             self.step.record_skip(SkipReason::Ended);
             return;
@@ -325,11 +335,11 @@ fn with_default_states(action: BulkAction, filter: Filter) -> Filter {
 }
 
 /// Page tokens are bound to the action and filter, and those of dry runs to dry runs.
-fn scope(action: BulkAction, filter: &Filter, dry_run: bool) -> Scope {
+fn scope(action: BulkAction, filter: &Filter, dry_run: bool) -> TokenScope {
     let word = match action {
         BulkAction::Retry => "retry",
         BulkAction::Cancel => "cancel",
     };
     let run = if dry_run { "dry" } else { "wet" };
-    filter.scope().with("action", [word, run])
+    filter.scope().with_field("action", [word, run])
 }

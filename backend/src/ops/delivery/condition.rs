@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use bellwether_proto::filter::{self, FilterError, Now, Parsed};
+use bellwether_proto::filter::{self, FilterError, ParsedFilter, TimeReference};
 use serde_json::{Value, json};
 
 use super::Deliveries;
@@ -86,11 +86,12 @@ enum Node {
 impl Condition {
     /// Parses a condition relative to a time; `None` for an empty text. Returns all errors with
     /// their positions.
-    fn read(text: &str, now_ms: i64) -> Result<Option<(Self, Parsed)>, Vec<FilterError>> {
+    fn read(text: &str, now_ms: i64) -> Result<Option<(Self, ParsedFilter)>, Vec<FilterError>> {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let parsed = filter::parse(text, Some(&Now::utc(now_ms))).map_err(|error| vec![error])?;
+        let parsed = filter::parse(text, Some(&TimeReference::in_utc(now_ms)))
+            .map_err(|error| vec![error])?;
         let mut reader = Reader::default();
         let root = reader.compile_outermost(&parsed.clause);
         if let (Some(start_ms), Some(end_ms)) = (reader.narrow.start_ms, reader.narrow.end_ms)
@@ -123,39 +124,39 @@ impl Condition {
 
     /// Returns whether the condition matches a delivery. Decision times are checked through
     /// [`IndexConditions`] instead.
-    pub(super) fn holds(&self, delivery: &Delivery) -> bool {
-        let events: Vec<_> = events(delivery).map(Subject::new).collect();
-        self.root.holds(&document(delivery), &events)
+    pub(super) fn matches(&self, delivery: &Delivery) -> bool {
+        let events: Vec<_> = delivery_events(delivery).map(Subject::new).collect();
+        self.root.matches(&delivery_document(delivery), &events)
     }
 }
 
 impl Node {
-    fn holds(&self, own: &Document, events: &[Subject<'_>]) -> bool {
+    fn matches(&self, own: &Document, events: &[Subject<'_>]) -> bool {
         match self {
-            Self::And(nodes) => nodes.iter().all(|it| it.holds(own, events)),
-            Self::Or(nodes) => nodes.iter().any(|it| it.holds(own, events)),
-            Self::Not(node) => !node.holds(own, events),
+            Self::And(nodes) => nodes.iter().all(|it| it.matches(own, events)),
+            Self::Or(nodes) => nodes.iter().any(|it| it.matches(own, events)),
+            Self::Not(node) => !node.matches(own, events),
             Self::Own(query) => query.matches(own),
             Self::Event(query) => events.iter().any(|it| query.matches_subject(it)),
         }
     }
 }
 
-fn events(delivery: &Delivery) -> impl Iterator<Item = &Occurrence> {
+fn delivery_events(delivery: &Delivery) -> impl Iterator<Item = &Occurrence> {
     let content = &delivery.content;
     let members = content.group.iter().flat_map(|it| &it.members);
     std::iter::once(&content.occurrence).chain(members.map(|(_, it)| it))
 }
 
-fn document(delivery: &Delivery) -> Document {
-    static BLANK: LazyLock<Occurrence> = LazyLock::new(|| sample::occurrence(0));
+fn delivery_document(delivery: &Delivery) -> Document {
+    static BLANK: LazyLock<Occurrence> = LazyLock::new(|| sample::sample_occurrence(0));
     let number = delivery.state.number();
     let states = STATES.iter().filter(|(_, state)| state.number() == number);
     let mut states: Vec<&str> = states.map(|(word, _)| *word).collect();
     if delivery.state.due_ms().is_some() {
         states.push(WAITING);
     }
-    let ids = events(delivery).map(|it| it.event.to_string());
+    let ids = delivery_events(delivery).map(|it| it.event.to_string());
     let mut own = json!({
         "state": states,
         "destination": delivery.destination_name,
@@ -175,7 +176,7 @@ fn document(delivery: &Delivery) -> Document {
         put("rule", delivery.content.rule.name.clone());
     }
     put("error", delivery.last_error.clone());
-    let digest = delivery.folding.digest();
+    let digest = delivery.folding.digest_id();
     put(
         "digest",
         digest.map_or_else(String::new, |it| it.to_string()),
@@ -221,12 +222,12 @@ impl Reader {
                 "destination" => narrow.destination_names.push(text.clone()),
                 "event" => narrow.event = EventId::parse(text).or(narrow.event),
                 "digest" => narrow.digest = RecordId::parse(text).or(narrow.digest),
-                "state" if narrow.states.is_empty() => narrow.states = numbers(text),
+                "state" if narrow.states.is_empty() => narrow.states = state_numbers(text),
                 _ => {}
             },
             Clause::In(field, values) if field == "state" && narrow.states.is_empty() => {
-                let words = values.iter().filter_map(text);
-                narrow.states = words.flat_map(numbers).collect();
+                let words = values.iter().filter_map(literal_text);
+                narrow.states = words.flat_map(state_numbers).collect();
             }
             _ => {}
         }
@@ -325,22 +326,22 @@ impl Reader {
 
 fn unknown_state(clause: &Clause) -> Option<&str> {
     let words: Vec<&str> = match clause {
-        Clause::Equals(_, literal) => text(literal).into_iter().collect(),
-        Clause::In(_, literals) => literals.iter().filter_map(text).collect(),
+        Clause::Equals(_, literal) => literal_text(literal).into_iter().collect(),
+        Clause::In(_, literals) => literals.iter().filter_map(literal_text).collect(),
         _ => Vec::new(),
     };
-    let is_known = |word: &&str| !numbers(word).is_empty();
+    let is_known = |word: &&str| !state_numbers(word).is_empty();
     words.into_iter().find(|word| !is_known(word))
 }
 
-fn text(literal: &Literal) -> Option<&str> {
+fn literal_text(literal: &Literal) -> Option<&str> {
     match literal {
         Literal::Text(text) => Some(text),
         Literal::Number(_) | Literal::Bool(_) => None,
     }
 }
 
-fn numbers(word: &str) -> Vec<u8> {
+fn state_numbers(word: &str) -> Vec<u8> {
     let is_waiting = word.eq_ignore_ascii_case(WAITING);
     let meant = STATES.iter().filter(|(own, state)| {
         own.eq_ignore_ascii_case(word) || is_waiting && state.due_ms().is_some()
@@ -377,7 +378,7 @@ impl Deliveries {
             .into_iter()
             .map(|(name, at)| (name, Some(at)))
             .collect();
-        let hints = self.fields.hints(&named, &OWN).await?;
+        let hints = self.fields.field_hints(&named, &OWN).await?;
         Ok((Some(Arc::new(condition)), hints))
     }
 }

@@ -93,7 +93,7 @@ impl Deliveries {
             filter.states = vec![DeliveryState::Dead.number()];
         }
         let mut reach = filter.id_range(None);
-        let walk = self.walk(&filter).await?;
+        let walk = self.choose_walk(&filter).await?;
         let end = self.clock.elapsed() + PAGE_TIME_MAX;
         loop {
             let ids = self.newest_ids(&walk, reach, BATCH).await?;

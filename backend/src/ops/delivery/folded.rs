@@ -14,11 +14,11 @@ impl Deliveries {
     /// Returns the delivery to retry for a message: the message itself, or the latest copy of the
     /// digest it died with. Returns [`Error::FailedPrecondition`] if the digest is not dead, and
     /// [`Error::NotFound`] if it is no longer stored.
-    pub(super) async fn carrier(
+    pub(super) async fn find_digest(
         &self,
         delivery: Stored<Delivery>,
     ) -> Result<Stored<Delivery>, Error> {
-        let Some(digest) = delivery.value.folding.digest() else {
+        let Some(digest) = delivery.value.folding.digest_id() else {
             return Ok(delivery);
         };
         if delivery.value.state != DeliveryState::Dead {

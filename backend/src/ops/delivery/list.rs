@@ -7,12 +7,12 @@ use crate::{
     domain::{Delivery, Destination, EventId, RecordId, Rule},
     error::Error,
     limits::PAGE_TIME_MAX,
-    ops::page::{PageRequest, Scope},
+    ops::page::{PageRequest, TokenScope},
     scan,
     store::{
         Direction, Index, Record,
         engine::Range,
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 
@@ -45,7 +45,7 @@ pub(super) struct IdRange {
 }
 
 /// The index prefixes to search, below which deliveries are sorted by id.
-pub(super) enum Walk {
+pub(super) enum IndexWalk {
     All,
     Under(Vec<Index>, Vec<Vec<u8>>),
 }
@@ -63,9 +63,14 @@ impl Filter {
         (self.states.is_empty() || self.states.contains(&delivery.state.number()))
             && named(&self.rule_names, rule_name)
             && named(&self.destination_names, &delivery.destination_name)
-            && (self.digest.is_none() || self.digest == delivery.folding.digest())
-            && self.event.is_none_or(|event| is_about(delivery, event))
-            && self.condition.as_ref().is_none_or(|it| it.holds(delivery))
+            && (self.digest.is_none() || self.digest == delivery.folding.digest_id())
+            && self
+                .event
+                .is_none_or(|event| is_about_event(delivery, event))
+            && self
+                .condition
+                .as_ref()
+                .is_none_or(|it| it.matches(delivery))
     }
 
     /// Adds a condition. The parts that an index can evaluate narrow the search.
@@ -81,31 +86,31 @@ impl Filter {
         Self { condition, ..self }
     }
 
-    pub(super) fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> TokenScope {
         let moment = |at_ms: Option<i64>| at_ms.map(i64::to_be_bytes);
-        Scope::new("deliveries")
-            .with("states", self.states.iter().map(|state| [*state]))
-            .with("ruleNames", &self.rule_names)
-            .with("destinationNames", &self.destination_names)
-            .with("eventId", self.event.map(EventId::to_bytes))
-            .with("foldedInto", self.digest.map(RecordId::to_bytes))
-            .with("start", moment(self.start_ms))
-            .with("end", moment(self.end_ms))
-            .with("filter", self.condition.iter().map(|it| it.text()))
+        TokenScope::new("deliveries")
+            .with_field("states", self.states.iter().map(|state| [*state]))
+            .with_field("ruleNames", &self.rule_names)
+            .with_field("destinationNames", &self.destination_names)
+            .with_field("eventId", self.event.map(EventId::to_bytes))
+            .with_field("foldedInto", self.digest.map(RecordId::to_bytes))
+            .with_field("start", moment(self.start_ms))
+            .with_field("end", moment(self.end_ms))
+            .with_field("filter", self.condition.iter().map(|it| it.text()))
     }
 
     /// Returns the range of ids to search, continuing after the key of a page token.
     pub(super) fn id_range(&self, last_key: Option<&[u8]>) -> IdRange {
-        let first_at = |at_ms: i64| RecordId::first_at(at_ms.try_into().unwrap_or(0));
+        let first_at = |at_ms: i64| RecordId::first_at_time(at_ms.try_into().unwrap_or(0));
         // Not part of the scope, so that a relative time such as `since=2h` can continue from page
         // to page.
         let narrow = self.condition.as_ref().map(|it| &it.narrow);
         let start_ms = self.start_ms.max(narrow.and_then(|it| it.start_ms));
         let ends = [self.end_ms, narrow.and_then(|it| it.end_ms)];
         IdRange {
-            start: start_ms.map_or(RecordId::first_at(0), first_at),
+            start: start_ms.map_or(RecordId::first_at_time(0), first_at),
             below: match last_key {
-                Some(key) => id_at(key, 0),
+                Some(key) => read_id(key, 0),
                 None => ends.into_iter().flatten().min().map(first_at),
             },
         }
@@ -123,7 +128,7 @@ impl Deliveries {
         let limit = page.limit()?;
         let scope = filter.scope();
         let mut reach = filter.id_range(scope.last_key(&page.token)?.as_deref());
-        let walk = self.walk(filter).await?;
+        let walk = self.choose_walk(filter).await?;
         let batch = (limit + 1).max(BATCH_MIN);
         let end = self.clock.elapsed() + PAGE_TIME_MAX;
         let mut items = Vec::new();
@@ -142,11 +147,11 @@ impl Deliveries {
             if items.len() > limit {
                 items.truncate(limit);
                 let last = items.last().map(Record::key);
-                return Ok((items, scope.token(&last.unwrap_or_default())));
+                return Ok((items, scope.encode_token(&last.unwrap_or_default())));
             }
             match reach.below {
                 Some(last) if !is_end && self.clock.elapsed() >= end => {
-                    return Ok((items, scope.token(&last.to_bytes())));
+                    return Ok((items, scope.encode_token(&last.to_bytes())));
                 }
                 Some(_) if !is_end => {}
                 _ => return Ok((items, String::new())),
@@ -156,14 +161,17 @@ impl Deliveries {
 
     /// Chooses the index to search. A name that no current resource has can only be found in the
     /// deliveries themselves.
-    pub(super) async fn walk(&self, filter: &Filter) -> Result<Walk, Error> {
+    pub(super) async fn choose_walk(&self, filter: &Filter) -> Result<IndexWalk, Error> {
         if let Some(event) = filter.event {
             let prefix = event.to_bytes().into();
-            return Ok(Walk::Under(vec![Index::DeliveryByEvent], vec![prefix]));
+            return Ok(IndexWalk::Under(vec![Index::DeliveryByEvent], vec![prefix]));
         }
         if let Some(digest) = filter.digest {
             let prefix = digest.to_bytes().into();
-            return Ok(Walk::Under(vec![Index::DeliveryByDigest], vec![prefix]));
+            return Ok(IndexWalk::Under(
+                vec![Index::DeliveryByDigest],
+                vec![prefix],
+            ));
         }
         let narrow = filter.condition.as_ref().map(|it| &it.narrow);
         let names = [
@@ -173,7 +181,10 @@ impl Deliveries {
         for names in names.into_iter().flatten() {
             let destinations = self.find_ids(names, |found: Destination| found.id).await?;
             if let Some(prefixes) = destinations {
-                return Ok(Walk::Under(vec![Index::DeliveryByDestination], prefixes));
+                return Ok(IndexWalk::Under(
+                    vec![Index::DeliveryByDestination],
+                    prefixes,
+                ));
             }
         }
         let names = [Some(&filter.rule_names), narrow.map(|it| &it.rule_names)];
@@ -181,14 +192,14 @@ impl Deliveries {
             if let Some(prefixes) = self.find_ids(names, |found: Rule| found.id).await? {
                 // Shadow deliveries have separate indexes.
                 let indexes = vec![Index::DeliveryByRule, Index::NotificationByTrigger];
-                return Ok(Walk::Under(indexes, prefixes));
+                return Ok(IndexWalk::Under(indexes, prefixes));
             }
         }
         if filter.states.is_empty() {
-            return Ok(Walk::All);
+            return Ok(IndexWalk::All);
         }
         let prefixes = filter.states.iter().map(|state| vec![*state]).collect();
-        Ok(Walk::Under(vec![Index::DeliveryByState], prefixes))
+        Ok(IndexWalk::Under(vec![Index::DeliveryByState], prefixes))
     }
 
     /// Returns the ids of the named resources; `None` if there are no names, or one of them does
@@ -210,35 +221,35 @@ impl Deliveries {
 
     pub(super) async fn newest_ids(
         &self,
-        walk: &Walk,
+        walk: &IndexWalk,
         reach: IdRange,
         limit: usize,
     ) -> Result<Vec<RecordId>, Error> {
         let range = |prefix: &[u8]| Range {
-            start: Key::new().rest(prefix).id(reach.start).build(),
+            start: Key::new().remainder(prefix).id(reach.start).build(),
             end: match reach.below {
-                Some(below) => Some(Key::new().rest(prefix).id(below).build()),
+                Some(below) => Some(Key::new().remainder(prefix).id(below).build()),
                 None => Range::with_prefix(prefix).end,
             },
         };
         let descending = Direction::Descending;
         let mut ids = Vec::new();
         match walk {
-            Walk::All => {
+            IndexWalk::All => {
                 let page = self
                     .store
                     .page::<Delivery>(range(&[]), descending, limit)
                     .await?;
                 ids.extend(page.into_iter().map(|delivery| delivery.value.id));
             }
-            Walk::Under(indexes, prefixes) => {
+            IndexWalk::Under(indexes, prefixes) => {
                 for index in indexes {
                     for prefix in prefixes {
                         let engine = self.store.engine();
                         let entries = engine
                             .entries(*index, range(prefix), descending, limit)
                             .await?;
-                        let found = entries.iter().filter_map(|(_, key)| id_at(key, 0));
+                        let found = entries.iter().filter_map(|(_, key)| read_id(key, 0));
                         ids.extend(found);
                     }
                 }
@@ -251,7 +262,7 @@ impl Deliveries {
     }
 }
 
-fn is_about(delivery: &Delivery, event: EventId) -> bool {
+fn is_about_event(delivery: &Delivery, event: EventId) -> bool {
     let group = delivery.content.group.iter();
     let mut members = group.flat_map(|it| &it.members);
     delivery.event == Some(event) || members.any(|(_, it)| it.event == event)

@@ -12,14 +12,14 @@ use crate::{
     error::Error,
     limits::PAGE_TIME_MAX,
     ops::{
-        page::{PageRequest, Scope},
+        page::{PageRequest, TokenScope},
         revision,
     },
     scan,
     store::{
         Direction, Index,
         engine::Range,
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 
@@ -79,10 +79,10 @@ impl ObligationKey {
     fn from_key(key: &[u8]) -> Option<Self> {
         let number = |at: usize| Some(u32::from_be_bytes(key.get(at..at + 4)?.try_into().ok()?));
         Some(Self {
-            occurrence: id_at(key, 0)?,
+            occurrence: read_id(key, 0)?,
             number: number(16)?,
-            rule: id_at(key, 20)?,
-            destination: id_at(key, 36)?,
+            rule: read_id(key, 20)?,
+            destination: read_id(key, 36)?,
             nth: number(52)?,
         })
     }
@@ -93,7 +93,7 @@ impl ObligationKey {
         order(self) < order(other)
     }
 
-    fn after(occurrence: &Occurrence) -> Self {
+    fn position_after(occurrence: &Occurrence) -> Self {
         Self {
             occurrence: occurrence.key,
             number: occurrence.number,
@@ -105,11 +105,11 @@ impl ObligationKey {
 }
 
 impl ObligationFilter {
-    fn scope(&self) -> Scope {
-        Scope::new("obligations")
-            .with("ruleNames", &self.rule_names)
-            .with("destinationNames", &self.destination_names)
-            .with("eventId", self.event.map(EventId::to_bytes))
+    fn scope(&self) -> TokenScope {
+        TokenScope::new("obligations")
+            .with_field("ruleNames", &self.rule_names)
+            .with_field("destinationNames", &self.destination_names)
+            .with_field("eventId", self.event.map(EventId::to_bytes))
     }
 
     fn matches(&self, rule: &Name, destination: &Name) -> bool {
@@ -142,22 +142,22 @@ impl Deliveries {
             for occurrence in occurrences {
                 scan::yield_if_needed().await;
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
-                let entries = self.entries(&mut rules, &occurrence).await?;
+                let entries = self.notified_entries(&mut rules, &occurrence).await?;
                 for item in outstanding_obligations(&occurrence, &entries, filter, begun) {
                     if self.destination_exists(&mut known, &item).await? {
                         items.push(item);
                     }
                 }
-                place = Some(ObligationKey::after(&occurrence));
+                place = Some(ObligationKey::position_after(&occurrence));
                 if items.len() > limit {
                     items.truncate(limit);
                     let last = items.last().map(|item| item.place.key());
-                    return Ok((items, scope.token(&last.unwrap_or_default())));
+                    return Ok((items, scope.encode_token(&last.unwrap_or_default())));
                 }
             }
             match place {
                 Some(place) if !is_end && self.clock.elapsed() >= end => {
-                    return Ok((items, scope.token(&place.key())));
+                    return Ok((items, scope.encode_token(&place.key())));
                 }
                 Some(_) if !is_end => {}
                 _ => return Ok((items, String::new())),
@@ -187,13 +187,16 @@ impl Deliveries {
             range.end = end(Key::new().event(event).number(from.number));
         }
         let index = Index::OccurrenceByEvent;
-        let found = self.store.page_by(index, range, descending, limit).await?;
+        let found = self
+            .store
+            .page_by_index(index, range, descending, limit)
+            .await?;
         Ok(found.into_iter().map(|(_, found)| found.value).collect())
     }
 
     /// Returns the notifications of an occurrence with outstanding resolutions. Their rules send
     /// updates, or did when they were deleted.
-    async fn entries<'a>(
+    async fn notified_entries<'a>(
         &self,
         known: &mut HashMap<RecordId, bool>,
         occurrence: &'a Occurrence,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use crate::{
     decide::rule_content,
     domain::{
-        Content, Delivery, DeliveryState, Destination, Folding, RecordId, Rule,
+        Content, Delivery, DeliveryState, Destination, DigestMembership, RecordId, Rule,
         delivery::Recipients,
     },
     error::Error,
@@ -61,7 +61,7 @@ impl<'a> Templates<'a> {
             retry_of: Some(old.value.id),
             origin: Some(old.value.thread_position().0),
             retried_as: None,
-            folding: Folding::Open,
+            folding: DigestMembership::Open,
             in_thread: true,
             behind: None,
             may_have_arrived: false,
@@ -86,7 +86,7 @@ impl<'a> Templates<'a> {
             retried_as: Some(id),
             ..old.value.clone()
         };
-        changes.touch(destination);
+        changes.touch_record(destination);
         changes.update(old, &marked);
         changes.insert(&new);
         Ok(new)
@@ -94,18 +94,18 @@ impl<'a> Templates<'a> {
 
     async fn destination(&mut self, of: &Delivery) -> Result<Option<&Stored<Destination>>, Error> {
         let name = &of.destination_name;
-        let found = read(self.store, &mut self.destinations, name).await?;
+        let found = read_cached(self.store, &mut self.destinations, name).await?;
         Ok(found.filter(|found| found.value.id == of.destination))
     }
 
     async fn rule(&mut self, of: &Delivery) -> Result<Option<Rule>, Error> {
-        let found = read(self.store, &mut self.rules, &of.content.rule.name).await?;
+        let found = read_cached(self.store, &mut self.rules, &of.content.rule.name).await?;
         let found = found.filter(|found| Some(found.value.id) == of.rule);
         Ok(found.map(|found| found.value.clone()))
     }
 }
 
-async fn read<'m, T: Record>(
+async fn read_cached<'m, T: Record>(
     store: &Store,
     known: &'m mut HashMap<String, Option<Stored<T>>>,
     name: &str,

@@ -7,14 +7,14 @@ use std::time::Duration;
 use futures_util::future::{try_join_all, try_join3};
 
 use crate::{
-    clock::millis,
-    domain::{Delivery, DeliveryState, RecordId, ThreadStanding},
+    clock::to_millis,
+    domain::{Delivery, DeliveryState, RecordId, ThreadState},
     limits::THREAD_SCANNED_MAX,
     store::{
         Direction, EngineError, Index, Store, Stored,
         engine::Range,
         record::{
-            bytes::{Key, id_at},
+            bytes::{Key, read_id},
             delivery_thread_prefix,
         },
     },
@@ -48,11 +48,11 @@ impl Predecessors {
     }
 }
 
-pub(crate) async fn predecessors(
+pub(crate) async fn find_predecessors(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Predecessors, EngineError> {
-    if is_first(delivery) {
+    if is_first_in_thread(delivery) {
         return Ok(Predecessors::default());
     }
     let (earlier, digests, arrived) = try_join3(
@@ -72,7 +72,7 @@ pub(crate) async fn predecessors(
     }
     let opening = match arrived {
         _ if earlier.is_some() => None,
-        None if waits_for_all(delivery) => unindexed_opening(store, delivery).await?,
+        None if waits_for_whole_thread(delivery) => unindexed_opening(store, delivery).await?,
         arrived => arrived,
     };
     Ok(Predecessors {
@@ -88,10 +88,10 @@ async fn last_unfinished(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<Stored<Delivery>>, EngineError> {
-    let standings = [ThreadStanding::Closing, ThreadStanding::Waiting];
+    let standings = [ThreadState::Closing, ThreadState::Waiting];
     let standings = standings
         .into_iter()
-        .filter(|it| *it == ThreadStanding::Closing || waits_for_all(delivery));
+        .filter(|it| *it == ThreadState::Closing || waits_for_whole_thread(delivery));
     let last = standings.map(|it| last_readable(store, earlier_range(delivery, it)));
     let last = try_join_all(last).await?.into_iter().flatten();
     Ok(last.max_by_key(|it| it.value.thread_position()))
@@ -124,16 +124,16 @@ async fn unfinished_digests(
 ) -> Result<Vec<Stored<Delivery>>, EngineError> {
     let (index, range) = (
         Index::DeliveryByThread,
-        earlier_range(delivery, ThreadStanding::Folded),
+        earlier_range(delivery, ThreadState::Folded),
     );
     let engine = store.engine();
     let entries = engine.entries(index, range, Direction::Descending, PAGE);
     let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
     let (folded, _) = store.get_readable::<Delivery>(keys).await?;
     let folded = folded.into_iter().flatten().map(|it| it.value);
-    let stand_before = folded.filter(|it| waits_for_all(delivery) || it.is_closing());
+    let stand_before = folded.filter(|it| waits_for_whole_thread(delivery) || it.is_closing());
     let mut keys: Vec<Vec<u8>> = Vec::new();
-    for digest in stand_before.filter_map(|it| it.folding.digest()) {
+    for digest in stand_before.filter_map(|it| it.folding.digest_id()) {
         let key = digest.to_bytes().into();
         if !keys.contains(&key) {
             keys.push(key);
@@ -146,7 +146,7 @@ async fn unfinished_digests(
         .collect())
 }
 
-fn earlier_range(delivery: &Delivery, how: ThreadStanding) -> Range {
+fn earlier_range(delivery: &Delivery, how: ThreadState) -> Range {
     let (origin, id) = delivery.thread_position();
     let end = delivery_thread_prefix(delivery, how).id(origin).id(id);
     Range {
@@ -160,13 +160,13 @@ async fn first_arrived(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<RecordId>, EngineError> {
-    if !waits_for_all(delivery) {
+    if !waits_for_whole_thread(delivery) {
         return Ok(None);
     }
-    let range = earlier_range(delivery, ThreadStanding::Arrived);
+    let range = earlier_range(delivery, ThreadState::Arrived);
     let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
     let first = store.engine().entries(index, range, ascending, 1).await?;
-    Ok(first.first().and_then(|(_, key)| id_at(key, 0)))
+    Ok(first.first().and_then(|(_, key)| read_id(key, 0)))
 }
 
 /// Like [`first_arrived`], for deliveries of earlier versions, which are only indexed by event.
@@ -174,7 +174,7 @@ async fn unindexed_opening(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<RecordId>, EngineError> {
-    let thread = thread(store, delivery).await?;
+    let thread = read_thread(store, delivery).await?;
     let thread = thread.iter().map(|other| &other.value);
     let openings = thread.filter(|other| {
         let is_before = other.thread_position() < delivery.thread_position();
@@ -189,13 +189,13 @@ pub(super) async fn newest_message(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<Stored<Delivery>>, EngineError> {
-    let mut all = thread(store, delivery).await?;
+    let mut all = read_thread(store, delivery).await?;
     all.retain(|it| it.value.thread_position() > delivery.thread_position());
     let last = all.into_iter().max_by_key(|it| it.value.thread_position());
     Ok(last.filter(|it| it.value.is_closing() != delivery.is_closing()))
 }
 
-fn is_first(delivery: &Delivery) -> bool {
+fn is_first_in_thread(delivery: &Delivery) -> bool {
     if let Some(group) = &delivery.content.group {
         return group.is_first;
     }
@@ -206,17 +206,20 @@ fn is_first(delivery: &Delivery) -> bool {
 
 /// Returns the messages with the same thread, rule and destination, newest first. Unreadable
 /// deliveries block nothing.
-async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Delivery>>, EngineError> {
+async fn read_thread(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<Vec<Stored<Delivery>>, EngineError> {
     let (index, prefix) = match (&delivery.content.group, delivery.event) {
         (Some(group), _) => (Index::DeliveryByGroup, Key::new().id(group.id).build()),
         (None, Some(event)) => (Index::DeliveryByEvent, Key::new().event(event).build()),
         (None, None) => return Ok(Vec::new()),
     };
     let mut range = Range::with_prefix(&prefix);
-    let set_back_ms = u64::try_from(millis(SET_BACK_MAX)).unwrap_or_default();
-    let since = delivery.thread().time_ms().saturating_sub(set_back_ms);
-    range.start = [&prefix[..], &RecordId::first_at(since).to_bytes()].concat();
-    let about = |it: &Delivery| (it.rule, it.destination, it.thread());
+    let set_back_ms = u64::try_from(to_millis(SET_BACK_MAX)).unwrap_or_default();
+    let since = delivery.thread_id().time_ms().saturating_sub(set_back_ms);
+    range.start = [&prefix[..], &RecordId::first_at_time(since).to_bytes()].concat();
+    let about = |it: &Delivery| (it.rule, it.destination, it.thread_id());
     let mut found = Vec::new();
     for _ in 0..THREAD_SCANNED_MAX.div_ceil(PAGE) {
         let (engine, descending) = (store.engine(), Direction::Descending);
@@ -236,6 +239,6 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
 }
 
 /// Returns whether a delivery waits for every earlier one of its thread, not only for closings.
-pub(crate) fn waits_for_all(delivery: &Delivery) -> bool {
+pub(crate) fn waits_for_whole_thread(delivery: &Delivery) -> bool {
     delivery.content.clear || delivery.content.group.is_some()
 }

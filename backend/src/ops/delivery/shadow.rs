@@ -30,7 +30,7 @@ pub async fn render_shadow_message(
     let settings = Arc::clone(&installation.settings.borrow());
     let rendered = installation
         .renderers
-        .run(destination::Purpose::Preview, move || {
+        .run(destination::RenderPurpose::Preview, move || {
             let around = Context {
                 delivery_id: delivery.id,
                 destination_name: &delivery.destination_name,

@@ -35,7 +35,7 @@ fn kind(subject: &str) -> DestinationKind {
 impl World {
     fn new() -> Self {
         let store = samples::store();
-        let clock = Arc::new(ManualClock::at(samples::START_MS));
+        let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
         let deliveries = Deliveries::new(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
         Self {
             store,
@@ -57,7 +57,7 @@ impl World {
             create_ms: 0,
             update_ms: 0,
         };
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.insert(&destination);
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
@@ -71,8 +71,8 @@ impl World {
         state: DeliveryState,
     ) -> RecordId {
         let create_ms = samples::START_MS + number;
-        let occurrence = sample::occurrence(create_ms);
-        let mut content = sample::content(occurrence, kind("old"), String::new());
+        let occurrence = sample::sample_occurrence(create_ms);
+        let mut content = sample::sample_content(occurrence, kind("old"), String::new());
         content.rule.name = rule.into();
         let delivery = Delivery {
             rule: Some(samples::id(rule)),
@@ -87,7 +87,7 @@ impl World {
                 create_ms,
             )
         };
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.insert(&delivery);
         self.store.apply(Lane::Bulk, changes).await.unwrap();
         delivery.id

@@ -5,21 +5,22 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use bellwether_proto::{text::duration, v1::WaitCode};
+use bellwether_proto::{text::format_duration, v1::WaitCode};
 use tokio::sync::watch;
 
 use super::{Deliveries, sequencing};
 use crate::{
     clock::MINUTE_MS,
     domain::{
-        Delivery, DeliveryState, Folding, Health, HealthState, RecordId, destination::PAUSED_BY,
+        Delivery, DeliveryState, DigestMembership, Health, HealthState, RecordId,
+        destination::PAUSED_BY,
     },
     error::Error,
     ops::statistics::{StatisticsReader, Throughput},
     store::{
         Direction, Index,
         engine::{Range, ownership::OwnedSlots},
-        record::{bytes::Key, slot},
+        record::{bytes::Key, destination_slot},
     },
 };
 
@@ -31,7 +32,7 @@ const LIMITED: &str = "the receiver limits the message rate (429)";
 const REQUESTED: &str = "the receiver requested a pause (`Retry-After`)";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
+pub enum QueueHold {
     /// Paused until the destination is resumed or edited.
     Paused,
     /// The circuit breaker is open; one message is attempted at the given time.
@@ -62,33 +63,38 @@ pub enum Hold {
 /// The current holds of the destinations that this process delivers to, as reported by its
 /// dispatcher. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Holds(Arc<RwLock<Option<KnownHolds>>>);
+pub struct QueueHolds(Arc<RwLock<Option<KnownHolds>>>);
 
 #[derive(Debug)]
 struct KnownHolds {
-    holds: HashMap<RecordId, Hold>,
+    holds: HashMap<RecordId, QueueHold>,
     owned: watch::Receiver<OwnedSlots>,
 }
 
-impl Holds {
+impl QueueHolds {
     /// Replaces the holds, by destination, for the slots that this process owns.
-    pub fn replace(&self, holds: HashMap<RecordId, Hold>, owned: watch::Receiver<OwnedSlots>) {
+    pub fn replace(&self, holds: HashMap<RecordId, QueueHold>, owned: watch::Receiver<OwnedSlots>) {
         let known = KnownHolds { holds, owned };
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(known);
     }
 
     /// Clears the holds because this process no longer delivers.
-    pub fn forget(&self) {
+    pub fn clear(&self) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn is_known(&self, destination: RecordId) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let is_owned = |it: &KnownHolds| it.owned.borrow().slot(slot(destination)).is_some();
+        let is_owned = |it: &KnownHolds| {
+            it.owned
+                .borrow()
+                .find(destination_slot(destination))
+                .is_some()
+        };
         known.as_ref().is_some_and(is_owned)
     }
 
-    pub fn get(&self, destination: RecordId) -> Option<Hold> {
+    pub fn get(&self, destination: RecordId) -> Option<QueueHold> {
         let holds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         holds.as_ref()?.holds.get(&destination).copied()
     }
@@ -151,14 +157,14 @@ impl Deliveries {
     }
 
     pub async fn wait_reason(&self, delivery: &Delivery) -> Result<WaitReason, Error> {
-        self.wait_reasons().reason(delivery).await
+        self.wait_reasons().wait_reason(delivery).await
     }
 }
 
 impl WaitReasons<'_> {
     /// Returns the reason why a delivery waits, the number of deliveries ahead of it, and the time
     /// of its next attempt.
-    pub async fn reason(&mut self, delivery: &Delivery) -> Result<WaitReason, Error> {
+    pub async fn wait_reason(&mut self, delivery: &Delivery) -> Result<WaitReason, Error> {
         let all = self.deliveries;
         let due_ms = match delivery.state {
             DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
@@ -170,12 +176,15 @@ impl WaitReasons<'_> {
         if delivery.test {
             return Ok(wait_until_due_reason(Some(due_ms)));
         }
-        if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
+        if delivery.attempts == 0 && delivery.folding == DigestMembership::Alone && due_ms > now_ms
+        {
             return Ok(budget_wait(delivery, due_ms));
         }
-        let before = sequencing::predecessors(&all.store, delivery).await?;
+        let before = sequencing::find_predecessors(&all.store, delivery).await?;
         let hold = all.holds.get(delivery.destination);
-        if let (Some(until_ms), false) = (before.unblocked_ms(now_ms), hold == Some(Hold::Paused)) {
+        if let (Some(until_ms), false) =
+            (before.unblocked_ms(now_ms), hold == Some(QueueHold::Paused))
+        {
             return Ok(WaitReason {
                 code: WaitCode::Thread,
                 reason: "behind an earlier message of its thread".into(),
@@ -189,7 +198,7 @@ impl WaitReasons<'_> {
     async fn hold_reason(
         &mut self,
         delivery: &Delivery,
-        hold: Option<Hold>,
+        hold: Option<QueueHold>,
         due_ms: i64,
     ) -> Result<WaitReason, Error> {
         let now_ms = self.deliveries.clock.now_ms();
@@ -199,30 +208,32 @@ impl WaitReasons<'_> {
                 (WaitCode::OtherNode, reason.into(), now_ms)
             }
             None => (WaitCode::Unspecified, String::new(), now_ms),
-            Some(Hold::Paused) => {
+            Some(QueueHold::Paused) => {
                 return Ok(WaitReason {
                     code: WaitCode::Paused,
                     reason: self.paused_text(delivery).await?,
                     ..WaitReason::default()
                 });
             }
-            Some(Hold::Breaker { probe_ms }) => {
+            Some(QueueHold::Breaker { probe_ms }) => {
                 let reason = self.failing_text(delivery, now_ms).await?;
                 (WaitCode::Failing, reason, probe_ms)
             }
-            Some(Hold::Requested { until_ms }) => {
+            Some(QueueHold::Requested { until_ms }) => {
                 (WaitCode::RetryAfter, REQUESTED.into(), until_ms)
             }
-            Some(Hold::Limited { until_ms }) => (WaitCode::ReceiverRate, LIMITED.into(), until_ms),
+            Some(QueueHold::Limited { until_ms }) => {
+                (WaitCode::ReceiverRate, LIMITED.into(), until_ms)
+            }
             // A delivery that is due later is not blocked by these holds.
-            Some(Hold::Rate { .. } | Hold::Width { .. }) if due_ms > now_ms => {
+            Some(QueueHold::Rate { .. } | QueueHold::Width { .. }) if due_ms > now_ms => {
                 return Ok(wait_until_due_reason(Some(due_ms)));
             }
-            Some(Hold::Rate {
+            Some(QueueHold::Rate {
                 per_minute,
                 until_ms,
             }) => (WaitCode::Rate, format!("rate {per_minute}/min"), until_ms),
-            Some(Hold::Width { running }) => {
+            Some(QueueHold::Width { running }) => {
                 let reason = match running {
                     1 => "1 attempt is in progress".into(),
                     running => format!("{running} attempts are in progress"),
@@ -230,11 +241,11 @@ impl WaitReasons<'_> {
                 (WaitCode::Concurrency, reason, now_ms)
             }
         };
-        let backlog = self.backlog(delivery.destination).await?;
+        let backlog = self.read_backlog(delivery.destination).await?;
         let ahead = backlog.position(delivery, due_ms);
         let start_ms = start_ms.max(now_ms);
         let next_ms = match hold {
-            Some(Hold::Rate { per_minute, .. }) => {
+            Some(QueueHold::Rate { per_minute, .. }) => {
                 Some(start_ms.saturating_add(duration_at_rate(ahead, per_minute)))
             }
             _ if due_ms > start_ms => Some(due_ms),
@@ -248,7 +259,7 @@ impl WaitReasons<'_> {
         })
     }
 
-    async fn backlog(&mut self, destination: RecordId) -> Result<&Backlog, Error> {
+    async fn read_backlog(&mut self, destination: RecordId) -> Result<&Backlog, Error> {
         let all = self.deliveries;
         let place = match self.backlogs.entry(destination) {
             Entry::Occupied(known) => return Ok(known.into_mut()),
@@ -269,7 +280,7 @@ impl WaitReasons<'_> {
         all.store.engine().is_shared() && !all.holds.is_known(delivery.destination)
     }
 
-    async fn health(&mut self, delivery: &Delivery) -> Result<Option<&Health>, Error> {
+    async fn read_health(&mut self, delivery: &Delivery) -> Result<Option<&Health>, Error> {
         let id = delivery.destination;
         if !self.healths.contains_key(&id) {
             let stored = self.deliveries.store.get::<Health>(id.to_bytes().into());
@@ -280,7 +291,7 @@ impl WaitReasons<'_> {
     }
 
     async fn paused_text(&mut self, delivery: &Delivery) -> Result<String, Error> {
-        let health = self.health(delivery).await?;
+        let health = self.read_health(delivery).await?;
         let paused = health.filter(|it| it.state == HealthState::Paused);
         Ok(match paused.map_or("", |it| &it.last_error) {
             "" => "the destination is paused".into(),
@@ -290,10 +301,10 @@ impl WaitReasons<'_> {
     }
 
     async fn failing_text(&mut self, delivery: &Delivery, now_ms: i64) -> Result<String, Error> {
-        let health = self.health(delivery).await?;
+        let health = self.read_health(delivery).await?;
         let failing = health.filter(|it| it.state == HealthState::Failing);
         let (since, error) = failing.map_or((String::new(), ""), |it| {
-            let since = format!(" for {}", duration(now_ms - it.failing_since_ms()));
+            let since = format!(" for {}", format_duration(now_ms - it.failing_since_ms()));
             (since, &*it.last_error)
         });
         let error = match error {

@@ -3,7 +3,7 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use crate::{
-    destination::accepts_digests,
+    destination::supports_digests,
     domain::{Budget, DeliverySettings, DestinationKind},
     limits::{BUDGET_MESSAGES_MAX, BUDGET_PER_MAX, BUDGET_PER_MIN},
     ops::validate::Violations,
@@ -14,7 +14,7 @@ const IN_FLIGHT: RangeInclusive<u32> = 1..=64;
 const PER_MINUTE: RangeInclusive<u32> = 1..=60_000;
 const ATTEMPTS: RangeInclusive<u32> = 1..=8;
 
-pub(super) fn settings(
+pub(super) fn check_settings(
     settings: DeliverySettings,
     kind: Option<&DestinationKind>,
     violations: &mut Violations,
@@ -40,12 +40,12 @@ pub(super) fn settings(
         }
     }
     if let Some(settings) = settings.budget {
-        budget(settings, kind, violations);
+        check_budget(settings, kind, violations);
     }
 }
 
-fn budget(budget: Budget, kind: Option<&DestinationKind>, violations: &mut Violations) {
-    if let Some(kind) = kind.filter(|kind| !accepts_digests(kind)) {
+fn check_budget(budget: Budget, kind: Option<&DestinationKind>, violations: &mut Violations) {
+    if let Some(kind) = kind.filter(|kind| !supports_digests(kind)) {
         let word = match kind {
             DestinationKind::Webhook(_) => {
                 "a webhook with `onClear`, or with `is_over` and a key such as `thread_id`"

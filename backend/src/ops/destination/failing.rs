@@ -9,7 +9,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     decide::{Causes, PastDefinitions, Snapshot, Step, StepKind, Transition, notify},
     domain::{
         Destination, Health, HealthState, IncomingEvent, Name, RecordId, Severity, Status,
@@ -17,7 +17,7 @@ use crate::{
         destination::failing_event,
     },
     error::{Error, log_failure},
-    lifecycle::{Arrival, EventEffect, receive},
+    lifecycle::{Arrival, EventEffect, apply_event},
     ops::{
         decision_context::{DecisionContext, new_id},
         find,
@@ -71,7 +71,7 @@ impl FailingWatch {
                     log_failure("failed to check the health of destinations", &error);
                 }
                 let clock = &self.deciding.clock;
-                let next_ms = clock.now_ms().saturating_add(millis(INTERVAL));
+                let next_ms = clock.now_ms().saturating_add(to_millis(INTERVAL));
                 clock.wait_until(next_ms).await;
             }
         };
@@ -91,13 +91,14 @@ impl FailingWatch {
         self.seen.retain(|id, _| ids.contains(id));
         for (destination, health) in destinations.into_iter().zip(healths) {
             let health = health.map(|it| it.value);
-            self.check(&snapshot, destination, health.as_ref()).await?;
+            self.check_destination(&snapshot, destination, health.as_ref())
+                .await?;
         }
         self.has_checked = true;
         Ok(())
     }
 
-    async fn check(
+    async fn check_destination(
         &mut self,
         snapshot: &Snapshot,
         destination: &Destination,
@@ -127,7 +128,7 @@ impl FailingWatch {
             self.log_change(destination, failing).await?;
         }
         let has_recovered = !matches!(state, Some(HealthState::Failing | HealthState::Paused));
-        let is_due = open_since_ms.is_some_and(|it| now_ms - it >= millis(LASTS_MIN));
+        let is_due = open_since_ms.is_some_and(|it| now_ms - it >= to_millis(LASTS_MIN));
         if !is_due && (!has_recovered || event == Some(None)) {
             return Ok(());
         }
@@ -157,7 +158,7 @@ impl FailingWatch {
             return Ok(severity);
         }
         let event = reported.unwrap_or_else(|| recovered_event(destination.name.as_str(), now_ms));
-        if severity.is_some() || find::is_open(&self.deciding.store, event.id()).await? {
+        if severity.is_some() || find::is_event_open(&self.deciding.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         Ok(severity)
@@ -189,7 +190,7 @@ fn failing_destination_event(
     now_ms: i64,
 ) -> IncomingEvent {
     let name = &destination.name;
-    let (severity, paged) = if is_paged_through(snapshot, name) {
+    let (severity, paged) = if is_used_for_paging(snapshot, name) {
         (Severity::Critical, "It is used for paging. ")
     } else {
         (Severity::Error, "")
@@ -218,11 +219,11 @@ fn event_base(destination: &str, now_ms: i64) -> IncomingEvent {
     let (name, dimensions) = failing_event(destination);
     IncomingEvent {
         dimensions,
-        ..IncomingEvent::own_event(name, "destination-failing", [], now_ms)
+        ..IncomingEvent::new_own_event(name, "destination-failing", [], now_ms)
     }
 }
 
-fn is_paged_through(snapshot: &Snapshot, destination: &Name) -> bool {
+fn is_used_for_paging(snapshot: &Snapshot, destination: &Name) -> bool {
     let responders = snapshot.responders();
     let of_contact = |it: &Name| {
         let contact = responders.contacts.get(it);
@@ -241,7 +242,7 @@ fn is_paged_through(snapshot: &Snapshot, destination: &Name) -> bool {
 
 /// Returns whether the event about a failing destination would only be sent to failing
 /// destinations.
-pub fn is_silent(
+pub fn would_notify_no_one(
     snapshot: &Snapshot,
     destination: &Destination,
     health: &Health,
@@ -249,13 +250,13 @@ pub fn is_silent(
     now_ms: i64,
 ) -> bool {
     let event = failing_destination_event(snapshot, destination, health, now_ms);
-    let receivers = receivers(snapshot, &event, now_ms);
+    let receivers = receiver_names(snapshot, &event, now_ms);
     !receivers.is_empty() && receivers.iter().all(|it| failing.contains(it.as_str()))
 }
 
 /// Returns the destinations to which an event would be sent, including by rules that would delay
 /// it.
-fn receivers(snapshot: &Snapshot, event: &IncomingEvent, now_ms: i64) -> BTreeSet<String> {
+fn receiver_names(snapshot: &Snapshot, event: &IncomingEvent, now_ms: i64) -> BTreeSet<String> {
     let arrival = Arrival {
         event,
         author: None,
@@ -264,11 +265,11 @@ fn receivers(snapshot: &Snapshot, event: &IncomingEvent, now_ms: i64) -> BTreeSe
         now_ms,
     };
     let key = new_id(now_ms);
-    let EventEffect::Opened(mut occurrence) = receive(None, &arrival, snapshot.settings(), key)
+    let EventEffect::Opened(mut occurrence) = apply_event(None, &arrival, snapshot.settings(), key)
     else {
         return BTreeSet::new();
     };
-    let matches = snapshot.matches(&occurrence);
+    let matches = snapshot.matching_triggers(&occurrence);
     let past = PastDefinitions::default().with_causes(&Causes::default());
     let step = Step {
         kind: StepKind::Event,

@@ -33,8 +33,8 @@ pub(super) fn destination_type(
         return None;
     };
     Some(match kind {
-        Type::Webhook(wire) => DestinationKind::Webhook(webhook(wire, violations)),
-        Type::Email(wire) => DestinationKind::Email(email(wire, violations)),
+        Type::Webhook(wire) => DestinationKind::Webhook(webhook_from_wire(wire, violations)),
+        Type::Email(wire) => DestinationKind::Email(email_from_wire(wire, violations)),
         Type::Slack(wire) => DestinationKind::Slack(Slack {
             channel: wire.channel,
             token: Secret::new(wire.token),
@@ -61,11 +61,11 @@ pub(super) fn destination_type(
             token_url: wire.token_url,
             refresh_token: Secret::new(wire.refresh_token),
         }),
-        Type::Event(wire) => DestinationKind::Event(event(wire, violations)),
+        Type::Event(wire) => DestinationKind::Event(event_from_wire(wire, violations)),
     })
 }
 
-fn email(wire: v1::Email, violations: &mut Vec<Violation>) -> Email {
+fn email_from_wire(wire: v1::Email, violations: &mut Vec<Violation>) -> Email {
     let priority = match &*wire.priority {
         "" | "NORMAL" => MailPriority::Normal,
         "HIGH" => MailPriority::High,
@@ -92,17 +92,22 @@ fn email(wire: v1::Email, violations: &mut Vec<Violation>) -> Email {
     }
 }
 
-fn webhook(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webhook {
-    let method = method(&wire.method, "method", violations);
-    let auth = wire.auth.and_then(|it| auth(it, violations)).map(Box::new);
+fn webhook_from_wire(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webhook {
+    let method = method_from_wire(&wire.method, "method", violations);
+    let auth = wire
+        .auth
+        .and_then(|it| auth_from_wire(it, violations))
+        .map(Box::new);
     let on_clear = wire.on_clear.map(|it| {
         Box::new(OnClear {
-            method: self::method(&it.method, "onClear.method", violations),
+            method: method_from_wire(&it.method, "onClear.method", violations),
             url: it.url,
             payload: it.payload,
         })
     });
-    let expect = wire.expect.map(|it| Box::new(expect(it, violations)));
+    let expect = wire
+        .expect
+        .map(|it| Box::new(expect_from_wire(it, violations)));
     let value = |it: v1::ValueMap| ValueMap {
         from: it.from,
         map: it.map,
@@ -156,7 +161,7 @@ fn webhook(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webhook {
     }
 }
 
-fn method(text: &str, field: &str, violations: &mut Vec<Violation>) -> WebhookMethod {
+fn method_from_wire(text: &str, field: &str, violations: &mut Vec<Violation>) -> WebhookMethod {
     match text {
         "" | "POST" => WebhookMethod::Post,
         "PUT" => WebhookMethod::Put,
@@ -172,7 +177,7 @@ fn method(text: &str, field: &str, violations: &mut Vec<Violation>) -> WebhookMe
     }
 }
 
-fn auth(wire: v1::WebhookAuth, violations: &mut Vec<Violation>) -> Option<Auth> {
+fn auth_from_wire(wire: v1::WebhookAuth, violations: &mut Vec<Violation>) -> Option<Auth> {
     let Some(auth) = wire.auth else {
         violations.push(Violation::new(
             "type.webhook.auth",
@@ -203,7 +208,7 @@ fn auth(wire: v1::WebhookAuth, violations: &mut Vec<Violation>) -> Option<Auth> 
     })
 }
 
-fn expect(wire: v1::WebhookExpect, violations: &mut Vec<Violation>) -> Expect {
+fn expect_from_wire(wire: v1::WebhookExpect, violations: &mut Vec<Violation>) -> Expect {
     let mut clause = |wire: Option<v1::Clause>, name: &str| {
         let path = format!("type.webhook.expect.{name}");
         wire.map(|it| query::clause(it, &path, violations))
@@ -220,7 +225,7 @@ fn expect(wire: v1::WebhookExpect, violations: &mut Vec<Violation>) -> Expect {
     }
 }
 
-fn event(wire: v1::EventDestination, violations: &mut Vec<Violation>) -> EventTemplates {
+fn event_from_wire(wire: v1::EventDestination, violations: &mut Vec<Violation>) -> EventTemplates {
     let severity = Severity::from_number(wire.severity).unwrap_or_else(|| {
         violations.push(Violation::new(
             "type.event.severity",
@@ -237,12 +242,12 @@ fn event(wire: v1::EventDestination, violations: &mut Vec<Violation>) -> EventTe
     }
 }
 
-pub(super) fn delivery_settings(
+pub(super) fn delivery_settings_from_wire(
     wire: Option<v1::DeliverySettings>,
     violations: &mut Vec<Violation>,
 ) -> DeliverySettings {
     let wire = wire.unwrap_or_default();
-    let budget = wire.budget.map(|it| budget(it, violations));
+    let budget = wire.budget.map(|it| budget_from_wire(it, violations));
     let mut count = |field: &str, count: i32| match u32::try_from(count) {
         Ok(0) => None,
         Ok(count) => Some(count),
@@ -269,7 +274,7 @@ pub(super) fn delivery_settings(
 
 /// Converts a message budget. Values out of range are reported by the validation of the
 /// destination.
-fn budget(wire: v1::MessageBudget, violations: &mut Vec<Violation>) -> Budget {
+fn budget_from_wire(wire: v1::MessageBudget, violations: &mut Vec<Violation>) -> Budget {
     let mut number = |field: &str, number: i32| {
         u32::try_from(number).unwrap_or_else(|_negative| {
             let field = format!("delivery.budget.{field}");

@@ -6,7 +6,7 @@ use bellwether_proto::v1::{
     AttemptResult, DestinationHealth, RefusedRecipient, destination_health::State,
 };
 
-use super::{HealthSummary, Verdict};
+use super::{HealthSummary, HealthVerdict};
 use crate::{
     domain::destination as domain,
     ops::wire::{
@@ -17,7 +17,7 @@ use crate::{
 
 const ATTEMPTS: usize = 5;
 
-pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
+pub fn health_to_wire(health_summary: Option<&HealthSummary>) -> DestinationHealth {
     let Some(health_summary) = health_summary else {
         return DestinationHealth {
             state: State::Untried.into(),
@@ -25,12 +25,12 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
         };
     };
     let state = match health_summary.verdict {
-        Verdict::Untried => State::Untried,
-        Verdict::Healthy => State::Healthy,
-        Verdict::Slow => State::Slow,
-        Verdict::Behind => State::Behind,
-        Verdict::Failing => State::Failing,
-        Verdict::Paused => State::Paused,
+        HealthVerdict::Untried => State::Untried,
+        HealthVerdict::Healthy => State::Healthy,
+        HealthVerdict::Slow => State::Slow,
+        HealthVerdict::Behind => State::Behind,
+        HealthVerdict::Failing => State::Failing,
+        HealthVerdict::Paused => State::Paused,
     };
     let health = health_summary.health.as_ref();
     let tried = health.map_or(&[][..], |health| &health.tried);
@@ -48,33 +48,37 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
         oldest_waiting_time: health_summary.oldest_ms.map(timestamp),
         drain_time: health_summary.drain.map(duration),
         refused_recipients: health.map_or_else(Vec::new, |health| {
-            health.refused.iter().map(refused_recipient).collect()
+            health
+                .refused
+                .iter()
+                .map(rejected_recipient_to_wire)
+                .collect()
         }),
         last_attempts: tried
             .iter()
             .rev()
             .take(ATTEMPTS)
             .copied()
-            .map(attempt_result)
+            .map(attempt_result_to_wire)
             .collect(),
     }
 }
 
-fn since_ms(health: &domain::Health, verdict: Verdict) -> i64 {
+fn since_ms(health: &domain::Health, verdict: HealthVerdict) -> i64 {
     match verdict {
-        Verdict::Failing => health.failing_since_ms(),
+        HealthVerdict::Failing => health.failing_since_ms(),
         _ => health.since_ms,
     }
 }
 
-fn attempt_result(tried: domain::AttemptSummary) -> AttemptResult {
+fn attempt_result_to_wire(tried: domain::AttemptSummary) -> AttemptResult {
     AttemptResult {
         delivered: Some(tried.is_delivered),
         duration: Some(duration(Duration::from_millis(tried.took_ms.into()))),
     }
 }
 
-fn refused_recipient(recipient: &domain::RejectedRecipient) -> RefusedRecipient {
+fn rejected_recipient_to_wire(recipient: &domain::RejectedRecipient) -> RefusedRecipient {
     RefusedRecipient {
         address: recipient.address.clone(),
         answer: recipient.said.clone(),

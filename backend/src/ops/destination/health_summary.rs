@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     domain::{
         Health, HealthState, RecordId,
         counter::{Subject, Tally},
@@ -11,14 +11,14 @@ use crate::{
     },
     limits::{BEHIND_FROM, SLOW_FROM},
     ops::statistics::{StatisticsReader, Throughput},
-    store::{Direction, EngineError, Index, Range, Store, record::bytes::id_at},
+    store::{Direction, EngineError, Index, Range, Store, record::bytes::read_id},
 };
 
 /// Maximum number of waiting deliveries among which the oldest is searched.
 const WAITING_SCANNED_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HealthVerdict {
     Untried,
     Healthy,
     Slow,
@@ -32,7 +32,7 @@ pub enum Verdict {
 
 #[derive(Debug, Clone)]
 pub struct HealthSummary {
-    pub verdict: Verdict,
+    pub verdict: HealthVerdict,
     pub health: Option<Health>,
     /// Median duration of recent delivered attempts.
     pub p50: Option<Duration>,
@@ -60,7 +60,7 @@ impl HealthSummary {
         let waiting = count(Tally::Waiting);
         let (mut oldest_ms, mut drain) = (None, None);
         if waiting > 0 {
-            oldest_ms = oldest_waiting(store, id).await?;
+            oldest_ms = oldest_waiting_ms(store, id).await?;
             let counting = StatisticsReader::new(store.clone(), Arc::clone(clock));
             let waiting = usize::try_from(waiting).unwrap_or_default();
             let throughput = counting.throughput(id).await?;
@@ -68,7 +68,7 @@ impl HealthSummary {
         }
         let tried = health.as_ref().map_or(&[][..], |health| &health.tried);
         let health_summary = Self {
-            verdict: Verdict::Untried,
+            verdict: HealthVerdict::Untried,
             p50: percentile(tried, 50),
             p95: percentile(tried, 95),
             health: None,
@@ -84,22 +84,22 @@ impl HealthSummary {
         })
     }
 
-    fn verdict(&self, health: Option<&Health>, now_ms: i64) -> Verdict {
+    fn verdict(&self, health: Option<&Health>, now_ms: i64) -> HealthVerdict {
         // After a resume, the health is unknown until something is sent.
         let known = health.filter(|health| !health.is_resumed());
         let state = known.map(|health| health.state);
         let is_flaky = health.is_some_and(Health::is_flaky);
         let is_behind = self
             .oldest_ms
-            .is_some_and(|oldest_ms| now_ms - oldest_ms >= millis(BEHIND_FROM));
+            .is_some_and(|oldest_ms| now_ms - oldest_ms >= to_millis(BEHIND_FROM));
         match state {
-            Some(HealthState::Paused) => Verdict::Paused,
-            Some(HealthState::Failing) => Verdict::Failing,
-            Some(HealthState::Healthy) if is_flaky => Verdict::Failing,
-            _ if is_behind => Verdict::Behind,
-            None => Verdict::Untried,
-            Some(HealthState::Healthy) if self.p95 >= Some(SLOW_FROM) => Verdict::Slow,
-            Some(HealthState::Healthy) => Verdict::Healthy,
+            Some(HealthState::Paused) => HealthVerdict::Paused,
+            Some(HealthState::Failing) => HealthVerdict::Failing,
+            Some(HealthState::Healthy) if is_flaky => HealthVerdict::Failing,
+            _ if is_behind => HealthVerdict::Behind,
+            None => HealthVerdict::Untried,
+            Some(HealthState::Healthy) if self.p95 >= Some(SLOW_FROM) => HealthVerdict::Slow,
+            Some(HealthState::Healthy) => HealthVerdict::Healthy,
         }
     }
 }
@@ -116,14 +116,14 @@ fn drain_time(throughput: Throughput, waiting: usize) -> Duration {
     Duration::from_millis(throughput.duration_ms(waiting).unsigned_abs())
 }
 
-async fn oldest_waiting(store: &Store, id: RecordId) -> Result<Option<i64>, EngineError> {
+async fn oldest_waiting_ms(store: &Store, id: RecordId) -> Result<Option<i64>, EngineError> {
     let (index, range) = (Index::DeliveryByDue, Range::with_prefix(&id.to_bytes()));
     let engine = store.engine();
     let waiting = engine.entries(index, range, Direction::Ascending, WAITING_SCANNED_MAX);
     let decided = waiting
         .await?
         .into_iter()
-        .filter_map(|(_, key)| id_at(&key, 0));
+        .filter_map(|(_, key)| read_id(&key, 0));
     let oldest = decided.map(RecordId::time_ms).min();
     Ok(oldest.and_then(|ms| i64::try_from(ms).ok()))
 }
@@ -132,7 +132,7 @@ async fn oldest_waiting(store: &Store, id: RecordId) -> Result<Option<i64>, Engi
 mod tests {
     use super::*;
 
-    fn attempts_from(ends: &str) -> Vec<AttemptSummary> {
+    fn parse_attempts(ends: &str) -> Vec<AttemptSummary> {
         let one = |(at, end): (usize, char)| AttemptSummary {
             took_ms: u32::try_from(at).unwrap() * 10 + 10,
             is_delivered: end == '+',
@@ -142,13 +142,13 @@ mod tests {
 
     #[test]
     fn percentiles_cover_only_delivered_attempts() {
-        assert_eq!(percentile(&attempts_from(""), 50), None);
-        assert_eq!(percentile(&attempts_from("--"), 95), None);
+        assert_eq!(percentile(&parse_attempts(""), 50), None);
+        assert_eq!(percentile(&parse_attempts("--"), 95), None);
         let ms = |ms| Some(Duration::from_millis(ms));
-        assert_eq!(percentile(&attempts_from("+"), 95), ms(10));
-        assert_eq!(percentile(&attempts_from("+-++"), 50), ms(30));
-        assert_eq!(percentile(&attempts_from("++++++++++"), 95), ms(100));
-        assert_eq!(percentile(&attempts_from("++++++++++"), 50), ms(50));
+        assert_eq!(percentile(&parse_attempts("+"), 95), ms(10));
+        assert_eq!(percentile(&parse_attempts("+-++"), 50), ms(30));
+        assert_eq!(percentile(&parse_attempts("++++++++++"), 95), ms(100));
+        assert_eq!(percentile(&parse_attempts("++++++++++"), 50), ms(50));
     }
 
     #[test]
@@ -161,15 +161,15 @@ mod tests {
             ("----++++", true),
             ("++++++++++++++++++++++----+", false),
         ] {
-            let mut health = Health::untried(RecordId::from_parts(1, 1), 0);
-            health.tried = attempts_from(ends);
+            let mut health = Health::new_unattempted(RecordId::from_parts(1, 1), 0);
+            health.tried = parse_attempts(ends);
             assert_eq!(health.is_flaky(), expected, "{ends}");
         }
     }
 
     #[test]
     fn alternating_receiver_keeps_failing_since_until_stable() {
-        let mut health = Health::untried(RecordId::from_parts(1, 1), 0);
+        let mut health = Health::new_unattempted(RecordId::from_parts(1, 1), 0);
         let mut now_ms = 0;
         let mut end = |health: &mut Health, ends: &str| {
             for end in ends.chars() {

@@ -7,7 +7,7 @@ use crate::{
     domain::{Delivery, Destination, Health, HealthState, Name},
     error::Error,
     ops::{commit::commit, delivery::make_due, tag_scope::check_owner},
-    store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::time_ms_at},
+    store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::read_time_ms},
 };
 
 const STEP: usize = 500;
@@ -18,7 +18,7 @@ impl Destinations {
     /// Pauses a destination until it is resumed or edited. Has no effect if it is already paused.
     pub async fn pause(&self, name: &str, author: &Name) -> Result<v1::Destination, Error> {
         let decide = || async {
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             let (destination, health) = self.find_with_health(name, &mut changes).await?;
             // A later edit must resume the destination.
             let now_ms = self.clock.now_ms().max(destination.value.update_ms);
@@ -27,12 +27,12 @@ impl Destinations {
                     return Ok((changes, ()));
                 }
                 Some(old) => {
-                    let next = old.value.clone().paused_by(author, now_ms);
+                    let next = old.value.clone().into_paused(author, now_ms);
                     changes.update(&old, &next);
                 }
                 None => {
-                    let untried = Health::untried(destination.value.id, now_ms);
-                    changes.insert(&untried.paused_by(author, now_ms));
+                    let untried = Health::new_unattempted(destination.value.id, now_ms);
+                    changes.insert(&untried.into_paused(author, now_ms));
                 }
             }
             // The change log has no entries for health, only for the destination.
@@ -47,7 +47,7 @@ impl Destinations {
     /// they wait: a pause, failures or a delay requested by the receiver.
     pub async fn resume(&self, name: &str) -> Result<v1::Destination, Error> {
         let decide = || async {
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             let (destination, health) = self.find_with_health(name, &mut changes).await?;
             if let Some(old) = health.filter(|it| needs_resume(&it.value)) {
                 changes.update(&old, &old.value.clone().into_resumed(self.clock.now_ms()));
@@ -67,10 +67,10 @@ impl Destinations {
             let engine = self.store.engine();
             let last = engine.entries(Index::DeliveryByDue, range, Direction::Descending, STEP);
             let later = last.await?.into_iter();
-            let later = later.filter(|(entry, _)| time_ms_at(entry, DUE_AT) > Some(now_ms));
+            let later = later.filter(|(entry, _)| read_time_ms(entry, DUE_AT) > Some(now_ms));
             let keys: Vec<_> = later.map(|(_, key)| key).collect();
             let (found, _) = self.store.get_readable::<Delivery>(keys).await?;
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             check_owner(&mut changes, "name", destination)?;
             for old in found.into_iter().flatten() {
                 if let Some(next) = make_due(&old.value, now_ms) {

@@ -28,6 +28,6 @@ impl EventSink for Intake {
     }
 
     fn report_stored(&self, event: OwnEvent) {
-        self.report_all(RecordedReports::single(event));
+        self.report_all(RecordedReports::from_event(event));
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     domain::{Attempt, DestinationKind},
     limits::{DRAFT_TESTS_AFTER, DRAFT_TESTS_MAX},
 };
@@ -22,7 +22,7 @@ pub(super) struct TestedDraft {
 }
 
 impl TestedDrafts {
-    pub(super) fn store(&self, kind: DestinationKind, attempt: Attempt, at_ms: i64) {
+    pub(super) fn remember_test(&self, kind: DestinationKind, attempt: Attempt, at_ms: i64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= DRAFT_TESTS_MAX {
             all.pop_front();
@@ -35,8 +35,8 @@ impl TestedDrafts {
     }
 
     /// Returns the newest recent test of a draft with exactly these settings.
-    pub(super) fn newest(&self, kind: &DestinationKind, now_ms: i64) -> Option<TestedDraft> {
-        let since_ms = now_ms.saturating_sub(millis(DRAFT_TESTS_AFTER));
+    pub(super) fn find_recent(&self, kind: &DestinationKind, now_ms: i64) -> Option<TestedDraft> {
+        let since_ms = now_ms.saturating_sub(to_millis(DRAFT_TESTS_AFTER));
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut recent = all.iter().rev().filter(|it| it.at_ms >= since_ms);
         recent.find(|it| it.kind == *kind).cloned()

@@ -11,14 +11,14 @@ use tokio::{sync::oneshot, task::JoinSet};
 use crate::{
     clock::Clock,
     config::DeliveryConfig,
-    destination::{self, ExchangeTimes, Rendered, SendRequest, Sender},
+    destination::{self, ExchangeTimes, RenderedView, SendRequest, Sender},
     domain::{
         Attempt, Close, CloseReason, Delivery, DeliverySettings, DeliveryState, Destination,
         DestinationKind, EventId, Health, HealthState, IncomingEvent, Occurrence, Outcome,
         PagedContact, RecordId, SharedSettings, Status, TemplateLanguage, delivery::Request,
     },
     error::Error,
-    lifecycle::{Arrival, EventEffect, receive},
+    lifecycle::{Arrival, EventEffect, apply_event},
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     message::sample,
     ops::{
@@ -36,7 +36,7 @@ const TEST_DIMENSION: &str = "test";
 
 #[derive(Debug)]
 pub struct Tester {
-    works: TestRunner,
+    runner: TestRunner,
     /// Recently tested drafts; a result is used when its draft is stored.
     drafts: TestedDrafts,
     /// Tests in flight. They complete and are recorded even if the caller has disconnected.
@@ -125,7 +125,7 @@ impl Tester {
         config: DeliveryConfig,
     ) -> Self {
         Self {
-            works: TestRunner {
+            runner: TestRunner {
                 store,
                 clock,
                 sender,
@@ -138,23 +138,23 @@ impl Tester {
 
     /// Applies the result of a recent test of the same draft to a destination that was just stored
     /// and to which nothing has been sent yet. Returns whether it did.
-    pub async fn adopt(&self, name: &str) -> Result<bool, Error> {
-        let store = &self.works.store;
+    pub async fn apply_draft_result(&self, name: &str) -> Result<bool, Error> {
+        let store = &self.runner.store;
         let decide = || async {
-            let mut changes = store.changes();
-            let now_ms = self.works.clock.now_ms();
+            let mut changes = store.new_changes();
+            let now_ms = self.runner.clock.now_ms();
             let Some(stored) = store.get::<Destination>(name.into()).await? else {
                 return Ok((changes, false));
             };
             let id = stored.value.id;
             let known = store.get::<Health>(id.to_bytes().into()).await?;
-            let tested = self.drafts.newest(&stored.value.kind, now_ms);
+            let tested = self.drafts.find_recent(&stored.value.kind, now_ms);
             let Some(tested) = tested.filter(|_| known.is_none()) else {
                 return Ok((changes, false));
             };
-            changes.touch(&stored);
-            changes.insert(&health_after(
-                Health::untried(id, now_ms),
+            changes.touch_record(&stored);
+            changes.insert(&health_after_test(
+                Health::new_unattempted(id, now_ms),
                 &tested.attempt,
                 now_ms,
             ));
@@ -164,11 +164,11 @@ impl Tester {
     }
 
     pub fn now_ms(&self) -> i64 {
-        self.works.clock.now_ms()
+        self.runner.clock.now_ms()
     }
 
-    pub async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
-        self.works.render(test).await
+    pub async fn render_test(&self, test: Test) -> Result<RenderedTest, Error> {
+        self.runner.render(test).await
     }
 
     /// Sends a message, then a closing message if the first one opened something at the receiver.
@@ -180,7 +180,7 @@ impl Tester {
     ///
     /// # Cancel safety
     /// If the future is dropped, the test continues and is recorded.
-    pub async fn test(&self, test: Test) -> Result<CompletedTest, Error> {
+    pub async fn run_test(&self, test: Test) -> Result<CompletedTest, Error> {
         let (answer, answered) = oneshot::channel();
         {
             let running = self.running.lock();
@@ -192,16 +192,16 @@ impl Tester {
                     retry_after: Some(TESTS_RETRY_AFTER),
                 });
             }
-            let (works, drafts) = (self.works.clone(), self.drafts.clone());
-            running.spawn(audit::carry_actor(async move {
+            let (runner, drafts) = (self.runner.clone(), self.drafts.clone());
+            running.spawn(audit::with_current_actor(async move {
                 let draft = match &test.target {
                     TestTarget::Draft { kind, .. } => Some((**kind).clone()),
                     TestTarget::Stored(_) => None,
                 };
-                let tested = works.test(test).await;
+                let tested = runner.run_test(test).await;
                 if let (Some(kind), Ok(tested)) = (draft, &tested) {
                     let attempt = tested.opening.attempt.clone();
-                    drafts.store(kind, attempt, works.clock.now_ms());
+                    drafts.remember_test(kind, attempt, runner.clock.now_ms());
                 }
                 // The caller may have disconnected.
                 drop(answer.send(tested));
@@ -213,11 +213,11 @@ impl Tester {
 }
 
 impl TestRunner {
-    async fn test(&self, test: Test) -> Result<CompletedTest, Error> {
+    async fn run_test(&self, test: Test) -> Result<CompletedTest, Error> {
         let now_ms = self.clock.now_ms();
         let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
         let lasting_effect = destination::lasting_effect(&kind).to_owned();
-        let opening = Box::pin(self.send(planned, (&kind, settings))).await?;
+        let opening = Box::pin(self.send_planned(planned, (&kind, settings))).await?;
         let is_refused = matches!(
             opening.attempt.outcome,
             Some(Outcome::Rejected | Outcome::Unreachable | Outcome::Blocked)
@@ -226,7 +226,7 @@ impl TestRunner {
             None
         } else {
             let closing = closing_delivery(&opening.delivery, self.clock.now_ms());
-            Some(Box::pin(self.send(closing, (&kind, settings))).await?)
+            Some(Box::pin(self.send_planned(closing, (&kind, settings))).await?)
         };
         Ok(CompletedTest {
             opening,
@@ -235,17 +235,17 @@ impl TestRunner {
         })
     }
 
-    async fn send(
+    async fn send_planned(
         &self,
         planned: Delivery,
         (kind, settings): (&DestinationKind, DeliverySettings),
     ) -> Result<SentTest, Error> {
         let now_ms = self.clock.now_ms();
         let longest = attempt::timeouts(&self.config, settings, kind).longest;
-        let mut request = self.request(&planned, kind, settings);
+        let mut request = self.send_request(&planned, kind, settings);
         self.render_for_test(request).await?;
         let (begun, attempt) = attempt::begin_attempt(&planned, longest, now_ms);
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         self.set_owner(&begun, &mut changes).await?;
         changes.insert(&begun);
         changes.insert(&attempt);
@@ -255,7 +255,7 @@ impl TestRunner {
         let times = report.times;
         let attempt = attempt::ended_attempt(&attempt, &report, false);
         let ended = self.end_delivery(&begun, &attempt);
-        if let Err(error) = self.record(&ended, &attempt).await {
+        if let Err(error) = self.record_attempt(&ended, &attempt).await {
             // The response contains the result either way.
             tracing::warn!(%error, delivery = %ended.id, "failed to record the result of a test");
         }
@@ -269,7 +269,7 @@ impl TestRunner {
     async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
         let now_ms = self.clock.now_ms();
         let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
-        let request = self.request(&planned, &kind, settings);
+        let request = self.send_request(&planned, &kind, settings);
         let event = self.sender.created_event(request).await?;
         let rendered = self.render_for_test(request).await?;
         let (verdict, transcript) = self.sender.build_request(request).await;
@@ -298,7 +298,8 @@ impl TestRunner {
         if destination::keeps_state(&destination.kind) {
             isolate_test_occurrence(&mut occurrence, id);
         }
-        let mut content = sample::content(occurrence, destination.kind.clone(), test.message);
+        let mut content =
+            sample::sample_content(occurrence, destination.kind.clone(), test.message);
         content.template_language = destination.language;
         content.rule.template_language = test.message_language;
         content.contact = test.contact;
@@ -310,7 +311,7 @@ impl TestRunner {
         Ok((planned, destination.kind, destination.settings))
     }
 
-    fn request<'a>(
+    fn send_request<'a>(
         &self,
         planned: &'a Delivery,
         kind: &'a DestinationKind,
@@ -335,7 +336,7 @@ impl TestRunner {
 
     /// Renders the message of a test. A regular delivery falls back to the default message; here
     /// the author must see the error.
-    async fn render_for_test(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
+    async fn render_for_test(&self, request: SendRequest<'_>) -> Result<RenderedView, Error> {
         let rendered = self.sender.render(request).await?;
         match rendered.exceeded {
             Some(exceeded) => {
@@ -361,10 +362,10 @@ impl TestRunner {
         }
     }
 
-    async fn record(&self, ended: &Delivery, attempt: &Attempt) -> Result<(), Error> {
+    async fn record_attempt(&self, ended: &Delivery, attempt: &Attempt) -> Result<(), Error> {
         let store = &self.store;
         let decide = || async {
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             let old = store.get::<Delivery>(ended.id.to_bytes().into()).await?;
             let key = attempt::attempt_key(ended.id, 1);
             let old_attempt = store.get::<Attempt>(key).await?;
@@ -409,14 +410,14 @@ impl TestRunner {
         let next = match &old {
             Some(old) if old.value.state == HealthState::Paused => return Ok(()),
             Some(old) => old.value.clone(),
-            None => Health::untried(ended.destination, now_ms),
+            None => Health::new_unattempted(ended.destination, now_ms),
         };
-        let next = health_after(next, attempt, now_ms);
+        let next = health_after_test(next, attempt, now_ms);
         if let Some(old) = &old {
             changes.update(old, &next);
         } else {
             // If the destination is deleted concurrently, no health must be left behind.
-            changes.touch(&stored);
+            changes.touch_record(&stored);
             changes.insert(&next);
         }
         Ok(())
@@ -428,9 +429,9 @@ impl TestRunner {
         now_ms: i64,
     ) -> Result<(Option<EventId>, Occurrence), Error> {
         match about {
-            TestSubject::Sample => Ok((None, sample::occurrence(now_ms))),
+            TestSubject::Sample => Ok((None, sample::sample_occurrence(now_ms))),
             TestSubject::Stored(event) => {
-                let newest = find::newest(&self.store, event).await?;
+                let newest = find::newest_occurrence(&self.store, event).await?;
                 let mut newest =
                     newest.ok_or_else(|| Error::NotFound(format!("event `{event}` not found")))?;
                 newest.history.clear();
@@ -454,7 +455,7 @@ impl TestRunner {
                     .await?;
                 let found = found
                     .ok_or_else(|| Error::NotFound(format!("destination `{name}` not found")))?;
-                if let Some(scope) = TagScope::of_caller() {
+                if let Some(scope) = TagScope::from_caller() {
                     scope.check("name", &found.value)?;
                 }
                 Ok(TestedDestination {
@@ -509,7 +510,7 @@ fn closing_delivery(opening: &Delivery, now_ms: i64) -> Delivery {
     }
 }
 
-fn health_after(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
+fn health_after_test(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
     let is_delivered = attempt.outcome == Some(Outcome::Delivered);
     let (state, last_error) = if is_delivered {
         health.failures = 0;
@@ -541,8 +542,8 @@ fn unstored_occurrence(event: &IncomingEvent, now_ms: i64) -> Occurrence {
         chain: &[],
         now_ms,
     };
-    let key = RecordId::first_at(now_ms.unsigned_abs());
-    match receive(None, &arrival, &SharedSettings::default(), key) {
+    let key = RecordId::first_at_time(now_ms.unsigned_abs());
+    match apply_event(None, &arrival, &SharedSettings::default(), key) {
         EventEffect::Opened(occurrence) => *occurrence,
         EventEffect::Repeated(_) | EventEffect::Counted => {
             unreachable!("an event without an occurrence opens one")

@@ -15,14 +15,14 @@ pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
             url: webhook.url,
             secret_url: webhook.secret_url.to_string(),
-            method: method(webhook.method),
-            auth: webhook.auth.map(|it| auth(*it)),
+            method: method_name(webhook.method),
+            auth: webhook.auth.map(|it| auth_to_wire(*it)),
             on_clear: webhook.on_clear.map(|it| v1::WebhookOnClear {
                 url: it.url,
-                method: method(it.method),
+                method: method_name(it.method),
                 payload: it.payload,
             }),
-            values: webhook.values.into_iter().map(value).collect(),
+            values: webhook.values.into_iter().map(value_to_wire).collect(),
             expect: webhook.expect.map(|it| v1::WebhookExpect {
                 status: it.statuses.into_iter().map(i32::from).collect(),
                 body_clause: it.body.as_ref().map(Into::into),
@@ -30,8 +30,8 @@ pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
             }),
             compress: webhook.compress,
             test_effect: webhook.test_effect,
-            plain_headers: plain_headers(&webhook.headers),
-            headers: webhook.headers.into_iter().map(header).collect(),
+            plain_headers: plain_header_lines(&webhook.headers),
+            headers: webhook.headers.into_iter().map(header_to_wire).collect(),
             payload: webhook.payload,
             signing_secret: webhook.signing_secret.to_string(),
         }),
@@ -42,7 +42,7 @@ pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
             from: email.from,
             reply_to: email.reply_to,
             list_id: email.list_id,
-            priority: priority(email.priority).into(),
+            priority: priority_name(email.priority).into(),
             subject: email.subject,
             body: email.body,
         }),
@@ -81,7 +81,7 @@ pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
     }
 }
 
-fn method(method: WebhookMethod) -> String {
+fn method_name(method: WebhookMethod) -> String {
     match method {
         WebhookMethod::Post => "POST",
         WebhookMethod::Put => "PUT",
@@ -91,7 +91,7 @@ fn method(method: WebhookMethod) -> String {
     .into()
 }
 
-fn auth(auth: Auth) -> v1::WebhookAuth {
+fn auth_to_wire(auth: Auth) -> v1::WebhookAuth {
     let auth = match auth {
         Auth::Basic { username, password } => WireAuth::Basic(v1::BasicAuth {
             username,
@@ -126,7 +126,7 @@ fn auth(auth: Auth) -> v1::WebhookAuth {
     v1::WebhookAuth { auth: Some(auth) }
 }
 
-fn value((name, value): (String, ValueMap)) -> (String, v1::ValueMap) {
+fn value_to_wire((name, value): (String, ValueMap)) -> (String, v1::ValueMap) {
     let value = v1::ValueMap {
         from: value.from,
         map: value.map,
@@ -135,13 +135,13 @@ fn value((name, value): (String, ValueMap)) -> (String, v1::ValueMap) {
     (name, value)
 }
 
-fn plain_headers(headers: &[Header]) -> Vec<String> {
+fn plain_header_lines(headers: &[Header]) -> Vec<String> {
     let is_plain = |header: &&Header| matches!(header.value, HeaderValue::Plain(_));
     let plain = headers.iter().filter(is_plain);
     plain.map(|header| header.name.clone()).collect()
 }
 
-fn header(header: Header) -> (String, String) {
+fn header_to_wire(header: Header) -> (String, String) {
     let value = match header.value {
         HeaderValue::Plain(text) => text,
         HeaderValue::Secret(secret) => secret.to_string(),
@@ -149,7 +149,7 @@ fn header(header: Header) -> (String, String) {
     (header.name, value)
 }
 
-pub(super) fn settings(settings: DeliverySettings) -> v1::DeliverySettings {
+pub(super) fn settings_to_wire(settings: DeliverySettings) -> v1::DeliverySettings {
     let number =
         |count: Option<u32>| count.map_or(0, |count| i32::try_from(count).unwrap_or(i32::MAX));
     v1::DeliverySettings {
@@ -166,7 +166,7 @@ pub(super) fn settings(settings: DeliverySettings) -> v1::DeliverySettings {
 }
 
 /// Returns the name of a priority; empty for the default.
-fn priority(priority: MailPriority) -> &'static str {
+fn priority_name(priority: MailPriority) -> &'static str {
     match priority {
         MailPriority::Normal => "",
         MailPriority::High => "HIGH",

@@ -6,14 +6,14 @@ use bellwether_proto::v1;
 
 use super::EscalationPolicies;
 use crate::{
-    decide::{AdvanceContext, Page, Responders, advance},
+    decide::{AdvanceContext, PageTarget, Responders, advance},
     domain::{
         EscalationPolicy, EscalationTarget, Name, PagedReceiver, RecordId, Response, Severity,
     },
     error::Error,
     limits::ESCALATION_NOTICES_MAX,
     ops::{
-        resource::{Drafted as _, Origin},
+        resource::{AuthoredResource as _, Origin},
         ruleset::Ruleset,
         wire::time,
     },
@@ -59,11 +59,11 @@ impl PolicyPreview {
         let responders = snapshot.responders().without_policies();
         let severity = severity.unwrap_or(Severity::Critical);
         let start_ms = start_ms.unwrap_or(now_ms);
-        Ok(simulate(&policy, &responders, severity, start_ms))
+        Ok(simulate_policy(&policy, &responders, severity, start_ms))
     }
 }
 
-fn simulate(
+fn simulate_policy(
     policy: &EscalationPolicy,
     responders: &Responders,
     severity: Severity,
@@ -81,7 +81,7 @@ fn simulate(
             now_ms: at_ms,
         };
         let advanced = advance(&mut response, &context);
-        let after = Some(time::length(at_ms.saturating_sub(start_ms)));
+        let after = Some(time::duration_from_ms(at_ms.saturating_sub(start_ms)));
         for (round, step) in advanced.empty {
             answer.notices.push(v1::EscalationNotice {
                 after,
@@ -92,7 +92,7 @@ fn simulate(
             });
         }
         for page in advanced.pages {
-            answer.notices.push(notice(&page, after));
+            answer.notices.push(notice_to_wire(&page, after));
             record_notified(&mut response, page, at_ms);
         }
         response.schedule_evaluation();
@@ -108,7 +108,7 @@ fn simulate(
     }
 }
 
-fn record_notified(response: &mut Response, page: Page, at_ms: i64) {
+fn record_notified(response: &mut Response, page: PageTarget, at_ms: i64) {
     let nothing = RecordId::from_parts(0, 0);
     response.paged.push(PagedReceiver {
         contact: page.contact,
@@ -125,7 +125,7 @@ fn number(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-fn notice(page: &Page, after: Option<prost_types::Duration>) -> v1::EscalationNotice {
+fn notice_to_wire(page: &PageTarget, after: Option<prost_types::Duration>) -> v1::EscalationNotice {
     let text = |name: Option<&Name>| name.map(ToString::to_string).unwrap_or_default();
     v1::EscalationNotice {
         after,
@@ -150,7 +150,7 @@ fn step_problem(
 ) -> String {
     let at = usize::try_from(step).unwrap_or_default().saturating_sub(1);
     let targets = policy.plan.steps.get(at).map_or(&[][..], |it| &it.targets);
-    let contacts = |it| responders.contacts_of(it, at_ms).into_iter();
+    let contacts = |it| responders.resolve_contacts(it, at_ms).into_iter();
     let is_destination = |it: &EscalationTarget| matches!(it, EscalationTarget::Destination(_));
     let means_someone = targets
         .iter()

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Definition, timeline::Point};
+use super::{DefinitionVersion, timeline::DecisionPoint};
 use crate::{
     decide::{LoadedTrigger, Snapshot},
     domain::{Name, RecordId, RevisedResource, Revision, RevisionId, Rule},
@@ -16,8 +16,8 @@ use crate::{
 const PAGE: usize = 500;
 
 #[derive(Debug)]
-pub(super) enum DefinitionAt<T> {
-    InForce(Arc<T>, Definition),
+pub(super) enum FoundDefinition<T> {
+    InForce(Arc<T>, DefinitionVersion),
     /// Created later, in milliseconds since the epoch.
     NotYet(i64),
     /// Already deleted, in milliseconds since the epoch.
@@ -27,19 +27,19 @@ pub(super) enum DefinitionAt<T> {
 }
 
 #[derive(Debug, Clone)]
-struct Version<T> {
+struct DefinitionRevision<T> {
     value: Arc<T>,
     create_ms: i64,
-    definition: Definition,
+    definition: DefinitionVersion,
 }
 
 /// The current triggers and rules, and the past revisions since some time.
 #[derive(Debug)]
 pub(super) struct Definitions {
     /// By name, oldest first; a name may have been reused.
-    triggers: BTreeMap<Name, Vec<Version<LoadedTrigger>>>,
+    triggers: BTreeMap<Name, Vec<DefinitionRevision<LoadedTrigger>>>,
     /// By name and id, oldest first.
-    rules: BTreeMap<(Name, RecordId), Vec<Version<Rule>>>,
+    rules: BTreeMap<(Name, RecordId), Vec<DefinitionRevision<Rule>>>,
     compiled: HashMap<RevisionId, Option<CompiledQuery>>,
 }
 
@@ -62,10 +62,10 @@ impl Definitions {
         loop {
             let index = Index::RevisionByEnd;
             let page = store
-                .page_by::<Revision>(index, range.clone(), Direction::Ascending, PAGE)
+                .page_by_index::<Revision>(index, range.clone(), Direction::Ascending, PAGE)
                 .await?;
             let Some((last, _)) = page.last() else { break };
-            range.start = Key::new().rest(last).byte(0).build();
+            range.start = Key::new().remainder(last).byte(0).build();
             for (_, stored) in page {
                 definitions.add(stored.value);
             }
@@ -76,7 +76,7 @@ impl Definitions {
         for rule in snapshot.rules() {
             definitions.add_rule(Arc::clone(rule), None, false);
         }
-        let order = |definition: &Definition| (definition.since_ms, definition.revision);
+        let order = |definition: &DefinitionVersion| (definition.since_ms, definition.revision);
         for versions in definitions.triggers.values_mut() {
             versions.sort_by_key(|it| order(&it.definition));
         }
@@ -105,9 +105,9 @@ impl Definitions {
     fn add_trigger(&mut self, loaded: Arc<LoadedTrigger>, until_ms: Option<i64>, deleted: bool) {
         let trigger = &loaded.trigger;
         let name = trigger.name.clone();
-        let version = Version {
+        let version = DefinitionRevision {
             create_ms: trigger.create_ms,
-            definition: Definition {
+            definition: DefinitionVersion {
                 revision: trigger.revision,
                 since_ms: trigger.update_ms,
                 until_ms,
@@ -119,9 +119,9 @@ impl Definitions {
     }
 
     fn add_rule(&mut self, rule: Arc<Rule>, until_ms: Option<i64>, deleted: bool) {
-        let version = Version {
+        let version = DefinitionRevision {
             create_ms: rule.create_ms,
-            definition: Definition {
+            definition: DefinitionVersion {
                 revision: rule.revision,
                 since_ms: rule.update_ms,
                 until_ms,
@@ -146,9 +146,14 @@ impl Definitions {
         self.rules.len() + triggers
     }
 
-    pub(super) fn rule(&self, name: &Name, id: RecordId, point: Point) -> DefinitionAt<Rule> {
+    pub(super) fn rule(
+        &self,
+        name: &Name,
+        id: RecordId,
+        point: DecisionPoint,
+    ) -> FoundDefinition<Rule> {
         let versions = self.rules.get(&(name.clone(), id));
-        version_at(versions.map_or(&[], Vec::as_slice), point)
+        find_version(versions.map_or(&[], Vec::as_slice), point)
     }
 
     pub(super) fn rule_revision(
@@ -156,32 +161,43 @@ impl Definitions {
         name: &Name,
         id: RecordId,
         revision: u64,
-    ) -> Option<(Arc<Rule>, Definition)> {
+    ) -> Option<(Arc<Rule>, DefinitionVersion)> {
         let mut versions = self.rules.get(&(name.clone(), id))?.iter();
         let found = versions.find(|it| it.definition.revision == revision)?;
         Some((Arc::clone(&found.value), found.definition))
     }
 
-    pub(super) fn rule_now(&self, name: &Name, id: RecordId) -> Option<(Arc<Rule>, Definition)> {
+    pub(super) fn current_rule(
+        &self,
+        name: &Name,
+        id: RecordId,
+    ) -> Option<(Arc<Rule>, DefinitionVersion)> {
         let last = self.rules.get(&(name.clone(), id))?.last()?;
         let is_now = last.definition.until_ms.is_none();
         is_now.then(|| (Arc::clone(&last.value), last.definition))
     }
 
-    pub(super) fn trigger(&self, name: &Name, point: Point) -> DefinitionAt<LoadedTrigger> {
-        version_at(self.triggers.get(name).map_or(&[], Vec::as_slice), point)
+    pub(super) fn trigger(
+        &self,
+        name: &Name,
+        point: DecisionPoint,
+    ) -> FoundDefinition<LoadedTrigger> {
+        find_version(self.triggers.get(name).map_or(&[], Vec::as_slice), point)
     }
 
     pub(super) fn trigger_revision(
         &self,
         id: &RevisionId,
-    ) -> Option<(Arc<LoadedTrigger>, Definition)> {
+    ) -> Option<(Arc<LoadedTrigger>, DefinitionVersion)> {
         let mut versions = self.triggers.get(&id.name)?.iter();
         let found = versions.find(|it| RevisionId::from(&it.value.trigger) == *id)?;
         Some((Arc::clone(&found.value), found.definition))
     }
 
-    pub(super) fn trigger_now(&self, name: &Name) -> Option<(Arc<LoadedTrigger>, Definition)> {
+    pub(super) fn current_trigger(
+        &self,
+        name: &Name,
+    ) -> Option<(Arc<LoadedTrigger>, DefinitionVersion)> {
         let last = self.triggers.get(name)?.last()?;
         let is_now = last.definition.until_ms.is_none();
         is_now.then(|| (Arc::clone(&last.value), last.definition))
@@ -199,20 +215,20 @@ impl Definitions {
     }
 }
 
-fn version_at<T>(versions: &[Version<T>], point: Point) -> DefinitionAt<T> {
+fn find_version<T>(versions: &[DefinitionRevision<T>], point: DecisionPoint) -> FoundDefinition<T> {
     let at_ms = point.rules_ms;
     let begun = versions.iter().rev();
     let Some(found) = { begun }.find(|it| it.definition.since_ms <= at_ms) else {
         return match versions.first() {
-            Some(first) if first.create_ms <= at_ms => DefinitionAt::NotKept,
-            Some(first) => DefinitionAt::NotYet(first.create_ms),
-            None => DefinitionAt::NotKept,
+            Some(first) if first.create_ms <= at_ms => FoundDefinition::NotKept,
+            Some(first) => FoundDefinition::NotYet(first.create_ms),
+            None => FoundDefinition::NotKept,
         };
     };
     match found.definition.until_ms {
         Some(until_ms) if found.definition.deleted && until_ms <= at_ms => {
-            DefinitionAt::Deleted(until_ms)
+            FoundDefinition::Deleted(until_ms)
         }
-        _ => DefinitionAt::InForce(Arc::clone(&found.value), found.definition),
+        _ => FoundDefinition::InForce(Arc::clone(&found.value), found.definition),
     }
 }

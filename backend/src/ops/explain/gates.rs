@@ -1,15 +1,20 @@
 //! The conditions that must be met before a match notifies, as displayed.
 
-use super::{Gate, SentDelivery, sent::Pauses};
+use super::{Gate, SentDelivery, sent::PauseHistory};
 use crate::{
     decide::{CONDITIONS, Case, Tense, condition::with_until},
-    domain::{Folding, Name},
+    domain::{DigestMembership, Name},
     message::domain_json,
 };
 
 /// Evaluates the conditions in order. If the rule notified anyway, a condition that failed counts
 /// as passed.
-pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool, now_ms: i64) -> Vec<Gate> {
+pub(super) fn evaluate_gates(
+    case: &Case<'_>,
+    tense: Tense,
+    notified: bool,
+    now_ms: i64,
+) -> Vec<Gate> {
     let shown = CONDITIONS.iter().filter_map(|condition| {
         let hold = (condition.hold)(case);
         let passed = hold.is_none() || notified;
@@ -35,15 +40,15 @@ pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool, now_ms: i64) 
 
 /// Returns the condition about paused destinations. A pause holds messages but not the decision to
 /// notify.
-pub(super) fn destination_paused(
+pub(super) fn destination_paused_gate(
     destinations: &[Name],
-    pauses: &Pauses,
+    pauses: &PauseHistory,
     (at_ms, tense): (i64, Tense),
 ) -> Gate {
     let is = if tense == Tense::Now { "is" } else { "was" };
     let waiting: Vec<_> = destinations
         .iter()
-        .filter(|name| pauses.is_paused_at(name, at_ms))
+        .filter(|name| pauses.was_paused_at(name, at_ms))
         .map(|name| format!("`{name}`"))
         .collect();
     Gate {
@@ -62,7 +67,7 @@ pub(super) fn destination_paused(
 
 /// Returns the condition about the destination's message budget. Messages above the budget are
 /// included in a digest or wait. `None` if all messages were sent separately.
-pub(super) fn budget(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
+pub(super) fn budget_gate(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
     let details = sent.iter().filter_map(|it| {
         let name = &it.delivery.destination_name;
         if let Some(digest) = &it.digest {
@@ -71,7 +76,7 @@ pub(super) fn budget(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
                 "`{name}` is notified in digest {id} ({count} messages)"
             ));
         }
-        let is_held = it.delivery.folding == Folding::Alone && it.delivery.attempts == 0;
+        let is_held = it.delivery.folding == DigestMembership::Alone && it.delivery.attempts == 0;
         let due_ms = it.delivery.state.due_ms().filter(|_| is_held)?;
         let when = if due_ms > now_ms {
             format!("at {}", domain_json::time(due_ms))

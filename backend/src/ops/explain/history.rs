@@ -24,7 +24,7 @@ pub struct HistoryItem {
 }
 
 /// Returns the history of an occurrence, oldest first; only the newest [`TIMELINE_MAX`] entries.
-pub fn timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<HistoryItem> {
+pub fn build_timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<HistoryItem> {
     let mut items = occurrence_items(occurrence);
     for rule in rules {
         items.extend(hold_items(rule));
@@ -78,7 +78,7 @@ fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
             }
             (Field::Assignee, "") => ("assigned", "unassigned".to_owned()),
             (Field::Assignee, to) => ("assigned", format!("assigned to {to}")),
-            (field, to) if entry.from.is_empty() => continue_with(field, to),
+            (field, to) if entry.from.is_empty() => opening_entry(field, to),
             (field, to) => {
                 let (field, from) = (field.as_str(), &entry.from);
                 ("changed", format!("{field} {from} became {to}"))
@@ -100,7 +100,7 @@ fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
 }
 
 /// Returns the entry for a field that is set at the opening.
-fn continue_with(field: Field, to: &str) -> (&'static str, String) {
+fn opening_entry(field: Field, to: &str) -> (&'static str, String) {
     ("opened", format!("{} is {to}", field.as_str()))
 }
 
@@ -119,7 +119,7 @@ fn hold_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryItem> {
     })
 }
 
-fn receiver(delivery: &Delivery) -> String {
+fn receiver_name(delivery: &Delivery) -> String {
     let destination = &delivery.destination_name;
     match &delivery.content.contact {
         Some(contact) => format!("{} by {destination}", contact.name),
@@ -131,7 +131,7 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
-        let names: Vec<_> = sent.iter().map(|it| receiver(&it.delivery)).collect();
+        let names: Vec<_> = sent.iter().map(|it| receiver_name(&it.delivery)).collect();
         let receivers = match names.as_slice() {
             [] => "them".to_owned(),
             names => names.join(", "),
@@ -167,7 +167,7 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
 
 fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem> {
     let digest = sent.digest.as_ref()?;
-    let name = receiver(&sent.delivery);
+    let name = receiver_name(&sent.delivery);
     let became = match digest.state {
         DeliveryState::Delivered => ", delivered",
         DeliveryState::Dead => ", failed for good",
@@ -185,7 +185,7 @@ fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryIte
 
 fn ended_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem> {
     let delivery = &sent.delivery;
-    let name = receiver(delivery);
+    let name = receiver_name(delivery);
     let (kind, text) = match delivery.state {
         DeliveryState::Delivered => ("delivered", format!("the message to {name} was delivered")),
         DeliveryState::Dead => {

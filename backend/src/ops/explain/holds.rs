@@ -6,7 +6,7 @@ use crate::{
     domain::{Field, HeldBy, HoldKind, HoldOutcome, Name, Occurrence, RecordId},
 };
 
-pub(super) fn holds_at(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<HeldBy> {
+pub(super) fn holds_at_time(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<HeldBy> {
     let mut changes = occurrence.hold_changes.iter().rev();
     let last = changes.find(|it| it.rule == rule && it.at_ms <= at_ms);
     let held = last.filter(|it| match it.what {
@@ -39,7 +39,7 @@ pub(super) fn suppression_hold(
 }
 
 /// Returns a failed condition for each kind of hold that applies.
-pub(super) fn gates(held_by: &[HeldBy], now_ms: i64) -> impl Iterator<Item = Gate> {
+pub(super) fn hold_gates(held_by: &[HeldBy], now_ms: i64) -> impl Iterator<Item = Gate> {
     let by_kind = held_by.chunk_by(|a, b| a.kind == b.kind);
     by_kind.map(move |holds| {
         let details = holds.iter();

@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use bellwether_proto::v1::ReasonCode;
 
 use super::{
-    Basis, Definition, Judgement, Reason, SentDelivery, TriggerExplanation,
-    definitions::{DefinitionAt, Definitions},
-    gates::{destination_paused, gates},
+    DefinitionVersion, Judgement, JudgementBasis, Reason, SentDelivery, TriggerExplanation,
+    definitions::{Definitions, FoundDefinition},
+    gates::{destination_paused_gate, evaluate_gates},
     holds,
-    sent::Pauses,
-    timeline::{PastState, Point},
+    sent::PauseHistory,
+    timeline::{DecisionPoint, PastState},
 };
 use crate::{
     decide::{
@@ -30,7 +30,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn sent_at(&self, at_ms: i64) -> bool {
+    fn was_sent_at(&self, at_ms: i64) -> bool {
         let mut sent = self.sent.iter();
         sent.any(|it| it.delivery.create_ms == at_ms)
     }
@@ -40,24 +40,24 @@ impl Subject<'_> {
 pub(super) struct Judge<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) definitions: Definitions,
-    pub(super) pauses: Pauses,
-    pub(super) states: Vec<(Point, PastState)>,
-    pub(super) now: (Point, PastState),
+    pub(super) pauses: PauseHistory,
+    pub(super) states: Vec<(DecisionPoint, PastState)>,
+    pub(super) now: (DecisionPoint, PastState),
     /// Cached results of triggers at decisions; `None` if unknown.
     pub(super) verdicts: HashMap<(RevisionId, i64), Option<bool>>,
 }
 
 impl Judge<'_> {
     /// Evaluates the rule at a decision; decisions are numbered from the newest.
-    pub(super) fn decision(&mut self, subject: &Subject<'_>, at: usize) -> Judgement {
+    pub(super) fn judge_decision(&mut self, subject: &Subject<'_>, at: usize) -> Judgement {
         let (point, state) = self.states[at].clone();
         let basis = if point.last {
-            Basis::LastDecision
+            JudgementBasis::LastDecision
         } else {
-            Basis::EarlierDecision
+            JudgementBasis::EarlierDecision
         };
         match self.definitions.rule(subject.name, subject.id, point) {
-            DefinitionAt::InForce(rule, definition) => {
+            FoundDefinition::InForce(rule, definition) => {
                 let found = (rule.as_ref(), definition);
                 self.evaluate(subject, found, (point, &state), basis)
             }
@@ -67,13 +67,13 @@ impl Judge<'_> {
                 notifies: false,
                 held_back: false,
                 reason: match absent {
-                    DefinitionAt::NotYet(create_ms) => {
+                    FoundDefinition::NotYet(create_ms) => {
                         let at = format_time(create_ms);
                         let detail =
                             format!("created at {at}, after the last change of the occurrence");
                         Reason::new(ReasonCode::NoRule, detail)
                     }
-                    DefinitionAt::Deleted(until_ms) => {
+                    FoundDefinition::Deleted(until_ms) => {
                         let detail = format!("deleted at {}", format_time(until_ms));
                         Reason::new(ReasonCode::NoRule, detail)
                     }
@@ -93,7 +93,8 @@ impl Judge<'_> {
     /// makes the decision worth explaining.
     pub(super) fn was_held(&mut self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
-        let DefinitionAt::InForce(rule, _) = self.definitions.rule(subject.name, subject.id, point)
+        let FoundDefinition::InForce(rule, _) =
+            self.definitions.rule(subject.name, subject.id, point)
         else {
             return false;
         };
@@ -104,12 +105,12 @@ impl Judge<'_> {
     pub(super) fn rule_existed(&self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
         let then = self.definitions.rule(subject.name, subject.id, point);
-        matches!(then, DefinitionAt::InForce(..))
+        matches!(then, FoundDefinition::InForce(..))
     }
 
     fn trigger_matched(&mut self, name: &Name, at: usize) -> Option<bool> {
         let point = self.states[at].0;
-        let DefinitionAt::InForce(loaded, _) = self.definitions.trigger(name, point) else {
+        let FoundDefinition::InForce(loaded, _) = self.definitions.trigger(name, point) else {
             return Some(false);
         };
         let key = (RevisionId::from(&loaded.trigger), point.at_ms);
@@ -117,42 +118,47 @@ impl Judge<'_> {
             return *verdict;
         }
         let state = &self.states[at].1;
-        let is_for_open_only = is_for_open_only(&mut self.definitions, &loaded, state);
-        let explained = query(&mut self.definitions, &loaded, state);
-        let explained = explained.filter(|_| !is_for_open_only);
+        let matches_only_open = matches_only_open(&mut self.definitions, &loaded, state);
+        let explained = explain_query(&mut self.definitions, &loaded, state);
+        let explained = explained.filter(|_| !matches_only_open);
         let verdict = explained.map_or(Some(false), |it| it.verdict());
         self.verdicts.insert(key, verdict);
         verdict
     }
 
-    pub(super) fn evaluate_now(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
-        let (rule, definition) = self.definitions.rule_now(subject.name, subject.id)?;
+    pub(super) fn evaluate_current(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
+        let (rule, definition) = self.definitions.current_rule(subject.name, subject.id)?;
         let (point, state) = self.now.clone();
-        Some(self.evaluate(subject, (&rule, definition), (point, &state), Basis::Now))
+        Some(self.evaluate(
+            subject,
+            (&rule, definition),
+            (point, &state),
+            JudgementBasis::Now,
+        ))
     }
 
     fn evaluate(
         &mut self,
         subject: &Subject<'_>,
-        (rule, definition): (&Rule, Definition),
-        (point, state): (Point, &PastState),
-        basis: Basis,
+        (rule, definition): (&Rule, DefinitionVersion),
+        (point, state): (DecisionPoint, &PastState),
+        basis: JudgementBasis,
     ) -> Judgement {
         let names = &rule.trigger_names;
         let triggers: Vec<_> = names
             .iter()
             .map(|name| match basis {
-                Basis::Now => match self.definitions.trigger_now(name) {
+                JudgementBasis::Now => match self.definitions.current_trigger(name) {
                     Some((loaded, definition)) => {
                         self.explain_trigger(&loaded, Some(definition), state)
                     }
-                    None => TriggerExplanation::missing(name),
+                    None => TriggerExplanation::for_missing_trigger(name),
                 },
                 _ => self.trigger(name, point, state),
             })
             .collect();
-        let now = basis == Basis::Now;
-        let has_sent = !now && subject.sent_at(point.at_ms);
+        let now = basis == JudgementBasis::Now;
+        let has_sent = !now && subject.was_sent_at(point.at_ms);
         let case = Case {
             rule,
             occurrence: &state.occurrence,
@@ -164,33 +170,33 @@ impl Judge<'_> {
         };
         let tense = if now { Tense::Now } else { Tense::Then };
         let now_ms = self.now.0.at_ms;
-        let mut gates = gates(&case, tense, has_sent, now_ms);
-        let held_by = self.held_by(subject, rule, (point, state), now);
+        let mut gates = evaluate_gates(&case, tense, has_sent, now_ms);
+        let held_by = self.evaluate_holds(subject, rule, (point, state), now);
         if !has_sent {
-            gates.extend(holds::gates(&held_by, now_ms));
+            gates.extend(holds::hold_gates(&held_by, now_ms));
         }
         let destinations: Vec<_> = case.destinations().map(|it| it.name.clone()).collect();
         let at = (point.at_ms, tense);
-        gates.push(destination_paused(&destinations, &self.pauses, at));
+        gates.push(destination_paused_gate(&destinations, &self.pauses, at));
         let matched = triggers.iter().any(|it| it.verdict() == Some(true));
         let (held, is_repeat) = match case.verdict() {
-            Verdict::Notifies => (Reason::held(&held_by), false),
+            Verdict::Notifies => (Reason::from_holds(&held_by), false),
             Verdict::Held { by, hold, .. } => {
                 let detail = (by.detail)(&case, Some(hold), tense);
-                let reason = Reason::new(ReasonCode::Prevented, detail).until(hold.until_ms);
+                let reason = Reason::new(ReasonCode::Prevented, detail).with_end(hold.until_ms);
                 (Some(reason), by.about_repeats.is_some())
             }
         };
         let passes = matched && held.is_none();
         let does = has_sent || passes && (now || rule.shadow);
-        let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
+        let matches_only_open = triggers.iter().any(|it| it.matches_only_open);
         let reason = match held {
             _ if does => {
                 let detail = if now { "" } else { "an update or repeat" };
-                Reason::notified(rule.shadow, detail).to(rule)
+                Reason::new_notified(rule.shadow, detail).with_receivers(rule)
             }
             // If all changes are already reported, no notification is missing.
-            Some(held) if matched || is_for_open_only && !is_repeat => held,
+            Some(held) if matched || matches_only_open && !is_repeat => held,
             _ if !matched => no_match_reason(&triggers, now),
             _ => Reason::new(ReasonCode::Edited, "the rule or trigger was being edited"),
         };
@@ -206,18 +212,21 @@ impl Judge<'_> {
         }
     }
 
-    fn held_by(
+    fn evaluate_holds(
         &self,
         subject: &Subject<'_>,
         rule: &Rule,
-        (point, state): (Point, &PastState),
+        (point, state): (DecisionPoint, &PastState),
         now: bool,
     ) -> Vec<HeldBy> {
         let occurrence = &state.occurrence;
         if !now {
-            return holds::holds_at(occurrence, subject.id, point.at_ms);
+            return holds::holds_at_time(occurrence, subject.id, point.at_ms);
         }
-        let covering = self.snapshot.silences().matching(occurrence, point.at_ms);
+        let covering = self
+            .snapshot
+            .silences()
+            .find_matching(occurrence, point.at_ms);
         let waits = occurrence.pending.iter().find(|it| it.rule == subject.id);
         let inhibited = waits.map_or_else(Vec::new, |it| {
             let held_by = it.held_by.iter();
@@ -240,54 +249,56 @@ impl Judge<'_> {
             group: waits.and_then(|it| it.group_hold()),
             ..OutgoingNotification::new(named, what, occurrence, self.snapshot, point.at_ms)
         };
-        sending.held_by()
+        sending.holds()
     }
 
     pub(super) fn trigger(
         &mut self,
         name: &Name,
-        point: Point,
+        point: DecisionPoint,
         state: &PastState,
     ) -> TriggerExplanation {
         match self.definitions.trigger(name, point) {
-            DefinitionAt::InForce(loaded, definition) => {
+            FoundDefinition::InForce(loaded, definition) => {
                 self.explain_trigger(&loaded, Some(definition), state)
             }
-            DefinitionAt::NotKept => TriggerExplanation {
+            FoundDefinition::NotKept => TriggerExplanation {
                 is_stored: false,
-                ..TriggerExplanation::missing(name)
+                ..TriggerExplanation::for_missing_trigger(name)
             },
-            DefinitionAt::NotYet(_) | DefinitionAt::Deleted(_) => TriggerExplanation::missing(name),
+            FoundDefinition::NotYet(_) | FoundDefinition::Deleted(_) => {
+                TriggerExplanation::for_missing_trigger(name)
+            }
         }
     }
 
     pub(super) fn explain_trigger(
         &mut self,
         loaded: &LoadedTrigger,
-        definition: Option<Definition>,
+        definition: Option<DefinitionVersion>,
         state: &PastState,
     ) -> TriggerExplanation {
         TriggerExplanation {
             trigger_name: loaded.trigger.name.clone(),
             is_stored: true,
             definition,
-            is_for_open_only: is_for_open_only(&mut self.definitions, loaded, state),
-            query: query(&mut self.definitions, loaded, state),
+            matches_only_open: matches_only_open(&mut self.definitions, loaded, state),
+            query: explain_query(&mut self.definitions, loaded, state),
         }
     }
 }
 
-fn query(
+fn explain_query(
     definitions: &mut Definitions,
     loaded: &LoadedTrigger,
     state: &PastState,
 ) -> Option<ClauseEvaluation> {
     let query = definitions.query(loaded)?;
-    let known = |field: &_| state.knows(field);
+    let known = |field: &_| state.retains_value(field);
     Some(query.explain(&loaded.trigger.query, &state.occurrence, &known))
 }
 
-fn is_for_open_only(
+fn matches_only_open(
     definitions: &mut Definitions,
     loaded: &LoadedTrigger,
     state: &PastState,
@@ -299,7 +310,7 @@ fn is_for_open_only(
 
 fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> Reason {
     let (has, is) = if now { ("has", "is") } else { ("had", "was") };
-    if let Some(trigger) = triggers.iter().find(|it| it.is_for_open_only) {
+    if let Some(trigger) = triggers.iter().find(|it| it.matches_only_open) {
         let detail = format!(
             "The occurrence {is} closed, and the query of trigger `{}` does not use `status`, so \
              it matches open occurrences only",

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    Basis, Definition, Judgement, Reason, TriggerExplanation,
-    definitions::DefinitionAt,
-    gates::{destination_paused, gates},
+    DefinitionVersion, Judgement, JudgementBasis, Reason, TriggerExplanation,
+    definitions::FoundDefinition,
+    gates::{destination_paused_gate, evaluate_gates},
     judge::{Judge, Subject},
-    timeline::{PastState, Point, state},
+    timeline::{DecisionPoint, PastState, state_at},
 };
 use crate::{
     decide::{Case, LoadedTrigger, Tense},
@@ -17,9 +17,9 @@ use crate::{
 impl Judge<'_> {
     /// Explains the decision that made the rule report the occurrence for the first time; `None` if
     /// it is unknown.
-    pub(super) fn opening(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
+    pub(super) fn judge_opening(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let opening = recorded_opening(subject)?;
-        let point = Point {
+        let point = DecisionPoint {
             at_ms: opening.at_ms,
             rules_ms: opening.at_ms,
             last: false,
@@ -29,8 +29,8 @@ impl Judge<'_> {
         let own = self.now.1.occurrence.id();
         let reported = sent.and_then(|it| it.content.occurrences().find(|it| it.id() == own));
         let state = match reported {
-            Some(reported) => PastState::complete(reported.clone()),
-            None => state(&self.now.1.occurrence, point),
+            Some(reported) => PastState::from_current(reported.clone()),
+            None => state_at(&self.now.1.occurrence, point),
         };
         let found = self.rule_at_opening(subject, &opening, point);
         let names = match &found {
@@ -55,9 +55,9 @@ impl Judge<'_> {
                 repeat_waits: false,
                 now_ms: opening.at_ms,
             };
-            let mut gates = gates(&case, Tense::Then, true, self.now.0.at_ms);
+            let mut gates = evaluate_gates(&case, Tense::Then, true, self.now.0.at_ms);
             let at = (opening.at_ms, Tense::Then);
-            gates.push(destination_paused(&destinations, &self.pauses, at));
+            gates.push(destination_paused_gate(&destinations, &self.pauses, at));
             gates
         });
         let is_shadow = subject.notified.is_some_and(|it| it.shadow);
@@ -72,14 +72,14 @@ impl Judge<'_> {
         };
         let trigger = &opening.trigger.name;
         let detail = format!("trigger `{trigger}` matched{thread}{unstored}");
-        let mut reason = Reason::notified(is_shadow, detail);
+        let mut reason = Reason::new_notified(is_shadow, detail);
         if !is_shadow {
             let rule = found.as_ref().map(|(rule, _)| rule);
             reason.escalation_policy = rule.and_then(|it| it.escalation_policy.clone());
             reason.destinations = destinations;
         }
         Some(Judgement {
-            basis: Basis::Notification,
+            basis: JudgementBasis::Notification,
             at_ms: opening.at_ms,
             notifies: !is_shadow,
             held_back: false,
@@ -94,14 +94,14 @@ impl Judge<'_> {
         &self,
         subject: &Subject<'_>,
         opening: &Opening,
-        point: Point,
-    ) -> Option<(Arc<Rule>, Definition)> {
+        point: DecisionPoint,
+    ) -> Option<(Arc<Rule>, DefinitionVersion)> {
         let (name, id) = (subject.name, subject.id);
         let exact = self
             .definitions
             .rule_revision(name, id, opening.rule_revision);
         exact.or_else(|| match self.definitions.rule(name, id, point) {
-            DefinitionAt::InForce(rule, definition) => Some((rule, definition)),
+            FoundDefinition::InForce(rule, definition) => Some((rule, definition)),
             _ => None,
         })
     }
@@ -113,7 +113,7 @@ impl Judge<'_> {
         name: &Name,
         opening: &Opening,
         sent: Option<&Delivery>,
-        (point, state): (Point, &PastState),
+        (point, state): (DecisionPoint, &PastState),
     ) -> TriggerExplanation {
         if *name == opening.trigger.name {
             let exact = self.definitions.trigger_revision(&opening.trigger);

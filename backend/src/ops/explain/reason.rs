@@ -39,7 +39,7 @@ impl Reason {
         }
     }
 
-    pub(super) fn notified(is_shadow: bool, detail: impl Into<String>) -> Self {
+    pub(super) fn new_notified(is_shadow: bool, detail: impl Into<String>) -> Self {
         let code = if is_shadow {
             ReasonCode::Recorded
         } else {
@@ -48,12 +48,12 @@ impl Reason {
         Self::new(code, detail)
     }
 
-    pub(super) fn until(self, until_ms: Option<i64>) -> Self {
+    pub(super) fn with_end(self, until_ms: Option<i64>) -> Self {
         Self { until_ms, ..self }
     }
 
     /// Removes an end that has passed.
-    pub(super) fn expire(&mut self, now_ms: i64) {
+    pub(super) fn drop_passed_end(&mut self, now_ms: i64) {
         if self
             .until_ms
             .take_if(|until_ms| *until_ms <= now_ms)
@@ -81,7 +81,7 @@ impl Reason {
     }
 
     /// Adds the receivers of a rule, unless it is a dry run.
-    pub(super) fn to(mut self, rule: &Rule) -> Self {
+    pub(super) fn with_receivers(mut self, rule: &Rule) -> Self {
         if !rule.shadow {
             self.destinations.clone_from(&rule.destination_names);
             self.escalation_policy.clone_from(&rule.escalation_policy);
@@ -89,12 +89,13 @@ impl Reason {
         self
     }
 
-    pub(super) fn held(held_by: &[HeldBy]) -> Option<Self> {
-        let held = Self::new(ReasonCode::Held, join(held_by)).until(HeldBy::last_end_ms(held_by));
+    pub(super) fn from_holds(held_by: &[HeldBy]) -> Option<Self> {
+        let held =
+            Self::new(ReasonCode::Held, join(held_by)).with_end(HeldBy::last_end_ms(held_by));
         (!held_by.is_empty()).then_some(held)
     }
 
-    pub(super) fn pending(pending: &Pending, snapshot: &Snapshot) -> Self {
+    pub(super) fn from_pending(pending: &Pending, snapshot: &Snapshot) -> Self {
         let rule = snapshot.rule(pending.rule);
         let condition = if rule.is_some_and(|it| it.shadow) {
             "only recorded (dry run)"
@@ -112,16 +113,16 @@ impl Reason {
         } else {
             ReasonCode::UpdateHeld
         };
-        let held = Self::new(code, join(&pending.held_by)).until(pending.due_ms());
+        let held = Self::new(code, join(&pending.held_by)).with_end(pending.due_ms());
         Self {
             condition: Some(condition),
-            ..rule.map_or(held.clone(), |rule| held.to(rule))
+            ..rule.map_or(held.clone(), |rule| held.with_receivers(rule))
         }
     }
 
     /// Returns the reason why the rule's last pending message was skipped; `None` if it was sent,
     /// or if there was none.
-    pub(super) fn skipped(occurrence: &Occurrence, rule: RecordId) -> Option<Self> {
+    pub(super) fn from_skipped(occurrence: &Occurrence, rule: RecordId) -> Option<Self> {
         let mut changes = occurrence.hold_changes.iter().rev();
         let detail = describe_skip(changes.find(|it| it.rule == rule)?)?;
         Some(Self::new(ReasonCode::Skipped, detail))
@@ -138,9 +139,9 @@ impl Reason {
             ReasonCode::Notified => format!("Notified: {detail}"),
             ReasonCode::Recorded if now => "Would only record the notification (dry run)".into(),
             ReasonCode::Recorded => format!("Only recorded (dry run): {detail}"),
-            ReasonCode::Held => format!("Held: {detail}{}", self.then()),
+            ReasonCode::Held => format!("Held: {detail}{}", self.next_text()),
             ReasonCode::UpdateHeld => {
-                format!("Notified. An update is held: {detail}{}", self.then())
+                format!("Notified. An update is held: {detail}{}", self.next_text())
             }
             ReasonCode::Skipped => format!("Skipped: {detail}"),
             ReasonCode::Prevented | ReasonCode::Edited if now => {
@@ -155,7 +156,7 @@ impl Reason {
         }
     }
 
-    fn then(&self) -> String {
+    fn next_text(&self) -> String {
         let Some(condition) = self.condition else {
             return String::new();
         };
@@ -191,7 +192,7 @@ fn describe_skip(change: &HoldChange) -> Option<String> {
 }
 
 fn join(held_by: &[HeldBy]) -> String {
-    let reasons: Vec<_> = held_by.iter().map(HeldBy::reason).collect();
+    let reasons: Vec<_> = held_by.iter().map(HeldBy::kind_with_details).collect();
     reasons.join(" and ")
 }
 
@@ -202,7 +203,7 @@ mod tests {
     use ReasonCode as Code;
 
     #[test]
-    fn text_states_the_code_end_and_receivers_of_the_record() {
+    fn reason_text_contains_outcome_end_and_receivers() {
         const DELAY: &str = "delay (the event must match for 1 h)";
         const DISABLED: &str = "the rule was disabled";
         const MATCHED: &str = "trigger `disk` matched";
@@ -212,7 +213,7 @@ mod tests {
             destinations,
             escalation_policy: policy.map(&name),
             condition: Some("if still open and matching"),
-            ..Reason::new(Code::Held, DELAY).until(until_ms)
+            ..Reason::new(Code::Held, DELAY).with_end(until_ms)
         };
         let of = Reason::new;
         #[rustfmt::skip]
@@ -223,7 +224,7 @@ mod tests {
                 Then notifies hook, escalation policy nights, if still open and matching."),
             (held(None, Vec::new(), None), false, "Held: delay (the event must match for 1 h). Then \
                 notifies no one, if still open and matching."),
-            (of(Code::UpdateHeld, DELAY).until(Some(1_000)), false, "Notified. An update is held: \
+            (of(Code::UpdateHeld, DELAY).with_end(Some(1_000)), false, "Notified. An update is held: \
                 delay (the event must match for 1 h), until 1970-01-01 00:00:01 UTC"),
             (of(Code::Notified, MATCHED), false, "Notified: trigger `disk` matched"),
             (of(Code::Notified, MATCHED), true, "Would notify if the same event arrived now"),
@@ -232,7 +233,7 @@ mod tests {
             (of(Code::Skipped, DISABLED), false, "Skipped: the rule was disabled"),
             (of(Code::Prevented, DISABLED), false,
                 "A trigger matched, but no message was sent: the rule was disabled"),
-            (of(Code::Prevented, DISABLED).until(Some(0)), true,
+            (of(Code::Prevented, DISABLED).with_end(Some(0)), true,
                 "Would not notify: the rule was disabled, until 1970-01-01 00:00:00 UTC"),
             (of(Code::NoRule, "deleted at noon"), false, "The rule was deleted at noon"),
             (of(Code::Unknown, "later events replaced `summary`"), false,
@@ -245,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn passed_end_is_not_shown() {
+    fn end_in_the_past_is_not_shown() {
         let reason = |code, end_ms, now_ms| {
-            let mut reason = Reason::new(code, "delay").until(end_ms);
-            reason.expire(now_ms);
+            let mut reason = Reason::new(code, "delay").with_end(end_ms);
+            reason.drop_passed_end(now_ms);
             (reason.text(false), reason.until_ms, reason.is_due)
         };
         let until = "Held: delay, until 1970-01-01 00:00:01 UTC".to_owned();

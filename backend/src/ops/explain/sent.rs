@@ -26,7 +26,7 @@ pub(super) async fn deliveries_by_rule(
     occurrence: &Occurrence,
 ) -> Result<BTreeMap<RecordId, Vec<SentDelivery>>, Error> {
     let found = store
-        .page_by::<Delivery>(
+        .page_by_index::<Delivery>(
             Index::DeliveryByEvent,
             Range::with_prefix(&occurrence.event.to_bytes()),
             Direction::Descending,
@@ -34,7 +34,7 @@ pub(super) async fn deliveries_by_rule(
         )
         .await?;
     let mut by_rule: BTreeMap<RecordId, Vec<SentDelivery>> = BTreeMap::new();
-    let digests = digests(store, found.iter().map(|(_, it)| &it.value)).await?;
+    let digests = read_digests(store, found.iter().map(|(_, it)| &it.value)).await?;
     let mut in_full = 0;
     for delivery in found.into_iter().map(|(_, found)| found.value) {
         let mut mentioned = delivery.content.occurrences();
@@ -46,9 +46,9 @@ pub(super) async fn deliveries_by_rule(
         let mut attempts = Vec::new();
         if in_full < DELIVERIES_IN_FULL_MAX {
             in_full += 1;
-            attempts = attempts_of(store, delivery.id).await?;
+            attempts = read_attempts(store, delivery.id).await?;
         }
-        let digest = delivery.folding.digest();
+        let digest = delivery.folding.digest_id();
         let digest = digest.and_then(|it| digests.get(&it).cloned());
         let sent = SentDelivery {
             delivery,
@@ -64,11 +64,11 @@ pub(super) async fn deliveries_by_rule(
     Ok(by_rule)
 }
 
-async fn digests(
+async fn read_digests(
     store: &Store,
     deliveries: impl Iterator<Item = &Delivery>,
 ) -> Result<BTreeMap<RecordId, DigestEnd>, Error> {
-    let ids: BTreeSet<_> = deliveries.filter_map(|it| it.folding.digest()).collect();
+    let ids: BTreeSet<_> = deliveries.filter_map(|it| it.folding.digest_id()).collect();
     let keys = ids.into_iter().map(|id| id.to_bytes().into()).collect();
     let found = store.get_many::<Delivery>(keys).await?;
     let ends = found.into_iter().flatten().filter_map(|it| {
@@ -84,7 +84,7 @@ async fn digests(
     Ok(ends.collect())
 }
 
-async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, Error> {
+async fn read_attempts(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, Error> {
     let range = Range::with_prefix(&delivery.to_bytes());
     let found = store.page::<Attempt>(range, Direction::Ascending, ATTEMPTS_MAX);
     Ok(found
@@ -96,7 +96,7 @@ async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, 
 
 /// Returns the notifications of a rule, oldest first. Deliveries that were resent manually do not
 /// count.
-pub(super) fn notifications(
+pub(super) fn list_notifications(
     notified: Option<&Notified>,
     sent: &[SentDelivery],
 ) -> Vec<Notification> {
@@ -133,12 +133,12 @@ pub(super) fn notifications(
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Pauses {
+pub(super) struct PauseHistory {
     /// Start and end of the pauses by destination name, in milliseconds since the epoch.
     spans: BTreeMap<Name, Vec<(i64, i64)>>,
 }
 
-impl Pauses {
+impl PauseHistory {
     pub(super) async fn read<'a>(
         store: &Store,
         destinations: impl Iterator<Item = (RecordId, &'a Name)>,
@@ -151,7 +151,7 @@ impl Pauses {
             let (event, dimensions) = pause_event(name.as_str());
             let event = EventId::derive(event, &dimensions);
             let found = store
-                .page_by::<Occurrence>(
+                .page_by_index::<Occurrence>(
                     Index::OccurrenceByEvent,
                     Range::with_prefix(&event.to_bytes()),
                     Direction::Descending,
@@ -174,7 +174,7 @@ impl Pauses {
         Ok(pauses)
     }
 
-    pub(super) fn is_paused_at(&self, name: &Name, at_ms: i64) -> bool {
+    pub(super) fn was_paused_at(&self, name: &Name, at_ms: i64) -> bool {
         let spans = self.spans.get(name).into_iter().flatten();
         let mut spans = spans;
         spans.any(|(from_ms, until_ms)| (*from_ms..*until_ms).contains(&at_ms))

@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Point {
+pub(super) struct DecisionPoint {
     pub(super) at_ms: i64,
     /// Time up to which edits of triggers and rules were in force.
     pub(super) rules_ms: i64,
@@ -28,7 +28,7 @@ pub(super) struct PastState {
 
 impl PastState {
     /// Returns the current state, which is fully known.
-    pub(super) fn complete(occurrence: Occurrence) -> Self {
+    pub(super) fn from_current(occurrence: Occurrence) -> Self {
         Self {
             occurrence,
             content_known: true,
@@ -38,7 +38,7 @@ impl PastState {
     }
 
     /// Returns whether the occurrence still has the value that the field had at the decision.
-    pub(super) fn knows(&self, field: &field::Field) -> bool {
+    pub(super) fn retains_value(&self, field: &field::Field) -> bool {
         use field::Field as F;
         match field {
             F::Id
@@ -60,18 +60,18 @@ impl PastState {
 
 /// Returns the latest `limit` decisions, newest first: the last one, each change of severity,
 /// status, acknowledgement or assignee, and the opening.
-pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
-    let last = occurrence.evaluation.map(|evaluation| Point {
+pub(super) fn decision_points(occurrence: &Occurrence, limit: usize) -> Vec<DecisionPoint> {
+    let last = occurrence.evaluation.map(|evaluation| DecisionPoint {
         at_ms: evaluation.at_ms,
         rules_ms: evaluation.rules_ms,
         last: true,
     });
-    let changes = occurrence.history.iter().rev().map(|entry| Point {
+    let changes = occurrence.history.iter().rev().map(|entry| DecisionPoint {
         at_ms: entry.at_ms,
         rules_ms: entry.at_ms,
         last: false,
     });
-    let mut points: Vec<Point> = last.into_iter().chain(changes).collect();
+    let mut points: Vec<DecisionPoint> = last.into_iter().chain(changes).collect();
     points.dedup_by_key(|point| point.at_ms);
     if points.len() > limit {
         let opening = points.pop();
@@ -81,7 +81,7 @@ pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
     points
 }
 
-pub(super) fn state(occurrence: &Occurrence, point: Point) -> PastState {
+pub(super) fn state_at(occurrence: &Occurrence, point: DecisionPoint) -> PastState {
     let mut then = occurrence.clone();
     for entry in occurrence.history.iter().rev() {
         let is_opening = entry.from.is_empty() && entry.field != Field::Assignee;
@@ -89,13 +89,15 @@ pub(super) fn state(occurrence: &Occurrence, point: Point) -> PastState {
             continue;
         }
         match entry.field {
-            Field::Severity => set(
+            Field::Severity => set_from_word(
                 &mut then.severity,
                 &Severity::ALL,
                 &entry.from,
                 Severity::as_str,
             ),
-            Field::Status => set(&mut then.status, &Status::ALL, &entry.from, Status::as_str),
+            Field::Status => {
+                set_from_word(&mut then.status, &Status::ALL, &entry.from, Status::as_str);
+            }
             Field::Acknowledged => then.acknowledged = entry.from == "true",
             Field::Assignee => then.assignee = Name::parse(&entry.from).ok(),
         }
@@ -110,7 +112,12 @@ pub(super) fn state(occurrence: &Occurrence, point: Point) -> PastState {
     }
 }
 
-fn set<T: Copy>(value: &mut T, all: &[T], word: &str, word_of: impl Fn(T) -> &'static str) {
+fn set_from_word<T: Copy>(
+    value: &mut T,
+    all: &[T],
+    word: &str,
+    word_of: impl Fn(T) -> &'static str,
+) {
     if let Some(found) = all.iter().find(|it| word_of(**it) == word) {
         *value = *found;
     }

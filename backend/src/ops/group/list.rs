@@ -10,7 +10,7 @@ use crate::{
         decision_context::DecisionContext,
         edit::OccurrenceTarget,
         intake::Intake,
-        page::{PageRequest, Scope},
+        page::{PageRequest, TokenScope},
         set_status::{self, StatusItem},
         tag_scope::TagScope,
     },
@@ -18,7 +18,7 @@ use crate::{
     store::{
         Direction, EngineError, Index, Membership, Store,
         engine::Range,
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 
@@ -39,7 +39,7 @@ pub struct Filter {
     pub is_open: Option<bool>,
 }
 
-async fn count(store: &Store, how: Membership, id: RecordId) -> Result<usize, EngineError> {
+async fn count_members(store: &Store, how: Membership, id: RecordId) -> Result<usize, EngineError> {
     let mut range = membership_range(how, id);
     let mut count = 0;
     loop {
@@ -56,9 +56,9 @@ async fn count(store: &Store, how: Membership, id: RecordId) -> Result<usize, En
     }
 }
 
-async fn view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
-    let open_count = count(store, Membership::Open, group.id).await?;
-    let others = count(store, Membership::Unacknowledged, group.id).await?;
+async fn group_view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
+    let open_count = count_members(store, Membership::Open, group.id).await?;
+    let others = count_members(store, Membership::Unacknowledged, group.id).await?;
     Ok(GroupView {
         open_count,
         acknowledged: open_count > 0 && others == 0,
@@ -68,15 +68,15 @@ async fn view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
 
 /// Lists groups, newest first, and returns the token of the next page, which is empty at the end. A
 /// page may be short if filling it takes longer than [`PAGE_TIME_MAX`].
-pub async fn list(
+pub async fn list_groups(
     DecisionContext { store, clock, .. }: &DecisionContext,
     filter: &Filter,
     page: &PageRequest,
 ) -> Result<(Vec<GroupView>, String), Error> {
     let limit = page.limit()?;
-    let scope = Scope::new("groups")
-        .with("ruleNames", &filter.rule_names)
-        .with("states", filter.is_open.map(|it| [u8::from(it)]));
+    let scope = TokenScope::new("groups")
+        .with_field("ruleNames", &filter.rule_names)
+        .with_field("states", filter.is_open.map(|it| [u8::from(it)]));
     let mut range = Range {
         start: Vec::new(),
         end: scope.last_key(&page.token)?,
@@ -95,14 +95,14 @@ pub async fn list(
             scan::yield_if_needed().await;
             let is_named = |name: &String| *name == group.rule_name.as_str();
             if filter.rule_names.is_empty() || filter.rule_names.iter().any(is_named) {
-                let view = view(store, group).await?;
+                let view = group_view(store, group).await?;
                 let is_open = view.open_count > 0;
                 if filter.is_open.is_none_or(|it| it == is_open) {
                     items.push(view);
                 }
             }
             if items.len() >= limit || clock.elapsed() >= stop {
-                return Ok((items, scope.token(&key)));
+                return Ok((items, scope.encode_token(&key)));
             }
         }
     }
@@ -110,15 +110,15 @@ pub async fn list(
 
 /// Reads a group with a page of its members, and returns the token of the next page, which is empty
 /// at the end.
-pub async fn get(
+pub async fn get_group(
     store: &Store,
     id: RecordId,
     page: &PageRequest,
 ) -> Result<(GroupView, Vec<Occurrence>, String), Error> {
     let limit = page.limit()?;
-    let scope = Scope::new("group members").with("id", [id.to_bytes()]);
+    let scope = TokenScope::new("group members").with_field("id", [id.to_bytes()]);
     let after = scope.last_key(&page.token)?;
-    let view = view(store, find(store, id).await?).await?;
+    let view = group_view(store, find_group(store, id).await?).await?;
     let mut entries = Vec::new();
     for how in [Membership::Open, Membership::Closed] {
         let mut range = membership_range(how, id);
@@ -138,7 +138,7 @@ pub async fn get(
     }
     let is_end = entries.len() <= limit;
     entries.truncate(limit);
-    let last = entries.last().map(|(key, _)| scope.token(key));
+    let last = entries.last().map(|(key, _)| scope.encode_token(key));
     let token = last.filter(|_| !is_end).unwrap_or_default();
     let keys = entries.into_iter().map(|(_, record)| record).collect();
     let members = store.get_many::<Occurrence>(keys).await?;
@@ -146,7 +146,7 @@ pub async fn get(
     Ok((view, members.collect(), token))
 }
 
-async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
+async fn find_group(store: &Store, id: RecordId) -> Result<Group, Error> {
     let found = store.get::<Group>(id.to_bytes().into()).await?;
     let missing = || Error::NotFound(format!("group `{}` not found", GroupId(id)));
     Ok(found.ok_or_else(missing)?.value)
@@ -160,14 +160,14 @@ async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
 ///
 /// # Cancel safety
 /// If the future is dropped, some members may have been changed.
-pub async fn set(
+pub async fn set_group_status(
     (deciding, intake): (&DecisionContext, &Intake),
     id: RecordId,
     change: &StateChange,
     author: &Name,
 ) -> Result<usize, Error> {
     let store = &deciding.store;
-    find(store, id).await?;
+    find_group(store, id).await?;
     let mut keys = Vec::new();
     let mut range = membership_range(Membership::Open, id);
     loop {
@@ -178,7 +178,7 @@ pub async fn set(
         let found = found.await?;
         let Some((last, _)) = found.last() else { break };
         range.exclude_through(last);
-        keys.extend(found.iter().filter_map(|(_, record)| id_at(record, 0)));
+        keys.extend(found.iter().filter_map(|(_, record)| read_id(record, 0)));
     }
     let open = async |keys: &[RecordId]| {
         let keys = keys.iter().map(|key| Key::new().id(*key).build()).collect();
@@ -186,7 +186,7 @@ pub async fn set(
         let open = found.into_iter().flatten().map(|it| it.value);
         Ok::<_, Error>(open.filter(|it| it.status != Status::Closed))
     };
-    if let Some(scope) = TagScope::of_caller() {
+    if let Some(scope) = TagScope::from_caller() {
         for keys in keys.chunks(GROUP_JOINING_MAX) {
             open(keys)
                 .await?

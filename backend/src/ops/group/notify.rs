@@ -10,7 +10,8 @@ use futures_util::future::{try_join, try_join3};
 
 use crate::{
     decide::{
-        Causes, GroupDecision, GroupMembers, GroupMessage, PastDefinitions, Snapshot, shown_max,
+        Causes, GroupDecision, GroupMembers, GroupMessage, PastDefinitions, Snapshot,
+        shown_members_max,
     },
     domain::{Group, GroupRef, Occurrence, Pending, RecordId, Status},
     error::Error,
@@ -26,7 +27,7 @@ use crate::{
     },
     store::{
         Changes, Direction, EngineError, Index, Lane, Membership, Store, Stored,
-        record::bytes::id_at,
+        record::bytes::read_id,
     },
 };
 
@@ -34,7 +35,7 @@ pub type DueGroup = (RecordId, GroupRef);
 
 /// Normalizes group references, so that occurrences joining a group and those waiting for its
 /// update end up in the same message.
-pub async fn normalize(
+pub async fn find_due_groups(
     store: &Store,
     due: BTreeSet<DueGroup>,
 ) -> Result<BTreeSet<DueGroup>, EngineError> {
@@ -76,27 +77,30 @@ pub struct Outcome {
 /// # Errors Returns an error if the store fails; some messages were possibly not created then.
 pub async fn notify_group(
     (deciding, intake): (&DecisionContext, &Intake),
-    dues: &[DueGroup],
+    due_groups: &[DueGroup],
 ) -> Result<Outcome, Error> {
     let store = &deciding.store;
     let mut all = Outcome::default();
     let now_ms = deciding.clock.now_ms();
-    let dues = dues.iter().map(|it| (*it, new_id(now_ms)));
-    let dues: Vec<_> = dues.collect();
-    let mut dues = &dues[..];
-    while !dues.is_empty() {
+    let due_groups = due_groups.iter().map(|it| (*it, new_id(now_ms)));
+    let due_groups: Vec<_> = due_groups.collect();
+    let mut due_groups = &due_groups[..];
+    while !due_groups.is_empty() {
         let decide = async || {
             let causes = Causes::default();
-            for (_, new) in dues {
+            for (_, new) in due_groups {
                 causes.set_group(GroupRef::Id(*new), None);
             }
-            decide_with_causes(store, &causes, || decide_groups(deciding, dues, &causes)).await
+            decide_with_causes(store, &causes, || {
+                decide_groups(deciding, due_groups, &causes)
+            })
+            .await
         };
         let ((outcome, decided), _) = commit(store, Lane::Bulk, decide).await?;
         intake.report_all(outcome.reports);
         all.rest.extend(outcome.rest);
         all.settled.extend(outcome.settled);
-        dues = &dues[decided..];
+        due_groups = &due_groups[decided..];
     }
     Ok(all)
 }
@@ -105,22 +109,22 @@ pub async fn notify_group(
 /// groups. Each group has the id to use for a new group if there is none to join.
 async fn decide_groups(
     deciding: &DecisionContext,
-    dues: &[(DueGroup, RecordId)],
+    due_groups: &[(DueGroup, RecordId)],
     causes: &Causes,
 ) -> Result<(Changes, (Outcome, usize)), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
-    let mut changes = deciding.store.changes();
+    let mut changes = deciding.store.new_changes();
     changes.depend_on(&snapshot);
     let (mut outcome, mut reports) = (Outcome::default(), Reports::default());
     let store = &deciding.store;
     let read = |store: Store, group| async move { CurrentGroup::read(&store, group).await };
-    let groups = dues.iter().map(|((_, group), _)| *group);
+    let groups = due_groups.iter().map(|((_, group), _)| *group);
     let found = store.read_each(groups, read).await?;
     // As many groups as have about that many members in total, and at least one.
     let sizes = found.iter().map(|it| it.joining.len() + it.news.len());
     let sums = sizes.scan(0, |sum, size| Some(std::mem::replace(sum, *sum + size)));
     let decided = sums.take_while(|before| *before < NOTIFY_MEMBERS).count();
-    let all = dues.iter().zip(found).take(decided);
+    let all = due_groups.iter().zip(found).take(decided);
     let all = all.map(|(((rule, _), new), found)| (*rule, *new, found));
     let (now_ms, in_force) = (deciding.clock.now_ms(), &*snapshot);
     let read = |store: Store, (rule, new, found)| async move {
@@ -130,10 +134,10 @@ async fn decide_groups(
     for (rule, new, found, members) in store.read_each(all, read).await? {
         let to = (&mut changes, &mut outcome, &mut reports);
         match members {
-            GroupReading::Settled => {}
-            GroupReading::TooEarly(waiting) => outcome.rest.extend(waiting),
-            GroupReading::Members(members) => {
-                decide(now_ms, (rule, new, found, *members), (in_force, causes), to);
+            GroupReadOutcome::Settled => {}
+            GroupReadOutcome::TooEarly(waiting) => outcome.rest.extend(waiting),
+            GroupReadOutcome::Members(members) => {
+                decide_group(now_ms, (rule, new, found, *members), (in_force, causes), to);
             }
         }
     }
@@ -157,7 +161,7 @@ struct CurrentGroup {
 /// Member keys read at a time; keys are small.
 const KEYS_AT_ONCE: usize = 5_000;
 
-pub(super) async fn keys(
+pub(super) async fn member_keys(
     store: &Store,
     how: Membership,
     id: RecordId,
@@ -204,21 +208,23 @@ impl CurrentGroup {
         let id = found.stored.as_ref().map(|it| it.value.id);
         if let Some(id) = id {
             let (open, others) = try_join(
-                keys(store, Membership::Open, id, all),
-                keys(store, Membership::Unacknowledged, id, all),
+                member_keys(store, Membership::Open, id, all),
+                member_keys(store, Membership::Unacknowledged, id, all),
             )
             .await?;
             found.open = open;
-            found.unacknowledged = others.iter().filter_map(|key| id_at(key, 0)).collect();
+            found.unacknowledged = others.iter().filter_map(|key| read_id(key, 0)).collect();
         }
         if let Some(key) = key {
-            found.joining = keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
+            found.joining =
+                member_keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
         }
         // A group is closed with a single message, regardless of its size.
         let is_last = found.open.is_empty() && found.joining.is_empty();
         let most = if is_last { all } else { GROUP_JOINING_MAX };
         if let Some(id) = id {
-            found.news = keys(store, Membership::Updated, id, most.saturating_add(1)).await?;
+            found.news =
+                member_keys(store, Membership::Updated, id, most.saturating_add(1)).await?;
         }
         for (waiting, most) in [
             (&mut found.joining, GROUP_JOINING_MAX),
@@ -231,19 +237,19 @@ impl CurrentGroup {
     }
 
     /// Returns whether the group ended silently: no member is open and there is no one to notify.
-    fn is_dead(&self) -> bool {
+    fn ended_silently(&self) -> bool {
         self.open.is_empty() && self.news.is_empty()
     }
 
     /// Returns whether occurrences join that a rule without grouping released together. They do not
     /// wait for an interval.
-    fn is_freed(&self, rule: RecordId, snapshot: &Snapshot) -> bool {
+    fn has_ungrouped_release(&self, rule: RecordId, snapshot: &Snapshot) -> bool {
         let groups = snapshot.rule(rule).is_none_or(|it| it.group.is_some());
         !groups && !self.joining.is_empty()
     }
 }
 
-enum GroupReading {
+enum GroupReadOutcome {
     /// No occurrence waits for a message.
     Settled,
     /// The next message has to wait; so do these occurrences.
@@ -266,19 +272,22 @@ async fn read_members(
     (rule, found): (RecordId, &CurrentGroup),
     snapshot: &Snapshot,
     now_ms: i64,
-) -> Result<GroupReading, Error> {
+) -> Result<GroupReadOutcome, Error> {
     let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
     // The closing message does not wait for the interval.
     let is_last = found.open.is_empty() && found.joining.is_empty();
-    let waits = !found.is_dead() && !is_last && !found.is_freed(rule, snapshot);
+    let waits = !found.ended_silently() && !is_last && !found.has_ungrouped_release(rule, snapshot);
     if let Some(group) = found.stored.as_ref().filter(|_| waits) {
         let next_ms = group.value.last_ms.saturating_add(group.value.interval_ms);
         if next_ms > now_ms {
-            return Ok(GroupReading::TooEarly(waiting));
+            return Ok(GroupReadOutcome::TooEarly(waiting));
         }
     }
     let group = found.stored.as_ref().map(|it| &it.value);
-    let shown = found.open.iter().take(shown_max(rule, group, snapshot));
+    let shown = found
+        .open
+        .iter()
+        .take(shown_members_max(rule, group, snapshot));
     let shown = shown.filter(|key| !waiting.contains(key)).cloned();
     let responder = group.and_then(|it| it.responder);
     let responder = responder.map(|key| key.to_bytes().into());
@@ -291,20 +300,20 @@ async fn read_members(
     .await?;
     let read: Vec<_> = read.into_iter().flatten().collect();
     if !read.iter().any(|it| is_due(&it.value, rule, now_ms)) {
-        return Ok(GroupReading::Settled);
+        return Ok(GroupReadOutcome::Settled);
     }
     let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
     let all = read.iter().map(|it| &it.value).chain(&others);
-    let past = revision::read_past(store, snapshot, all).await?;
+    let past = revision::read_past_definitions(store, snapshot, all).await?;
     // Members whose hold was released are due in their current state, and are reported by the next
     // message.
     let mut rest = Vec::new();
-    if found.is_more && !found.is_freed(rule, snapshot) {
+    if found.is_more && !found.has_ungrouped_release(rule, snapshot) {
         let waiting: BTreeSet<_> = waiting.into_iter().collect();
         rest = found.waiting_keys(store).await?;
         rest.retain(|it| !waiting.contains(it));
     }
-    Ok(GroupReading::Members(Box::new(ReadMembers {
+    Ok(GroupReadOutcome::Members(Box::new(ReadMembers {
         waiting: read,
         others,
         responder: responder.into_iter().flatten().next(),
@@ -313,17 +322,21 @@ async fn read_members(
     })))
 }
 
-fn decide(
+fn decide_group(
     now_ms: i64,
     (rule, new, found, read): (RecordId, RecordId, CurrentGroup, ReadMembers),
     (snapshot, causes): (&Snapshot, &Causes),
     (changes, outcome, reports): (&mut Changes, &mut Outcome, &mut Reports),
 ) {
     let past = read.past.with_causes(causes);
-    let is_dead = found.is_dead();
+    let is_dead = found.ended_silently();
     let stored = found.stored.as_ref();
     let alive = stored.filter(|_| !is_dead);
-    let open: Vec<_> = found.open.iter().filter_map(|key| id_at(key, 0)).collect();
+    let open: Vec<_> = found
+        .open
+        .iter()
+        .filter_map(|key| read_id(key, 0))
+        .collect();
     let message = GroupMessage {
         rule,
         key: found.key.or(stored.map(|it| it.value.key)).unwrap_or(new),
@@ -346,14 +359,14 @@ fn decide(
         reports.add_reports(notices, member, now_ms);
     }
     let members = read.waiting.iter().chain(&read.responder);
-    write(&decision, (members, stored, alive), now_ms, changes);
+    write_decision(&decision, (members, stored, alive), now_ms, changes);
     outcome.settled.extend(decision.settled);
     outcome.rest.extend(read.rest);
 }
 
 /// Adds the decision to the commit. `stored` is the existing group; `alive` is the group that the
 /// message is about.
-fn write<'a>(
+fn write_decision<'a>(
     decision: &GroupDecision,
     (members, stored, alive): (
         impl Iterator<Item = &'a Stored<Occurrence>> + Clone,
@@ -393,11 +406,11 @@ impl CurrentGroup {
     async fn waiting_keys(&self, store: &Store) -> Result<Vec<Vec<u8>>, EngineError> {
         let mut rest = Vec::new();
         if let Some(key) = self.key {
-            rest = keys(store, Membership::Joining, key, usize::MAX).await?;
+            rest = member_keys(store, Membership::Joining, key, usize::MAX).await?;
         }
         if let Some(group) = &self.stored {
             let id = group.value.id;
-            rest.extend(keys(store, Membership::Updated, id, usize::MAX).await?);
+            rest.extend(member_keys(store, Membership::Updated, id, usize::MAX).await?);
         }
         Ok(rest)
     }

@@ -8,8 +8,8 @@ use futures_util::future::try_join3;
 
 use crate::{
     decide::{
-        Causes, Notices, Snapshot, Step, StepKind, Transition, UnansweredNotice, as_notified,
-        notify, shown_members,
+        Causes, Notices, Snapshot, Step, StepKind, Transition, UnansweredNotice,
+        notified_occurrence, notify, shown_members,
     },
     domain::{
         Group, GroupContent, Notified, Occurrence, RecordId, Response, ResponseHold, ResponseState,
@@ -23,13 +23,13 @@ use crate::{
         cause_lookup::decide_with_causes,
         commit::commit,
         decision_context::{DecisionContext, new_id},
-        group::notify::keys,
+        group::notify::member_keys,
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
         page_cancel::cancel_pages,
         revision,
     },
-    store::{Changes, EngineError, Lane, Membership, Store, Stored, record::bytes::id_at},
+    store::{Changes, EngineError, Lane, Membership, Store, Stored, record::bytes::read_id},
 };
 
 /// Returns the group response that another member should carry instead. A held response is retried
@@ -44,7 +44,7 @@ fn response_to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Res
         is_held || it.review_ms.is_some_and(|review_ms| review_ms <= now_ms)
     };
     let is_closed = carrier.status == Status::Closed;
-    responses.find(|(_, it)| is_due(it) && it.should_move(is_closed, carrier.acknowledged))
+    responses.find(|(_, it)| is_due(it) && it.should_move_to_group(is_closed, carrier.acknowledged))
 }
 
 /// Returns whether an occurrence carries a group response that another member should carry instead.
@@ -81,7 +81,7 @@ async fn move_response(
     let store = &deciding.store;
     let now_ms = deciding.clock.now_ms();
     let snapshot = deciding.ruleset.refresh().await?;
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.depend_on(&snapshot);
     let mut reports = Reports::default();
     let Some(carrier) = store.get::<Occurrence>(key.to_vec()).await? else {
@@ -91,23 +91,25 @@ async fn move_response(
         return Ok((changes, (RecordedReports::default(), false)));
     };
     let mut response = response.clone();
-    let unanswered = response.unanswered_by().cloned();
+    let unanswered = response.unanswered_policy().cloned();
     let group = store.get::<Group>(id.to_bytes().into()).await?;
     let mut next = carrier.value.clone();
     let in_force = (&*snapshot, causes);
     // A deleted group has no members left.
     let found = match &group {
         Some(_) => find_candidate(deciding, in_force, (&carrier.value, id), &response).await?,
-        None => Candidate::Nobody(Vec::new()),
+        None => ResponseCandidate::Nobody(Vec::new()),
     };
     let mut about = carrier.value.notified.iter();
     let about = about.find(|it| it.group == Some(id));
     let is_left = match (found, &group) {
-        (Candidate::Carrier, _) => return Ok((changes, (RecordedReports::default(), false))),
-        (Candidate::Member(stored, mut member, mut notices), Some(group)) => {
+        (ResponseCandidate::Carrier, _) => {
+            return Ok((changes, (RecordedReports::default(), false)));
+        }
+        (ResponseCandidate::Member(stored, mut member, mut notices), Some(group)) => {
             if unanswered.is_some() {
                 // The report names this member from now on.
-                notices.unanswered = unanswered_of_member(&mut member, id);
+                notices.unanswered = member_unanswered_notices(&mut member, id);
             }
             for delivery in &notices.deliveries {
                 changes.insert(delivery);
@@ -123,21 +125,21 @@ async fn move_response(
             false
         }
         _ if carrier.value.status == Status::Closed => {
-            response.end(now_ms);
+            response.end_steps(now_ms);
             true
         }
         _ if carrier.value.acknowledged => {
             response.acknowledge(carrier.value.severity);
             true
         }
-        (Candidate::Nobody(holds), _) => {
+        (ResponseCandidate::Nobody(holds), _) => {
             // The response is retried as soon as any of the holds ends.
             response.held_by.clear();
             response.add_holds(holds);
             response.review_ms = Some(now_ms.saturating_add(RESPONSE_HELD_REVIEW_MS));
             true
         }
-        (Candidate::Member(..), None) => true,
+        (ResponseCandidate::Member(..), None) => true,
     };
     set_response(&mut next, id, is_left.then(|| response.clone()));
     let said = about.map_or_else(Vec::new, |it| {
@@ -161,7 +163,7 @@ fn unanswered_notices(unanswered: Vec<UnansweredNotice>) -> Notices {
     }
 }
 
-fn unanswered_of_member(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
+fn member_unanswered_notices(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
     let shown = member.clone();
     let said = group_entry(member, group).and_then(|it| {
         Some(UnansweredNotice::from_change(
@@ -184,7 +186,7 @@ fn set_response(member: &mut Occurrence, group: RecordId, response: Option<Respo
     }
 }
 
-enum Candidate {
+enum ResponseCandidate {
     Carrier,
     /// Another member: its stored occurrence, the occurrence with the response attached, and the
     /// notices to send.
@@ -201,15 +203,15 @@ async fn find_candidate(
     (snapshot, causes): (&Snapshot, &Causes),
     (carrier, group): (&Occurrence, RecordId),
     response: &Response,
-) -> Result<Candidate, Error> {
+) -> Result<ResponseCandidate, Error> {
     let store = &deciding.store;
     let now_ms = deciding.clock.now_ms();
     let is_closed = carrier.status == Status::Closed;
-    let mut members = keys(store, Membership::Unacknowledged, group, usize::MAX).await?;
+    let mut members = member_keys(store, Membership::Unacknowledged, group, usize::MAX).await?;
     if is_closed {
-        members.extend(keys(store, Membership::Open, group, usize::MAX).await?);
+        members.extend(member_keys(store, Membership::Open, group, usize::MAX).await?);
     }
-    members.retain(|key| id_at(key, 0) != Some(carrier.key));
+    members.retain(|key| read_id(key, 0) != Some(carrier.key));
     if response.state == ResponseState::Held && !is_closed && !carrier.acknowledged {
         members.insert(0, carrier.key.to_bytes().into());
     }
@@ -217,7 +219,9 @@ async fn find_candidate(
     for keys in members.chunks(RESPONSE_MOVES_AT_ONCE) {
         let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
         let found: Vec<_> = found.into_iter().flatten().collect();
-        let past = revision::read_past(store, snapshot, found.iter().map(|it| &it.value)).await?;
+        let past =
+            revision::read_past_definitions(store, snapshot, found.iter().map(|it| &it.value))
+                .await?;
         let past = past.with_causes(causes);
         for stored in found {
             let mut member = stored.value.clone();
@@ -226,25 +230,25 @@ async fn find_candidate(
             let step = Step {
                 kind: StepKind::Check,
                 transition: Transition::default(),
-                matches: &snapshot.matches(&member),
+                matches: &snapshot.matching_triggers(&member),
                 now_ms,
                 past: &past,
             };
             let mut notices = notify(&mut member, &step, snapshot, &mut || new_id(now_ms));
             let now = group_entry(&mut member, group).and_then(|it| it.response.as_deref());
             let Some(now) = now else { continue };
-            if !is_carried(response.state, now.state) {
+            if !is_carried_over(response.state, now.state) {
                 holds.extend(&now.held_by);
             } else if member.key == carrier.key {
-                return Ok(Candidate::Carrier);
+                return Ok(ResponseCandidate::Carrier);
             } else {
                 add_group_content((store, snapshot), vec![&mut notices]).await?;
                 let (stored, member) = (Box::new(stored), Box::new(member));
-                return Ok(Candidate::Member(stored, member, notices));
+                return Ok(ResponseCandidate::Member(stored, member, notices));
             }
         }
     }
-    Ok(Candidate::Nobody(holds))
+    Ok(ResponseCandidate::Nobody(holds))
 }
 
 fn response_for_member(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
@@ -259,7 +263,7 @@ fn response_for_member(response: &Response, member: &Occurrence, now_ms: i64) ->
     adopted
 }
 
-fn is_carried(before: ResponseState, after: ResponseState) -> bool {
+fn is_carried_over(before: ResponseState, after: ResponseState) -> bool {
     match after {
         ResponseState::Active | ResponseState::Acknowledged => true,
         ResponseState::Stopped => before == ResponseState::Stopped,
@@ -304,8 +308,8 @@ async fn read_content(
 ) -> Result<Option<GroupContent>, EngineError> {
     let (group, open, others) = try_join3(
         store.get::<Group>(id.to_bytes().into()),
-        keys(store, Membership::Open, id, usize::MAX),
-        keys(store, Membership::Unacknowledged, id, 1),
+        member_keys(store, Membership::Open, id, usize::MAX),
+        member_keys(store, Membership::Unacknowledged, id, 1),
     )
     .await?;
     let Some(group) = group else {
@@ -319,7 +323,7 @@ async fn read_content(
     let shown = open.iter().take(shown_max).cloned().collect();
     let shown = store.get_many::<Occurrence>(shown).await?;
     let shown = shown.into_iter().flatten();
-    let members = shown.map(|it| (None, as_notified(&it.value)));
+    let members = shown.map(|it| (None, notified_occurrence(&it.value)));
     let members = shown_members(members, names_all);
     let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
     Ok(Some(GroupContent {
@@ -341,5 +345,5 @@ pub async fn unacknowledged_keys(
     store: &Store,
     group: RecordId,
 ) -> Result<Vec<Vec<u8>>, EngineError> {
-    keys(store, Membership::Unacknowledged, group, usize::MAX).await
+    member_keys(store, Membership::Unacknowledged, group, usize::MAX).await
 }

@@ -460,7 +460,7 @@ async fn joins_and_updates_share_one_group_message() {
         .filter_map(|it| Some((it.rule, it.group()?)))
         .collect();
     assert_eq!(due.len(), 2);
-    let distinct = notify::normalize(&world.store, due).await.unwrap();
+    let distinct = notify::find_due_groups(&world.store, due).await.unwrap();
     assert_eq!(distinct.len(), 1);
     world.wait(300).await;
     let messages = world.messages().await;

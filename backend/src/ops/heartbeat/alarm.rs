@@ -9,7 +9,7 @@ use crate::{
 
 const KIND: &str = "heartbeat";
 
-pub(super) fn event(
+pub(super) fn alarm_event(
     loaded: &LoadedHeartbeat,
     expected: &Expectation,
     facts: AlarmFacts,
@@ -33,13 +33,13 @@ pub(super) fn event(
     }
 }
 
-pub(super) async fn close(
+pub(super) async fn close_alarm(
     deciding: &DecisionContext,
     intake: &Intake,
     event: EventId,
     why: &str,
 ) -> Result<(), Error> {
-    let newest = find::newest(&deciding.store, event).await?;
+    let newest = find::newest_occurrence(&deciding.store, event).await?;
     let Some(open) = newest.filter(|it| it.status != Status::Closed) else {
         return Ok(());
     };

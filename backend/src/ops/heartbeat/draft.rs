@@ -6,8 +6,8 @@ use bellwether_proto::{cloud, v1};
 
 use super::NAMED;
 use crate::{
-    clock::millis,
-    decide::cron,
+    clock::to_millis,
+    decide::parse_schedule,
     domain::{HeartbeatEvent, Severity},
     limits::{
         HEARTBEAT_DIMENSIONS_MAX, HEARTBEAT_EVERY_MAX, HEARTBEAT_EVERY_MIN, HEARTBEAT_FIELDS_MAX,
@@ -39,14 +39,14 @@ pub(super) fn check_fields(by: &[String], violations: &mut Violations) {
     }
 }
 
-pub(super) struct Times {
+pub(super) struct HeartbeatTimes {
     pub(super) every: i64,
     pub(super) grace: i64,
     pub(super) forget: i64,
     pub(super) max_run: Option<i64>,
 }
 
-impl Times {
+impl HeartbeatTimes {
     pub(super) fn check(draft: &v1::Heartbeat, violations: &mut Violations) -> Self {
         let every_ms = check_every(draft, violations);
         let tenth = Duration::from_millis(every_ms.unsigned_abs() / 10);
@@ -60,7 +60,7 @@ impl Times {
             draft
                 .grace
                 .as_ref()
-                .map_or_else(|| millis(usual), time::length_ms),
+                .map_or_else(|| to_millis(usual), time::duration_to_ms),
             (Duration::ZERO, HEARTBEAT_GRACE_MAX),
             violations,
         );
@@ -69,14 +69,14 @@ impl Times {
         let forget_ms = check_length(
             "forgetAfter",
             draft.forget_after.as_ref().map_or_else(
-                || millis(HEARTBEAT_FORGET_DEFAULT.max(twice)),
-                time::length_ms,
+                || to_millis(HEARTBEAT_FORGET_DEFAULT.max(twice)),
+                time::duration_to_ms,
             ),
             (least, HEARTBEAT_FORGET_MAX),
             violations,
         );
         let run = (HEARTBEAT_RUN_MIN, HEARTBEAT_RUN_MAX);
-        let max_run = draft.max_run.as_ref().map(time::length_ms);
+        let max_run = draft.max_run.as_ref().map(time::duration_to_ms);
         Self {
             every: every_ms,
             grace: grace_ms,
@@ -89,13 +89,13 @@ impl Times {
 /// Validates `every`, `calendar_name` and `cron`, and returns the interval; 0 without `every`.
 fn check_every(draft: &v1::Heartbeat, violations: &mut Violations) -> i64 {
     if !draft.cron.is_empty()
-        && let Err((field, message)) = cron(&draft.cron, &draft.time_zone)
+        && let Err((field, message)) = parse_schedule(&draft.cron, &draft.time_zone)
     {
         violations.add(field, message);
     } else if draft.cron.is_empty() && !draft.time_zone.is_empty() {
         violations.add("timeZone", "is allowed only with `cron`");
     }
-    let every_ms = draft.every.as_ref().map(time::length_ms);
+    let every_ms = draft.every.as_ref().map(time::duration_to_ms);
     match (every_ms, &*draft.calendar_name, &*draft.cron) {
         (Some(every_ms), "", "") => {
             let range = (HEARTBEAT_EVERY_MIN, HEARTBEAT_EVERY_MAX);
@@ -120,7 +120,7 @@ fn check_every(draft: &v1::Heartbeat, violations: &mut Violations) -> i64 {
     }
 }
 
-pub(super) fn event(wire: v1::HeartbeatEvent, violations: &mut Violations) -> HeartbeatEvent {
+pub(super) fn parse_event(wire: v1::HeartbeatEvent, violations: &mut Violations) -> HeartbeatEvent {
     for (field, text, most) in [
         ("event.name", &wire.name, EVENT_NAME_CHARACTERS_MAX),
         ("event.summary", &wire.summary, SUMMARY_CHARACTERS_MAX),

@@ -66,7 +66,7 @@ impl DueData {
             Some(at_ms(
                 expected
                     .beat_service_ms
-                    .saturating_add(self.heartbeat.silence_ms()),
+                    .saturating_add(self.heartbeat.allowed_silence_ms()),
             ))
         };
         let run = expected.run.zip(self.heartbeat.max_run_ms);

@@ -48,9 +48,9 @@ impl BeatFlush {
             ..
         } = &self.deciding;
         let mut claims = Arc::clone(beats).claim_cached(clock.as_ref());
-        claims.read(store).await?;
-        let mut changes = store.changes();
-        claims.add_to(&mut changes);
+        claims.read_expectations(store).await?;
+        let mut changes = store.new_changes();
+        claims.add_to_changes(&mut changes);
         if !changes.is_empty() {
             store.apply(Lane::Bulk, changes).await?;
         }

@@ -15,8 +15,8 @@ use crate::{
     ops::{
         decision_context::DecisionContext,
         recent_messages::Deadline,
-        resource::{Drafted as _, Origin},
-        search::{Filter, NEWEST_FIRST, Walk},
+        resource::{AuthoredResource as _, Origin},
+        search::{Filter, IndexWalk, NEWEST_FIRST},
     },
     scan,
 };
@@ -73,7 +73,7 @@ impl BeatSpan {
             last_ms,
             count,
         };
-        (last_ms >= since_ms).then(|| whole.starting_at(since_ms))
+        (last_ms >= since_ms).then(|| whole.with_start(since_ms))
     }
 
     fn interval_ms(self) -> i64 {
@@ -82,7 +82,7 @@ impl BeatSpan {
         length_ms / between.max(1)
     }
 
-    fn starting_at(self, since_ms: i64) -> Self {
+    fn with_start(self, since_ms: i64) -> Self {
         let apart_ms = self.interval_ms();
         if self.first_ms >= since_ms || apart_ms == 0 {
             return self;
@@ -153,7 +153,7 @@ impl HeartbeatPreviews {
         };
         let clock = &*self.deciding.clock;
         let end = Deadline::start(clock);
-        let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
+        let mut walk = IndexWalk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
         let mut seen = 0;
         'read: loop {
             let batch = walk.next(BATCH).await?;
@@ -182,7 +182,7 @@ impl HeartbeatPreviews {
                 let of = found.entry(key).or_insert_with(|| (values, Vec::new()));
                 of.1.push(beaten);
             }
-            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.is_over(clock) {
+            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.has_passed(clock) {
                 previewed.stopped_early = true;
                 break;
             }
@@ -233,7 +233,7 @@ impl JudgedHeartbeat<'_> {
         mut all: Vec<BeatSpan>,
     ) -> PreviewedExpectation {
         all.sort_unstable_by_key(|it| it.first_ms);
-        let silence_ms = self.heartbeat.silence_ms();
+        let silence_ms = self.heartbeat.allowed_silence_ms();
         let (mut longest_ms, mut late_count) = (0, 0_usize);
         let mut gap = |gap_ms: i64, count: u64| {
             longest_ms = longest_ms.max(gap_ms);

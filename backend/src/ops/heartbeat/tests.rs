@@ -120,7 +120,9 @@ impl World {
         let named = more.iter().chain([&(NAMED, "backup")]);
         let dimensions = named.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let id = crate::domain::EventId::derive(name, &dimensions.collect());
-        find::newest(&self.deciding.store, id).await.unwrap()
+        find::newest_occurrence(&self.deciding.store, id)
+            .await
+            .unwrap()
     }
 
     async fn is_open(&self, more: &[(&str, &str)]) -> bool {
@@ -134,7 +136,7 @@ fn every_minute() -> v1::Heartbeat {
         name: "backup".into(),
         enabled: Some(true),
         filter: "name=done".into(),
-        every: Some(time::length(60_000)),
+        every: Some(time::duration_from_ms(60_000)),
         ..v1::Heartbeat::default()
     }
 }
@@ -179,7 +181,7 @@ async fn beats_are_keyed_by_fields_and_forgotten_when_stale() {
     let mut world = World::new().await;
     let draft = v1::Heartbeat {
         by: vec!["host".into()],
-        forget_after: Some(time::length(600_000)),
+        forget_after: Some(time::duration_from_ms(600_000)),
         event: Some(v1::HeartbeatEvent {
             severity: cloud::Severity::Critical.into(),
             summary: "no backup".into(),
@@ -281,12 +283,12 @@ async fn outages_and_clock_steps_do_not_make_beats_late() {
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
     for step_ms in [5_000, 3_600_000, 86_400_000, -86_400_000, -5_000] {
-        world.clock.set(step_ms);
+        world.clock.step(step_ms);
         world.pass(50).await;
         assert!(!world.is_open(&[]).await, "{step_ms}");
         world.send("done", "a").await;
     }
-    world.clock.set(-86_400_000);
+    world.clock.step(-86_400_000);
     world.pass(73).await;
     assert!(world.is_open(&[]).await);
 }
@@ -368,7 +370,9 @@ async fn source_scoped_sender_beats_only_for_its_source() {
         let values = values.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let values = values.collect();
         for signal in [Signal::Start, Signal::Beat, Signal::Failure] {
-            let found = all.record_beat_from(&cron, name, &values, signal).await;
+            let found = all
+                .record_beat_from_source(&cron, name, &values, signal)
+                .await;
             match found {
                 Ok(()) => assert!(is_accepted, "{name} {values:?}"),
                 Err(Error::PermissionDenied(why)) => {
@@ -410,7 +414,7 @@ async fn alarm_on_own_events_omits_the_reserved_source() {
     world.create(by_source).await;
     let own = IncomingEvent {
         severity: Some(Severity::Info),
-        ..IncomingEvent::own_event("done", "done", [("host", "db-1")], world.clock.now_ms())
+        ..IncomingEvent::new_own_event("done", "done", [("host", "db-1")], world.clock.now_ms())
     };
     world.intake.submit_internal(own, Vec::new()).await.unwrap();
     world.pass(72).await;
@@ -424,16 +428,16 @@ async fn heartbeat_key_is_valid_until_rotated() {
     let world = World::new().await;
     world.create(every_minute()).await;
     let keys = HeartbeatKeys::new(world.deciding.store.clone(), world.clock());
-    assert!(keys.check("backup", "").await.is_err());
+    assert!(keys.check_key("backup", "").await.is_err());
     let first = keys.rotate("backup").await.unwrap();
     let first = first.reveal();
-    assert_eq!(keys.check("", first).await.unwrap(), "backup");
+    assert_eq!(keys.check_key("", first).await.unwrap(), "backup");
     let second = keys.rotate("backup").await.unwrap();
     let second = second.reveal();
     // Keys of earlier versions contain only the proof.
     let earlier = URL_SAFE_NO_PAD.encode(&URL_SAFE_NO_PAD.decode(second).unwrap()[..PROOF_BYTES]);
     for (name, key) in [("", second), ("backup", second), ("backup", &earlier)] {
-        assert_eq!(keys.check(name, key).await.unwrap(), "backup", "{name}");
+        assert_eq!(keys.check_key(name, key).await.unwrap(), "backup", "{name}");
     }
     for (name, wrong) in [
         ("", first),
@@ -447,7 +451,7 @@ async fn heartbeat_key_is_valid_until_rotated() {
         ("other", &earlier),
         ("other", second),
     ] {
-        let refused = keys.check(name, wrong).await;
+        let refused = keys.check_key(name, wrong).await;
         assert!(
             matches!(refused, Err(Error::Unauthenticated(_))),
             "{name}/{wrong}"
@@ -463,9 +467,9 @@ async fn create_lists_every_invalid_field() {
         name: "a/b".into(),
         filter: "name=".into(),
         by: vec!["host".into(), "host".into(), "a b c".into()],
-        every: Some(time::length(1_000)),
-        grace: Some(time::length(31 * 86_400_000)),
-        forget_after: Some(time::length(1)),
+        every: Some(time::duration_from_ms(1_000)),
+        grace: Some(time::duration_from_ms(31 * 86_400_000)),
+        forget_after: Some(time::duration_from_ms(1)),
         event: Some(v1::HeartbeatEvent {
             severity: 99,
             dimensions: [("source".to_owned(), "x".to_owned())].into(),

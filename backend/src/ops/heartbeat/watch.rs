@@ -16,10 +16,10 @@ use tracing::error;
 use self::windows::ClockSteps;
 use super::{alarm, due::stored_window};
 use crate::{
-    clock::millis,
+    clock::to_millis,
     decide::{AlarmFacts, Heartbeats, LoadedHeartbeat},
     domain::{
-        Expectation, OpenAlarm, RecordId, Standing,
+        Expectation, ExpectationState, OpenAlarm, RecordId,
         heartbeat::{Outage, SERVICE},
     },
     error::{Error, log_failure},
@@ -48,7 +48,7 @@ pub struct HeartbeatWatch {
 
 /// The checks of heartbeats, which share the reads of their store.
 #[derive(Debug)]
-struct Checks {
+struct HeartbeatChecks {
     deciding: DecisionContext,
     intake: Intake,
 }
@@ -64,7 +64,7 @@ struct WatchTime {
 }
 
 /// Expectations in a part of the beat index that become late after some time.
-struct Waiting {
+struct WaitingRange {
     place: Vec<u8>,
     length_ms: i64,
     /// Returns the service time from which an expectation waits.
@@ -90,7 +90,7 @@ impl HeartbeatWatch {
                 }
                 let clock = &self.deciding.clock;
                 clock
-                    .wait_until(clock.now_ms().saturating_add(millis(BEATS_APART)))
+                    .wait_until(clock.now_ms().saturating_add(to_millis(BEATS_APART)))
                     .await;
             }
         };
@@ -110,13 +110,15 @@ impl HeartbeatWatch {
         if heartbeats.is_empty() && is_swept {
             return Ok(());
         }
-        let is_quiet = snapshot.settings().is_quiet();
-        let time = &self.advance(!heartbeats.is_empty(), is_quiet).await?;
+        let is_quiet = snapshot.settings().is_quiet_mode();
+        let time = &self
+            .advance_service_time(!heartbeats.is_empty(), is_quiet)
+            .await?;
         if is_quiet {
             return Ok(());
         }
         if !is_swept {
-            self.sweep(heartbeats).await?;
+            self.sweep_expectations(heartbeats).await?;
             self.next.clear();
             self.swept = Some(Arc::clone(heartbeats));
         }
@@ -130,7 +132,7 @@ impl HeartbeatWatch {
             let checks = self.checks(store);
             let loaded = Arc::clone(loaded);
             async move {
-                let next_ms = checks.check(&loaded, time).await?;
+                let next_ms = checks.check_expectation(&loaded, time).await?;
                 Ok::<_, Error>((loaded.heartbeat.id, next_ms))
             }
         };
@@ -140,8 +142,8 @@ impl HeartbeatWatch {
     }
 
     /// Returns the checks that read from this store.
-    fn checks(&self, store: Store) -> Checks {
-        Checks {
+    fn checks(&self, store: Store) -> HeartbeatChecks {
+        HeartbeatChecks {
             deciding: self.deciding.with_store(store),
             intake: self.intake.clone(),
         }
@@ -149,7 +151,11 @@ impl HeartbeatWatch {
 
     /// Adds the time during which events were accepted since the last pass, and stores it
     /// occasionally.
-    async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<WatchTime, Error> {
+    async fn advance_service_time(
+        &mut self,
+        is_stored: bool,
+        is_quiet: bool,
+    ) -> Result<WatchTime, Error> {
         let DecisionContext {
             store,
             clock,
@@ -171,15 +177,15 @@ impl HeartbeatWatch {
             // A suspended process accepted no events during that time.
             time.now_ms = time
                 .now_ms
-                .saturating_add(millis(since.min(SERVICE_TIME_INTERVAL)));
+                .saturating_add(to_millis(since.min(SERVICE_TIME_INTERVAL)));
         }
         if !accepts || since > SERVICE_TIME_INTERVAL {
-            time.record_outage(millis(since));
+            time.record_outage(to_millis(since));
         }
         time.steps
-            .detect(clock.now_ms(), millis(since), time.now_ms);
+            .detect_step(clock.now_ms(), to_millis(since), time.now_ms);
         beats.set_leader_time(time.now_ms, passed, !accepts);
-        let interval_ms = millis(SERVICE_TIME_INTERVAL);
+        let interval_ms = to_millis(SERVICE_TIME_INTERVAL);
         let is_due = |stored_ms: i64| time.now_ms - stored_ms >= interval_ms;
         if is_stored && accepts && time.stored_ms.is_none_or(is_due) {
             let stored = store.get::<Expectation>(key).await?;
@@ -188,7 +194,7 @@ impl HeartbeatWatch {
                 outages: time.outages.clone(),
                 ..new_expectation(SERVICE, SERVICE, Vec::new(), time.now_ms)
             };
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             match &stored {
                 Some(stored) => changes.update(stored, &next),
                 None => changes.insert(&next),
@@ -200,7 +206,7 @@ impl HeartbeatWatch {
         Ok(time)
     }
 
-    async fn sweep(&self, heartbeats: &Heartbeats) -> Result<(), Error> {
+    async fn sweep_expectations(&self, heartbeats: &Heartbeats) -> Result<(), Error> {
         let ids = heartbeats.iter().map(|it| it.heartbeat.id);
         let mut retained: HashSet<RecordId> = ids.collect();
         self.deciding.beats.retain(&retained);
@@ -237,7 +243,7 @@ impl HeartbeatWatch {
     }
 }
 
-impl Checks {
+impl HeartbeatChecks {
     async fn delete_range(&self, range: Range, why: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         loop {
@@ -256,9 +262,10 @@ impl Checks {
         found: &[Stored<Expectation>],
         why: &str,
     ) -> Result<(), Error> {
-        let mut changes = self.deciding.store.changes();
+        let mut changes = self.deciding.store.new_changes();
         let open = found.iter().filter_map(|stored| stored.value.open);
-        let closed = open.map(|open| alarm::close(&self.deciding, &self.intake, open.event, why));
+        let closed =
+            open.map(|open| alarm::close_alarm(&self.deciding, &self.intake, open.event, why));
         try_join_all(closed).await?;
         for stored in found {
             changes.delete(stored);
@@ -277,7 +284,11 @@ impl Checks {
         }
     }
 
-    async fn check(&self, loaded: &LoadedHeartbeat, time: &WatchTime) -> Result<i64, Error> {
+    async fn check_expectation(
+        &self,
+        loaded: &LoadedHeartbeat,
+        time: &WatchTime,
+    ) -> Result<i64, Error> {
         let heartbeat = &loaded.heartbeat;
         if heartbeat.by.is_empty() {
             self.create_expectations(loaded, time).await?;
@@ -286,9 +297,9 @@ impl Checks {
             if heartbeat.has_windows() {
                 return self.check_window(loaded, time).await;
             }
-            let waiting = Waiting {
-                place: beat_prefix(heartbeat.id, Standing::Awaited).build(),
-                length_ms: heartbeat.silence_ms(),
+            let waiting = WaitingRange {
+                place: beat_prefix(heartbeat.id, ExpectationState::Awaited).build(),
+                length_ms: heartbeat.allowed_silence_ms(),
                 since: |it| Some(it.beat_service_ms),
             };
             self.check_waiting(loaded, waiting, time).await
@@ -297,7 +308,7 @@ impl Checks {
             let Some(run_ms) = heartbeat.max_run_ms else {
                 return Ok(i64::MAX);
             };
-            let waiting = Waiting {
+            let waiting = WaitingRange {
                 place: start_prefix(heartbeat.id).build(),
                 length_ms: run_ms,
                 since: |it| Some(it.run_in_progress()?.since_service_ms),
@@ -306,7 +317,7 @@ impl Checks {
         };
         let (next_ms, run_ms) = try_join(silent, running).await?;
         let unreported =
-            Range::with_prefix(&beat_prefix(heartbeat.id, Standing::Unreported).build());
+            Range::with_prefix(&beat_prefix(heartbeat.id, ExpectationState::Unreported).build());
         let unreported = self.read_range(unreported).await?.into_iter();
         let reports = unreported.map(|stored| self.try_report(loaded, stored, time));
         try_join_all(reports).await?;
@@ -320,14 +331,19 @@ impl Checks {
     async fn check_waiting(
         &self,
         loaded: &LoadedHeartbeat,
-        waiting: Waiting,
+        waiting: WaitingRange,
         time: &WatchTime,
     ) -> Result<i64, Error> {
         let all = Range::with_prefix(&waiting.place);
-        if time.is_settled(loaded.heartbeat.grace_ms, waiting.length_ms) {
+        if time.has_outage_grace_passed(loaded.heartbeat.grace_ms, waiting.length_ms) {
             let until_ms = time.now_ms.saturating_sub(waiting.length_ms);
             let late = Range {
-                end: Some(Key::new().rest(&waiting.place).time_ms(until_ms).build()),
+                end: Some(
+                    Key::new()
+                        .remainder(&waiting.place)
+                        .time_ms(until_ms)
+                        .build(),
+                ),
                 ..all.clone()
             };
             let late = self.read_range(late).await?.into_iter();
@@ -335,11 +351,13 @@ impl Checks {
         }
         let store = &self.deciding.store;
         let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
-        let first = store.page_by::<Expectation>(index, all, ascending, 1);
+        let first = store.page_by_index::<Expectation>(index, all, ascending, 1);
         let first = first.await?.into_iter().next();
         let since_ms = first.and_then(|(_, it)| (waiting.since)(&it.value));
         let due_ms = since_ms.map(|it| it.saturating_add(waiting.length_ms));
-        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_CHECK_INTERVAL));
+        let latest_ms = time
+            .now_ms
+            .saturating_add(to_millis(HEARTBEAT_CHECK_INTERVAL));
         Ok(due_ms.map_or(latest_ms, |it| it.clamp(time.now_ms + 1, latest_ms)))
     }
 
@@ -348,8 +366,8 @@ impl Checks {
         let of = |standing| beat_prefix(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
         let forgotten = Range {
-            end: Some(of(Standing::Late).time_ms(before_ms).build()),
-            ..Range::with_prefix(&of(Standing::Late).build())
+            end: Some(of(ExpectationState::Late).time_ms(before_ms).build()),
+            ..Range::with_prefix(&of(ExpectationState::Late).build())
         };
         let mut forgotten = self.read_range(forgotten).await?;
         if heartbeat.has_windows() {
@@ -366,7 +384,7 @@ impl Checks {
     async fn read_range(&self, range: Range) -> Result<Vec<Stored<Expectation>>, Error> {
         let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
         let store = &self.deciding.store;
-        let found = store.page_by::<Expectation>(index, range, ascending, BATCH);
+        let found = store.page_by_index::<Expectation>(index, range, ascending, BATCH);
         let found = found.await?.into_iter();
         Ok(found.map(|(_, stored)| stored).collect())
     }
@@ -382,7 +400,7 @@ impl Checks {
         if found.await?.is_some() {
             return Ok(());
         }
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&new_expectation(id, key, Vec::new(), time.now_ms));
         self.apply(changes).await
     }
@@ -394,7 +412,7 @@ impl Checks {
         time: &WatchTime,
     ) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
-        let event = alarm::event(loaded, &stored.value, AlarmFacts::default(), now_ms).id();
+        let event = alarm::alarm_event(loaded, &stored.value, AlarmFacts::default(), now_ms).id();
         let next = Expectation {
             open: Some(OpenAlarm {
                 event,
@@ -404,12 +422,12 @@ impl Checks {
             }),
             ..stored.value.clone()
         };
-        let mut changes = self.deciding.store.changes();
+        let mut changes = self.deciding.store.new_changes();
         changes.update(&stored, &next);
         self.apply(changes).await
     }
 
-    /// Like [`Checks::report`], except that an event that is not accepted does not block
+    /// Like [`HeartbeatChecks::report_alarm`], except that an event that is not accepted does not block
     /// the others.
     async fn try_report(
         &self,
@@ -417,7 +435,7 @@ impl Checks {
         stored: Stored<Expectation>,
         time: &WatchTime,
     ) -> Result<(), Error> {
-        match self.report(loaded, stored, time).await {
+        match self.report_alarm(loaded, stored, time).await {
             Err(Error::Invalid(violations)) => {
                 let heartbeat = &loaded.heartbeat.name;
                 error!(%heartbeat, ?violations, "failed to ingest a heartbeat's event");
@@ -427,7 +445,7 @@ impl Checks {
         }
     }
 
-    async fn facts(
+    async fn alarm_facts(
         &self,
         loaded: &LoadedHeartbeat,
         expected: &Expectation,
@@ -447,7 +465,7 @@ impl Checks {
             let window = window.and_then(|it| it.value.window);
             window.map(|it| it.start_ms.saturating_add(it.length_ms))
         } else {
-            let silence_ms = heartbeat.silence_ms();
+            let silence_ms = heartbeat.allowed_silence_ms();
             Some(wall_ms(expected.beat_service_ms.saturating_add(silence_ms)))
         };
         Ok(AlarmFacts {
@@ -458,7 +476,7 @@ impl Checks {
 
     /// Opens the event of a late or failed expectation, or closes it after a beat, and then records
     /// this.
-    async fn report(
+    async fn report_alarm(
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
@@ -468,16 +486,16 @@ impl Checks {
         let expected = &stored.value;
         let open = match expected.open {
             Some(open) if expected.is_resolved(open) => {
-                alarm::close(&self.deciding, &self.intake, open.event, "a beat came").await?;
+                alarm::close_alarm(&self.deciding, &self.intake, open.event, "a beat came").await?;
                 None
             }
             before => {
-                let facts = self.facts(loaded, expected, time).await?;
-                let event = alarm::event(loaded, expected, facts, now_ms);
+                let facts = self.alarm_facts(loaded, expected, time).await?;
+                let event = alarm::alarm_event(loaded, expected, facts, now_ms);
                 let id = event.id();
                 // An edit may have changed the event.
                 if let Some(before) = before.filter(|it| it.event != id) {
-                    alarm::close(
+                    alarm::close_alarm(
                         &self.deciding,
                         &self.intake,
                         before.event,
@@ -498,7 +516,7 @@ impl Checks {
             open,
             ..expected.clone()
         };
-        let mut changes = self.deciding.store.changes();
+        let mut changes = self.deciding.store.new_changes();
         changes.update(&stored, &next);
         self.apply(changes).await
     }

@@ -21,7 +21,7 @@ fn watch_of(world: &World) -> HoldWatch {
 }
 
 async fn is_reported(world: &World) -> bool {
-    let newest = find::newest(&world.store, event(true, 0, 0).id()).await;
+    let newest = find::newest_occurrence(&world.store, late_holds_event(true, 0, 0).id()).await;
     newest
         .unwrap()
         .is_some_and(|it| it.status != Status::Closed)
@@ -31,7 +31,7 @@ async fn is_reported(world: &World) -> bool {
 async fn late_hold_is_reported_then_makes_the_service_unready() {
     let world = World::under(&[delayed()]).await;
     let mut watch = watch_of(&world);
-    let is_late = watch.is_late();
+    let is_late = watch.watch_lateness();
     world.event("a", |_| {}).await;
     // Seconds since the event, which has a delay of a minute.
     for (seconds, reported, late) in [
@@ -66,7 +66,7 @@ async fn hold_due_during_downtime_is_not_late() {
     world.restart(3_600).await;
     let mut watch = watch_of(&world);
     watch.check().await.unwrap();
-    assert!(!is_reported(&world).await && !*watch.is_late().borrow());
+    assert!(!is_reported(&world).await && !*watch.watch_lateness().borrow());
     let oldest_ms = oldest_due_ms(&world.store, world.clock.now_ms()).await;
     let due_ms = crate::ops::samples::START_MS + 1 + 60_000;
     assert_eq!(oldest_ms.unwrap(), Some(due_ms), "the metric shows it");

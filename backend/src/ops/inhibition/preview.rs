@@ -16,8 +16,8 @@ use crate::{
         cause_lookup::load_missing,
         decision_context::DecisionContext,
         recent_messages::{Deadline, HeldMessages, held_messages, since_ms},
-        resource::{Drafted as _, Origin},
-        search::{Filter, NEWEST_FIRST, Walk},
+        resource::{AuthoredResource as _, Origin},
+        search::{Filter, IndexWalk, NEWEST_FIRST},
     },
     scan,
 };
@@ -26,7 +26,7 @@ const BATCH: usize = 500;
 const RINGS_SHOWN_MAX: usize = 3;
 
 #[derive(Debug, Clone)]
-pub struct Previews {
+pub struct InhibitionPreviews {
     all: Inhibitions,
     deciding: DecisionContext,
 }
@@ -52,7 +52,7 @@ pub struct HeldPair {
     pub target: Arc<Occurrence>,
 }
 
-impl Previews {
+impl InhibitionPreviews {
     pub fn new(all: Inhibitions, deciding: DecisionContext) -> Self {
         Self { all, deciding }
     }
@@ -67,7 +67,7 @@ impl Previews {
         let mut warnings = inhibition.warnings(&self.all).await?;
         let loaded = LoadedInhibition::new(inhibition);
         let loaded = loaded.ok_or_else(|| Error::invalid("source", "cannot be asked"))?;
-        let mut preview = self.open(&loaded).await?;
+        let mut preview = self.preview_open_events(&loaded).await?;
         let (causes, missing, is_whole) = self.causes(&loaded).await?;
         warnings.extend(missing.warnings(&loaded.inhibition.equal));
         warnings.extend(self.find_cycles(&preview.pairs).await?);
@@ -78,14 +78,14 @@ impl Previews {
         Ok(preview)
     }
 
-    async fn open(&self, loaded: &LoadedInhibition) -> Result<Preview, Error> {
+    async fn preview_open_events(&self, loaded: &LoadedInhibition) -> Result<Preview, Error> {
         let filter = Filter {
             statuses: vec![Status::Open, Status::Suppressed],
             ..Filter::default()
         };
         let clock = &self.deciding.clock;
         let end = Deadline::start(&**clock);
-        let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
+        let mut walk = IndexWalk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
         let mut sources: BTreeMap<EqualValues, Arc<Occurrence>> = BTreeMap::new();
         let mut targets = Vec::new();
         let (mut preview, mut seen) = (Preview::default(), 0);
@@ -108,7 +108,7 @@ impl Previews {
                     targets.push((values, occurrence));
                 }
             }
-            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.is_over(&**clock) {
+            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.has_passed(&**clock) {
                 preview.stopped_early = true;
                 break;
             }
@@ -130,7 +130,7 @@ impl Previews {
     async fn held_messages(
         &self,
         loaded: &LoadedInhibition,
-        causes: &BTreeMap<EqualValues, Vec<Cause>>,
+        causes: &BTreeMap<EqualValues, Vec<PreviewedCause>>,
     ) -> Result<HeldMessages, Error> {
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
         let is_held = |delivery: &Delivery| {
@@ -154,7 +154,7 @@ impl Previews {
         loop {
             let inhibitions = snapshot.inhibitions();
             let is_ring =
-                |it: &&HeldPair| inhibitions.is_above(it.target.key, &it.source, &causes, now_ms);
+                |it: &&HeldPair| inhibitions.is_cause(it.target.key, &it.source, &causes, now_ms);
             rings = pairs.iter().filter(is_ring).collect();
             if load_missing(&self.deciding.store, &causes).await? {
                 break;
@@ -175,7 +175,14 @@ impl Previews {
     async fn causes(
         &self,
         loaded: &LoadedInhibition,
-    ) -> Result<(BTreeMap<EqualValues, Vec<Cause>>, MissingFields, bool), Error> {
+    ) -> Result<
+        (
+            BTreeMap<EqualValues, Vec<PreviewedCause>>,
+            MissingFields,
+            bool,
+        ),
+        Error,
+    > {
         let clock = &*self.deciding.clock;
         let filter = Filter {
             statuses: Status::ALL.to_vec(),
@@ -183,7 +190,7 @@ impl Previews {
         };
         let end = Deadline::start(clock);
         let since_ms = since_ms(clock.now_ms());
-        let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
+        let mut walk = IndexWalk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
         let (mut causes, mut missing) = (BTreeMap::<_, Vec<_>>::new(), MissingFields::default());
         let mut seen = 0;
         loop {
@@ -204,14 +211,14 @@ impl Previews {
                     loaded.source_values_of_any_status(&occurrence),
                     until_ms > since_ms,
                 ) {
-                    causes.entry(values).or_default().push(Cause {
+                    causes.entry(values).or_default().push(PreviewedCause {
                         key: occurrence.key,
                         start_ms: occurrence.start_ms,
                         until_ms,
                     });
                 }
             }
-            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.is_over(clock) {
+            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.has_passed(clock) {
                 return Ok((causes, MissingFields::default(), false));
             }
             tokio::task::yield_now().await;
@@ -260,7 +267,7 @@ impl MissingFields {
     }
 }
 
-struct Cause {
+struct PreviewedCause {
     key: RecordId,
     start_ms: i64,
     until_ms: i64,

@@ -7,14 +7,16 @@ use std::{
 
 use super::job::{Accepted, Job, Outcome};
 use crate::{
-    decide::{Causes, PastDefinitions, Snapshot, Step, StepKind, Transition, hand_over, notify},
+    decide::{
+        Causes, PastDefinitions, Snapshot, Step, StepKind, Transition, hand_over_flapping, notify,
+    },
     domain::{
         Delivery, EventId, Occurrence, OccurrenceId, OwnEvent, Receipt, RecordId, Severity, Status,
         counter::Subject,
     },
-    lifecycle::{self, Arrival, EventEffect, receive},
+    lifecycle::{self, Arrival, EventEffect, apply_event},
     ops::{
-        beats::Claims,
+        beats::BeatClaims,
         cause_lookup::{RecentInhibitions, load_missing},
         decision_context::{DecisionContext, new_id},
         find,
@@ -27,7 +29,7 @@ use crate::{
 
 /// The occurrences of one event id while a batch is decided.
 #[derive(Debug, Clone)]
-struct Line {
+struct EventLine {
     stored: Option<Stored<Occurrence>>,
     /// The stored occurrence as it will be written, if any, followed by new ones.
     occurrences: Vec<Occurrence>,
@@ -36,7 +38,7 @@ struct Line {
     reopened: Option<(Stored<Occurrence>, Occurrence)>,
 }
 
-impl Line {
+impl EventLine {
     /// Returns whether events are applied to the reopened earlier occurrence, because it is open
     /// and the newest one is not.
     fn is_reopened(&self) -> bool {
@@ -46,7 +48,7 @@ impl Line {
     }
 }
 
-impl Line {
+impl EventLine {
     /// Returns the reopened occurrence or the newest one; `None` before the first.
     fn occurrence(&mut self, is_reopened: bool) -> Option<&mut Occurrence> {
         match &mut self.reopened {
@@ -56,9 +58,14 @@ impl Line {
     }
 
     /// Applies an event; `key` is used if it opens a new occurrence.
-    fn receive(&mut self, arrival: &Arrival<'_>, key: RecordId, snapshot: &Snapshot) -> Reception {
+    fn receive(
+        &mut self,
+        arrival: &Arrival<'_>,
+        key: RecordId,
+        snapshot: &Snapshot,
+    ) -> IngestedEvent {
         let is_reopened = self.is_reopened();
-        let received = receive(
+        let received = apply_event(
             self.occurrence(is_reopened),
             arrival,
             snapshot.settings(),
@@ -67,7 +74,7 @@ impl Line {
         let is_opened = matches!(received, EventEffect::Opened(_));
         let transition = match received {
             EventEffect::Opened(opened) => {
-                self.open(*opened, snapshot, arrival.now_ms);
+                self.open_occurrence(*opened, snapshot, arrival.now_ms);
                 Some(Transition::default())
             }
             EventEffect::Repeated(transition) => Some(transition),
@@ -76,7 +83,7 @@ impl Line {
         if is_reopened && let Some(newest) = self.occurrences.last_mut() {
             newest.prior_count = newest.prior_count.saturating_add(1);
         }
-        Reception {
+        IngestedEvent {
             transition,
             is_opened,
             is_reopened,
@@ -92,17 +99,17 @@ impl Line {
             .chain(reopened.map(|(stored, next)| (&stored.value, next)))
     }
 
-    fn open(&mut self, mut next: Occurrence, snapshot: &Snapshot, now_ms: i64) {
+    fn open_occurrence(&mut self, mut next: Occurrence, snapshot: &Snapshot, now_ms: i64) {
         let is_stored = self.stored.is_some() && self.occurrences.len() == 1;
         if let Some(before) = self.occurrences.last_mut() {
-            self.is_changed |= hand_over(before, &mut next, snapshot, now_ms) && is_stored;
+            self.is_changed |= hand_over_flapping(before, &mut next, snapshot, now_ms) && is_stored;
         }
         self.occurrences.push(next);
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Reception {
+struct IngestedEvent {
     /// The resulting transition. `None` if the event arrived too late and was only counted.
     transition: Option<Transition>,
     is_opened: bool,
@@ -135,17 +142,17 @@ pub(super) async fn commit(
     let _steady = deciding.store.lock_clock_shared().await;
     let causes = recent.causes(&deciding.store).await?;
     loop {
-        let decided = decide(deciding, jobs, &causes).await?;
+        let decided = decide_batch(deciding, jobs, &causes).await?;
         if load_missing(&deciding.store, &causes).await? {
             recent.record_required(&causes);
-            return store(deciding, jobs, decided).await;
+            return store_batch(deciding, jobs, decided).await;
         }
     }
 }
 
 struct DecidedBatch {
     snapshot: Arc<Snapshot>,
-    lines: HashMap<EventId, Line>,
+    lines: HashMap<EventId, EventLine>,
     receipts: Receipts,
     own_events: Vec<Stored<OwnEvent>>,
     outcomes: Vec<Outcome>,
@@ -153,11 +160,11 @@ struct DecidedBatch {
     reports: Reports,
     /// Number of accepted events, by resulting severity of the occurrence.
     accepted: BTreeMap<Severity, i64>,
-    beats: Claims,
+    beats: BeatClaims,
     now_ms: i64,
 }
 
-async fn decide(
+async fn decide_batch(
     deciding: &DecisionContext,
     jobs: &[&Job],
     causes: &Causes,
@@ -165,21 +172,21 @@ async fn decide(
     let snapshot = deciding.ruleset.refresh().await?;
     let mut lines = read(deciding, jobs).await?;
     let updated = updated_occurrences(&lines, jobs, deciding.clock.now_ms());
-    let past = revision::read_past(&deciding.store, &snapshot, updated).await?;
+    let past = revision::read_past_definitions(&deciding.store, &snapshot, updated).await?;
     let past = past.with_causes(causes);
     let now_ms = deciding.clock.now_ms();
     if !snapshot.heartbeats().is_empty() {
         let (store, clock) = (&deciding.store, deciding.clock.as_ref());
         deciding.beats.refresh_service_time(store, clock).await?;
     }
-    let mut decision = Decision {
+    let mut decision = BatchDecision {
         deciding,
         snapshot: &snapshot,
         past: &past,
         now_ms,
         deliveries: Vec::new(),
         accepted: BTreeMap::new(),
-        beats: Claims::empty(&deciding.beats),
+        beats: BeatClaims::new(&deciding.beats),
         reports: Reports::default(),
     };
     let mut receipts = Receipts::read(deciding, jobs).await?;
@@ -194,12 +201,12 @@ async fn decide(
             outcomes.push(earlier);
             continue;
         }
-        outcomes.push(decision.decide(job, &mut lines));
+        outcomes.push(decision.decide_event(job, &mut lines));
     }
     let mut beats = decision.beats;
     let (deliveries, reports, accepted) =
         (decision.deliveries, decision.reports, decision.accepted);
-    beats.read(&deciding.store).await?;
+    beats.read_expectations(&deciding.store).await?;
     Ok(DecidedBatch {
         snapshot,
         lines,
@@ -229,7 +236,7 @@ async fn own_events(
     Ok(found.into_iter().flatten().collect())
 }
 
-async fn store(
+async fn store_batch(
     deciding: &DecisionContext,
     jobs: &[&Job],
     decided: DecidedBatch,
@@ -247,12 +254,12 @@ async fn store(
         now_ms,
     } = decided;
     let mut deliveries = deliveries;
-    let mut pages = deciding.store.changes();
-    let changed = lines.values().flat_map(Line::changed_occurrences);
+    let mut pages = deciding.store.new_changes();
+    let changed = lines.values().flat_map(EventLine::changed_occurrences);
     let (changed, new) = (changed.collect(), deliveries.iter_mut().collect());
     cancel_pages(&deciding.store, changed, new, now_ms, &mut pages).await?;
-    let mut changes = changes_of(&lines, &deliveries, pages);
-    beats.add_to(&mut changes);
+    let mut changes = collect_changes(&lines, &deliveries, pages);
+    beats.add_to_changes(&mut changes);
     for (severity, count) in accepted {
         changes.count(Subject::Events, now_ms, severity, count);
     }
@@ -277,7 +284,7 @@ async fn store(
 
 fn conflicting_events(
     error: &EngineError,
-    lines: &HashMap<EventId, Line>,
+    lines: &HashMap<EventId, EventLine>,
     deliveries: &[Delivery],
     jobs: &[&Job],
 ) -> HashSet<EventId> {
@@ -289,7 +296,7 @@ fn conflicting_events(
         let before = contested.len();
         match kind {
             Kind::Occurrence => {
-                let of_line = |line: &Line| {
+                let of_line = |line: &EventLine| {
                     let reopened = line.reopened.as_ref().map(|(_, next)| next);
                     let mut all = line.occurrences.iter().chain(reopened);
                     all.any(|it| it.key() == *key)
@@ -307,7 +314,7 @@ fn conflicting_events(
                     claim.is_some_and(|claim| claim.receipt(0).key() == *key)
                 };
                 let events = jobs.iter().filter(is_claimed).flat_map(|job| &job.events);
-                contested.extend(events.flat_map(Accepted::ids));
+                contested.extend(events.flat_map(Accepted::event_ids));
             }
             _ => {}
         }
@@ -364,13 +371,13 @@ impl Receipts {
 async fn read(
     deciding: &DecisionContext,
     jobs: &[&Job],
-) -> Result<HashMap<EventId, Line>, EngineError> {
+) -> Result<HashMap<EventId, EventLine>, EngineError> {
     let events = || jobs.iter().flat_map(|job| &job.events);
     let ids = events().map(|accepted| accepted.id).collect();
     let mut lines = HashMap::new();
     read_newest(deciding, ids, &mut lines).await?;
     // Only an alert that is not open under its own id can be open under its earlier id.
-    let folded = events().filter(|it| open(&lines, it.id).is_none());
+    let folded = events().filter(|it| open_occurrence(&lines, it.id).is_none());
     let folded: Vec<_> = folded.filter_map(|it| it.event.report.folded).collect();
     if !folded.is_empty() {
         read_newest(deciding, folded, &mut lines).await?;
@@ -382,7 +389,7 @@ async fn read(
 async fn read_newest(
     deciding: &DecisionContext,
     mut ids: Vec<EventId>,
-    lines: &mut HashMap<EventId, Line>,
+    lines: &mut HashMap<EventId, EventLine>,
 ) -> Result<(), EngineError> {
     ids.retain(|id| !lines.contains_key(id));
     ids.sort_unstable();
@@ -393,7 +400,7 @@ async fn read_newest(
     lines.reserve(ids.len());
     for (id, stored) in ids.into_iter().zip(found.await?) {
         let occurrences = stored.iter().map(|stored| stored.value.clone()).collect();
-        let line = Line {
+        let line = EventLine {
             stored,
             occurrences,
             is_changed: false,
@@ -404,23 +411,25 @@ async fn read_newest(
     Ok(())
 }
 
-fn open(lines: &HashMap<EventId, Line>, id: EventId) -> Option<&Occurrence> {
+fn open_occurrence(lines: &HashMap<EventId, EventLine>, id: EventId) -> Option<&Occurrence> {
     let newest = lines.get(&id)?.occurrences.last();
     newest.filter(|it| it.status != Status::Closed)
 }
 
 /// Returns the id of an event: its own, unless the alert is only open under its earlier id.
-fn event_id(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
+fn event_id(lines: &HashMap<EventId, EventLine>, accepted: &Accepted) -> EventId {
     let folded = accepted.event.report.folded;
-    let folded = folded.filter(|_| open(lines, accepted.id).is_none());
-    let continued = folded
-        .filter(|id| open(lines, *id).is_some_and(|it| lifecycle::continues(it, &accepted.event)));
+    let folded = folded.filter(|_| open_occurrence(lines, accepted.id).is_none());
+    let continued = folded.filter(|id| {
+        open_occurrence(lines, *id)
+            .is_some_and(|it| lifecycle::continues_occurrence(it, &accepted.event))
+    });
     continued.unwrap_or(accepted.id)
 }
 
 /// Returns the event ids of a request. An earlier id is used for one event at a time, because the
 /// next event depends on the result.
-fn event_ids(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
+fn event_ids(lines: &HashMap<EventId, EventLine>, job: &Job) -> Vec<EventId> {
     let mut folded = HashSet::new();
     let of = |accepted: &Accepted| match event_id(lines, accepted) {
         id if id == accepted.id || folded.insert(id) => id,
@@ -431,7 +440,7 @@ fn event_ids(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
 
 async fn read_reopened(
     deciding: &DecisionContext,
-    lines: &mut HashMap<EventId, Line>,
+    lines: &mut HashMap<EventId, EventLine>,
 ) -> Result<(), EngineError> {
     for line in lines.values_mut() {
         let newest = line.occurrences.last();
@@ -459,7 +468,7 @@ async fn read_reopened(
 /// Returns the stored occurrences that have pending messages, or that notified and may be changed
 /// by the events so that receivers must be notified.
 fn updated_occurrences<'a>(
-    lines: &'a HashMap<EventId, Line>,
+    lines: &'a HashMap<EventId, EventLine>,
     jobs: &'a [&'a Job],
     now_ms: i64,
 ) -> impl Iterator<Item = &'a Occurrence> {
@@ -471,7 +480,7 @@ fn updated_occurrences<'a>(
             _ => &line.stored.as_ref()?.value,
         };
         let event = &accepted.event;
-        let status = lifecycle::status(stored, event, now_ms);
+        let status = lifecycle::requested_status(stored, event, now_ms);
         let changes = status.is_some_and(|it| it != stored.status)
             || event.severity.is_some_and(|it| it != stored.severity)
             || event
@@ -482,7 +491,7 @@ fn updated_occurrences<'a>(
     })
 }
 
-struct Decision<'a> {
+struct BatchDecision<'a> {
     deciding: &'a DecisionContext,
     snapshot: &'a Snapshot,
     past: &'a PastDefinitions,
@@ -490,21 +499,21 @@ struct Decision<'a> {
     deliveries: Vec<Delivery>,
     /// Number of accepted events, by resulting severity of the occurrence.
     accepted: BTreeMap<Severity, i64>,
-    beats: Claims,
+    beats: BeatClaims,
     /// Events of the service itself to report after the commit.
     reports: Reports,
 }
 
-impl Decision<'_> {
+impl BatchDecision<'_> {
     /// Decides a request as a whole. An event that is a cause after all events of the request holds
     /// the effects among them, regardless of their order.
-    fn decide(&mut self, job: &Job, lines: &mut HashMap<EventId, Line>) -> Outcome {
+    fn decide_event(&mut self, job: &Job, lines: &mut HashMap<EventId, EventLine>) -> Outcome {
         let keys = job.events.iter().map(|_| new_id(self.now_ms));
         let keys: Vec<_> = keys.collect();
         let ids = event_ids(lines, job);
         let has_others = job.events.len() > 1;
         self.past.causes().begin_request();
-        let mut foreseen = if has_others && self.snapshot.inhibitions().is_any() {
+        let mut foreseen = if has_others && self.snapshot.inhibitions().has_any() {
             self.predict_causes(job, (&ids, &keys), lines)
         } else {
             Vec::new()
@@ -533,14 +542,14 @@ impl Decision<'_> {
         &self,
         job: &Job,
         (ids, keys): (&[EventId], &[RecordId]),
-        lines: &mut HashMap<EventId, Line>,
-    ) -> Vec<Option<Reception>> {
+        lines: &mut HashMap<EventId, EventLine>,
+    ) -> Vec<Option<IngestedEvent>> {
         let mut counts: HashMap<EventId, usize> = HashMap::with_capacity(job.events.len());
         for id in ids {
             *counts.entry(*id).or_default() += 1;
         }
         let (inhibitions, causes) = (self.snapshot.inhibitions(), self.past.causes());
-        let mut copies: HashMap<EventId, Line> = HashMap::new();
+        let mut copies: HashMap<EventId, EventLine> = HashMap::new();
         let mut foreseen = Vec::with_capacity(job.events.len());
         for (accepted, (id, key)) in job.events.iter().zip(ids.iter().zip(keys)) {
             let line = line_mut(lines, *id);
@@ -555,7 +564,7 @@ impl Decision<'_> {
             if reception.transition.is_some()
                 && let Some(occurrence) = line.occurrence(reception.is_reopened)
             {
-                let marks = inhibitions.marks(occurrence, false, self.now_ms);
+                let marks = inhibitions.cause_marks(occurrence, false, self.now_ms);
                 if !marks.is_empty() || !occurrence.causes.is_empty() {
                     let mut after = occurrence.clone();
                     after.causes = marks;
@@ -581,7 +590,7 @@ impl Decision<'_> {
     }
 
     /// Decides the notifications for an accepted event; returns the number of its occurrence.
-    fn notify(&mut self, line: &mut Line, reception: Reception) -> u32 {
+    fn notify(&mut self, line: &mut EventLine, reception: IngestedEvent) -> u32 {
         let now_ms = self.now_ms;
         let occurrence = line.occurrence(reception.is_reopened);
         let occurrence = occurrence.expect("an event belongs to an occurrence");
@@ -591,7 +600,7 @@ impl Decision<'_> {
         self.beats
             .add_beats(self.snapshot, occurrence, now_ms, clock);
         if let Some(transition) = reception.transition {
-            let matches = self.snapshot.matches(occurrence);
+            let matches = self.snapshot.matching_triggers(occurrence);
             self.deciding
                 .store
                 .metrics()
@@ -613,13 +622,13 @@ impl Decision<'_> {
     }
 }
 
-fn line_mut(lines: &mut HashMap<EventId, Line>, id: EventId) -> &mut Line {
+fn line_mut(lines: &mut HashMap<EventId, EventLine>, id: EventId) -> &mut EventLine {
     let line = lines.get_mut(&id);
     line.expect("every identity of the requests was read")
 }
 
-fn changes_of(
-    lines: &HashMap<EventId, Line>,
+fn collect_changes(
+    lines: &HashMap<EventId, EventLine>,
     deliveries: &[Delivery],
     mut changes: Changes,
 ) -> Changes {

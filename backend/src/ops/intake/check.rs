@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    domain::{IncomingEvent, claims_own_event, is_own, value::json_bytes},
+    domain::{IncomingEvent, claims_own_event, has_own_source, value::json_bytes},
     error::Violation,
     limits::{
         EVENT_AGE_MAX, EVENT_AHEAD_MAX, EVENT_BODY_BYTES_MAX, EVENT_DIMENSION_BYTES_MAX,
@@ -64,10 +64,10 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
             "a dimension cannot be named `name`".into(),
         );
     }
-    if event.timestamp_ms < now_ms.saturating_sub(millis(EVENT_AGE_MAX)) {
+    if event.timestamp_ms < now_ms.saturating_sub(to_millis(EVENT_AGE_MAX)) {
         violate("timestamp", "is more than 24 hours ago".into());
     }
-    if event.timestamp_ms > now_ms.saturating_add(millis(EVENT_AHEAD_MAX)) {
+    if event.timestamp_ms > now_ms.saturating_add(to_millis(EVENT_AHEAD_MAX)) {
         violate(
             "timestamp",
             "is more than 1 hour ahead; it is in milliseconds since 1970".into(),
@@ -78,7 +78,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
 
 pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
     let claims = [
-        ("dimensions", is_own(&event.dimensions)),
+        ("dimensions", has_own_source(&event.dimensions)),
         ("metadataFields", claims_own_event(&event.metadata)),
     ];
     let claims = claims.into_iter().filter(|(_, is_claimed)| *is_claimed);
@@ -126,7 +126,7 @@ fn dimension_bytes(event: &IncomingEvent) -> usize {
     pairs.map(|(key, value)| key.len() + value.len()).sum()
 }
 
-fn millis(duration: Duration) -> i64 {
+fn to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     domain::{IncomingEvent, Name, Refusal},
     error::Error,
-    ops::receipt::Claim,
+    ops::receipt::ReceiptClaim,
     store::engine::DiskShare,
     trace,
 };
@@ -41,7 +41,7 @@ impl Intake {
         &self,
         events: Vec<IncomingEvent>,
         author: Option<Name>,
-        claim: Claim,
+        claim: ReceiptClaim,
     ) -> Result<IdempotentOutcome, Error> {
         let events = accept_events(events);
         let reasons = claim.refused.iter().map(|refusal| refusal.reason.len());
@@ -55,7 +55,7 @@ impl Intake {
             claim: Some(claim),
             reply: Some(reply),
             queued: Instant::now(),
-            trace: trace::current(),
+            trace: trace::current_context(),
             space: DiskShare::AboveFloor,
             stored: None,
         };
@@ -81,12 +81,12 @@ mod tests {
         ops::samples::{self, event},
     };
 
-    fn claim(key: &str, fingerprint: u8) -> Claim {
+    fn claim(key: &str, fingerprint: u8) -> ReceiptClaim {
         let refusal = Refusal {
             place: 1,
             reason: "summary: is too long".into(),
         };
-        Claim {
+        ReceiptClaim {
             client: samples::id("sender"),
             key: key.into(),
             fingerprint: [fingerprint; 32],
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    fn hosts() -> Vec<IncomingEvent> {
+    fn host_events() -> Vec<IncomingEvent> {
         ["a", "b", "c", "d", "e", "f", "g", "h"].map(event).into()
     }
 
@@ -104,20 +104,20 @@ mod tests {
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
         let head = store.engine().log_head().await.unwrap();
-        let first = intake.submit_once(hosts(), None, claim("k", 1)).await;
+        let first = intake.submit_once(host_events(), None, claim("k", 1)).await;
         assert_eq!(first.unwrap(), IdempotentOutcome::Now(8));
         assert_eq!(
             store.engine().log_head().await.unwrap().steps_since(head),
             1
         );
         for _ in 0..2 {
-            let again = intake.submit_once(hosts(), None, claim("k", 1)).await;
+            let again = intake.submit_once(host_events(), None, claim("k", 1)).await;
             assert_eq!(
                 again.unwrap(),
                 IdempotentOutcome::Earlier(claim("k", 1).refused)
             );
         }
-        let other = intake.submit_once(hosts(), None, claim("k", 2)).await;
+        let other = intake.submit_once(host_events(), None, claim("k", 2)).await;
         assert!(matches!(other, Err(Error::KeyUsed)), "{other:?}");
         let mut elsewhere = claim("k", 2);
         elsewhere.client = samples::id("other sender");
@@ -136,7 +136,7 @@ mod tests {
         let (intake, _guard) = samples::intake(&deciding);
         // The same key with a different body is a different request.
         let calls = (0..40_usize).map(|at| {
-            let mut list = hosts();
+            let mut list = host_events();
             list.rotate_left(at % 8);
             intake.submit_once(list, None, claim("k", u8::try_from(at % 8).unwrap()))
         });
@@ -163,12 +163,12 @@ mod tests {
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
         let with_key = futures_util::future::join_all((0..100_usize).map(|at| {
-            let mut list = hosts();
+            let mut list = host_events();
             list.rotate_left(at % 8);
             intake.submit_once(list, None, claim(&at.to_string(), 1))
         }));
         let without =
-            futures_util::future::join_all((0..100).map(|_| intake.submit(hosts(), None)));
+            futures_util::future::join_all((0..100).map(|_| intake.submit(host_events(), None)));
         let (with_key, without) = tokio::join!(with_key, without);
         assert!(
             with_key

@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use crate::{
     domain::{EventId, IncomingEvent, Name, RecordId, Refusal, TraceContext},
     error::Error,
-    ops::receipt::Claim,
+    ops::receipt::ReceiptClaim,
     store::engine::DiskShare,
 };
 
@@ -19,7 +19,7 @@ pub(super) struct Job {
     pub(super) author: Option<Name>,
     pub(super) chain: Arc<[RecordId]>,
     /// Idempotency key under which the outcome is stored.
-    pub(super) claim: Option<Claim>,
+    pub(super) claim: Option<ReceiptClaim>,
     /// Notified once the events are on disk. `None` for events of the service itself, for which no
     /// caller waits.
     pub(super) reply: Option<Reply>,
@@ -51,7 +51,7 @@ pub(super) struct Accepted {
 
 impl Accepted {
     /// Returns the possible event ids: the current one and that of earlier versions.
-    pub(super) fn ids(&self) -> impl Iterator<Item = EventId> {
+    pub(super) fn event_ids(&self) -> impl Iterator<Item = EventId> {
         std::iter::once(self.id).chain(self.event.report.folded)
     }
 }

@@ -12,18 +12,18 @@ use super::job::{Accepted, Job};
 use crate::domain::EventId;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Queue(Arc<Shared>);
+pub(super) struct Queue(Arc<SharedQueue>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    inner: Mutex<Inner>,
+struct SharedQueue {
+    inner: Mutex<QueueState>,
     ready: Notify,
 }
 
 type Ticket = u64;
 
 #[derive(Debug, Default)]
-struct Inner {
+struct QueueState {
     entries: HashMap<Ticket, Entry>,
     newest: HashMap<EventId, Ticket>,
     ready: VecDeque<Ticket>,
@@ -59,7 +59,7 @@ struct QueuePlace {
 }
 
 impl ClaimedRequest {
-    pub(super) fn detached(job: Job) -> Self {
+    pub(super) fn without_queue(job: Job) -> Self {
         Self { job, place: None }
     }
 }
@@ -73,13 +73,13 @@ impl Drop for QueuePlace {
 }
 
 impl Queue {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn lock_state(&self) -> MutexGuard<'_, QueueState> {
         self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a request; drops it and returns false if the queue is closed.
     pub(super) fn push(&self, job: Job) -> bool {
-        let mut inner = self.inner();
+        let mut inner = self.lock_state();
         if inner.is_closed {
             return false;
         }
@@ -93,9 +93,9 @@ impl Queue {
 
     /// Claims the oldest requests that wait only for each other: at least one request, and up to
     /// `events_max` events. Returns an empty list if none is ready.
-    pub(super) fn take(&self, events_max: usize) -> Vec<ClaimedRequest> {
-        let mut inner = self.inner();
-        let claimed = inner.take(events_max);
+    pub(super) fn claim_requests(&self, events_max: usize) -> Vec<ClaimedRequest> {
+        let mut inner = self.lock_state();
+        let claimed = inner.claim_jobs(events_max);
         let is_more = !inner.ready.is_empty();
         drop(inner);
         if is_more {
@@ -115,7 +115,7 @@ impl Queue {
         self.0.ready.notified().await;
     }
 
-    pub(super) fn release(&self, claimed: Vec<ClaimedRequest>) -> Vec<Job> {
+    pub(super) fn release_claims(&self, claimed: Vec<ClaimedRequest>) -> Vec<Job> {
         let mut tickets = Vec::with_capacity(claimed.len());
         let jobs = claimed.into_iter().map(|mut claimed| {
             tickets.extend(claimed.place.as_mut().and_then(|it| it.ticket.take()));
@@ -127,7 +127,7 @@ impl Queue {
     }
 
     fn finish(&self, tickets: &[Ticket]) {
-        let mut inner = self.inner();
+        let mut inner = self.lock_state();
         let before = inner.ready.len();
         inner.finish(tickets);
         let is_more = inner.ready.len() > before;
@@ -138,13 +138,13 @@ impl Queue {
     }
 
     pub(super) fn close(&self) {
-        self.inner().is_closed = true;
+        self.lock_state().is_closed = true;
         self.0.ready.notify_waiters();
     }
 
     pub(super) fn abandon(&self) {
         self.close();
-        let mut inner = self.inner();
+        let mut inner = self.lock_state();
         let entries = inner.entries.values_mut();
         let jobs: Vec<_> = entries.filter_map(|it| it.job.take()).collect();
         inner.ready.clear();
@@ -154,19 +154,19 @@ impl Queue {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.inner().is_closed
+        self.lock_state().is_closed
     }
 
     pub(super) fn waiting(&self) -> usize {
-        self.inner().waiting
+        self.lock_state().waiting
     }
 }
 
-impl Inner {
+impl QueueState {
     fn push(&mut self, job: Job) -> bool {
         let ticket = self.next;
         self.next += 1;
-        let ids: Box<[EventId]> = job.events.iter().flat_map(Accepted::ids).collect();
+        let ids: Box<[EventId]> = job.events.iter().flat_map(Accepted::event_ids).collect();
         let mut follows = 0;
         for id in &ids {
             let before = self.newest.insert(*id, ticket);
@@ -190,7 +190,7 @@ impl Inner {
         follows == 0
     }
 
-    fn take(&mut self, events_max: usize) -> Vec<(Ticket, Job)> {
+    fn claim_jobs(&mut self, events_max: usize) -> Vec<(Ticket, Job)> {
         let mut claimed: Vec<(Ticket, Job)> = Vec::new();
         let mut events = 0;
         // Requests that only wait for requests claimed here, with the number of those.
@@ -267,7 +267,7 @@ mod tests {
         store::engine::DiskShare,
     };
 
-    fn push(queue: &Queue, hosts: &[&str]) {
+    fn push_request(queue: &Queue, hosts: &[&str]) {
         let job = Job {
             events: accept_events(hosts.iter().map(|host| event(host)).collect()),
             author: None,
@@ -283,7 +283,7 @@ mod tests {
         assert!(queue.push(job));
     }
 
-    fn hosts(claimed: &[ClaimedRequest]) -> Vec<String> {
+    fn claimed_hosts(claimed: &[ClaimedRequest]) -> Vec<String> {
         let of = |claimed: &ClaimedRequest| {
             let events = claimed.job.events.iter();
             let hosts: Vec<_> = events.map(|it| &*it.event.dimensions["host"]).collect();
@@ -295,49 +295,53 @@ mod tests {
     #[test]
     fn only_overlapping_requests_wait_for_each_other() {
         let queue = Queue::default();
-        push(&queue, &["a", "b"]);
-        let first = queue.take(10);
+        push_request(&queue, &["a", "b"]);
+        let first = queue.claim_requests(10);
         for request in [&["b"][..], &["c"], &["c", "b"], &["d"], &["c"], &["e", "d"]] {
-            push(&queue, request);
+            push_request(&queue, request);
         }
-        let second = queue.take(10);
-        assert_eq!(hosts(&second), ["c", "d", "e+d"]);
-        assert!(queue.take(10).is_empty());
+        let second = queue.claim_requests(10);
+        assert_eq!(claimed_hosts(&second), ["c", "d", "e+d"]);
+        assert!(queue.claim_requests(10).is_empty());
         assert_eq!(queue.waiting(), 3);
         // Regardless of the outcome of the first one.
         drop(first);
-        let third = queue.take(10);
-        assert_eq!(hosts(&third), ["b"], "`c` is still being decided");
-        assert_eq!(queue.release(second).len(), 3);
-        assert!(queue.take(10).is_empty());
-        queue.release(third);
-        assert_eq!(hosts(&queue.take(10)), ["c+b", "c"]);
+        let third = queue.claim_requests(10);
+        assert_eq!(claimed_hosts(&third), ["b"], "`c` is still being decided");
+        assert_eq!(queue.release_claims(second).len(), 3);
+        assert!(queue.claim_requests(10).is_empty());
+        queue.release_claims(third);
+        assert_eq!(claimed_hosts(&queue.claim_requests(10)), ["c+b", "c"]);
     }
 
     #[test]
-    fn batch_is_limited_and_the_rest_follows() {
+    fn batch_is_limited_and_the_rest_is_taken_next() {
         let queue = Queue::default();
         for request in [&["a"; 3][..], &["a"], &["b"], &["a", "b", "c"]] {
-            push(&queue, request);
+            push_request(&queue, request);
         }
-        let first = queue.take(2);
-        assert_eq!(hosts(&first), ["a+a+a"], "an oversized one is sent alone");
-        let second = queue.take(2);
-        assert_eq!(hosts(&second), ["b"]);
-        queue.release(first);
-        assert_eq!(hosts(&queue.take(2)), ["a"]);
-        assert!(queue.take(9).is_empty());
-        queue.release(second);
-        assert_eq!(hosts(&queue.take(9)), ["a+b+c"]);
+        let first = queue.claim_requests(2);
+        assert_eq!(
+            claimed_hosts(&first),
+            ["a+a+a"],
+            "an oversized one is sent alone"
+        );
+        let second = queue.claim_requests(2);
+        assert_eq!(claimed_hosts(&second), ["b"]);
+        queue.release_claims(first);
+        assert_eq!(claimed_hosts(&queue.claim_requests(2)), ["a"]);
+        assert!(queue.claim_requests(9).is_empty());
+        queue.release_claims(second);
+        assert_eq!(claimed_hosts(&queue.claim_requests(9)), ["a+b+c"]);
     }
 
     #[test]
     fn abandoned_queue_is_emptied() {
         let queue = Queue::default();
-        push(&queue, &["a"]);
-        push(&queue, &["a"]);
+        push_request(&queue, &["a"]);
+        push_request(&queue, &["a"]);
         queue.abandon();
         assert_eq!(queue.waiting(), 0);
-        assert!(queue.take(9).is_empty());
+        assert!(queue.claim_requests(9).is_empty());
     }
 }

@@ -90,7 +90,7 @@ async fn concurrent_sends_and_edits_lose_no_event() {
             let old = store.get::<Occurrence>(key).await.unwrap().unwrap();
             let mut new = old.value.clone();
             new.prior_count += 1;
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             changes.update(&old, &new);
             drop(store.apply(Lane::Admin, changes).await);
             tokio::task::yield_now().await;
@@ -105,8 +105,8 @@ async fn concurrent_sends_and_edits_lose_no_event() {
 
 /// Creates a store with slow calls, so that two services run into each other.
 fn slow_store() -> Store {
-    let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
-    Store::new(engine, Arc::new(Sealer::ephemeral()))
+    let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
+    Store::new(engine, Arc::new(Sealer::with_random_key()))
 }
 
 #[tokio::test]

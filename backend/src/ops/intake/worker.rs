@@ -68,7 +68,7 @@ impl IntakeWorkers {
                 recent: RecentInhibitions::default(),
             };
             // In a replay, the worker ends with the call that started the replay.
-            tasks.spawn(scan::carry_scan(worker.run(shutdown.clone())));
+            tasks.spawn(scan::with_current_scan(worker.run(shutdown.clone())));
         }
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended {
@@ -91,7 +91,7 @@ struct Worker {
 impl Worker {
     async fn run(self, shutdown: CancellationToken) {
         loop {
-            let jobs = self.queue.take(INTAKE_BATCH_EVENTS);
+            let jobs = self.queue.claim_requests(INTAKE_BATCH_EVENTS);
             if !jobs.is_empty() {
                 let begin = Instant::now();
                 for claimed in &jobs {
@@ -103,7 +103,8 @@ impl Worker {
                     .iter()
                     .filter_map(|it| decision_span(&it.job))
                     .collect();
-                self.process(jobs, begin + INTAKE_CONFLICT_TIME_MAX).await;
+                self.process_requests(jobs, begin + INTAKE_CONFLICT_TIME_MAX)
+                    .await;
                 continue;
             }
             if self.queue.is_closed() {
@@ -118,10 +119,13 @@ impl Worker {
 
     /// Commits requests and responds to them. Requests in conflict with other clients are decided
     /// again until the deadline, and the others do not wait for them.
-    async fn process(&self, mut jobs: Vec<ClaimedRequest>, until: Instant) {
+    async fn process_requests(&self, mut jobs: Vec<ClaimedRequest>, until: Instant) {
         let mut pauses = ConflictPauses::default();
         loop {
-            let failed = match self.decide_and_commit(&jobs, !pauses.is_first()).await {
+            let failed = match self
+                .decide_and_commit(&jobs, !pauses.is_first_attempt())
+                .await
+            {
                 Ok(outcomes) => return self.respond(jobs, outcomes),
                 Err(failed) => failed,
             };
@@ -129,23 +133,23 @@ impl Worker {
                 EngineError::Conflict(_) => {}
                 EngineError::Corrupt(_) if jobs.len() > 1 => {
                     for job in jobs {
-                        Box::pin(self.process(vec![job], until)).await;
+                        Box::pin(self.process_requests(vec![job], until)).await;
                     }
                     return;
                 }
-                EngineError::Corrupt(_) if jobs.iter().all(|it| is_divisible(&it.job)) => {
+                EngineError::Corrupt(_) if jobs.iter().all(|it| can_be_split(&it.job)) => {
                     for job in jobs {
                         self.apply_individually(job, until).await;
                     }
                     return;
                 }
-                EngineError::Full(_) if is_mixed(&jobs) => {
+                EngineError::Full(_) if spans_several_spaces(&jobs) => {
                     // Events of the service itself may use disk space that is not available to
                     // senders.
                     let least = jobs.iter().map(|it| it.job.space).min();
                     let (first, others) =
                         (jobs.into_iter()).partition(|it| Some(it.job.space) != least);
-                    Box::pin(self.process(first, until)).await;
+                    Box::pin(self.process_requests(first, until)).await;
                     jobs = others;
                     continue;
                 }
@@ -153,14 +157,14 @@ impl Worker {
             }
             let (contested, others) = split_contested(jobs, failed.contested);
             if !others.is_empty() {
-                Box::pin(self.process(others, until)).await;
+                Box::pin(self.process_requests(others, until)).await;
             }
             jobs = contested;
             if Instant::now() >= until {
                 let why = "too many concurrent changes of the same events";
                 return self.reject(jobs, &EngineError::Unavailable(why.into()));
             }
-            pauses.wait().await;
+            pauses.wait_before_retry().await;
         }
     }
 
@@ -172,7 +176,7 @@ impl Worker {
         let count = events.len();
         for (place, accepted) in events.into_iter().enumerate() {
             let (reply, answer) = oneshot::channel();
-            let alone = ClaimedRequest::detached(Job {
+            let alone = ClaimedRequest::without_queue(Job {
                 events: vec![accepted],
                 author: claimed.job.author.clone(),
                 chain: Arc::clone(&claimed.job.chain),
@@ -184,7 +188,7 @@ impl Worker {
                 stored: None,
                 capacity: None,
             });
-            Box::pin(self.process(vec![alone], until)).await;
+            Box::pin(self.process_requests(vec![alone], until)).await;
             match answer.await.unwrap_or_else(|_closed| Err(stopping_error())) {
                 Ok(Outcome::Accepted {
                     number: of, opened, ..
@@ -206,7 +210,7 @@ impl Worker {
                 })
             }
         };
-        let job = self.queue.release(vec![claimed]).pop();
+        let job = self.queue.release_claims(vec![claimed]).pop();
         if let Some(job) = job {
             job.respond(outcome);
         }
@@ -234,7 +238,7 @@ impl Worker {
     }
 
     fn respond(&self, jobs: Vec<ClaimedRequest>, outcomes: Vec<Outcome>) {
-        let jobs = self.queue.release(jobs);
+        let jobs = self.queue.release_claims(jobs);
         for (job, outcome) in jobs.into_iter().zip(outcomes) {
             job.respond(Ok(outcome));
         }
@@ -242,23 +246,23 @@ impl Worker {
 
     fn reject(&self, jobs: Vec<ClaimedRequest>, error: &EngineError) {
         log_failure("failed to store events; they were rejected", error);
-        for job in self.queue.release(jobs) {
+        for job in self.queue.release_claims(jobs) {
             job.respond(Err(error.copy_for_caller().into()));
         }
     }
 }
 
-fn is_mixed(jobs: &[ClaimedRequest]) -> bool {
+fn spans_several_spaces(jobs: &[ClaimedRequest]) -> bool {
     jobs.windows(2)
         .any(|pair| pair[0].job.space != pair[1].job.space)
 }
 
-fn is_divisible(job: &Job) -> bool {
+fn can_be_split(job: &Job) -> bool {
     job.claim.is_none() && job.events.len() > 1
 }
 
 fn decision_span(job: &Job) -> Option<Span> {
-    let mut span = Span::begin("decide", SpanKind::Internal, Some(job.trace?));
+    let mut span = Span::with_parent("decide", SpanKind::Internal, Some(job.trace?));
     span.set_attribute("bellwether.events", || {
         i64::try_from(job.events.len()).unwrap_or(i64::MAX)
     });
@@ -275,7 +279,7 @@ fn split_contested(
         return (jobs, Vec::new());
     }
     jobs.into_iter().partition(|claimed| {
-        let ids = || claimed.job.events.iter().flat_map(Accepted::ids);
+        let ids = || claimed.job.events.iter().flat_map(Accepted::event_ids);
         let is_contested = ids().any(|id| contested.contains(&id));
         if is_contested {
             contested.extend(ids());

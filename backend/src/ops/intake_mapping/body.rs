@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    json::isolate::{List, isolate},
+    json::isolate::{List, isolate_malformed},
     repair,
 };
 use serde_json::{Map, Value};
@@ -41,7 +41,7 @@ pub(super) enum Body {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Incoming<'a> {
+pub struct IncomingBody<'a> {
     pub body: &'a [u8],
     /// Headers by lower-case name.
     pub headers: &'a BTreeMap<String, String>,
@@ -51,11 +51,14 @@ pub struct Incoming<'a> {
 ///
 /// # Errors
 /// Returns [`Error::Invalid`] if it contains no document.
-pub(super) fn read(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Body, Error> {
+pub(super) fn parse_body(
+    mapping: &IntakeMapping,
+    incoming: IncomingBody<'_>,
+) -> Result<Body, Error> {
     let content_type = incoming.headers.get("content-type");
     let media_type = content_type.map_or("", |it| it.split(';').next().unwrap_or_default());
     let media_type = media_type.trim().to_ascii_lowercase();
-    let body = repair::json(incoming.body);
+    let body = repair::repair_json(incoming.body);
     let (mut document, broken) = if LINES.contains(&media_type.as_str()) {
         let (lines, broken) = read_lines(&body);
         if lines.is_empty() {
@@ -103,7 +106,7 @@ fn read_json(
         None | Some("") => List::Root,
         Some(name) => List::Any(name),
     };
-    let isolated = isolate(body, list).ok_or_else(refuse)?;
+    let isolated = isolate_malformed(body, list).ok_or_else(refuse)?;
     let document = serde_json::from_slice(&isolated.body).map_err(|_still| refuse())?;
     Ok((document, isolated.broken))
 }
@@ -118,7 +121,7 @@ fn read_form(mapping: &IntakeMapping, body: &[u8]) -> Result<(Value, MalformedEn
             )));
         }
         if name == PAYLOAD && starts_like_json(value.as_bytes()) {
-            let json = repair::json(value.as_bytes());
+            let json = repair::repair_json(value.as_bytes());
             return read_json(mapping, &json, "has a field `payload` that ");
         }
         let value = Value::String(value.into_owned());

@@ -21,21 +21,21 @@ const BASE64: [GeneralPurpose; 2] = [
 /// path through a list applies to each of its entries. Texts without a JSON object or list remain.
 pub(super) fn decode_parts(document: &mut Value, paths: &[String]) {
     for path in paths {
-        decode_at(document, path, 0);
+        decode_at_path(document, path, 0);
     }
 }
 
-fn decode_at(value: &mut Value, path: &str, depth: usize) {
+fn decode_at_path(value: &mut Value, path: &str, depth: usize) {
     match value {
         Value::Array(entries) => {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
             if let Some(at) = list_index(first) {
                 if let Some(entry) = entries.get_mut(at) {
-                    decode_at(entry, rest, depth + 1);
+                    decode_at_path(entry, rest, depth + 1);
                 }
             } else {
                 for entry in entries {
-                    decode_at(entry, path, depth + 1);
+                    decode_at_path(entry, path, depth + 1);
                 }
             }
         }
@@ -48,11 +48,11 @@ fn decode_at(value: &mut Value, path: &str, depth: usize) {
                 end.and_then(|it| Some((it, members.get_mut(&path[..it])?)))
             {
                 let rest = path[end..].strip_prefix('.').unwrap_or_default();
-                decode_at(member, rest, depth + 1);
+                decode_at_path(member, rest, depth + 1);
             }
         }
         Value::String(text) if path.is_empty() => {
-            if let Some(decoded) = decode(text).filter(|it| fits(it, depth)) {
+            if let Some(decoded) = decode(text).filter(|it| fits_nesting_limit(it, depth)) {
                 *value = decoded;
             }
         }
@@ -63,24 +63,24 @@ fn decode_at(value: &mut Value, path: &str, depth: usize) {
 fn decode(text: &str) -> Option<Value> {
     let text = text.trim();
     if text.starts_with(['{', '[']) {
-        return read(text.as_bytes());
+        return parse_json(text.as_bytes());
     }
     let decoded = BASE64.iter().find_map(|it| it.decode(text).ok())?;
-    read(&decoded)
+    parse_json(&decoded)
 }
 
-fn read(json: &[u8]) -> Option<Value> {
-    let json = repair::json(json);
+fn parse_json(json: &[u8]) -> Option<Value> {
+    let json = repair::repair_json(json);
     let value: Value = serde_json::from_slice(&json).ok()?;
     (value.is_object() || value.is_array()).then_some(value)
 }
 
 /// Whether a value at a depth keeps the document within the nesting limit of parsed documents.
-fn fits(value: &Value, depth: usize) -> bool {
+fn fits_nesting_limit(value: &Value, depth: usize) -> bool {
     depth <= MAPPING_DEPTH_MAX
         && match value {
-            Value::Array(entries) => entries.iter().all(|it| fits(it, depth + 1)),
-            Value::Object(members) => members.values().all(|it| fits(it, depth + 1)),
+            Value::Array(entries) => entries.iter().all(|it| fits_nesting_limit(it, depth + 1)),
+            Value::Object(members) => members.values().all(|it| fits_nesting_limit(it, depth + 1)),
             _ => true,
         }
 }

@@ -14,12 +14,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     RejectedDocument,
-    body::{self, Body, Incoming, MalformedEntries},
+    body::{self, Body, IncomingBody, MalformedEntries},
     excerpt::{excerpt_reason, excerpt_value},
 };
 
 use crate::{
-    destination::{Purpose, Renderers},
+    destination::{RenderPurpose, Renderers},
     domain::{Clause, IntakeMapping, Name, Severity, value::list_index},
     error::Error,
     limits::{
@@ -57,15 +57,15 @@ impl Evaluator {
     ) -> Result<MappingResult, Error> {
         let work = move || {
             let (body, headers) = (body.as_ref(), &headers);
-            evaluate(&mapping, Incoming { body, headers })
+            evaluate(&mapping, IncomingBody { body, headers })
         };
         match sender {
             Some(sender) => {
                 self.0
-                    .run_for(Purpose::Mapping, sender.as_str(), work)
+                    .run_for_client(RenderPurpose::Mapping, sender.as_str(), work)
                     .await?
             }
-            None => self.0.run(Purpose::Preview, work).await?,
+            None => self.0.run(RenderPurpose::Preview, work).await?,
         }
     }
 }
@@ -205,9 +205,12 @@ struct PreparedMapping<'a> {
 ///
 /// # Errors
 /// Returns [`Error::Invalid`] if the body cannot be mapped.
-pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<MappingResult, Error> {
+pub fn evaluate(
+    mapping: &IntakeMapping,
+    incoming: IncomingBody<'_>,
+) -> Result<MappingResult, Error> {
     let ready = PreparedMapping::new(mapping)?;
-    let body = body::read(mapping, incoming)?;
+    let body = body::parse_body(mapping, incoming)?;
     let request = request_value(incoming);
     let mut work = MappingRun::default();
     match body {
@@ -232,7 +235,7 @@ fn missing_list_error(mapping: &IntakeMapping, found: Option<&Value>) -> Error {
     Error::invalid("body", format!("{what} `{}`", mapping.each))
 }
 
-fn request_value(incoming: Incoming<'_>) -> Value {
+fn request_value(incoming: IncomingBody<'_>) -> Value {
     json!({"headers": incoming.headers})
 }
 
@@ -290,7 +293,7 @@ impl<'a> PreparedMapping<'a> {
         if self.mapping.each.is_empty() {
             let condition_document = self.condition_document(&document);
             return self
-                .map_one(&document, &document, condition_document.as_ref(), work)
+                .map_event(&document, &document, condition_document.as_ref(), work)
                 .map(drop);
         }
         match at_path(&mut document, &self.mapping.each).map(Value::take) {
@@ -355,7 +358,7 @@ impl<'a> PreparedMapping<'a> {
         let document = Value::Object(members);
         let stored = if has_item { &document } else { &document[ITEM] };
         let condition_document = self.condition_document(&document);
-        match self.map_one(&document, stored, condition_document.as_ref(), work) {
+        match self.map_event(&document, stored, condition_document.as_ref(), work) {
             Ok(added) => work.mapped_bytes += added,
             Err(error) => work.refuse_invalid(at, error, &without_request(stored))?,
         }
@@ -391,7 +394,7 @@ impl<'a> PreparedMapping<'a> {
                 members.insert(ITEM.into(), item);
             }
             let item = &document[ITEM];
-            match self.map_one(&document, item, condition_document.as_ref(), work) {
+            match self.map_event(&document, item, condition_document.as_ref(), work) {
                 Ok(added) => work.mapped_bytes += added,
                 Err(error) => work.refuse_invalid(at, error, item)?,
             }
@@ -403,12 +406,12 @@ impl<'a> PreparedMapping<'a> {
     fn condition_document(&self, document: &Value) -> Option<Document> {
         let mut queries = [&self.drop, &self.closed, &self.acknowledged].into_iter();
         let is_needed = queries.any(Option::is_some);
-        is_needed.then(|| Document::new(document, sample::occurrence(0)))
+        is_needed.then(|| Document::new(document, sample::sample_occurrence(0)))
     }
 
     /// Maps an entry into an event unless it is dropped; returns the size of the event in bytes.
     /// `stored` is the part of the data that is stored with the event.
-    fn map_one(
+    fn map_event(
         &self,
         data: &Value,
         stored: &Value,
@@ -464,10 +467,10 @@ impl<'a> PreparedMapping<'a> {
             }
         }
         let event = Event {
-            name: one_line(&fill("event.name", &self.name)?),
-            r#type: one_line(&fill("event.type", &self.kind)?),
+            name: join_lines(&fill("event.name", &self.name)?),
+            r#type: join_lines(&fill("event.type", &self.kind)?),
             dimensions,
-            summary: truncate(&one_line(&fill("event.summary", &self.summary)?)),
+            summary: truncate(&join_lines(&fill("event.summary", &self.summary)?)),
             body: fill("event.body", &self.body)?,
             severity: self.severity(data).map_or(0, |it| it as i32),
             status: match closed {
@@ -561,7 +564,7 @@ fn to_wire_value(value: &Value, depth: usize) -> WireValue {
 }
 
 /// Joins a text into one line, as required for names and summaries.
-fn one_line(text: &str) -> String {
+fn join_lines(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").replace(char::is_control, "")
 }

@@ -118,7 +118,7 @@ fn mask_text(text: &str) -> String {
         }
         let (word, after) = rest.split_at(rest.find(|it| !is_name(it)).unwrap_or(rest.len()));
         rest = after;
-        let assigned = after_separator(after).filter(|_| is_secret_name(word));
+        let assigned = text_after_separator(after).filter(|_| is_secret_name(word));
         let is_scheme = ["bearer", "basic"].contains(&word.to_ascii_lowercase().as_str());
         if let Some(value) = assigned {
             masked.push_str(word);
@@ -148,7 +148,7 @@ fn mask_text(text: &str) -> String {
 }
 
 /// Returns the text after the separator of a name and its value; `None` without one.
-fn after_separator(text: &str) -> Option<&str> {
+fn text_after_separator(text: &str) -> Option<&str> {
     let quotes = |it: char| matches!(it, '"' | '\'' | '\\');
     let text = text.trim_start_matches(quotes).trim_start();
     let value = text.strip_prefix([':', '='])?;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_readable_and_bounded() {
+    fn texts_without_secrets_are_shown_and_truncated() {
         let document = json!({
             "title": "Basic checks failed: bearer of bad news at 10:00",
             "author": "ada",

@@ -64,7 +64,7 @@ impl Handshakes {
             };
             let code = match step {
                 HandshakeStep::Fetch(url) => {
-                    let fetched = self.0.ping(url.as_str(), HANDSHAKE_TIMEOUT).await;
+                    let fetched = self.0.ping_url(url.as_str(), HANDSHAKE_TIMEOUT).await;
                     fetched.map_err(|failure| Error::Unavailable(fetch_failure(&url, &failure)))?;
                     String::new()
                 }
@@ -99,12 +99,12 @@ fn find_step(handshake: Handshake, body: &[u8]) -> Result<Option<HandshakeStep>,
         return Ok(None);
     };
     match handshake {
-        Handshake::Sns => sns(&document),
-        Handshake::EventGrid => event_grid(&document),
+        Handshake::Sns => sns_step(&document),
+        Handshake::EventGrid => event_grid_step(&document),
     }
 }
 
-fn sns(document: &Value) -> Result<Option<HandshakeStep>, Error> {
+fn sns_step(document: &Value) -> Result<Option<HandshakeStep>, Error> {
     match document["Type"].as_str() {
         Some(CONFIRMATION) => {
             let url = provider_url(document, "/SubscribeURL", is_sns_confirmation)?;
@@ -115,7 +115,7 @@ fn sns(document: &Value) -> Result<Option<HandshakeStep>, Error> {
     }
 }
 
-fn event_grid(document: &Value) -> Result<Option<HandshakeStep>, Error> {
+fn event_grid_step(document: &Value) -> Result<Option<HandshakeStep>, Error> {
     let event = match document {
         Value::Array(events) if events.len() == 1 => &events[0],
         event => event,
@@ -185,13 +185,13 @@ mod tests {
 
     use super::*;
 
-    fn sns_with(url: &str) -> Result<Option<HandshakeStep>, Error> {
+    fn sns_step_for_url(url: &str) -> Result<Option<HandshakeStep>, Error> {
         let body = json!({"Type": CONFIRMATION, "SubscribeURL": url}).to_string();
         find_step(Handshake::Sns, body.as_bytes())
     }
 
     #[test]
-    fn only_addresses_of_sns_are_fetched() {
+    fn only_sns_confirmation_addresses_are_fetched() {
         for host in [
             "sns.us-east-1.amazonaws.com",
             "sns.cn-north-1.amazonaws.com.cn",
@@ -200,7 +200,7 @@ mod tests {
         ] {
             let url = format!("https://{host}/?Action=ConfirmSubscription&Token=2336412f");
             let expected = HandshakeStep::Fetch(Url::parse(&url).unwrap());
-            assert_eq!(sns_with(&url).unwrap(), Some(expected), "{url}");
+            assert_eq!(sns_step_for_url(&url).unwrap(), Some(expected), "{url}");
         }
         for url in [
             "",
@@ -221,7 +221,7 @@ mod tests {
             "https://sns.us-east-1.amazonaws.com/x?Action=ConfirmSubscription",
             "https://127.0.0.1/?Action=ConfirmSubscription",
         ] {
-            let refused = sns_with(url);
+            let refused = sns_step_for_url(url);
             assert!(
                 matches!(refused, Err(Error::Invalid(_))),
                 "{url}: {refused:?}"
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_validation_of_event_grid_is_refused() {
+    fn invalid_event_grid_validation_request_is_rejected() {
         for data in [
             json!({}),
             json!({"validationCode": "x".repeat(2_000)}),

@@ -18,7 +18,7 @@ pub fn find_merges(events: &[Event], root: &str) -> Vec<String> {
             .find(|it| !it.is_empty());
         let before = *first.entry((name, &event.dimensions)).or_insert(at);
         let mut places = Vec::new();
-        differences(
+        collect_differences(
             event_data(&events[before]),
             event_data(event),
             root,
@@ -36,7 +36,12 @@ fn event_data(event: &Event) -> Option<&Value> {
     event.metadata_fields.as_ref()?.fields.get("data")
 }
 
-fn differences(one: Option<&Value>, other: Option<&Value>, path: &str, found: &mut Vec<String>) {
+fn collect_differences(
+    one: Option<&Value>,
+    other: Option<&Value>,
+    path: &str,
+    found: &mut Vec<String>,
+) {
     let kind = |it: Option<&Value>| it.and_then(|it| it.kind.clone());
     if one == other || found.len() >= PLACES_MAX {
         return;
@@ -55,7 +60,7 @@ fn differences(one: Option<&Value>, other: Option<&Value>, path: &str, found: &m
         } else {
             format!("{path}.{key}")
         };
-        differences(one.fields.get(key), other.fields.get(key), &path, found);
+        collect_differences(one.fields.get(key), other.fields.get(key), &path, found);
     }
 }
 

@@ -12,19 +12,19 @@ use crate::{
     },
     error::Violation,
     ops::{
-        etag::etag,
+        etag::compute_etag,
         wire::{FromDomain, query::clause, time::timestamp},
     },
 };
 
-pub(super) struct Parts {
+pub(super) struct MappingParts {
     pub(super) drop: Option<Clause>,
     pub(super) event: Option<MappedEvent>,
     pub(super) signature: Option<WebhookSignature>,
     pub(super) handshake: Option<Handshake>,
 }
 
-impl Parts {
+impl MappingParts {
     pub(super) fn read(draft: &v1::IntakeMapping, violations: &mut Vec<Violation>) -> Self {
         if WireHandshake::try_from(draft.handshake).is_err() {
             violations.push(Violation::new("handshake", "is not one of SNS, EVENT_GRID"));
@@ -155,7 +155,7 @@ impl FromDomain<IntakeMapping> for v1::IntakeMapping {
             rejected_documents: Vec::new(),
             create_time: Some(timestamp(mapping.create_ms)),
             update_time: Some(timestamp(mapping.update_ms)),
-            etag: etag(mapping.id, mapping.revision),
+            etag: compute_etag(mapping.id, mapping.revision),
         }
     }
 }

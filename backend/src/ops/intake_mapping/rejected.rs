@@ -112,7 +112,7 @@ impl RejectedDocuments {
 mod tests {
     use super::*;
 
-    fn rejected(reason: usize) -> RejectedDocument {
+    fn rejected_document(reason: usize) -> RejectedDocument {
         RejectedDocument {
             dropped: false,
             reason: reason.to_string(),
@@ -128,10 +128,15 @@ mod tests {
         let (one, other) = (&name("one"), &name("other"));
         for at in 0..30 {
             let time_ms = i64::try_from(at).unwrap();
-            documents.add(one, &name("a"), time_ms, vec![rejected(at)]);
+            documents.add(one, &name("a"), time_ms, vec![rejected_document(at)]);
         }
-        documents.add(one, &name("b"), 40, (0..30).map(rejected).collect());
-        documents.add(other, &name("a"), 50, vec![rejected(1)]);
+        documents.add(
+            one,
+            &name("b"),
+            40,
+            (0..30).map(rejected_document).collect(),
+        );
+        documents.add(other, &name("a"), 50, vec![rejected_document(1)]);
         documents.add(other, &name("b"), 60, Vec::new());
         let found = documents.for_mapping("one");
         let reasons: Vec<_> = found.iter().map(|it| it.rejected.reason.as_str()).collect();
@@ -143,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_senders_is_bounded() {
+    fn rejected_documents_are_stored_for_a_bounded_number_of_senders() {
         let documents = RejectedDocuments::default();
         let name = Name::parse("a").unwrap();
         for at in 0..=REJECTED_SENDERS_MAX {
@@ -152,7 +157,7 @@ mod tests {
                 &mapping,
                 &name,
                 i64::try_from(at).unwrap(),
-                vec![rejected(at)],
+                vec![rejected_document(at)],
             );
         }
         assert!(documents.for_mapping("mapping 0").is_empty());

@@ -20,7 +20,7 @@ fn no_headers() -> BTreeMap<String, String> {
 
 fn mapped(mapping: &IntakeMapping, document: &Value) -> Result<MappingResult, Error> {
     let (body, headers) = (document.to_string(), no_headers());
-    let incoming = Incoming {
+    let incoming = IncomingBody {
         body: body.as_bytes(),
         headers: &headers,
     };
@@ -84,7 +84,7 @@ fn invalid_json_entry_does_not_affect_the_others() {
     let mapping = samples::mapping("page");
     let headers = BTreeMap::new();
     let body = br#"{"alerts": [{"title": "a"}, {"title": 1e400}, {"title": "b"}]}"#;
-    let incoming = Incoming {
+    let incoming = IncomingBody {
         body,
         headers: &headers,
     };
@@ -116,7 +116,7 @@ fn plain_mapping() -> IntakeMapping {
 /// Maps a body with a content type. Returns the dimension `id` of each event.
 fn ids(mapping: &IntakeMapping, content_type: &str, body: &str) -> Result<Vec<String>, Error> {
     let headers = BTreeMap::from([("content-type".to_owned(), content_type.to_owned())]);
-    let incoming = Incoming {
+    let incoming = IncomingBody {
         body: body.as_bytes(),
         headers: &headers,
     };
@@ -184,7 +184,7 @@ fn bodies_are_read_by_content_type() {
 }
 
 #[test]
-fn entries_of_a_list_are_documents_and_items() {
+fn list_entries_are_mapped_as_document_and_item() {
     let document = json!([{"id": 1, "level": "error"}, {"id": 2, "levels": ["critical"]}, 7]);
     let mapped = mapped(&plain_mapping(), &document).unwrap();
     let events: Vec<_> = mapped

@@ -286,7 +286,10 @@ async fn report_starts_when_counting_began_and_validates_fields() {
     let mut request = noise_request(NoiseRows::Counted(NoiseBy::Rule), &world);
     request.start_ms = Some(START_MS - 30 * DAY_MS);
     let report = reports(&world).report(&request).await.unwrap();
-    assert_eq!(report.start_ms, i64::from(day(START_MS) + 1) * DAY_MS);
+    assert_eq!(
+        report.start_ms,
+        i64::from(day_number(START_MS) + 1) * DAY_MS
+    );
     let numbers = &report.rows[0].numbers;
     assert_eq!(numbers.get(NoiseTally::Notification), 1);
     for (field, wrong) in [

@@ -20,7 +20,7 @@ async fn open_occurrences_are_counted_then_notified_once() {
         });
     }
     intake.submit(events, None).await.unwrap();
-    let opens = NotifyOpen::new(deciding.clone(), intake.clone());
+    let opens = OpenNotifier::new(deciding.clone(), intake.clone());
     let sent = async || samples::all::<Delivery>(&store).await.len();
 
     let page = rule("page", &[DISK_TRIGGER], &["hook"]);
@@ -30,12 +30,15 @@ async fn open_occurrences_are_counted_then_notified_once() {
     };
     samples::save_rule(&store, &disabled).await;
     assert_eq!(
-        opens.count(StoredDefinition::Rule(disabled)).await.unwrap(),
+        opens
+            .count_affected(StoredDefinition::Rule(disabled))
+            .await
+            .unwrap(),
         0
     );
     assert_eq!(
         opens
-            .count(StoredDefinition::Rule(page.clone()))
+            .count_affected(StoredDefinition::Rule(page.clone()))
             .await
             .unwrap(),
         open
@@ -45,9 +48,9 @@ async fn open_occurrences_are_counted_then_notified_once() {
     let first = [event("0")].to_vec();
     intake.submit(first, None).await.unwrap();
     let stores = StoredDefinition::Rule(page.clone());
-    assert_eq!(opens.notify(&stores).await.unwrap(), open - 1);
+    assert_eq!(opens.notify_all(&stores).await.unwrap(), open - 1);
     assert_eq!(sent().await, open);
-    assert_eq!(opens.notify(&stores).await.unwrap(), 0, "once");
+    assert_eq!(opens.notify_all(&stores).await.unwrap(), 0, "once");
 }
 
 #[tokio::test]
@@ -59,7 +62,7 @@ async fn trigger_notifies_through_its_rules() {
     samples::save_rule(&store, &rule("chat", &["nothing"], &["mail"])).await;
     intake.submit(vec![event("a")], None).await.unwrap();
     samples::save_rule(&store, &rule("other", &[DISK_TRIGGER], &["mail"])).await;
-    let opens = NotifyOpen::new(deciding, intake.clone());
+    let opens = OpenNotifier::new(deciding, intake.clone());
     let matching = Trigger {
         query: samples::trigger(DISK_TRIGGER).query,
         revision: 2,

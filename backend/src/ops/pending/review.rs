@@ -12,7 +12,7 @@ use std::{
 use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
 
-use self::{batch::Batch, together::JointRelease};
+use self::{batch::ReviewBatch, together::JointRelease};
 use crate::{
     decide::{Responders, Silences, Snapshot},
     domain::{HeldBy, HoldKind, Inhibition, Progress, RecordId, ResponseState, Rule, Status},
@@ -22,14 +22,14 @@ use crate::{
         commit::commit,
         decision_context::DecisionContext,
         intake::Intake,
-        search::{Filter, NEWEST_FIRST, Walk},
+        search::{Filter, IndexWalk, NEWEST_FIRST},
         silence::lifecycle,
     },
     store::{
         Direction, EngineError, Index, Lane, Record as _, SilenceStanding, Store,
         engine::Range,
         record::{
-            bytes::{Key, id_at, time_ms_at},
+            bytes::{Key, read_id, read_time_ms},
             response_prefix,
         },
     },
@@ -89,7 +89,7 @@ impl PendingReview {
     pub async fn run_once(&self) -> Result<(), Error> {
         let mut seen = self.seen.lock().await;
         let snapshot = self.deciding.ruleset.refresh().await?;
-        let is_quiet = snapshot.settings().is_quiet();
+        let is_quiet = snapshot.settings().is_quiet_mode();
         self.was_quiet.store(is_quiet, Ordering::Relaxed);
         if is_quiet {
             return Ok(());
@@ -105,7 +105,7 @@ impl PendingReview {
         let is_edited = seen.is_left || seen.edition != Some(snapshot.edition());
         let is_first = seen.edition.is_none();
         // Escalation comes first: no group, silence or edit may delay the responders.
-        let escalated = self.escalate(range(due.clone())).await;
+        let escalated = self.run_due_responses(range(due.clone())).await;
         let freed = self.review_released(&in_force).await;
         let bound = self
             .scan_new_holds((&snapshot, &in_force), is_edited && !is_first)
@@ -123,21 +123,23 @@ impl PendingReview {
                 JointRelease::find(&self.deciding, index, range(due.clone()), &is_freed, false)
                     .await?;
         }
-        let decided = self.walk(index, range(due.clone()), &together).await;
+        let decided = self
+            .review_range(index, range(due.clone()), &together)
+            .await;
         let mut edited = Ok(());
         if is_edited {
             let later = Range {
                 start: due,
                 end: Some(all),
             };
-            edited = self.walk_once(index, later, &together).await;
+            edited = self.review_range_once(index, later, &together).await;
         }
         if is_edited || !seen.has_responders(&snapshot) {
             // Neither stopped nor unanswered responses have a due time.
             for state in [ResponseState::Stopped, ResponseState::Active] {
                 let range = Range::with_prefix(&response_prefix(state).build());
                 let index = Index::OccurrenceByResponse;
-                edited = edited.and(self.walk_once(index, range, &together).await);
+                edited = edited.and(self.review_range_once(index, range, &together).await);
             }
         }
         *seen = LastPass {
@@ -149,7 +151,7 @@ impl PendingReview {
         escalated.and(freed).and(bound).and(decided).and(edited)
     }
 
-    async fn escalate(&self, mut due: Range) -> Result<(), Error> {
+    async fn run_due_responses(&self, mut due: Range) -> Result<(), Error> {
         use ResponseState::{Acknowledged, Active, Held};
         let mut in_progress = HashSet::new();
         for state in [Active, Held, Acknowledged] {
@@ -165,7 +167,7 @@ impl PendingReview {
         }
         while let Some(mut records) = self.next_keys(Index::OccurrenceByDue, &mut due).await? {
             records.retain(|it| in_progress.contains(it));
-            let batch = self.batch().escalate(records).await;
+            let batch = self.new_batch().run_responses(records).await;
             escalated = escalated.and(batch);
         }
         escalated
@@ -178,7 +180,7 @@ impl PendingReview {
         (snapshot, in_force): (&Snapshot, &BTreeSet<(RecordId, u64)>),
         is_edited: bool,
     ) -> Result<(), Error> {
-        let all = snapshot.silences().all().iter();
+        let all = snapshot.silences().as_slice().iter();
         let new: Vec<_> = all
             .map(|it| &it.silence)
             .filter(|it| in_force.contains(&(it.id, it.revision)))
@@ -188,7 +190,7 @@ impl PendingReview {
                 !is_counted || is_edited && is_for_some
             })
             .collect();
-        let all = snapshot.inhibitions().all().iter();
+        let all = snapshot.inhibitions().as_slice().iter();
         let unseen = all.map(|it| &it.inhibition);
         let unseen: Vec<_> = unseen
             .filter(|it| it.counted_revision != it.revision)
@@ -196,10 +198,10 @@ impl PendingReview {
         let marked: BTreeSet<_> = unseen.iter().map(|it| (it.id, it.revision)).collect();
         if !marked.is_empty() {
             // Mark all causes before evaluating any of their effects.
-            self.scan_open(&self.batch(), Scan::Marks).await?;
+            self.scan_open(&self.new_batch(), Scan::Marks).await?;
         }
         if !new.is_empty() || !marked.is_empty() {
-            let batch = self.batch().with_marked(marked);
+            let batch = self.new_batch().with_marked_inhibitions(marked);
             self.scan_open(&batch, Scan::Effects).await?;
         }
         let noted = unseen.into_iter().map(|it| self.record_counted(it));
@@ -217,7 +219,7 @@ impl PendingReview {
     /// the last pass.
     pub async fn is_outdated(&self) -> Result<bool, Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
-        let is_quiet = snapshot.settings().is_quiet();
+        let is_quiet = snapshot.settings().is_quiet_mode();
         if is_quiet || self.was_quiet.load(Ordering::Relaxed) {
             return Ok(!is_quiet);
         }
@@ -237,7 +239,8 @@ impl PendingReview {
             SilenceStanding::Response,
         ];
         let ids = &ids;
-        let read = |store: Store, standing| async move { released(&store, standing, ids).await };
+        let read =
+            |store: Store, standing| async move { released_ranges(&store, standing, ids).await };
         let found = self.deciding.store.read_each(standings, read).await?;
         let mut freed = Ok(());
         for under in found.into_iter().flatten() {
@@ -246,19 +249,19 @@ impl PendingReview {
             let range = under.clone();
             let together =
                 JointRelease::find(&self.deciding, index, range, &is_freed, true).await?;
-            freed = freed.and(self.walk(index, under, &together).await);
+            freed = freed.and(self.review_range(index, under, &together).await);
         }
         freed
     }
 
-    async fn scan_open(&self, batch: &Batch<'_>, scan: Scan) -> Result<(), Error> {
+    async fn scan_open(&self, batch: &ReviewBatch<'_>, scan: Scan) -> Result<(), Error> {
         let mut scanned = Ok(());
         let open = Filter {
             statuses: vec![Status::Open, Status::Suppressed],
             ..Filter::default()
         };
         let store = self.deciding.store.clone();
-        let mut walk = Walk::new(&store, &open, NEWEST_FIRST, None);
+        let mut walk = IndexWalk::new(&store, &open, NEWEST_FIRST, None);
         loop {
             let places = walk.next_positions(HOLDS_BATCH).await?;
             if places.is_empty() {
@@ -266,8 +269,12 @@ impl PendingReview {
             }
             let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();
             let done = match scan {
-                Scan::Marks => batch.mark(&keys).await,
-                Scan::Effects => batch.review(keys, &JointRelease::default()).await,
+                Scan::Marks => batch.mark_sources(&keys).await,
+                Scan::Effects => {
+                    batch
+                        .review_occurrences(keys, &JointRelease::default())
+                        .await
+                }
             };
             scanned = scanned.and(done);
             tokio::task::yield_now().await;
@@ -276,7 +283,7 @@ impl PendingReview {
 
     /// Evaluates all records of a range of an index. Records that move to a later key within the
     /// range are evaluated again, for example if both a delay and the wait of a group have ended.
-    async fn walk(
+    async fn review_range(
         &self,
         index: Index,
         mut range: Range,
@@ -284,16 +291,16 @@ impl PendingReview {
     ) -> Result<(), Error> {
         let mut walked = Ok(());
         while let Some(records) = self.next_keys(index, &mut range).await? {
-            let batch = self.batch().review(records, together).await;
+            let batch = self.new_batch().review_occurrences(records, together).await;
             walked = walked.and(batch);
         }
         walked
     }
 
-    /// Like [`Self::walk`], but evaluates each record once, for ranges that extend beyond the
+    /// Like [`Self::review_range`], but evaluates each record once, for ranges that extend beyond the
     /// current time. Records whose key moves with the clock, for example under a silence that would
     /// begin now, would otherwise be evaluated endlessly.
-    async fn walk_once(
+    async fn review_range_once(
         &self,
         index: Index,
         mut range: Range,
@@ -302,7 +309,7 @@ impl PendingReview {
         let (mut decided, mut walked) = (HashSet::new(), Ok(()));
         while let Some(mut records) = self.next_keys(index, &mut range).await? {
             records.retain(|it| decided.insert(it.clone()));
-            let batch = self.batch().review(records, together).await;
+            let batch = self.new_batch().review_occurrences(records, together).await;
             walked = walked.and(batch);
         }
         walked
@@ -324,14 +331,14 @@ impl PendingReview {
         Ok(Some(found.into_iter().map(|(_, record)| record).collect()))
     }
 
-    fn batch(&self) -> Batch<'_> {
-        Batch::new(&self.deciding, &self.intake)
+    fn new_batch(&self) -> ReviewBatch<'_> {
+        ReviewBatch::new(&self.deciding, &self.intake)
     }
 
     async fn record_counted(&self, inhibition: &Inhibition) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             let stored = store.get::<Inhibition>(inhibition.key()).await?;
             if let Some(stored) = stored.filter(|it| it.value.id == inhibition.id) {
                 let mut next = stored.value.clone();
@@ -354,18 +361,18 @@ impl PendingReview {
         let engine = self.deciding.store.engine();
         let first = engine.entries(Index::OccurrenceByDue, range, Direction::Ascending, 1);
         let first = first.await?;
-        Ok(first.first().and_then(|(key, _)| time_ms_at(key, 0)))
+        Ok(first.first().and_then(|(key, _)| read_time_ms(key, 0)))
     }
 }
 
 fn silences_in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u64)> {
-    let all = snapshot.silences().all().iter();
+    let all = snapshot.silences().as_slice().iter();
     let all = all.filter(|it| it.is_in_force(now_ms));
     all.map(|it| (it.silence.id, it.silence.revision)).collect()
 }
 
 /// Returns the index entries of each silence that still has some, except those in force.
-async fn released(
+async fn released_ranges(
     store: &Store,
     standing: SilenceStanding,
     in_force: &BTreeSet<RecordId>,
@@ -377,7 +384,7 @@ async fn released(
         let engine = store.engine();
         let page = engine.entries(index, range.clone(), ascending, HOLDS_BATCH);
         let page = page.await?;
-        let mut ids: Vec<_> = page.iter().filter_map(|(key, _)| id_at(key, 1)).collect();
+        let mut ids: Vec<_> = page.iter().filter_map(|(key, _)| read_id(key, 1)).collect();
         ids.dedup();
         for id in &ids {
             let under = Range::with_prefix(&Key::new().byte(standing as u8).id(*id).build());

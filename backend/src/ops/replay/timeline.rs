@@ -3,10 +3,10 @@
 use std::{collections::HashMap, time::Duration};
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     domain::{
         CloseReason, EventId, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
-        Severity, Status, is_own, response::ESCALATION_KIND, silence::SILENCE_KIND,
+        Severity, Status, has_own_source, response::ESCALATION_KIND, silence::SILENCE_KIND,
     },
     error::Error,
     lifecycle::{Assignment, StateChange},
@@ -14,7 +14,7 @@ use crate::{
     ops::{
         edit::OccurrenceTarget,
         loop_guard::LOOP_KIND,
-        search::{Filter, NEWEST_FIRST, Walk},
+        search::{Filter, IndexWalk, NEWEST_FIRST},
     },
     scan,
     store::Store,
@@ -25,9 +25,9 @@ const BATCH: usize = 500;
 /// Identifies an occurrence in a replay: the event, and the opening time in milliseconds since the
 /// epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Opening(EventId, i64);
+pub struct OccurrenceOpening(EventId, i64);
 
-impl Opening {
+impl OccurrenceOpening {
     pub(super) fn from_occurrence(occurrence: &Occurrence) -> Self {
         Self(occurrence.event, occurrence.start_ms)
     }
@@ -36,7 +36,7 @@ impl Opening {
 #[derive(Debug, Default)]
 pub struct Timeline {
     pub(super) steps: Vec<ReplayStep>,
-    pub occurrences: HashMap<Opening, Occurrence>,
+    pub occurrences: HashMap<OccurrenceOpening, Occurrence>,
     /// Start of the complete part of the timeline, in milliseconds since the epoch.
     pub since_ms: i64,
     pub is_cut: bool,
@@ -63,7 +63,7 @@ impl Timeline {
         repeat: Option<Duration>,
     ) -> Result<Self, Error> {
         // Occurrences opened earlier may be reported later.
-        let from_ms = since_ms.saturating_sub(millis(REPLAY_WARM_UP));
+        let from_ms = since_ms.saturating_sub(to_millis(REPLAY_WARM_UP));
         let mut timeline = Self {
             since_ms,
             ..Self::default()
@@ -74,7 +74,7 @@ impl Timeline {
                 statuses,
                 ..Filter::default()
             };
-            let mut walk = Walk::new(store, &filter, NEWEST_FIRST, None);
+            let mut walk = IndexWalk::new(store, &filter, NEWEST_FIRST, None);
             loop {
                 let batch = walk.next(BATCH).await?;
                 let Some((_, first)) = batch.first() else {
@@ -120,14 +120,14 @@ impl Timeline {
         steps.extend(repeat_steps(&occurrence, opened_ms, repeats, repeat));
         self.steps.append(&mut steps);
         self.occurrences
-            .insert(Opening(occurrence.event, opened_ms), occurrence);
+            .insert(OccurrenceOpening(occurrence.event, opened_ms), occurrence);
     }
 }
 
 /// Returns whether a replay creates an occurrence itself: an own event about a silence, a loop or
 /// an unanswered response.
 fn is_recreated(occurrence: &Occurrence) -> bool {
-    is_own(&occurrence.dimensions)
+    has_own_source(&occurrence.dimensions)
         && [SILENCE_KIND, LOOP_KIND, ESCALATION_KIND].contains(&&*occurrence.kind)
 }
 
@@ -227,7 +227,7 @@ fn repeat_steps(
     let end_ms = occurrence.close.map_or(seen_ms, |it| it.at_ms.min(seen_ms));
     let span_ms = end_ms.saturating_sub(opened_ms).max(0);
     // Ten repeats per interval determine the time of the next message to a tenth of the interval.
-    let finest = repeat.map_or(1, |it| 10 * span_ms / millis(it).max(1));
+    let finest = repeat.map_or(1, |it| 10 * span_ms / to_millis(it).max(1));
     let finest = u64::try_from(finest)
         .unwrap_or(0)
         .clamp(1, REPLAY_REPEATS_MAX);

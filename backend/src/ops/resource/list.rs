@@ -8,7 +8,7 @@ use crate::{
         TAGS_MAX,
     },
     matching::fold::FoldedText,
-    ops::page::{Page, PageRequest, Scope},
+    ops::page::{Page, PageRequest, TokenScope},
     store::{Direction, Store, Stored, engine::Range},
 };
 
@@ -46,15 +46,15 @@ impl Filter {
         }
     }
 
-    fn scope(&self, list: &str) -> Scope {
-        let scope = Scope::new(list)
-            .with("names", &self.names)
-            .with("tags", &self.tags)
-            .with("q", [&self.text]);
+    fn scope(&self, list: &str) -> TokenScope {
+        let scope = TokenScope::new(list)
+            .with_field("names", &self.names)
+            .with_field("tags", &self.tags)
+            .with_field("q", [&self.text]);
         if self.others.is_empty() {
             scope
         } else {
-            scope.with("others", &self.others)
+            scope.with_field("others", &self.others)
         }
     }
 }
@@ -63,7 +63,7 @@ impl Filter {
 /// the conversion adds. A page ends at [`LIST_PAGE_BYTES`] even if more resources were requested.
 /// Paging through the list returns every resource that exists throughout exactly once, regardless
 /// of concurrent edits.
-pub(super) async fn list<T, V, F>(
+pub(super) async fn list_page<T, V, F>(
     store: &Store,
     filter: &Filter,
     page: &PageRequest,
@@ -104,7 +104,7 @@ where
     }
     Ok(Page {
         next_page_token: if has_more {
-            scope.token(&last)
+            scope.encode_token(&last)
         } else {
             String::new()
         },
@@ -119,7 +119,7 @@ struct PageSize {
 }
 
 impl PageSize {
-    fn size(&self) -> usize {
+    fn next_page_size(&self) -> usize {
         match self.largest_bytes {
             None => LIST_STEP_FIRST,
             Some(bytes) => (LIST_PAGE_BYTES / bytes.max(1)).clamp(1, LIST_STEP_MAX),
@@ -150,7 +150,7 @@ impl<T: Resource> Collector<'_, T> {
             let mut start = Vec::new();
             loop {
                 let range = Range { start, end: None };
-                let requested = step.size();
+                let requested = step.next_page_size();
                 let records = store
                     .page::<T>(range, Direction::Ascending, requested)
                     .await?;
@@ -160,7 +160,7 @@ impl<T: Resource> Collector<'_, T> {
                 let is_last = records.len() < requested;
                 for record in records {
                     step.record_size(record.bytes);
-                    self.take(record);
+                    self.add_record(record);
                 }
                 match next {
                     Some(next) if !is_last => start = next,
@@ -173,20 +173,20 @@ impl<T: Resource> Collector<'_, T> {
             names.dedup();
             let mut keys = names.into_iter().map(String::into_bytes);
             loop {
-                let requested: Vec<_> = keys.by_ref().take(step.size()).collect();
+                let requested: Vec<_> = keys.by_ref().take(step.next_page_size()).collect();
                 if requested.is_empty() {
                     break;
                 }
                 for record in store.get_many::<T>(requested).await?.into_iter().flatten() {
                     step.record_size(record.bytes);
-                    self.take(record);
+                    self.add_record(record);
                 }
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, record: Stored<T>) {
+    fn add_record(&mut self, record: Stored<T>) {
         let resource = &record.value;
         let has_tag = |tag| resource.tags().contains(tag);
         let passes = self.filter.tags.iter().all(has_tag)

@@ -7,7 +7,7 @@ use bellwether_proto::v1;
 
 use super::number;
 use crate::{
-    decide::{AdvanceContext, Page, Responders, advance},
+    decide::{AdvanceContext, PageTarget, Responders, advance},
     domain::{DeliveryState, Name, PagedReceiver, QueuedMethod, Response, ResponseState, Severity},
     error::Error,
     ops::{delivery::Deliveries, wire::time::timestamp},
@@ -23,8 +23,8 @@ pub(super) struct NextStep {
 pub(super) fn notified_receiver(paged: &PagedReceiver) -> v1::ResponseReceiver {
     let contact = paged.contact.as_ref();
     v1::ResponseReceiver {
-        contact_name: text(contact.map(|it| &it.name)),
-        schedule_name: text(paged.schedule.as_ref()),
+        contact_name: receiver_text(contact.map(|it| &it.name)),
+        schedule_name: receiver_text(paged.schedule.as_ref()),
         destination_name: paged.destination.1.to_string(),
         delivery_id: paged.delivery.to_string(),
         time: Some(timestamp(paged.at_ms)),
@@ -40,11 +40,13 @@ pub(super) async fn current_receivers(
     deliveries: &Deliveries,
     response: &Response,
 ) -> Result<Vec<v1::ResponseReceiver>, Error> {
-    let Some(latest) = response.paged.iter().filter_map(position).max() else {
+    let Some(latest) = response.paged.iter().filter_map(step_position).max() else {
         return Ok(Vec::new());
     };
     let paged = response.paged.iter();
-    let paged: Vec<_> = paged.filter(|it| position(it) == Some(latest)).collect();
+    let paged: Vec<_> = paged
+        .filter(|it| step_position(it) == Some(latest))
+        .collect();
     let ids = paged.iter().map(|it| it.delivery).collect();
     let messages = deliveries.newest_retries(ids).await?;
     let mut reasons = deliveries.wait_reasons();
@@ -52,7 +54,7 @@ pub(super) async fn current_receivers(
     for paged in paged {
         let mut receiver = notified_receiver(paged);
         if let Some(message) = messages.get(&paged.delivery) {
-            let wait = reasons.reason(message).await?;
+            let wait = reasons.wait_reason(message).await?;
             receiver.delivery_id = message.id.to_string();
             receiver.delivery_state = message.state.number().into();
             if message.state != DeliveryState::Delivered {
@@ -68,7 +70,7 @@ pub(super) async fn current_receivers(
 
 /// Returns the position of a step among all steps; the fallback follows all steps of its round.
 /// `None` for the receivers of an earlier response.
-fn position(paged: &PagedReceiver) -> Option<(u32, u32)> {
+fn step_position(paged: &PagedReceiver) -> Option<(u32, u32)> {
     let step = paged.step.checked_sub(1).unwrap_or(u32::MAX);
     (paged.round > 0).then_some((paged.round, step))
 }
@@ -93,7 +95,7 @@ pub(super) fn next_step(
     };
     let advanced = advance(&mut copy, &context);
     let before = (response.round, response.step);
-    let is_new = |it: &Page| it.step == 0 || (it.round, it.step) > before;
+    let is_new = |it: &PageTarget| it.step == 0 || (it.round, it.step) > before;
     let pages = advanced.pages.iter().filter(|it| is_new(it));
     let at_once = pages.map(|it| page_receiver(it, next_ms));
     let queued = copy.queued.iter();
@@ -105,11 +107,11 @@ pub(super) fn next_step(
     }
 }
 
-fn page_receiver(page: &Page, at_ms: i64) -> v1::ResponseReceiver {
+fn page_receiver(page: &PageTarget, at_ms: i64) -> v1::ResponseReceiver {
     let contact = page.contact.as_ref();
     v1::ResponseReceiver {
-        contact_name: text(contact.map(|it| &it.name)),
-        schedule_name: text(page.schedule.as_ref()),
+        contact_name: receiver_text(contact.map(|it| &it.name)),
+        schedule_name: receiver_text(page.schedule.as_ref()),
         destination_name: page.destination.to_string(),
         time: Some(timestamp(at_ms)),
         round: number(page.round),
@@ -128,7 +130,7 @@ fn delayed_receiver(
     let method = methods.find(|it| it.id == queued.method)?;
     Some(v1::ResponseReceiver {
         contact_name: contact.name.to_string(),
-        schedule_name: text(queued.schedule.as_ref()),
+        schedule_name: receiver_text(queued.schedule.as_ref()),
         destination_name: method.destination.to_string(),
         time: Some(timestamp(queued.due_ms)),
         round: number(queued.round),
@@ -138,6 +140,6 @@ fn delayed_receiver(
     })
 }
 
-fn text(name: Option<&Name>) -> String {
+fn receiver_text(name: Option<&Name>) -> String {
     name.map(ToString::to_string).unwrap_or_default()
 }

@@ -19,7 +19,7 @@ use crate::{
         escalation_policy::EscalationPolicies,
         samples::{self, name, rule, world::World},
         schedule::Schedules,
-        wire::time::length,
+        wire::time::duration_from_ms,
     },
     store::Store,
     testing::walks::walk_length,
@@ -90,7 +90,7 @@ async fn save_destination(store: &Store, called: &str) {
         .unwrap()
         .is_none()
     {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&samples::destination(called));
         store.apply(Lane::Admin, changes).await.unwrap();
     }
@@ -115,7 +115,7 @@ impl World {
         let method = |(destination, after): &(&str, u64)| v1::ContactMethod {
             destination_name: (*destination).into(),
             variables: [("phone".to_owned(), format!("+{called}"))].into(),
-            after: Some(length(i64::try_from(*after).unwrap() * 1_000)),
+            after: Some(duration_from_ms(i64::try_from(*after).unwrap() * 1_000)),
             ..v1::ContactMethod::default()
         };
         let draft = v1::Contact {
@@ -124,7 +124,7 @@ impl World {
             ..v1::Contact::default()
         };
         let all = Contacts::new(self.store.clone(), self.clock());
-        all.put(&draft, false).await.unwrap();
+        all.create_or_update(&draft, false).await.unwrap();
     }
 
     /// Stores a schedule in UTC whose contacts take turns from the given time on.
@@ -144,7 +144,7 @@ impl World {
             ..v1::Schedule::default()
         };
         let all = Schedules::new(self.store.clone(), self.clock());
-        all.put(&draft, false).await.unwrap();
+        all.create_or_update(&draft, false).await.unwrap();
     }
 
     async fn edit_policy(&self, change: impl FnOnce(&mut v1::EscalationPolicy)) {
@@ -252,7 +252,7 @@ impl World {
     /// Marks all deliveries to a destination as dead.
     async fn kill_deliveries(&self, destination: &str) {
         let all = samples::all::<Delivery>(&self.store).await;
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         for it in all.iter().filter(|it| it.destination_name == destination) {
             let key = it.id.to_bytes().into();
             let stored = self.store.get::<Delivery>(key).await.unwrap().unwrap();
@@ -371,7 +371,7 @@ async fn expired_acknowledgement_starts_a_round_with_current_on_call() {
     assert_eq!(notified.last().map(String::as_str), Some("ben"));
     assert_eq!(world.response().await.round, 2);
     let event = samples::event("db-1");
-    let newest = crate::ops::find::newest(&world.store, event.id()).await;
+    let newest = crate::ops::find::newest_occurrence(&world.store, event.id()).await;
     let newest = newest.unwrap().unwrap();
     assert!(!newest.acknowledged);
     let last = newest.history.last().unwrap();
@@ -384,7 +384,7 @@ async fn expired_acknowledgement_starts_a_round_with_current_on_call() {
 #[tokio::test]
 async fn policy_limits_the_acknowledgement_duration() {
     let world = world(&[&[contact("ana")]], |it| {
-        it.ack_timeout = Some(length(1_800_000));
+        it.ack_timeout = Some(duration_from_ms(1_800_000));
     })
     .await;
     world.event("db-1", |_| {}).await;
@@ -513,12 +513,12 @@ async fn contact_methods_run_until_acknowledged() {
 async fn paused_destinations_advance_to_next_step_and_fallback() {
     let steps = [&[contact("ana")][..], &[contact("ben")]];
     let world = world(&steps, |it| it.fallback_destination_name = "chat".into()).await;
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     for called in ["ana", "ben"] {
         let found = world.store.get::<Destination>(called.into()).await.unwrap();
         changes.insert(&Health {
             state: HealthState::Paused,
-            ..Health::untried(found.unwrap().value.id, 0)
+            ..Health::new_unattempted(found.unwrap().value.id, 0)
         });
     }
     world.store.apply(Lane::Admin, changes).await.unwrap();
@@ -609,7 +609,7 @@ async fn contact_link_acknowledges_as_the_contact() {
     assert!(!seen.acknowledged);
     assert_eq!(others, 0);
     let (done, _) = world.responses().acknowledge(link, true).await.unwrap();
-    assert_eq!(acknowledged_by(&done), Some(&name("contact:ana")));
+    assert_eq!(acknowledging_user(&done), Some(&name("contact:ana")));
     assert_eq!(world.response().await.acknowledged_by, "contact:ana");
     // An acknowledgement by a contact's client counts as the contact's.
     world
@@ -737,7 +737,7 @@ async fn response_resumes_when_rule_and_policy_are_restored() {
 }
 
 #[tokio::test]
-async fn stopped_response_stays_over_if_acknowledged_or_closed() {
+async fn stopped_response_does_not_resume_if_acknowledged_or_closed() {
     for is_closed in [false, true] {
         let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
         world.event("db-1", |_| {}).await;
@@ -770,12 +770,12 @@ async fn response_resumes_when_its_policy_is_recreated() {
     world.review().await;
     let stored = world.store.get::<EscalationPolicy>("db".into()).await;
     let stored = stored.unwrap().unwrap();
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.delete(&stored);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.minutes(10).await;
     assert_eq!(world.notified().await, ["chat", "ana"]);
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.insert(&stored.value);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.review().await;
@@ -798,7 +798,7 @@ async fn response_resumes_when_its_inhibition_ends() {
         linger_ms: 0,
         ..crate::testing::samples::inhibition("dead host")
     };
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.insert(&inhibition);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.event("db-1", |_| {}).await;

@@ -7,11 +7,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::millis,
+    clock::to_millis,
     decide::{Causes, PastDefinitions, Snapshot},
     domain::{CloseReason, Delivery, Occurrence, Status, silence::NEVER_MS},
     error::{Error, log_failure},
-    lifecycle::{Cause, Review, StateChange, review},
+    lifecycle::{Cause, Review, StateChange, review_occurrence},
     limits::{REVIEW_BATCH, REVIEW_CHECK_INTERVAL, REVIEW_INTERVAL_MAX, REVIEW_RETRY},
     ops::{
         cause_lookup::decide_with_causes,
@@ -27,20 +27,20 @@ use crate::{
         Changes, Direction, Duty, Index, Lane, LogPosition, Stored,
         engine::{
             Range,
-            ownership::{OwnedSlots, review_slot_of},
+            ownership::{OwnedSlots, review_slot_for_key},
         },
-        record::bytes::{Key, time_ms_at},
+        record::bytes::{Key, read_time_ms},
     },
 };
 
 #[derive(Debug)]
-pub struct Ageing {
+pub struct AgeReviewer {
     deciding: DecisionContext,
     intake: Intake,
     owned: watch::Receiver<OwnedSlots>,
 }
 
-impl Ageing {
+impl AgeReviewer {
     pub fn new(deciding: &DecisionContext, intake: Intake) -> Self {
         let owned = deciding.store.engine().cluster().watch_ownership();
         Self::for_owner(deciding, intake, owned)
@@ -97,13 +97,16 @@ impl Ageing {
         aged.is_ok()
     }
 
-    fn owns(&self, record: &[u8]) -> bool {
-        self.owned.borrow().slot(review_slot_of(record)).is_some()
+    fn owns_occurrence(&self, record: &[u8]) -> bool {
+        self.owned
+            .borrow()
+            .find(review_slot_for_key(record))
+            .is_some()
     }
 
     async fn age_due(&self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
-        if snapshot.settings().is_quiet() {
+        if snapshot.settings().is_quiet_mode() {
             return Ok(());
         }
         let due = Key::new().time_ms(self.deciding.clock.now_ms().saturating_add(1));
@@ -117,7 +120,7 @@ impl Ageing {
             let found = self.due_entries(range.clone()).await?;
             let last = found.last().map(|(entry, _)| entry.clone());
             let found = found.into_iter().map(|(_, record)| record);
-            records.extend(found.filter(|record| self.owns(record)));
+            records.extend(found.filter(|record| self.owns_occurrence(record)));
             if records.len() >= REVIEW_BATCH || last.is_none() {
                 reviewed = reviewed.and(self.review(std::mem::take(&mut records)).await);
             }
@@ -131,18 +134,18 @@ impl Ageing {
     /// Reviews occurrences together, or one by one if that fails. Returns the first temporary
     /// error; damaged records are only logged.
     async fn review(&self, mut records: Vec<Vec<u8>>) -> Result<(), Error> {
-        let Err(failure) = self.step(&records).await else {
+        let Err(failure) = self.review_batch(&records).await else {
             return Ok(());
         };
         // Skip occurrences that another node owns by now.
-        records.retain(|record| self.owns(record));
+        records.retain(|record| self.owns_occurrence(record));
         if records.is_empty() {
             return Ok(());
         }
         log_failure("failed to review a batch of occurrences", &failure);
         let mut reviewed = Ok(());
         for record in records {
-            match self.step(&[record]).await {
+            match self.review_batch(&[record]).await {
                 Err(error @ Error::Internal(_)) => {
                     log_failure("failed to review an occurrence", &error);
                 }
@@ -159,7 +162,7 @@ impl Ageing {
         Ok(found.await?)
     }
 
-    async fn step(&self, records: &[Vec<u8>]) -> Result<(), Error> {
+    async fn review_batch(&self, records: &[Vec<u8>]) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
             let causes = Causes::default();
@@ -179,16 +182,18 @@ impl Ageing {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let found = store.get_many::<Occurrence>(records.to_vec()).await?;
         let found: Vec<_> = found.into_iter().flatten().collect();
-        let past = revision::read_past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past =
+            revision::read_past_definitions(store, &snapshot, found.iter().map(|it| &it.value))
+                .await?;
         let past = past.with_causes(causes);
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.depend_on(&snapshot);
         let mut reports = Reports::default();
         let mut deliveries = Vec::new();
         let mut kept = Vec::new();
         for stored in found {
             let rules = (&*snapshot, &past);
-            let (next, said) = self.decide(rules, &stored, &mut deliveries);
+            let (next, said) = self.decide_occurrence(rules, &stored, &mut deliveries);
             reports.append(said);
             match next {
                 Some(next) => kept.push((stored, next)),
@@ -211,7 +216,7 @@ impl Ageing {
 
     /// Returns the next version of an occurrence, `None` if it is to be deleted, and the service's
     /// reports about it. Appends the deliveries that the change causes.
-    fn decide(
+    fn decide_occurrence(
         &self,
         rules: (&Snapshot, &PastDefinitions),
         stored: &Stored<Occurrence>,
@@ -226,12 +231,12 @@ impl Ageing {
         // An event about a silence lasts as long as the silence.
         let ends_ms =
             reported_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
-        let review = review(&stored.value, now_ms, rules.0.settings());
+        let review = review_occurrence(&stored.value, now_ms, rules.0.settings());
         match (review, ends_ms) {
             (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
             // Notifications that the occurrence holds as a cause must be re-evaluated first.
             (Review::Forget, _) if !stored.value.causes.is_empty() => {
-                next.review_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
+                next.review_ms = now_ms.saturating_add(to_millis(REVIEW_INTERVAL_MAX));
             }
             (Review::Forget, _) => return (None, reports),
             (Review::Later(due_ms), _) => next.review_ms = due_ms,
@@ -265,7 +270,7 @@ impl Ageing {
         most: Duration,
     ) {
         let clock = &self.deciding.clock;
-        let latest_ms = since_ms.saturating_add(millis(most));
+        let latest_ms = since_ms.saturating_add(to_millis(most));
         loop {
             let next = self.next_ms(since_ms).await.ok().flatten();
             let next_ms = next.unwrap_or(latest_ms).min(latest_ms);
@@ -278,7 +283,9 @@ impl Ageing {
                 }
             }
             // Commits may have made an occurrence due earlier. One check covers many commits.
-            let review_ms = clock.now_ms().saturating_add(millis(REVIEW_CHECK_INTERVAL));
+            let review_ms = clock
+                .now_ms()
+                .saturating_add(to_millis(REVIEW_CHECK_INTERVAL));
             clock.wait_until(review_ms.min(next_ms)).await;
         }
     }
@@ -292,9 +299,11 @@ impl Ageing {
         });
         let found = found.await?;
         self.deciding.store.record_progress();
-        let first = found.iter().find(|(_, record)| self.owns(record));
+        let first = found
+            .iter()
+            .find(|(_, record)| self.owns_occurrence(record));
         let first = first.or(found.last());
-        Ok(first.and_then(|(entry, _)| time_ms_at(entry, 0)))
+        Ok(first.and_then(|(entry, _)| read_time_ms(entry, 0)))
     }
 }
 
@@ -302,7 +311,7 @@ impl Ageing {
 /// milliseconds since the epoch. `None` if it reports no silence, or the silence has ended.
 fn reported_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
     let name = occurrence.dimensions.get("silence")?;
-    let mut all = snapshot.silences().all().iter();
+    let mut all = snapshot.silences().as_slice().iter();
     let loaded = all.find(|it| it.silence.name.as_str() == name)?;
     let is_about = silence_event_id(&loaded.silence.name) == occurrence.event;
     let ends_ms = loaded.current_end_ms(now_ms).unwrap_or(NEVER_MS);

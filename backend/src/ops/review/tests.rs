@@ -10,7 +10,7 @@ use crate::{
     ops::samples::{self, DISK_TRIGGER, START_MS, event, rule},
     store::{
         Record as _,
-        engine::ownership::{OwnedSlot, OwnedSlots, review_slot_of},
+        engine::ownership::{OwnedSlot, OwnedSlots, review_slot_for_key},
     },
 };
 
@@ -85,7 +85,7 @@ async fn occurrence_expires_as_sent_unless_repeated() {
     let minute = Duration::from_secs(60);
     let sent = |host: &str, lasts: Option<Duration>| IncomingEvent {
         timestamp_ms: clock.now_ms(),
-        expire_ms: lasts.map(|it| clock.now_ms() + millis(it)),
+        expire_ms: lasts.map(|it| clock.now_ms() + to_millis(it)),
         ..event(host)
     };
     let state = async |host: &str| {
@@ -180,7 +180,7 @@ async fn occurrence_due_while_reviewer_waits_closes_within_a_second() {
     samples::save_settings(&store, values).await;
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
-    let ageing = Ageing::new(&deciding, intake.clone());
+    let ageing = AgeReviewer::new(&deciding, intake.clone());
     let shutdown = CancellationToken::new();
     let work = ageing.run(shutdown.clone());
     let outside = async {
@@ -226,11 +226,11 @@ async fn node_ages_owned_and_newly_gained_occurrences() {
     };
     slots[0x30] = of_epoch(1);
     let owned = watch::Sender::new(OwnedSlots::Slots(slots.clone()));
-    let ageing = Ageing::for_owner(&deciding, intake.clone(), owned.subscribe());
+    let ageing = AgeReviewer::for_owner(&deciding, intake.clone(), owned.subscribe());
     let closed = async || {
         let all = samples::all::<Occurrence>(&store).await;
         let closed = all.iter().filter(|it| it.close.is_some());
-        let slots = closed.map(|it| review_slot_of(&it.key()));
+        let slots = closed.map(|it| review_slot_for_key(&it.key()));
         slots.collect::<Vec<_>>()
     };
     assert!(ageing.run_once().await);

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::{Rules, check_grouping, check_repeat_interval};
 use crate::{
     clock::Clock,
-    destination::{self, Purpose, Rendered, Renderers},
+    destination::{self, RenderPurpose, RenderedView, Renderers},
     domain::{
         Contact, Content, Destination, EscalationPolicy, EventId, NO_EVENT_ID, Name, Occurrence,
         PagedContact, RecordId, Rule, SharedSettings, Trigger, delivery::RuleContent,
@@ -18,7 +18,7 @@ use crate::{
     message::{self, Context, ExceededLimit, Links},
     ops::{
         find,
-        reach::{self, Reached},
+        reach::{self, ReachedReceiver},
         refers::ReferenceChecker,
         settings,
         validate::{Violations, convert_language},
@@ -49,7 +49,7 @@ pub struct Previews {
     pub rendered: Vec<Preview>,
     /// Human-readable problems of the rule's message, and warnings about its triggers.
     pub warnings: Vec<String>,
-    pub reaches: Vec<Reached>,
+    pub reaches: Vec<ReachedReceiver>,
 }
 
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl Rules {
             .group
             .as_ref()
             .map(|it| check_grouping(it, &mut violations));
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         let mut refers =
             ReferenceChecker::new(self, None::<&Rule>, (&mut violations, &mut changes));
         let triggers = refers
@@ -118,7 +118,7 @@ impl Rules {
             &settings.templates,
         );
         for Stored { value: trigger, .. } in &triggers {
-            for warning in self.fields.warnings(&trigger.query).await? {
+            for warning in self.fields.field_warnings(&trigger.query).await? {
                 warnings.push(format!("trigger `{}`: {warning}", trigger.name));
             }
         }
@@ -134,10 +134,10 @@ impl Rules {
         };
         let policy = policy.map(|it| it.value.name);
         let receivers = (&*rule.destination_names, policy.as_ref());
-        let reaches = reach::reached_by(&self.store, receivers, self.clock.now_ms()).await?;
+        let reaches = reach::receivers_of_rule(&self.store, receivers, self.clock.now_ms()).await?;
         let receivers = self.receivers(destinations, &reaches).await?;
         let trigger = triggers.into_iter().next().map(|stored| stored.value);
-        let group = group.map(|it| message::sample::group(&it, &occurrence));
+        let group = group.map(|it| message::sample::sample_group(&it, &occurrence));
         let mut left_bytes = SHOWN_BYTES_MAX;
         let mut previews = Vec::with_capacity(receivers.len());
         for Receiver {
@@ -164,7 +164,7 @@ impl Rules {
             let settings = Arc::clone(&settings);
             let delivery_id =
                 RecordId::from_parts(self.clock.now_ms().unsigned_abs(), rand::random());
-            let rendered = installation.renderers.run(Purpose::Preview, move || {
+            let rendered = installation.renderers.run(RenderPurpose::Preview, move || {
                 let around = Context {
                     delivery_id,
                     destination_name: name.as_str(),
@@ -198,7 +198,7 @@ impl Rules {
     async fn receivers(
         &self,
         destinations: Vec<Stored<Destination>>,
-        reaches: &[Reached],
+        reaches: &[ReachedReceiver],
     ) -> Result<Vec<Receiver>, Error> {
         let direct = destinations.into_iter().enumerate();
         let direct = direct.map(|(at, stored)| Receiver {
@@ -231,8 +231,8 @@ impl Rules {
 
     async fn occurrence(&self, event: Option<EventId>) -> Result<Occurrence, Error> {
         match event {
-            None => Ok(message::sample::occurrence(self.clock.now_ms())),
-            Some(event) => find::newest(&self.store, event)
+            None => Ok(message::sample::sample_occurrence(self.clock.now_ms())),
+            Some(event) => find::newest_occurrence(&self.store, event)
                 .await?
                 .ok_or_else(|| Error::NotFound(format!("event `{event}` not found"))),
         }
@@ -261,7 +261,7 @@ fn paged_contact(contact: Contact, method: &str, clock: &Arc<dyn Clock>) -> Opti
 
 /// Returns the preview of a message, without its text if the response has no room for it.
 fn into_preview(
-    mut message: Rendered,
+    mut message: RenderedView,
     (destination_name, contact_name): (Name, Option<Name>),
     left_bytes: &mut usize,
 ) -> Preview {

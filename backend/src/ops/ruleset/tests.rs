@@ -11,21 +11,26 @@ async fn edit_is_in_effect_after_refresh() {
     let store = samples::store();
     let ruleset = Ruleset::load(store.clone()).await.unwrap();
     let occurrence = samples::occurrence();
-    assert!(ruleset.current().matches(&occurrence).is_empty());
+    assert!(
+        ruleset
+            .current_snapshot()
+            .matching_triggers(&occurrence)
+            .is_empty()
+    );
 
     samples::save_rule(&store, &samples::rule("page", &[DISK_TRIGGER], &["hook"])).await;
     let snapshot = ruleset.refresh().await.unwrap();
-    let found = snapshot.matches(&occurrence);
+    let found = snapshot.matching_triggers(&occurrence);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].rule.name.as_str(), "page");
     assert_eq!(found[0].trigger.name.as_str(), DISK_TRIGGER);
 
     let stored = store.get::<Rule>("page".into()).await.unwrap().unwrap();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.delete(&stored);
     store.apply(Lane::Admin, changes).await.unwrap();
     let snapshot = ruleset.refresh().await.unwrap();
-    assert!(snapshot.matches(&occurrence).is_empty());
+    assert!(snapshot.matching_triggers(&occurrence).is_empty());
     assert!(snapshot.rule(stored.value.id).is_none());
 }
 
@@ -38,8 +43,8 @@ async fn rule_matches_once_and_only_if_enabled() {
     samples::save_rule(&store, &off).await;
     samples::save_rule(&store, &both).await;
     let ruleset = Ruleset::load(store).await.unwrap();
-    let snapshot = ruleset.current();
-    let found = snapshot.matches(&samples::occurrence());
+    let snapshot = ruleset.current_snapshot();
+    let found = snapshot.matching_triggers(&samples::occurrence());
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].rule.name.as_str(), "on");
     assert_eq!(found[0].trigger.name.as_str(), DISK_TRIGGER);

@@ -17,7 +17,7 @@ use crate::{
     domain::{IncomingEvent, Rule},
     ops::{
         decision_context::DecisionContext, intake::Intake, review::Reviewer, samples,
-        silence::Silencing,
+        silence::SilenceOperations,
     },
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
@@ -53,7 +53,7 @@ pub(crate) struct Node {
     pub(crate) deciding: DecisionContext,
     pub(crate) intake: Intake,
     pub(crate) reviewer: Reviewer,
-    pub(crate) silences: Silencing,
+    pub(crate) silences: SilenceOperations,
     _guard: DropGuard,
 }
 
@@ -63,7 +63,7 @@ impl Node {
         let (intake, guard) = samples::intake(&deciding);
         Self {
             reviewer: Reviewer::new(deciding.clone(), intake.clone()),
-            silences: Silencing::new(deciding.clone(), intake.clone()),
+            silences: SilenceOperations::new(deciding.clone(), intake.clone()),
             deciding,
             intake,
             _guard: guard,
@@ -83,10 +83,10 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn under(rules: &[Rule]) -> Self {
         let engine = match Life::of_tests() {
-            Life::TwoNodes => MemoryEngine::shared(),
+            Life::TwoNodes => MemoryEngine::new_shared(),
             Life::Steady | Life::Killed => MemoryEngine::new(),
         };
-        let store = Store::new(Arc::new(engine), Arc::new(Sealer::ephemeral()));
+        let store = Store::new(Arc::new(engine), Arc::new(Sealer::with_random_key()));
         for rule in rules {
             samples::save_rule(&store, rule).await;
         }
@@ -96,7 +96,7 @@ impl World {
     pub(crate) async fn on(store: Store) -> Self {
         let world = Self {
             store,
-            clock: Arc::new(ManualClock::at(START_MS)),
+            clock: Arc::new(ManualClock::starting_at(START_MS)),
             life: Life::of_tests(),
             nodes: RefCell::default(),
             turns: Cell::new(0),

@@ -35,7 +35,7 @@ impl Schedules {
                 kind: Kind::Schedule.as_str().into(),
                 names: vec![schedule.name.to_string()],
                 reason: "issued the URL of its feed".into(),
-                ..by.entry(AuditAction::Read)
+                ..by.audit_entry(AuditAction::Read)
             };
             self.store.write_audit(vec![entry]).await?;
         }
@@ -51,15 +51,20 @@ impl Schedules {
                 feed_number: found.value.feed_number.saturating_add(1),
                 ..found.value.clone()
             };
-            let mut changes = self.store.changes();
-            let next = self.revise(&found, next, now_ms, &mut changes).await?;
+            let mut changes = self.store.new_changes();
+            let next = self
+                .update_overrides(&found, next, now_ms, &mut changes)
+                .await?;
             Ok((changes, next))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
     /// Returns the shifts of the past 30 days and the next 90 days for the feed of a schedule.
-    pub async fn feed(&self, schedule: Schedule) -> Result<v1::OpenFeedResponse, Error> {
+    pub async fn open_schedule_feed(
+        &self,
+        schedule: Schedule,
+    ) -> Result<v1::OpenFeedResponse, Error> {
         let time_zone = schedule.time_zone.clone();
         let gaps_allowed = schedule.gaps_allowed;
         let mut shifts = self.feed_shifts(schedule).await?;
@@ -68,11 +73,14 @@ impl Schedules {
     }
 
     /// Returns the shifts of a contact in all schedules that name the contact.
-    pub async fn feed_of(&self, contact: &Contact) -> Result<v1::OpenFeedResponse, Error> {
+    pub async fn open_contact_feed(
+        &self,
+        contact: &Contact,
+    ) -> Result<v1::OpenFeedResponse, Error> {
         let mut all = Vec::new();
         let users = References::find(&self.store, Kind::Contact, &contact.name).await?;
         let schedules = users
-            .all()
+            .iter()
             .filter(|(word, _)| *word == Kind::Schedule.as_str());
         let names: Vec<Name> = schedules.map(|(_, name)| name.clone()).collect();
         let mut time_zone = contact.time_zone.clone();

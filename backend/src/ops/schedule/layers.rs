@@ -101,10 +101,10 @@ impl LayerChecker<'_, '_> {
             rrule: draft.rrule.clone(),
             ..WindowText::default()
         };
-        match Window::read(&text) {
+        match Window::parse(&text) {
             Ok(window) => {
                 let zone = zone.cloned().unwrap_or(jiff::tz::TimeZone::UTC);
-                let checked = calendar::check(&window, &zone);
+                let checked = calendar::check_calendar(&window, &zone);
                 let checked =
                     checked.map_err(|(field, message)| self.add_violation(field, message));
                 checked.ok().map(|()| window)

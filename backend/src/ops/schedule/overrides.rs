@@ -4,7 +4,7 @@ use bellwether_proto::v1;
 
 use super::{Schedules, layers::contacts};
 use crate::{
-    clock::millis,
+    clock::to_millis,
     domain::{Name, RecordId, RevisedResource, Schedule, schedule::Override},
     error::Error,
     limits::{
@@ -33,7 +33,7 @@ impl Schedules {
         let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
         let decide = async || {
             let found = resource::find::<Schedule>(&self.store, name).await?;
-            let (mut violations, mut changes) = (Violations::default(), self.store.changes());
+            let (mut violations, mut changes) = (Violations::default(), self.store.new_changes());
             let mut refers =
                 ReferenceChecker::new(self, Some(&found.value), (&mut violations, &mut changes));
             let path = "override.contactNames";
@@ -67,7 +67,8 @@ impl Schedules {
                 overrides,
                 ..found.value.clone()
             };
-            self.revise(&found, next, now_ms, &mut changes).await?;
+            self.update_overrides(&found, next, now_ms, &mut changes)
+                .await?;
             Ok((changes, new))
         };
         let (new, _) = commit(&self.store, Lane::Admin, decide).await?;
@@ -90,12 +91,13 @@ impl Schedules {
             } else {
                 overrides[at].end_ms = overrides[at].end_ms.min(now_ms);
             }
-            let mut changes = self.store.changes();
+            let mut changes = self.store.new_changes();
             let next = Schedule {
                 overrides,
                 ..found.value.clone()
             };
-            self.revise(&found, next, now_ms, &mut changes).await?;
+            self.update_overrides(&found, next, now_ms, &mut changes)
+                .await?;
             Ok((changes, ()))
         };
         commit(&self.store, Lane::Admin, decide).await?;
@@ -103,7 +105,7 @@ impl Schedules {
     }
 
     /// Adds the next revision of a schedule to the changes, and stores the previous one.
-    pub(super) async fn revise(
+    pub(super) async fn update_overrides(
         &self,
         found: &Stored<Schedule>,
         next: Schedule,
@@ -124,7 +126,7 @@ impl Schedules {
 
 /// Returns the overrides of a schedule that have not ended, or that ended recently.
 fn retained_overrides(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
-    let since_ms = now_ms.saturating_sub(millis(OVERRIDE_RETENTION));
+    let since_ms = now_ms.saturating_sub(to_millis(OVERRIDE_RETENTION));
     let all = schedule.overrides.iter();
     all.filter(|it| it.end_ms > since_ms).cloned().collect()
 }
@@ -134,16 +136,16 @@ fn check_span(
     now_ms: i64,
     violations: &mut Violations,
 ) -> (i64, i64) {
-    let start_ms = draft.start_time.as_ref().map_or(now_ms, time::millis);
+    let start_ms = draft.start_time.as_ref().map_or(now_ms, time::to_millis);
     let start_ms = start_ms.max(now_ms);
-    let Some(end_ms) = draft.end_time.as_ref().map(time::millis) else {
+    let Some(end_ms) = draft.end_time.as_ref().map(time::to_millis) else {
         violations.add("override.endTime", "is required");
         return (start_ms, start_ms);
     };
     if end_ms <= start_ms {
         let message = "must be after its start and after now";
         violations.add("override.endTime", message);
-    } else if end_ms.saturating_sub(start_ms) > millis(OVERRIDE_LENGTH_MAX) {
+    } else if end_ms.saturating_sub(start_ms) > to_millis(OVERRIDE_LENGTH_MAX) {
         let days = OVERRIDE_LENGTH_MAX.as_secs() / 86_400;
         let message = format!("is more than {days} d after its start");
         violations.add("override.endTime", message);

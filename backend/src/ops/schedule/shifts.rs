@@ -2,15 +2,15 @@
 
 use bellwether_proto::v1;
 
-use super::{Schedules, load_schedule, missing_zone, texts};
+use super::{Schedules, load_schedule, missing_zone, name_texts};
 use crate::{
-    clock::millis,
+    clock::to_millis,
     decide::{LoadedSchedule, OnCallSource, Shift, condition::format_time},
     domain::{Name, RecordId, Schedule, schedule::Override},
     error::Error,
     limits::{OVERRIDE_LENGTH_MAX, OVERRIDES_MAX, SHIFTS_MAX, SHIFTS_TIME_MAX},
     ops::{
-        resource::{self, Drafted as _, Origin},
+        resource::{self, AuthoredResource as _, Origin},
         validate::Violations,
         wire::time::timestamp,
     },
@@ -78,7 +78,7 @@ impl From<&ShownShift> for v1::Shift {
         Self {
             start_time: Some(timestamp(it.start_ms)),
             end_time: Some(timestamp(it.end_ms)),
-            contact_names: texts(&it.contacts),
+            contact_names: name_texts(&it.contacts),
             source: it.source.clone(),
         }
     }
@@ -142,7 +142,7 @@ impl Schedules {
             .next(at_ms)
             .filter(|_| loaded.schedule.revision == newest);
         Ok(OnCallAt {
-            contacts: texts(then.contacts),
+            contacts: name_texts(then.contacts),
             source: source(then.source, &loaded.schedule),
             until_ms: next.map(|it| it.start_ms),
             revision: loaded.schedule.revision,
@@ -164,7 +164,7 @@ impl Schedules {
         let end_ms = end_ms.unwrap_or_else(|| start_ms.saturating_add(AHEAD_MS));
         if end_ms <= start_ms {
             return Err(Error::invalid("end", "must be after `start`"));
-        } else if end_ms.saturating_sub(start_ms) > millis(SHIFTS_TIME_MAX) {
+        } else if end_ms.saturating_sub(start_ms) > to_millis(SHIFTS_TIME_MAX) {
             let days = SHIFTS_TIME_MAX.as_secs() / 86_400;
             let message = format!("is more than {days} d after `start`");
             return Err(Error::invalid("end", message));
@@ -219,7 +219,7 @@ impl Schedules {
         };
         if let Some(old) = old {
             let before = ShownShifts::compute(&old, range, SHIFTS_MAX);
-            differences_found = differences(&before.shifts, &shifts.shifts);
+            differences_found = shift_differences(&before.shifts, &shifts.shifts);
             warnings.extend(mid_shift_warning(&old, &new, now_ms));
         }
         Ok(SchedulePreview {
@@ -248,7 +248,7 @@ impl Schedules {
             return Ok(());
         }
         let end_ms = old.next(now_ms).map(|it| it.start_ms);
-        let longest_ms = now_ms.saturating_add(millis(OVERRIDE_LENGTH_MAX));
+        let longest_ms = now_ms.saturating_add(to_millis(OVERRIDE_LENGTH_MAX));
         let end_ms = end_ms.filter(|it| *it <= longest_ms);
         let Some(end_ms) = end_ms else {
             let days = OVERRIDE_LENGTH_MAX.as_secs() / 86_400;
@@ -287,10 +287,10 @@ fn mid_shift_warning(old: &LoadedSchedule, new: &LoadedSchedule, now_ms: i64) ->
     }
     let until = old.next(now_ms).map(|it| format_time(it.start_ms));
     let until = until.map_or_else(String::new, |it| format!(" until {it}"));
-    let before = texts(before).join(", ");
+    let before = name_texts(before).join(", ");
     let after = match after {
         [] => "no one".to_owned(),
-        after => texts(after).join(", "),
+        after => name_texts(after).join(", "),
     };
     Some(format!(
         "replaces {before}, on call{until}, with {after} immediately; `keepCurrent: true` waits for that hand-off"
@@ -310,14 +310,14 @@ fn source(source: OnCallSource, schedule: &Schedule) -> String {
 
 /// Returns the time ranges in which other contacts are on call. Both lists must cover the same
 /// range without gaps.
-fn differences(before: &[ShownShift], after: &[ShownShift]) -> Vec<v1::ShiftDifference> {
+fn shift_differences(before: &[ShownShift], after: &[ShownShift]) -> Vec<v1::ShiftDifference> {
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
     let mut found: Vec<v1::ShiftDifference> = Vec::new();
     while let (Some(was), Some(is)) = (old.peek(), new.peek()) {
         let start = Some(timestamp(was.start_ms.max(is.start_ms)));
         let end_ms = was.end_ms.min(is.end_ms);
         if was.contacts != is.contacts {
-            let (was, is) = (texts(&was.contacts), texts(&is.contacts));
+            let (was, is) = (name_texts(&was.contacts), name_texts(&is.contacts));
             match found.last_mut() {
                 Some(last)
                     if last.end_time == start

@@ -59,9 +59,12 @@ async fn feed_events_are_stable_from_day_to_day() {
         ("", 1),
     ];
     for (rrule, turns) in table {
-        let (store, clock) = (samples::store(), Arc::new(ManualClock::at(START_MS)));
+        let (store, clock) = (
+            samples::store(),
+            Arc::new(ManualClock::starting_at(START_MS)),
+        );
         let schedule = rotating(rrule, turns);
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&schedule);
         for name in ["ana", "ben"] {
             changes.insert(&full::contact(name));
@@ -71,7 +74,10 @@ async fn feed_events_are_stable_from_day_to_day() {
         let mut before = BTreeMap::new();
         let mut longer = 0;
         for day in 0..40 {
-            let feed = schedules.feed(schedule.clone()).await.unwrap();
+            let feed = schedules
+                .open_schedule_feed(schedule.clone())
+                .await
+                .unwrap();
             let now = events(&feed);
             assert!(!now.is_empty(), "{rrule}");
             for (uid, shift) in &now {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::{
     Filter, SortField,
-    walk::{Sort, Walk},
+    walk::{IndexWalk, SortOrder},
 };
 use crate::{
     domain::Severity,
     error::Error,
-    store::{Direction, Index, Store, engine::Range, record::bytes::time_ms_at},
+    store::{Direction, Index, Store, engine::Range, record::bytes::read_time_ms},
 };
 
 const BATCH: usize = 1_000;
@@ -25,7 +25,7 @@ pub struct Bucket {
     pub by_severity: BTreeMap<Severity, usize>,
 }
 
-pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
+pub async fn count_matches(store: &Store, filter: &Filter) -> Result<usize, Error> {
     let mut total = 0;
     if filter.is_covered_by_index(SortField::LastSeen) && filter.start_ms.is_none() {
         for status in filter.statuses() {
@@ -39,11 +39,11 @@ pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
         }
         return Ok(total);
     }
-    let sort = Sort {
+    let sort = SortOrder {
         field: SortField::LastSeen,
         direction: Direction::Ascending,
     };
-    let mut walk = Walk::new(store, filter, sort, None);
+    let mut walk = IndexWalk::new(store, filter, sort, None);
     loop {
         let batch = walk.next(BATCH).await?;
         if batch.is_empty() {
@@ -60,7 +60,7 @@ pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
 /// # Errors
 /// Returns [`Error::Invalid`] if the time range has fewer milliseconds than buckets, or an error if
 /// the store fails.
-pub async fn frequency(
+pub async fn count_by_bucket(
     store: &Store,
     filter: &Filter,
     (start_ms, end_ms): (i64, i64),
@@ -80,16 +80,16 @@ pub async fn frequency(
         end_ms: Some(end_ms),
         ..filter.clone()
     };
-    let sort = Sort {
+    let sort = SortOrder {
         field: SortField::LastSeen,
         direction: Direction::Ascending,
     };
-    let mut walk = Walk::new(store, &filter, sort, None);
+    let mut walk = IndexWalk::new(store, &filter, sort, None);
     loop {
         let batch = walk.next(BATCH).await?;
         let is_past = batch
             .first()
-            .is_none_or(|(place, _)| time_ms_at(place, 0).is_none_or(|at_ms| at_ms >= end_ms));
+            .is_none_or(|(place, _)| read_time_ms(place, 0).is_none_or(|at_ms| at_ms >= end_ms));
         if is_past {
             return Ok(buckets);
         }

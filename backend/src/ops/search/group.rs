@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use super::{Filter, NEWEST_FIRST, Walk, count};
+use super::{Filter, IndexWalk, NEWEST_FIRST, count_matches};
 use crate::{
     clock::Clock,
     domain::{Occurrence, Severity},
@@ -38,7 +38,7 @@ pub struct Groups {
 
 /// Groups the matching occurrences by the value of a field, most recently seen first. Reading takes
 /// at most [`PAGE_TIME_MAX`].
-pub async fn group(
+pub async fn group_occurrences(
     store: &Store,
     clock: &dyn Clock,
     filter: &Filter,
@@ -47,12 +47,12 @@ pub async fn group(
     let end = clock.elapsed() + PAGE_TIME_MAX;
     if filter.query.is_none() && filter.start_ms.is_none() && filter.end_ms.is_none() {
         match field {
-            Field::Severity => return by_severity(store, filter).await,
-            Field::Status => return by_status(store, filter).await,
+            Field::Severity => return group_by_severity(store, filter).await,
+            Field::Status => return group_by_status(store, filter).await,
             _ => {}
         }
     }
-    let mut walk = Walk::new(store, filter, NEWEST_FIRST, None);
+    let mut walk = IndexWalk::new(store, filter, NEWEST_FIRST, None);
     let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
     let (mut counted, mut is_complete) = (0, true);
     loop {
@@ -61,7 +61,7 @@ pub async fn group(
             break;
         }
         for occurrence in filter.retain_matching(batch).await {
-            let value = value(field, &occurrence);
+            let value = field_value(field, &occurrence);
             if groups.len() >= GROUPS_MAX && !groups.contains_key(&value) {
                 is_complete = false;
                 continue;
@@ -91,14 +91,14 @@ fn sort_by_size(mut groups: Vec<Group>) -> Vec<Group> {
     groups
 }
 
-fn value(field: &Field, occurrence: &Occurrence) -> Option<String> {
+fn field_value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     match field {
         Field::Severity => return Some(occurrence.severity.as_str().to_owned()),
         Field::Status => return Some(occurrence.status.as_str().to_owned()),
         _ => {}
     }
     let mut value = None;
-    field.any(occurrence, &mut |found| {
+    field.any_value(occurrence, &mut |found| {
         value = Some(match found {
             FieldValue::Text(text) => text.chars().take(VALUE_CHARS).collect(),
             FieldValue::Number(number) => number.to_string(),
@@ -109,20 +109,20 @@ fn value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     value
 }
 
-async fn by_severity(store: &Store, filter: &Filter) -> Result<Groups, Error> {
+async fn group_by_severity(store: &Store, filter: &Filter) -> Result<Groups, Error> {
     let mut groups = Vec::new();
     for severity in filter.severities().into_iter().rev() {
         let own = Filter {
             severities: vec![severity],
             ..filter.clone()
         };
-        let number = count(store, &own).await?;
+        let number = count_matches(store, &own).await?;
         groups.push((severity.as_str(), BTreeMap::from([(severity, number)])));
     }
     Ok(to_groups(groups))
 }
 
-async fn by_status(store: &Store, filter: &Filter) -> Result<Groups, Error> {
+async fn group_by_status(store: &Store, filter: &Filter) -> Result<Groups, Error> {
     let mut groups = Vec::new();
     for status in filter.statuses() {
         let mut by_severity = BTreeMap::new();
@@ -132,7 +132,7 @@ async fn by_status(store: &Store, filter: &Filter) -> Result<Groups, Error> {
                 statuses: vec![status],
                 ..filter.clone()
             };
-            by_severity.insert(severity, count(store, &own).await?);
+            by_severity.insert(severity, count_matches(store, &own).await?);
         }
         groups.push((status.as_str(), by_severity));
     }

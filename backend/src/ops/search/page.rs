@@ -9,7 +9,7 @@ use std::{
 use super::{
     BATCH_FIRST, BATCH_MAX, PAGE_BYTES, SearchRequest, SortField,
     cursor::{Cursor, Position},
-    walk::{Sort, Walk},
+    walk::{IndexWalk, SortOrder},
 };
 use crate::{
     clock::Clock,
@@ -61,7 +61,7 @@ impl<'a> PageFiller<'a> {
 
     pub(super) async fn fill_forward(
         &mut self,
-        sort: Sort,
+        sort: SortOrder,
         cursor: Cursor,
     ) -> Result<FillOutcome, Error> {
         let (store, filter) = (self.store, &self.request.filter);
@@ -71,13 +71,13 @@ impl<'a> PageFiller<'a> {
                 Position::InOrder(place) => {
                     let after = Some(&place[..]).filter(|place| !place.is_empty());
                     let newest_ms = Some(cursor.newest_ms);
-                    let walk = Walk::narrow(store, filter, sort, after, newest_ms).await?;
-                    self.walk(walk, Position::InOrder).await?
+                    let walk = IndexWalk::narrow(store, filter, sort, after, newest_ms).await?;
+                    self.fill_from_walk(walk, Position::InOrder).await?
                 }
                 Position::Everything(place) => {
                     let after = Some(&place[..]).filter(|place| !place.is_empty());
-                    self.walk(
-                        Walk::new(store, filter, BY_START, after),
+                    self.fill_from_walk(
+                        IndexWalk::new(store, filter, BY_START, after),
                         Position::Everything,
                     )
                     .await?
@@ -125,9 +125,9 @@ impl<'a> PageFiller<'a> {
         }
     }
 
-    pub(super) async fn walk(
+    pub(super) async fn fill_from_walk(
         &mut self,
-        mut walk: Walk<'_>,
+        mut walk: IndexWalk<'_>,
         position: impl Fn(Vec<u8>) -> Position,
     ) -> Result<FillOutcome, Error> {
         loop {
@@ -142,7 +142,7 @@ impl<'a> PageFiller<'a> {
                 }
                 scan::yield_if_needed().await;
             }
-            if self.is_over() {
+            if self.is_time_up() {
                 return Ok(FillOutcome::Until(last));
             }
             tokio::task::yield_now().await;
@@ -175,7 +175,7 @@ impl<'a> PageFiller<'a> {
                 }
                 scan::yield_if_needed().await;
             }
-            if self.is_over() {
+            if self.is_time_up() {
                 return Ok(FillOutcome::Until(position(last)));
             }
             tokio::task::yield_now().await;
@@ -191,13 +191,13 @@ impl<'a> PageFiller<'a> {
         if self.found.len() == self.request.limit || self.bytes >= PAGE_BYTES {
             return false;
         }
-        self.bytes += occurrence.weight_bytes();
+        self.bytes += occurrence.estimated_bytes();
         self.seen.insert(occurrence.key);
         self.found.push((position(), occurrence));
         true
     }
 
-    fn is_over(&self) -> bool {
+    fn is_time_up(&self) -> bool {
         let (clock, end) = self.end;
         clock.elapsed() >= end
     }
@@ -217,7 +217,7 @@ impl<'a> PageFiller<'a> {
 }
 
 /// An order in which occurrences never move.
-const BY_START: Sort = Sort {
+const BY_START: SortOrder = SortOrder {
     field: SortField::StartTime,
     direction: Direction::Ascending,
 };

@@ -21,7 +21,7 @@ use crate::{
 };
 
 async fn search(store: &Store, request: &SearchRequest) -> Result<SearchPage, Error> {
-    super::search(store, &ManualClock::at(0), request).await
+    search_occurrences(store, &ManualClock::starting_at(0), request).await
 }
 
 fn occurrence(number: u32) -> Occurrence {
@@ -74,7 +74,7 @@ fn occurrence(number: u32) -> Occurrence {
 async fn store_occurrences(count: u32) -> (Store, Vec<Occurrence>) {
     let store = Store::in_memory();
     let occurrences: Vec<_> = (0..count).map(occurrence).collect();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for occurrence in &occurrences {
         changes.insert(occurrence);
     }
@@ -199,7 +199,7 @@ async fn count_matches_the_filter() {
     let (store, all) = store_occurrences(300).await;
     for filter in filters() {
         let expected = all.iter().filter(|found| filter.matches(found)).count();
-        assert_eq!(count(&store, &filter).await.unwrap(), expected);
+        assert_eq!(count_matches(&store, &filter).await.unwrap(), expected);
     }
 }
 
@@ -210,7 +210,9 @@ async fn time_buckets_are_contiguous_and_count_each_occurrence_once() {
         severities: vec![Severity::Error, Severity::Info],
         ..Filter::default()
     };
-    let buckets = frequency(&store, &filter, (1_210, 1_270), 7).await.unwrap();
+    let buckets = count_by_bucket(&store, &filter, (1_210, 1_270), 7)
+        .await
+        .unwrap();
     assert_eq!(
         (buckets[0].start_ms, buckets[buckets.len() - 1].end_ms),
         (1_210, 1_270)
@@ -256,7 +258,7 @@ async fn repeat(
         next.last_seen_ms = now_ms.fetch_add(1, Ordering::Relaxed);
         next.severity = Severity::ALL[(turn / 7 + key.to_bytes()[15] as usize) % 5];
         next.count += 1;
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.update(&stored, &next);
         store.apply(Lane::Bulk, changes).await.unwrap();
         tokio::task::yield_now().await;
@@ -346,7 +348,7 @@ async fn occurrences_moved_during_paging_come_last() {
         .unwrap();
     let mut next = stored.value.clone();
     next.last_seen_ms = 9_000;
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.update(&stored, &next);
     store.apply(Lane::Bulk, changes).await.unwrap();
     let mut rest = Vec::new();
@@ -367,14 +369,15 @@ async fn time_range_is_split_into_the_requested_bucket_count() {
     let (store, _) = store_occurrences(3).await;
     for (length_ms, count) in [(10, 7), (499, 498), (86_400_001, 500), (7, 7), (1, 1)] {
         let span = (1_000, 1_000 + length_ms);
-        let buckets = frequency(&store, &Filter::default(), span, count)
+        let buckets = count_by_bucket(&store, &Filter::default(), span, count)
             .await
             .unwrap();
         assert_eq!(buckets.len(), count);
         assert!(buckets.iter().all(|it| it.end_ms > it.start_ms));
         assert_eq!((buckets[0].start_ms, buckets[count - 1].end_ms), span);
     }
-    let Err(Error::Invalid(violations)) = frequency(&store, &Filter::default(), (5, 8), 4).await
+    let Err(Error::Invalid(violations)) =
+        count_by_bucket(&store, &Filter::default(), (5, 8), 4).await
     else {
         panic!("3 ms were spread over 4 spans");
     };
@@ -388,7 +391,7 @@ async fn group_counts_match_plain_counts_and_report_incompleteness() {
     use crate::matching::field::Field;
 
     let (store, occurrences) = store_occurrences(300).await;
-    let clock = ManualClock::at(0);
+    let clock = ManualClock::starting_at(0);
     let filter = Filter {
         statuses: vec![Status::Open, Status::Suppressed],
         ..Filter::default()
@@ -408,7 +411,9 @@ async fn group_counts_match_plain_counts_and_report_incompleteness() {
         for occurrence in meant() {
             *plain.entry(named(occurrence)).or_default() += 1;
         }
-        let found = group(&store, &clock, &filter, &field).await.unwrap();
+        let found = group_occurrences(&store, &clock, &filter, &field)
+            .await
+            .unwrap();
         let size = |group: &Group| group.by_severity.values().sum::<usize>();
         let sizes: Vec<_> = found.all.iter().map(size).collect();
         assert!(sizes.is_sorted_by(|one, other| one >= other), "{field:?}");
@@ -419,16 +424,20 @@ async fn group_counts_match_plain_counts_and_report_incompleteness() {
 
     let (store, _) = store_occurrences(20_001).await;
     let all = Filter::default();
-    let name = group(&store, &clock, &all, &Field::Name).await.unwrap();
+    let name = group_occurrences(&store, &clock, &all, &Field::Name)
+        .await
+        .unwrap();
     assert_eq!((name.counted, name.is_complete), (20_001, true));
     let hurried = Hurried::default();
-    let name = group(&store, &hurried, &all, &Field::Name).await.unwrap();
+    let name = group_occurrences(&store, &hurried, &all, &Field::Name)
+        .await
+        .unwrap();
     assert!(
         name.counted < 20_001 && !name.is_complete,
         "{}",
         name.counted
     );
-    let severity = group(&store, &hurried, &all, &Field::Severity)
+    let severity = group_occurrences(&store, &hurried, &all, &Field::Severity)
         .await
         .unwrap();
     assert_eq!((severity.counted, severity.is_complete), (20_001, true));
@@ -457,7 +466,7 @@ async fn page_is_filled_unless_the_time_limit_is_reached() {
     let store = Store::in_memory();
     let numbers: Vec<u32> = (0..21_001).collect();
     for some in numbers.chunks(1_000) {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         for number in some {
             let mut occurrence = occurrence(*number);
             occurrence.last_seen_ms = i64::from(*number);
@@ -478,7 +487,7 @@ async fn page_is_filled_unless_the_time_limit_is_reached() {
     };
     let found = search(&store, &request).await.unwrap();
     assert_eq!((found.occurrences.len(), found.has_next), (1, false));
-    let hurried = super::search(&store, &Hurried::default(), &request)
+    let hurried = search_occurrences(&store, &Hurried::default(), &request)
         .await
         .unwrap();
     assert!(hurried.occurrences.is_empty() && hurried.has_next);
@@ -487,7 +496,7 @@ async fn page_is_filled_unless_the_time_limit_is_reached() {
         ..request
     };
     loop {
-        let page = super::search(&store, &Hurried::default(), &next)
+        let page = search_occurrences(&store, &Hurried::default(), &next)
             .await
             .unwrap();
         assert!(

@@ -13,7 +13,7 @@ use crate::{
     store::{
         Direction, EngineError, Index, Store, Stored,
         engine::{IndexEntry, Range},
-        record::bytes::{Key, time_ms_at},
+        record::bytes::{Key, read_time_ms},
     },
 };
 
@@ -27,13 +27,13 @@ const SORTED_MAX: usize = 20_000;
 const TIE_AT: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sort {
+pub(crate) struct SortOrder {
     pub(crate) field: SortField,
     pub(crate) direction: Direction,
 }
 
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct IndexWalk<'a> {
     store: &'a Store,
     index: Index,
     direction: Direction,
@@ -55,17 +55,22 @@ struct Stream {
     waiting: VecDeque<OrderPosition>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> IndexWalk<'a> {
     /// Walks the occurrences that the filter may match, starting after a position.
-    pub(crate) fn new(store: &'a Store, filter: &Filter, sort: Sort, after: Option<&[u8]>) -> Self {
+    pub(crate) fn new(
+        store: &'a Store,
+        filter: &Filter,
+        sort: SortOrder,
+        after: Option<&[u8]>,
+    ) -> Self {
         Self::up_to(store, filter, sort, after, None)
     }
 
-    /// Like [`Walk::new`], without entries after a time, in milliseconds since the epoch.
+    /// Like [`IndexWalk::new`], without entries after a time, in milliseconds since the epoch.
     pub(super) fn up_to(
         store: &'a Store,
         filter: &Filter,
-        sort: Sort,
+        sort: SortOrder,
         after: Option<&[u8]>,
         newest_ms: Option<i64>,
     ) -> Self {
@@ -100,12 +105,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Like [`Walk::up_to`]. The severity order cannot be limited to occurrences seen since a time.
+    /// Like [`IndexWalk::up_to`]. The severity order cannot be limited to occurrences seen since a time.
     /// If there are few of them, they are sorted in memory and no others are read.
     pub(super) async fn narrow(
         store: &'a Store,
         filter: &Filter,
-        sort: Sort,
+        sort: SortOrder,
         after: Option<&[u8]>,
         newest_ms: Option<i64>,
     ) -> Result<Self, EngineError> {
@@ -134,7 +139,7 @@ impl<'a> Walk<'a> {
             }
         }
         places.retain(|(place, _)| {
-            let is_new = time_ms_at(place, 1) > newest_ms.or(Some(i64::MAX));
+            let is_new = read_time_ms(place, 1) > newest_ms.or(Some(i64::MAX));
             let is_past = after.is_some_and(|after| match sort.direction {
                 Direction::Ascending => place[..] <= *after,
                 Direction::Descending => place[..] >= *after,
@@ -167,11 +172,11 @@ impl<'a> Walk<'a> {
             .map(|prefix| Range::with_prefix(prefix))
             .collect();
         let engine = store.engine();
-        let last = engine.entries_in(index, &ranges, Direction::Descending, 1);
+        let last = engine.read_ranges(index, &ranges, Direction::Descending, 1);
         let moments = prefixes
             .iter()
             .zip(last.await?)
-            .filter_map(|(prefix, last)| time_ms_at(&last.first()?.0, prefix.len()));
+            .filter_map(|(prefix, last)| read_time_ms(&last.first()?.0, prefix.len()));
         Ok(moments.max())
     }
 
@@ -196,7 +201,7 @@ impl<'a> Walk<'a> {
                 .filter_map(|(place, found)| Some((place, found?)))
                 .collect();
             if !found.is_empty() {
-                let weights = found.iter().map(|(_, it)| it.value.weight_bytes());
+                let weights = found.iter().map(|(_, it)| it.value.estimated_bytes());
                 let each = weights.sum::<usize>() / found.len();
                 self.batch = (SCAN_BATCH_BYTES / each.max(1)).clamp(1, BATCH_MAX);
                 return Ok(found);
@@ -230,7 +235,7 @@ impl<'a> Walk<'a> {
                 .filter_map(|it| it.next_range().cloned())
                 .collect();
             let engine = self.store.engine();
-            let found = engine.entries_in(self.index, &ranges, self.direction, read);
+            let found = engine.read_ranges(self.index, &ranges, self.direction, read);
             for (stream, entries) in streams.into_iter().zip(found.await?) {
                 stream.buffer_entries(entries, self.direction);
             }
@@ -251,10 +256,8 @@ impl<'a> Walk<'a> {
                 .iter_mut()
                 .filter(|stream| !stream.waiting.is_empty());
             let nearest = match self.direction {
-                Direction::Ascending => fronts.min_by(|one, other| one.front().cmp(&other.front())),
-                Direction::Descending => {
-                    fronts.max_by(|one, other| one.front().cmp(&other.front()))
-                }
+                Direction::Ascending => fronts.min_by(|one, other| one.peek().cmp(&other.peek())),
+                Direction::Descending => fronts.max_by(|one, other| one.peek().cmp(&other.peek())),
             };
             match nearest.and_then(|stream| stream.waiting.pop_front()) {
                 Some(place) => places.push(place),
@@ -321,7 +324,7 @@ impl Stream {
         })
     }
 
-    fn front(&self) -> Option<&OrderPosition> {
+    fn peek(&self) -> Option<&OrderPosition> {
         self.waiting.front()
     }
 

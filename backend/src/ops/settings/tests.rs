@@ -29,13 +29,13 @@ fn retention_of(hours: u32) -> SharedSettings {
 }
 
 async fn start(store: &Store, config: &Config) -> Settings {
-    let clock = ManualClock::at(samples::START_MS);
+    let clock = ManualClock::starting_at(samples::START_MS);
     store_initial(store, &clock, config).await.unwrap();
     read_stored(store).await.unwrap().unwrap().value
 }
 
 fn settings(store: &Store) -> InstallationSettings {
-    let clock = Arc::new(ManualClock::at(samples::START_MS));
+    let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
     InstallationSettings::new(store.clone(), clock)
 }
 
@@ -133,7 +133,8 @@ async fn invalid_values_are_refused_by_field() {
         release_together_from: Some(1_000_001),
         ..v1::Settings::default()
     };
-    let Err(Error::Invalid(violations)) = settings(&store).put(&wrong, false).await else {
+    let Err(Error::Invalid(violations)) = settings(&store).create_or_update(&wrong, false).await
+    else {
         panic!("it was accepted");
     };
     let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
@@ -178,7 +179,7 @@ async fn change_that_breaks_an_including_template_is_rejected() {
         subject: "{{> title}}".into(),
         ..Email::default()
     });
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(&rule);
     changes.insert(&mail);
     store.apply(Lane::Admin, changes).await.unwrap();
@@ -270,8 +271,8 @@ async fn quiet_mode_persists_across_edits_and_restarts() {
         &config_with(&[("delivery.retention", retention_of(7))]),
     )
     .await;
-    assert!(read_values(&store).await.unwrap().is_quiet());
+    assert!(read_values(&store).await.unwrap().is_quiet_mode());
     let ended = all.set_quiet(false).await.unwrap();
     assert_eq!(ended.quiet_since_time, None);
-    assert!(!read_values(&store).await.unwrap().is_quiet());
+    assert!(!read_values(&store).await.unwrap().is_quiet_mode());
 }

@@ -107,15 +107,15 @@ impl SettingsWatch {
 
     async fn report(&self, differences: &[SettingDifference]) -> Result<(), Error> {
         let node = self.config.database.as_ref().map(|it| &*it.node_name);
-        let event = event(differences, node.unwrap_or_default(), self.clock.now_ms());
-        if !differences.is_empty() || find::is_open(&self.store, event.id()).await? {
+        let event = settings_event(differences, node.unwrap_or_default(), self.clock.now_ms());
+        if !differences.is_empty() || find::is_event_open(&self.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         Ok(())
     }
 }
 
-fn event(differences: &[SettingDifference], node: &str, now_ms: i64) -> IncomingEvent {
+fn settings_event(differences: &[SettingDifference], node: &str, now_ms: i64) -> IncomingEvent {
     let differs = !differences.is_empty();
     let keys: Vec<_> = differences.iter().map(|it| it.key).collect();
     let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
@@ -143,7 +143,7 @@ fn event(differences: &[SettingDifference], node: &str, now_ms: i64) -> Incoming
         } else {
             Status::Closed
         }),
-        ..IncomingEvent::own_event(
+        ..IncomingEvent::new_own_event(
             "settings differ",
             "settings-differ",
             [("node", node)],

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    SilenceDraft, SilenceView, Silences, breadth, ensure_not_expired, generate_name, millis,
-    preview::{self, Preview},
+    SilenceDraft, SilenceView, Silences, breadth, ensure_not_expired, generate_name,
+    preview::{self, SilencePreview},
+    to_millis,
 };
 use crate::{
     decide::LoadedSilence,
@@ -23,7 +24,7 @@ use crate::{
         find,
         intake::Intake,
         page::{Page, PageRequest},
-        resource::{self, Drafted as _, Filter, Saved},
+        resource::{self, AuthoredResource as _, Filter, SavedResource},
         revision,
         silence::lifecycle,
         validate::Violations,
@@ -32,7 +33,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub struct Silencing {
+pub struct SilenceOperations {
     all: Silences,
     deciding: DecisionContext,
     intake: Intake,
@@ -56,7 +57,7 @@ pub enum Extension {
     To(i64),
 }
 
-impl Silencing {
+impl SilenceOperations {
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         let all = Silences::new(deciding.store.clone(), Arc::clone(&deciding.clock));
         Self {
@@ -84,7 +85,7 @@ impl Silencing {
         }
         self.fill_query(&mut draft).await?;
         let snapshot = self.deciding.ruleset.refresh().await?;
-        if snapshot.silences().all().len() >= SILENCES_MAX {
+        if snapshot.silences().as_slice().len() >= SILENCES_MAX {
             return Err(Error::Exhausted {
                 message: format!("limit of {SILENCES_MAX} silences reached; end some first"),
                 retry_after: None,
@@ -118,8 +119,8 @@ impl Silencing {
         self.saved_view(self.all.update(&draft, false).await?).await
     }
 
-    async fn saved_view(&self, saved: Saved<Silence>) -> Result<SilenceView, Error> {
-        let Saved { view, warnings, .. } = saved;
+    async fn saved_view(&self, saved: SavedResource<Silence>) -> Result<SilenceView, Error> {
+        let SavedResource { view, warnings, .. } = saved;
         self.with_current_counts(SilenceView { warnings, ..view })
             .await
     }
@@ -137,17 +138,17 @@ impl Silencing {
     ) -> Result<Page<SilenceView>, Error> {
         let newest: Option<Occurrence> = match filter.event {
             None => None,
-            Some(event) => find::newest(&self.deciding.store, event).await?,
+            Some(event) => find::newest_occurrence(&self.deciding.store, event).await?,
         };
         let now_ms = self.deciding.clock.now_ms();
         let snapshot = self.deciding.ruleset.refresh().await?;
         let passes = |silence: &Silence| {
             let states = &filter.states;
-            let matching = snapshot.silences().all().iter();
+            let matching = snapshot.silences().as_slice().iter();
             let mut matching = matching.filter(|it| it.silence.id == silence.id);
             let stands = matching
                 .next()
-                .map_or(silence.state(now_ms), |it| it.state(now_ms));
+                .map_or(silence.state_at(now_ms), |it| it.state_at(now_ms));
             let state = states.is_empty() || states.contains(&stands);
             let covers = || {
                 let loaded = LoadedSilence::new(silence.clone());
@@ -179,7 +180,7 @@ impl Silencing {
 
     /// Returns the events that a draft would cover now, and the recent messages that it would have
     /// held. Nothing is stored.
-    pub async fn preview(&self, mut draft: SilenceDraft) -> Result<Preview, Error> {
+    pub async fn preview(&self, mut draft: SilenceDraft) -> Result<SilencePreview, Error> {
         self.fill_query(&mut draft).await?;
         let silence = Self::to_silence(&draft)?;
         let warnings = silence.warnings(&self.all).await?;
@@ -220,14 +221,14 @@ impl Silencing {
                 let message = "must be later than the current end; `:expire` ends a silence";
                 return Err(Error::invalid(field, message));
             }
-            if end_ms - silence.start_ms > millis(SILENCE_LENGTH_MAX) {
+            if end_ms - silence.start_ms > to_millis(SILENCE_LENGTH_MAX) {
                 let message = "would make the silence longer than 30 days";
                 return Err(Error::invalid(field, message));
             }
             silence.end_ms = end_ms;
             Ok(())
         };
-        self.modify(name, editor, change).await
+        self.modify_silence(name, editor, change).await
     }
 
     /// Ends a silence now without deleting it.
@@ -242,7 +243,7 @@ impl Silencing {
             silence.start_ms = silence.start_ms.min(now_ms);
             Ok(())
         };
-        self.modify(name, editor, change).await
+        self.modify_silence(name, editor, change).await
     }
 
     /// # Errors
@@ -273,11 +274,11 @@ impl Silencing {
             });
             Ok(())
         };
-        self.modify(name, editor, change).await
+        self.modify_silence(name, editor, change).await
     }
 
     /// Changes a silence and stores its previous revision.
-    async fn modify(
+    async fn modify_silence(
         &self,
         name: &str,
         editor: &Name,
@@ -292,7 +293,7 @@ impl Silencing {
             next.last_editor = editor.clone();
             next.revision += 1;
             next.update_ms = now_ms;
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             let was = RevisedResource::Silence(stored.value.clone());
             revision::store_revision(store, was, now_ms, false, &mut changes).await?;
             changes.update(&stored, &next);
@@ -308,7 +309,7 @@ impl Silencing {
         let Some(event) = draft.from_event else {
             return Ok(());
         };
-        let newest = find::newest(&self.deciding.store, event).await?;
+        let newest = find::newest_occurrence(&self.deciding.store, event).await?;
         let Some(newest) = newest else {
             return Err(Error::invalid(
                 "fromEventId",
@@ -317,7 +318,7 @@ impl Silencing {
         };
         let is_written = draft.query.is_some() || !draft.violations.is_empty();
         if !is_written && draft.rule_names.is_empty() {
-            draft.query = Some(query_of(&newest));
+            draft.query = Some(query_for_occurrence(&newest));
         }
         Ok(())
     }
@@ -344,17 +345,17 @@ impl Silencing {
     }
 
     async fn check_breadth(&self, silence: &Silence, allow_broad: bool) -> Result<(), Error> {
-        if allow_broad || silence.state(self.deciding.clock.now_ms()) == SilenceState::Expired {
+        if allow_broad || silence.state_at(self.deciding.clock.now_ms()) == SilenceState::Expired {
             return Ok(());
         }
         let preview = self.count_covered(silence).await?;
-        breadth::refuse(silence.query.as_ref(), &preview)
+        breadth::reject_if_too_broad(silence.query.as_ref(), &preview)
     }
 
-    async fn count_covered(&self, silence: &Silence) -> Result<Preview, Error> {
+    async fn count_covered(&self, silence: &Silence) -> Result<SilencePreview, Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
-        preview::open(store, clock, &snapshot, &load_silence(silence)?).await
+        preview::preview_open_events(store, clock, &snapshot, &load_silence(silence)?).await
     }
 
     /// Converts a draft into a silence that is complete enough to determine the events that it
@@ -399,7 +400,7 @@ fn load_silence(silence: &Silence) -> Result<LoadedSilence, Error> {
         .ok_or_else(|| Error::invalid(super::QUERY_PATH, "cannot be asked"))
 }
 
-fn query_of(occurrence: &Occurrence) -> Query {
+fn query_for_occurrence(occurrence: &Occurrence) -> Query {
     let text = |text: &str| Literal::Text(text.to_owned());
     let mut clauses = vec![Clause::Equals("name".into(), text(&occurrence.name))];
     let dimensions = occurrence.dimensions.iter();

@@ -1,14 +1,14 @@
 //! Checks whether a silence covers more than its author is likely to intend.
 
-use super::preview::Preview;
+use super::preview::SilencePreview;
 use crate::{
     domain::{Clause, Query},
     error::{Error, Reason},
     limits::{SILENCE_COVERS_MAX, SILENCE_SHARE_FROM},
 };
 
-pub(super) fn breadth_problem(query: Option<&Query>, preview: &Preview) -> Option<String> {
-    let Preview {
+pub(super) fn breadth_problem(query: Option<&Query>, preview: &SilencePreview) -> Option<String> {
+    let SilencePreview {
         covered_count: covered,
         open_count: open,
         ..
@@ -30,7 +30,10 @@ pub(super) fn breadth_problem(query: Option<&Query>, preview: &Preview) -> Optio
     None
 }
 
-pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Error> {
+pub(super) fn reject_if_too_broad(
+    query: Option<&Query>,
+    preview: &SilencePreview,
+) -> Result<(), Error> {
     match breadth_problem(query, preview) {
         None => Ok(()),
         Some(why) => Err(Error::Refused {

@@ -28,8 +28,8 @@ use crate::{
 pub async fn report_stages(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
-    let all = snapshot.silences().all().iter();
-    let changed = all.map(|it| (it, stage(it, now_ms)));
+    let all = snapshot.silences().as_slice().iter();
+    let changed = all.map(|it| (it, current_stage(it, now_ms)));
     let changed = changed.filter(|(it, stage)| *stage != it.silence.progress.stage);
     let report = |store: Store, (loaded, stage): (&Arc<LoadedSilence>, _)| {
         let (deciding, loaded) = (deciding.with_store(store), Arc::clone(loaded));
@@ -64,12 +64,12 @@ async fn report_stage(
     update_progress(deciding, silence, &change, None).await
 }
 
-fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
+fn current_stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
     let silence = &loaded.silence;
-    match loaded.state(now_ms) {
+    match loaded.state_at(now_ms) {
         SilenceState::Expired => Stage::Over,
         SilenceState::Scheduled => Stage::Unreported,
-        SilenceState::Active if silence.warn_at_ms().is_some_and(|at_ms| at_ms <= now_ms) => {
+        SilenceState::Active if silence.warning_ms().is_some_and(|at_ms| at_ms <= now_ms) => {
             Stage::EndsSoon
         }
         SilenceState::Active => Stage::InForce,
@@ -80,7 +80,7 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
 pub async fn end_idle_silences(deciding: &DecisionContext) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
-    let all = snapshot.silences().all().iter();
+    let all = snapshot.silences().as_slice().iter();
     let expiring = all.filter(|it| it.silence.expire_when_idle_ms.is_some());
     let expiring = expiring.filter(|it| it.is_in_force(now_ms));
     let end = |store: Store, loaded: &Arc<LoadedSilence>| {
@@ -156,7 +156,7 @@ pub(crate) async fn update_progress(
 ) -> Result<(), Error> {
     let store = &deciding.store;
     let decide = async || {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let stored = store.get::<Silence>(silence.key()).await?;
         if let Some(stored) = stored.filter(|it| it.value.id == silence.id) {
             let mut next = stored.value.clone();
@@ -174,10 +174,10 @@ pub(crate) async fn update_progress(
 
 /// Returns the first time after `after_ms` at which a silence must be reported or ended, in
 /// milliseconds since the epoch.
-pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
+pub fn next_due_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
     let moments = |loaded: &Arc<LoadedSilence>| {
         let silence = &loaded.silence;
-        let warns_ms = silence.warn_at_ms();
+        let warns_ms = silence.warning_ms();
         let idle_ms = silence.idle_ends_ms();
         [
             loaded.next_start_ms(after_ms),
@@ -187,7 +187,7 @@ pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
             idle_ms,
         ]
     };
-    let all = snapshot.silences().all().iter().flat_map(moments);
+    let all = snapshot.silences().as_slice().iter().flat_map(moments);
     all.flatten().filter(|at_ms| *at_ms > after_ms).min()
 }
 
@@ -201,11 +201,11 @@ pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
     let retained_ms = deciding
         .clock
         .now_ms()
-        .saturating_sub(super::millis(retention));
+        .saturating_sub(super::to_millis(retention));
     let store = &deciding.store;
     let mut pages = store.pages::<Silence>(Range::with_prefix(&[]));
     while let Some(page) = pages.next().await? {
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.depend_on(&snapshot);
         for stored in &page {
             let is_over = stored.value.progress.stage == Stage::Over;
@@ -238,7 +238,7 @@ fn in_force_event(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> Incoming
         Stage::EndsSoon => Severity::Warning,
         _ => Severity::Info,
     };
-    event(silence, &summary, Some(severity), Status::Open, now_ms)
+    silence_event(silence, &summary, Some(severity), Status::Open, now_ms)
 }
 
 /// Closes the event of a silence if it is open, with a summary of the notifications it held.
@@ -247,7 +247,7 @@ pub(super) async fn close_event(
     silence: &Silence,
     why: &str,
 ) -> Result<(), Error> {
-    if !find::is_open(&deciding.store, silence_event_id(&silence.name)).await? {
+    if !find::is_event_open(&deciding.store, silence_event_id(&silence.name)).await? {
         return Ok(());
     }
     let count = async |standing| count_with_standing(&deciding.store, standing, silence).await;
@@ -263,7 +263,7 @@ pub(super) async fn close_event(
         silence.name
     );
     let now_ms = deciding.clock.now_ms();
-    let over = event(silence, &summary, None, Status::Closed, now_ms);
+    let over = silence_event(silence, &summary, None, Status::Closed, now_ms);
     intake.submit_internal(over, Vec::new()).await?;
     Ok(())
 }
@@ -271,7 +271,7 @@ pub(super) async fn close_event(
 /// Maximum characters of a summary. It fits regardless of the encoded size.
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
-fn event(
+fn silence_event(
     silence: &Silence,
     summary: &str,
     severity: Option<Severity>,
@@ -285,6 +285,6 @@ fn event(
         body: format!("By {}. Why: {}", silence.author, silence.reason),
         severity,
         status: Some(status),
-        ..IncomingEvent::own_event(name, name, [], now_ms)
+        ..IncomingEvent::new_own_event(name, name, [], now_ms)
     }
 }

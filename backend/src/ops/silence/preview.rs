@@ -8,7 +8,7 @@ use crate::{
     limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX},
     ops::{
         recent_messages::{Deadline, HeldMessages, held_messages},
-        search::{Filter, NEWEST_FIRST, Walk},
+        search::{Filter, IndexWalk, NEWEST_FIRST},
     },
     scan,
     store::Store,
@@ -17,7 +17,7 @@ use crate::{
 const BATCH: usize = 500;
 
 #[derive(Debug, Clone, Default)]
-pub struct Preview {
+pub struct SilencePreview {
     pub query: Option<Query>,
     pub covered_count: usize,
     pub open_count: usize,
@@ -31,18 +31,18 @@ pub struct Preview {
 }
 
 /// Counts open events and those that a silence would cover, within the time limit.
-pub(super) async fn open(
+pub(super) async fn preview_open_events(
     store: &Store,
     clock: &dyn Clock,
     snapshot: &Snapshot,
     silence: &LoadedSilence,
-) -> Result<Preview, Error> {
+) -> Result<SilencePreview, Error> {
     let filter = Filter {
         statuses: vec![Status::Open],
         ..Filter::default()
     };
-    let mut preview = Preview::default();
-    let mut walk = Walk::new(store, &filter, NEWEST_FIRST, None);
+    let mut preview = SilencePreview::default();
+    let mut walk = IndexWalk::new(store, &filter, NEWEST_FIRST, None);
     let end = Deadline::start(clock);
     loop {
         let batch = walk.next(BATCH).await?;
@@ -58,7 +58,7 @@ pub(super) async fn open(
             preview.open_count += 1;
             let is_for_some = !silence.silence.rule_names.is_empty();
             let matches = if is_for_some {
-                snapshot.matches(&occurrence)
+                snapshot.matching_triggers(&occurrence)
             } else {
                 Vec::new()
             };
@@ -72,7 +72,7 @@ pub(super) async fn open(
                 preview.covered.push(occurrence);
             }
         }
-        if preview.open_count >= TRIGGER_TEST_OCCURRENCES_MAX || end.is_over(clock) {
+        if preview.open_count >= TRIGGER_TEST_OCCURRENCES_MAX || end.has_passed(clock) {
             preview.stopped_early = true;
             return Ok(preview);
         }

@@ -6,10 +6,10 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, to_millis},
     domain::{
-        counter::{HOUR_MINUTES, Period, minute},
-        noise::{NoiseBy, day},
+        counter::{HOUR_MINUTES, Period, minute_number},
+        noise::{NoiseBy, day_number},
     },
     error::{Error, log_failure},
     limits::{COUNTER_HOURS, COUNTER_MINUTES, NOISE_DAYS},
@@ -32,7 +32,7 @@ impl CounterAging {
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
+                let next_ms = self.clock.now_ms().saturating_add(to_millis(INTERVAL));
                 if let Err(error) = self.age_counters().await {
                     log_failure("failed to delete old counters", &error);
                 }
@@ -46,7 +46,7 @@ impl CounterAging {
     }
 
     pub async fn age_counters(&self) -> Result<(), Error> {
-        let now = minute(self.clock.now_ms());
+        let now = minute_number(self.clock.now_ms());
         let oldest_minute = now.saturating_sub(COUNTER_MINUTES);
         let oldest_hour = (now / HOUR_MINUTES).saturating_sub(COUNTER_HOURS);
         for from in [Period::Minute(0), Period::Hour(0)] {
@@ -60,7 +60,7 @@ impl CounterAging {
                 self.merge_counters(page.into_iter().filter(is_old)).await?;
             }
         }
-        let oldest_day = day(self.clock.now_ms()).saturating_sub(NOISE_DAYS);
+        let oldest_day = day_number(self.clock.now_ms()).saturating_sub(NOISE_DAYS);
         for by in NoiseBy::ALL {
             let mut pages = self.store.noise(by, 0, oldest_day);
             while let Some(page) = pages.next().await? {
@@ -74,7 +74,7 @@ impl CounterAging {
         &self,
         old: impl Iterator<Item = StoredCounter>,
     ) -> Result<(), EngineError> {
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         for counter in old {
             match counter.counter.period {
                 Period::Minute(minute) => changes.merge_into_hour(&counter, minute / HOUR_MINUTES),
@@ -100,7 +100,7 @@ mod tests {
         ops::samples::{self, START_MS},
     };
 
-    async fn all(store: &Store) -> Vec<(Period, i64)> {
+    async fn read_all(store: &Store) -> Vec<(Period, i64)> {
         let mut found = Vec::new();
         for from in [Period::Minute(0), Period::Hour(0)] {
             let mut pages = store.counters(None, from);
@@ -118,27 +118,31 @@ mod tests {
     #[tokio::test]
     async fn minute_counters_roll_up_to_hours_and_expire() {
         let store = samples::store();
-        let clock = Arc::new(ManualClock::at(START_MS));
+        let clock = Arc::new(ManualClock::starting_at(START_MS));
         let aging = CounterAging::new(store.clone(), Arc::clone(&clock) as _);
         for minute in 0..180 {
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             let at_ms = START_MS + minute * 60_000;
             changes.count(Subject::Events, at_ms, Severity::Error, 1);
             store.apply(Lane::Bulk, changes).await.unwrap();
         }
         aging.age_counters().await.unwrap();
-        assert_eq!(all(&store).await.len(), 180);
+        assert_eq!(read_all(&store).await.len(), 180);
         let hour = Duration::from_secs(3600);
         for hours in 1..=30 {
             clock.advance(hour);
             aging.age_counters().await.unwrap();
-            let sum: i64 = all(&store).await.iter().map(|(_, number)| number).sum();
+            let sum: i64 = read_all(&store)
+                .await
+                .iter()
+                .map(|(_, number)| number)
+                .sum();
             assert_eq!(sum, 180, "after {hours} h");
         }
-        let hours = all(&store).await;
+        let hours = read_all(&store).await;
         assert!(hours.len() <= 4, "{hours:?}");
         clock.advance(hour * COUNTER_HOURS);
         aging.age_counters().await.unwrap();
-        assert_eq!(all(&store).await, []);
+        assert_eq!(read_all(&store).await, []);
     }
 }

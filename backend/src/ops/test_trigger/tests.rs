@@ -12,7 +12,7 @@ const STORED: u32 = 5_000;
 
 async fn run() -> TestRun {
     let store = samples::store();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for number in 0..STORED {
         let at_ms = START_MS - i64::from(number);
         changes.insert(&Occurrence {
@@ -31,10 +31,10 @@ async fn run() -> TestRun {
 #[tokio::test]
 async fn scan_limit_ends_the_test_with_its_position() {
     let mut run = run().await;
-    let clock = crate::clock::ManualClock::at(0);
+    let clock = crate::clock::ManualClock::starting_at(0);
     run.run(&clock, 4_000).await.unwrap();
     let test = run.results().clone();
-    assert!(test.stopped_early && !run.is_over());
+    assert!(test.stopped_early && !run.is_finished());
     assert_eq!((test.scanned, test.matched), (4_000, 4_000));
     assert_eq!(test.reached_ms, Some(START_MS - 3_999));
 }
@@ -51,8 +51,8 @@ async fn time_limit_ends_the_test_with_its_position() {
 #[tokio::test]
 async fn unlimited_test_scans_all_occurrences() {
     let mut run = run().await;
-    let clock = crate::clock::ManualClock::at(0);
+    let clock = crate::clock::ManualClock::starting_at(0);
     run.run(&clock, usize::MAX).await.unwrap();
-    assert!(run.is_over() && !run.results().stopped_early);
+    assert!(run.is_finished() && !run.results().stopped_early);
     assert_eq!(run.results().scanned, STORED as usize);
 }

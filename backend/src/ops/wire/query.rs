@@ -1,7 +1,7 @@
 //! Conversion of queries between wire and domain types.
 
 use bellwether_proto::{
-    filter::{self, FilterError, Now, Parsed},
+    filter::{self, FilterError, ParsedFilter, TimeReference},
     v1::{self, clause::Kind, equals::Value as EqualsValue},
 };
 use prost_types::{Value, value::Kind as ValueKind};
@@ -42,13 +42,13 @@ pub fn clause(wire: v1::Clause, path: &str, violations: &mut Vec<Violation>) -> 
 }
 
 /// Parses and compiles a condition written as text. Returns `None` after adding violations.
-pub fn text(
+pub fn parse_filter(
     wire: &str,
     now_ms: Option<i64>,
     path: &str,
     violations: &mut Vec<Violation>,
-) -> Option<(Parsed, CompiledQuery)> {
-    let parsed = filter::parse(wire, now_ms.map(Now::utc).as_ref())
+) -> Option<(ParsedFilter, CompiledQuery)> {
+    let parsed = filter::parse(wire, now_ms.map(TimeReference::in_utc).as_ref())
         .map_err(|error| violations.push(Violation::new(path, error.to_string())))
         .ok()?;
     let clause = parsed.clause.clone();
@@ -105,19 +105,24 @@ impl Reader<'_> {
             Kind::In(within) => self.in_clause(within, path),
             Kind::GreaterAndEquals(compare) => {
                 let path = format!("{path}.greaterAndEquals.value");
-                self.ordered(Clause::GreaterAndEquals, compare.field, compare.value, path)
+                self.ordered_comparison(
+                    Clause::GreaterAndEquals,
+                    compare.field,
+                    compare.value,
+                    path,
+                )
             }
             Kind::LessAndEquals(compare) => {
                 let path = format!("{path}.lessAndEquals.value");
-                self.ordered(Clause::LessAndEquals, compare.field, compare.value, path)
+                self.ordered_comparison(Clause::LessAndEquals, compare.field, compare.value, path)
             }
             Kind::Greater(compare) => {
                 let path = format!("{path}.greater.value");
-                self.ordered(Clause::Greater, compare.field, compare.value, path)
+                self.ordered_comparison(Clause::Greater, compare.field, compare.value, path)
             }
             Kind::Less(compare) => {
                 let path = format!("{path}.less.value");
-                self.ordered(Clause::Less, compare.field, compare.value, path)
+                self.ordered_comparison(Clause::Less, compare.field, compare.value, path)
             }
             Kind::Contains(part) => Clause::Contains(part.field, part.value),
             Kind::StartsWith(part) => Clause::StartsWith(part.field, part.value),
@@ -127,7 +132,7 @@ impl Reader<'_> {
         }
     }
 
-    fn ordered(
+    fn ordered_comparison(
         &mut self,
         clause: fn(String, Literal) -> Clause,
         field: String,
@@ -221,7 +226,7 @@ pub fn query_or_filter(
     }
     if clauses
         .as_ref()
-        .is_some_and(|it| filter::print(&it.clause) == text)
+        .is_some_and(|it| filter::print_clause(&it.clause) == text)
     {
         return clauses;
     }
@@ -230,7 +235,7 @@ pub fn query_or_filter(
         violations.push(Violation::new(filter_path, message));
         return clauses;
     }
-    let (parsed, _) = self::text(text, None, filter_path, violations)?;
+    let (parsed, _) = parse_filter(text, None, filter_path, violations)?;
     let clause = parsed.clause;
     Some(Query { clause })
 }
@@ -245,7 +250,7 @@ pub fn to_wire(query: &Query) -> v1::Query {
 mod tests {
     use super::*;
 
-    fn clause_of(kind: Kind) -> v1::Clause {
+    fn clause_with_kind(kind: Kind) -> v1::Clause {
         v1::Clause { kind: Some(kind) }
     }
 
@@ -269,13 +274,13 @@ mod tests {
         };
         let clauses = vec![
             v1::Clause { kind: None },
-            clause_of(Kind::Equals(equals)),
-            clause_of(Kind::GreaterAndEquals(order)),
-            clause_of(Kind::In(within)),
-            clause_of(Kind::Not(Box::new(v1::Not { clause: None }))),
+            clause_with_kind(Kind::Equals(equals)),
+            clause_with_kind(Kind::GreaterAndEquals(order)),
+            clause_with_kind(Kind::In(within)),
+            clause_with_kind(Kind::Not(Box::new(v1::Not { clause: None }))),
         ];
         let wire = v1::Query {
-            clause: Some(clause_of(Kind::And(v1::And { clauses }))),
+            clause: Some(clause_with_kind(Kind::And(v1::And { clauses }))),
         };
         let mut violations = Vec::new();
         assert!(query(Some(wire), "type.event.query", &mut violations).is_some());

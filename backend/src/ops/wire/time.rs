@@ -19,17 +19,17 @@ pub fn duration(duration: Duration) -> prost_types::Duration {
     }
 }
 
-pub fn millis(at: &Timestamp) -> i64 {
+pub fn to_millis(at: &Timestamp) -> i64 {
     let seconds_ms = at.seconds.saturating_mul(1_000);
     seconds_ms.saturating_add(i64::from(at.nanos) / 1_000_000)
 }
 
-pub fn length_ms(length: &prost_types::Duration) -> i64 {
+pub fn duration_to_ms(length: &prost_types::Duration) -> i64 {
     let seconds_ms = length.seconds.saturating_mul(1_000);
     seconds_ms.saturating_add(i64::from(length.nanos) / 1_000_000)
 }
 
-pub fn length(ms: i64) -> prost_types::Duration {
+pub fn duration_from_ms(ms: i64) -> prost_types::Duration {
     duration(Duration::from_millis(ms.unsigned_abs()))
 }
 

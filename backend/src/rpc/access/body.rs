@@ -52,7 +52,7 @@ impl EndingBody {
         }
     }
 
-    fn end(&mut self, context: &mut Context<'_>) -> Option<Status> {
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Option<Status> {
         let revoked = self.revoked.as_mut();
         if revoked.is_some_and(|it| it.as_mut().poll(context).is_ready()) {
             return Some(Error::Unauthenticated("the key was revoked".into()).into());
@@ -75,7 +75,7 @@ impl Body for EndingBody {
         if this.is_over {
             return Poll::Ready(None);
         }
-        let Some(status) = this.end(context) else {
+        let Some(status) = this.poll_end(context) else {
             return Pin::new(&mut this.body).poll_frame(context);
         };
         // Dropping the body notifies its producer.

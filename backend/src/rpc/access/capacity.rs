@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_process::listen::{Permit, PermitError, Pool, network_of};
+use bellwether_process::listen::{Permit, PermitError, Pool, network_key};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tonic::{Code, Status, body::Body};
@@ -20,7 +20,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use super::{
     entries::{Entries, PREFIX_BYTES},
-    inflate::{Inflate, too_large},
+    inflate::{Inflater, too_large_status},
 };
 use crate::{
     domain::RecordId,
@@ -38,20 +38,20 @@ const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Holder {
+pub(super) enum CapacityHolder {
     Client(RecordId),
     Address(Option<IpAddr>),
 }
 
-impl Holder {
+impl CapacityHolder {
     pub(super) fn for_call(caller: Option<&Caller>, peer: Option<IpAddr>) -> Self {
         match caller {
             Some(caller) => Self::Client(caller.id),
-            None => Self::Address(peer.map(network_of)),
+            None => Self::Address(peer.map(network_key)),
         }
     }
 
-    pub(super) fn share(&self) -> Arc<str> {
+    pub(super) fn holder_key(&self) -> Arc<str> {
         match self {
             Self::Client(id) => id.to_string().into(),
             Self::Address(Some(address)) => address.to_string().into(),
@@ -61,26 +61,26 @@ impl Holder {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Capacities(Arc<Classes>);
+pub(super) struct Capacities(Arc<ClassCapacities>);
 
 #[derive(Debug)]
-struct Classes {
-    intake: Arc<Pool<Holder>>,
-    pages: Arc<Pool<Holder>>,
-    reads: Arc<Pool<Holder>>,
-    changes: Arc<Pool<Holder>>,
-    watches: Arc<Pool<Holder>>,
-    streams: Arc<Pool<Holder>>,
-    health_watches: Arc<Pool<Holder>>,
+struct ClassCapacities {
+    intake: Arc<Pool<CapacityHolder>>,
+    pages: Arc<Pool<CapacityHolder>>,
+    reads: Arc<Pool<CapacityHolder>>,
+    changes: Arc<Pool<CapacityHolder>>,
+    watches: Arc<Pool<CapacityHolder>>,
+    streams: Arc<Pool<CapacityHolder>>,
+    health_watches: Arc<Pool<CapacityHolder>>,
     /// Unary calls whose message is incomplete.
-    arriving: Arc<Pool<Holder>>,
+    arriving: Arc<Pool<CapacityHolder>>,
     /// In KiB.
-    memory: Arc<Pool<Holder>>,
+    memory: Arc<Pool<CapacityHolder>>,
 }
 
 impl Capacities {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Classes {
+        Self(Arc::new(ClassCapacities {
             intake: Pool::new(INTAKE_IN_FLIGHT_MAX),
             pages: Pool::new(PAGES_IN_FLIGHT_MAX),
             reads: Pool::new(READS_IN_FLIGHT_MAX),
@@ -94,7 +94,7 @@ impl Capacities {
     }
 
     pub(super) fn watch_count(&self) -> usize {
-        self.0.watches.in_use()
+        self.0.watches.permits_in_use()
     }
 
     /// Reserves a share of the capacity of a class for a call; `None` for calls that are always
@@ -103,7 +103,11 @@ impl Capacities {
     ///
     /// # Errors
     /// Returns an error with a retry time if the class is at its limit.
-    pub(super) fn share(&self, class: Class, holder: Holder) -> Result<Option<Share>, Status> {
+    pub(super) fn reserve_share(
+        &self,
+        class: Class,
+        holder: CapacityHolder,
+    ) -> Result<Option<CapacityShare>, Status> {
         let classes = &*self.0;
         let calls = match class {
             Class::Probe => return Ok(None),
@@ -115,8 +119,8 @@ impl Capacities {
             Class::Stream => &classes.streams,
             Class::HealthWatch => &classes.health_watches,
         };
-        let mut permit = calls.permit(Some(holder.clone()));
-        let mut arriving = classes.arriving.permit(Some(holder.clone()));
+        let mut permit = calls.new_permit(Some(holder.clone()));
+        let mut arriving = classes.arriving.new_permit(Some(holder.clone()));
         if class.is_streaming() {
             acquire_call(&mut permit)?;
         } else {
@@ -129,18 +133,18 @@ impl Capacities {
         let reserved = Mutex::new(ReservedResources {
             permit,
             arriving: Some(arriving),
-            memory: classes.memory.permit(Some(holder)),
+            memory: classes.memory.new_permit(Some(holder)),
             free_bytes: 0,
         });
-        Ok(Some(Share {
+        Ok(Some(CapacityShare {
             unfold,
             reserved: Arc::new(reserved),
         }))
     }
 }
 
-fn acquire_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
-    permit.take(1).map_err(|full| {
+fn acquire_call(permit: &mut Permit<CapacityHolder>) -> Result<(), Status> {
+    permit.acquire(1).map_err(|full| {
         busy_status(match full {
             PermitError::All => "too many concurrent calls of this kind; try again in a moment",
             PermitError::Share => {
@@ -153,27 +157,27 @@ fn acquire_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
 
 /// The share of a call: its permit, and its memory.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct CapacityShare {
     unfold: usize,
     reserved: Arc<Mutex<ReservedResources>>,
 }
 
 #[derive(Debug)]
 struct ReservedResources {
-    permit: Permit<Holder>,
+    permit: Permit<CapacityHolder>,
     /// Held until the message is complete.
-    arriving: Option<Permit<Holder>>,
-    memory: Permit<Holder>,
+    arriving: Option<Permit<CapacityHolder>>,
+    memory: Permit<CapacityHolder>,
     /// Memory that is reserved but unused.
     free_bytes: usize,
 }
 
-impl Share {
+impl CapacityShare {
     /// Acquires the permit and the memory for a complete message, and counts its entries.
     ///
     /// # Errors
     /// Returns an error if no permit or memory is available, or there are too many entries.
-    pub(super) fn take(&self, message: &[u8]) -> Result<(), Status> {
+    pub(super) fn take_memory(&self, message: &[u8]) -> Result<(), Status> {
         account_data(
             message,
             self.unfold,
@@ -186,7 +190,7 @@ impl Share {
     /// Wraps a body so that it reserves memory for a message of at most `bytes_max` bytes while the
     /// message arrives, counts its entries, and acquires the permit when it is complete. A
     /// compressed message is decompressed.
-    pub(super) fn measure(&self, body: Body, bytes_max: usize, is_packed: bool) -> Body {
+    pub(super) fn measure_body(&self, body: Body, bytes_max: usize, is_packed: bool) -> Body {
         Body::new(MeasuredBody {
             body,
             unfold: self.unfold,
@@ -194,13 +198,13 @@ impl Share {
             entries: Entries::default(),
             bytes: 0,
             bytes_max,
-            inflate: is_packed.then(|| Inflate::new(bytes_max)),
+            inflate: is_packed.then(|| Inflater::new(bytes_max)),
             ended: false,
         })
     }
 
     /// Wraps the response body so that the share is held until it was sent.
-    pub(super) fn hold(self, body: Body) -> Body {
+    pub(super) fn hold_until_end(self, body: Body) -> Body {
         Body::new(MeteredBody { body, _share: self })
     }
 }
@@ -250,7 +254,7 @@ impl ReservedResources {
         }
         let lacking = bytes - self.free_bytes;
         let kib = lacking.div_ceil(1024);
-        self.memory.take(kib)?;
+        self.memory.acquire(kib)?;
         self.free_bytes = kib * 1024 - lacking;
         Ok(())
     }
@@ -263,7 +267,7 @@ struct MeasuredBody {
     entries: Entries,
     bytes: usize,
     bytes_max: usize,
-    inflate: Option<Inflate>,
+    inflate: Option<Inflater>,
     ended: bool,
 }
 
@@ -273,13 +277,13 @@ impl MeasuredBody {
         let Some(inflate) = &mut self.inflate else {
             self.bytes += data.len();
             if self.bytes > self.bytes_max + PREFIX_BYTES {
-                return Err(too_large(self.bytes_max));
+                return Err(too_large_status(self.bytes_max));
             }
             account_data(&data, unfold, reserved, &mut self.entries)?;
             return Ok(data);
         };
         let grow = |bytes: usize| reserve_memory(bytes.saturating_mul(unfold), reserved);
-        let data = inflate.feed(&data, grow)?;
+        let data = inflate.inflate_bytes(&data, grow)?;
         self.entries.parse_next(&data)?;
         Ok(data.into())
     }
@@ -332,7 +336,7 @@ impl http_body::Body for MeasuredBody {
 
 struct MeteredBody {
     body: Body,
-    _share: Share,
+    _share: CapacityShare,
 }
 
 impl http_body::Body for MeteredBody {

@@ -18,9 +18,9 @@ use tower::{Layer, Service};
 use super::{
     CallAddress, Refusals, SignedInUsers,
     body::{BodyDirection, CallEnds, EndingBody, SmallBody},
-    capacity::{Capacities, Holder, Share},
+    capacity::{Capacities, CapacityHolder, CapacityShare},
     deadline::{deadline_exceeded, requested_timeout},
-    inflate::{self, Inflated},
+    inflate::{self, InflatedBody},
     line::AccessLogLine,
     origin::Origin,
     rate_limit,
@@ -38,9 +38,9 @@ use crate::{
     },
     rpc::{
         audit as audit_line,
-        methods::{EXPORT_LOGS, Method, PUT_EVENTS, Permission, RECEIVE_WEBHOOK, method},
+        methods::{EXPORT_LOGS, Method, PUT_EVENTS, Permission, RECEIVE_WEBHOOK, find_method},
     },
-    scan::{Scanner, Scans},
+    scan::{ScanService, Scanner},
     store::audit::{self, Actor},
 };
 
@@ -58,12 +58,12 @@ const ENDING: [&str; 2] = [
 
 /// The admission of all calls: authentication, authorization and capacity.
 #[derive(Debug, Clone)]
-pub struct Guard {
+pub struct CallGuard {
     keys: Arc<Keys>,
     refusals: Arc<Refusals>,
     audit: Arc<AuditLog>,
     capacities: Capacities,
-    scans: Scans,
+    scans: ScanService,
     proxies: Arc<Proxies>,
     users: Option<Arc<SignedInUsers>>,
 }
@@ -72,9 +72,9 @@ pub struct Guard {
 pub struct AdmittedCall {
     method: &'static Method,
     caller: Option<Caller>,
-    share: Option<Share>,
+    share: Option<CapacityShare>,
     /// The threads and the client of a call that may scan many records.
-    scan: Option<(Scans, Scanner)>,
+    scan: Option<(ScanService, Scanner)>,
 }
 
 #[derive(Debug)]
@@ -83,14 +83,14 @@ pub struct RejectedCall {
     caller: Option<Caller>,
 }
 
-impl Guard {
+impl CallGuard {
     /// Creates a guard that accepts these keys, and that counts and audits rejected calls. Calls
     /// that scan many records run on `scans`.
     pub fn new(
         keys: Arc<Keys>,
         refusals: Arc<Refusals>,
         audit: Arc<AuditLog>,
-        scans: Scans,
+        scans: ScanService,
     ) -> Self {
         Self {
             keys,
@@ -114,29 +114,29 @@ impl Guard {
         Self { users, ..self }
     }
 
-    pub fn watchers(&self) -> usize {
+    pub fn watcher_count(&self) -> usize {
         self.capacities.watch_count()
     }
 
     /// Puts the guard in front of all services, and of the response to unknown methods.
-    pub fn protect(&self, routes: Routes) -> Routes {
+    pub fn protect_routes(&self, routes: Routes) -> Routes {
         routes.into_axum_router().layer(self.clone()).into()
     }
 
     /// Admits a call whose key has the required role, within its client's rate and the capacity of
     /// its class, checked in this order.
-    async fn admit(
+    async fn admit_call(
         &self,
         path: &str,
         headers: &HeaderMap,
         origin: &Origin,
     ) -> Result<AdmittedCall, RejectedCall> {
-        let method = method(path);
+        let method = find_method(path);
         let need = method.map(|method| method.need);
         let caller = if need == Some(Permission::Nothing) {
             None
         } else {
-            match self.identify_from(headers, origin).await {
+            match self.identify_caller(headers, origin).await {
                 Ok(caller) => Some(caller),
                 Err(status) => {
                     return Err(RejectedCall {
@@ -159,15 +159,19 @@ impl Guard {
         let checked = checked.map_err(Status::from);
         let found = checked.and_then(|()| {
             let method = method.ok_or_else(|| Status::from(unknown_method()))?;
-            let holder = Holder::for_call(caller.as_ref(), origin.connected);
+            let holder = CapacityHolder::for_call(caller.as_ref(), origin.connected);
             let scan = method.scans.then(|| {
                 let scanner = Scanner {
-                    client: holder.share(),
+                    client: holder.holder_key(),
                     reads: method.audit.is_none(),
                 };
                 (self.scans.clone(), scanner)
             });
-            Ok((method, self.capacities.share(method.class, holder)?, scan))
+            Ok((
+                method,
+                self.capacities.reserve_share(method.class, holder)?,
+                scan,
+            ))
         });
         match found {
             Ok((method, share, scan)) => Ok(AdmittedCall {
@@ -192,13 +196,13 @@ impl Guard {
         F: Future<Output = Result<(MetadataMap, Bytes), Status>>,
     {
         let origin = Origin::determine(headers, None, &self.proxies);
-        let mut line = AccessLogLine::begin(method(path), headers, origin.address);
-        let admitted = match self.admit(path, headers, &origin).await {
+        let mut line = AccessLogLine::new(find_method(path), headers, origin.address);
+        let admitted = match self.admit_call(path, headers, &origin).await {
             Ok(admitted) => admitted,
             Err(RejectedCall { mut status, caller }) => {
-                self.write_rates(caller.as_ref(), status.metadata_mut().as_mut());
+                self.write_rate_headers(caller.as_ref(), status.metadata_mut().as_mut());
                 line.set_client(caller.as_ref().map(|it| &it.name));
-                line.end(status.code());
+                line.write(status.code());
                 return Err(status);
             }
         };
@@ -208,7 +212,7 @@ impl Guard {
             return Err(unknown_method().into());
         };
         let reserved = match &admitted.share {
-            Some(share) => share.take(&message),
+            Some(share) => share.take_memory(&message),
             None => Ok(()),
         };
         let mut answer = match reserved {
@@ -219,12 +223,12 @@ impl Guard {
             Ok((metadata, _)) => metadata,
             Err(status) => status.metadata_mut(),
         };
-        self.write_rates(Some(&caller), metadata.as_mut());
-        line.end(answer.as_ref().err().map_or(Code::Ok, Status::code));
+        self.write_rate_headers(Some(&caller), metadata.as_mut());
+        line.write(answer.as_ref().err().map_or(Code::Ok, Status::code));
         answer
     }
 
-    fn write_rates(&self, caller: Option<&Caller>, headers: &mut HeaderMap) {
+    fn write_rate_headers(&self, caller: Option<&Caller>, headers: &mut HeaderMap) {
         if let Some(caller) = caller {
             rate_limit::write(&caller.meter.limits(self.keys.now_ms()), headers);
         }
@@ -237,10 +241,14 @@ impl Guard {
     /// from its address.
     pub async fn identify(&self, headers: &HeaderMap) -> Result<Caller, Status> {
         let origin = Origin::determine(headers, None, &self.proxies);
-        self.identify_from(headers, &origin).await
+        self.identify_caller(headers, &origin).await
     }
 
-    async fn identify_from(&self, headers: &HeaderMap, origin: &Origin) -> Result<Caller, Status> {
+    async fn identify_caller(
+        &self,
+        headers: &HeaderMap,
+        origin: &Origin,
+    ) -> Result<Caller, Status> {
         let address = origin.address;
         let found = match bearer_key(headers) {
             Ok(key) => match &self.users {
@@ -285,14 +293,14 @@ impl Guard {
             scope: Arc::default(),
         };
         self.audit.record_refused(by, why);
-        let wait = self.refusals.address(address, self.keys.now_ms());
+        let wait = self.refusals.refuse_address(address, self.keys.now_ms());
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
     }
 
     fn audit_denied_call(&self, by: Actor, answer: &HeaderMap) {
-        if code_of(answer) == Code::PermissionDenied
+        if response_code(answer) == Code::PermissionDenied
             && let Some(status) = Status::from_header_map(answer)
         {
             self.audit.record_refused(by, status.message());
@@ -340,15 +348,15 @@ impl Guard {
         let need = need.ok_or_else(unknown_method)?;
         let (now_ms, client) = (self.keys.now_ms(), &caller.name);
         let is_granted = || dialect.is_some_and(|it| caller.dialects.contains(&it));
-        if need.allows(caller.role) || need == Permission::Ingest && is_granted() {
+        if need.allows_role(caller.role) || need == Permission::Ingest && is_granted() {
             let counted = caller.meter.take_call(client, now_ms);
             return counted.inspect_err(|_beyond| {
                 self.refusals
-                    .client(RefusalReason::Rate, client.as_str(), now_ms);
+                    .refuse_client(RefusalReason::Rate, client.as_str(), now_ms);
             });
         }
         self.refusals
-            .client(RefusalReason::Role, client.as_str(), now_ms);
+            .refuse_client(RefusalReason::Role, client.as_str(), now_ms);
         Err(Error::PermissionDenied(format!(
             "requires the role `{}`; the key of `{}` has the role `{}`",
             need.as_str(),
@@ -390,7 +398,7 @@ fn unknown_method() -> Error {
 }
 
 /// Returns the status in the headers of a response; later errors of a stream are in its trailers.
-pub fn code_of(headers: &HeaderMap) -> Code {
+pub fn response_code(headers: &HeaderMap) -> Code {
     headers
         .get(Status::GRPC_STATUS)
         .map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
@@ -409,11 +417,11 @@ fn bearer_key(headers: &HeaderMap) -> Result<&str, Error> {
     })
 }
 
-impl<S> Layer<S> for Guard {
-    type Service = Guarded<S>;
+impl<S> Layer<S> for CallGuard {
+    type Service = CallGuardService<S>;
 
-    fn layer(&self, inner: S) -> Guarded<S> {
-        Guarded {
+    fn layer(&self, inner: S) -> CallGuardService<S> {
+        CallGuardService {
             guard: self.clone(),
             inner,
         }
@@ -421,14 +429,14 @@ impl<S> Layer<S> for Guard {
 }
 
 #[derive(Debug, Clone)]
-pub struct Guarded<S> {
-    guard: Guard,
+pub struct CallGuardService<S> {
+    guard: CallGuard,
     inner: S,
 }
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-impl<S, In, Out> Service<Request<In>> for Guarded<S>
+impl<S, In, Out> Service<Request<In>> for CallGuardService<S>
 where
     S: Service<Request<Body>, Response = Response<Out>> + Clone + Send + 'static,
     S::Future: Send + 'static,
@@ -455,8 +463,8 @@ where
             let mut request = request.map(Body::new);
             let (path, headers) = (request.uri().path(), request.headers());
             let origin = Origin::determine(headers, request.extensions().get(), &guard.proxies);
-            let mut line = AccessLogLine::begin(method(path), headers, origin.address);
-            let (caller, mut response) = match guard.admit(path, headers, &origin).await {
+            let mut line = AccessLogLine::new(find_method(path), headers, origin.address);
+            let (caller, mut response) = match guard.admit_call(path, headers, &origin).await {
                 Ok(admitted) => {
                     let (caller, method) = (admitted.caller.clone(), admitted.method);
                     admitted.report_authentication(request.extensions().get());
@@ -475,7 +483,7 @@ where
                     };
                     // An invalid signed link or URL counts as an invalid key.
                     if caller.is_none()
-                        && code_of(answer.headers()) == Code::Unauthenticated
+                        && response_code(answer.headers()) == Code::Unauthenticated
                         && let Some(status) = Status::from_header_map(answer.headers())
                     {
                         let (address, why) = (origin.address, status.message());
@@ -490,8 +498,8 @@ where
                     (caller, status.into_http())
                 }
             };
-            guard.write_rates(caller.as_ref(), response.headers_mut());
-            line.end(code_of(response.headers()));
+            guard.write_rate_headers(caller.as_ref(), response.headers_mut());
+            line.write(response_code(response.headers()));
             Ok(response)
         })
     }
@@ -578,7 +586,7 @@ impl AdmittedCall {
             response.map(|body| until_ended(body, BodyDirection::Out))
         };
         Ok(match share {
-            Some(share) => response.map(|body| share.hold(body)),
+            Some(share) => response.map(|body| share.hold_until_end(body)),
             None => response,
         })
     }
@@ -587,12 +595,12 @@ impl AdmittedCall {
 fn limit_body(
     body: Body,
     needs_no_key: bool,
-    share: Option<&Share>,
+    share: Option<&CapacityShare>,
     (bytes_max, is_packed): (usize, bool),
 ) -> Body {
     let unpacked = |body, bytes_max| {
         if is_packed {
-            Body::new(Inflated::new(body, bytes_max))
+            Body::new(InflatedBody::new(body, bytes_max))
         } else {
             body
         }
@@ -602,7 +610,7 @@ fn limit_body(
         return unpacked(body, UNAUTHENTICATED_REQUEST_BYTES_MAX);
     }
     match share {
-        Some(share) => share.measure(body, bytes_max, is_packed),
+        Some(share) => share.measure_body(body, bytes_max, is_packed),
         None => unpacked(body, bytes_max),
     }
 }

@@ -35,13 +35,13 @@ pub(super) fn advertise_gzip(headers: &mut HeaderMap) {
     }
 }
 
-pub(super) fn too_large(bytes_max: usize) -> Status {
+pub(super) fn too_large_status(bytes_max: usize) -> Status {
     let message = format!("the message is larger than {bytes_max} bytes");
     Status::resource_exhausted(message)
 }
 
 #[derive(Debug)]
-pub(super) struct Inflate {
+pub(super) struct Inflater {
     bytes_max: usize,
     state: State,
 }
@@ -53,7 +53,7 @@ enum State {
     Packed(usize, Box<GzDecoder<Vec<u8>>>),
 }
 
-impl Inflate {
+impl Inflater {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
@@ -66,7 +66,7 @@ impl Inflate {
     ///
     /// # Errors
     /// Returns an error if a message is too large or malformed, or the error of `grow`.
-    pub(super) fn feed(
+    pub(super) fn inflate_bytes(
         &mut self,
         mut bytes: &[u8],
         mut grow: impl FnMut(usize) -> Result<(), Status>,
@@ -80,7 +80,7 @@ impl Inflate {
                     *have += piece.len();
                     if *have == PREFIX_BYTES {
                         let prefix = *prefix;
-                        self.begin(prefix, &mut inflated)?;
+                        self.begin_message(prefix, &mut inflated)?;
                     }
                 }
                 State::Plain(left) => {
@@ -98,13 +98,15 @@ impl Inflate {
                     let before = decoder.get_ref().len();
                     decoder
                         .write_all(piece)
-                        .map_err(|_broken| broken_status())?;
+                        .map_err(|_broken| invalid_compression_status())?;
                     if *left == 0 {
-                        decoder.try_finish().map_err(|_broken| broken_status())?;
+                        decoder
+                            .try_finish()
+                            .map_err(|_broken| invalid_compression_status())?;
                     }
                     let message = decoder.get_ref();
                     if message.len() > self.bytes_max {
-                        return Err(too_large(self.bytes_max));
+                        return Err(too_large_status(self.bytes_max));
                     }
                     grow(message.len() - before)?;
                     if *left == 0 {
@@ -120,14 +122,18 @@ impl Inflate {
         Ok(inflated)
     }
 
-    fn begin(&mut self, prefix: [u8; PREFIX_BYTES], inflated: &mut Vec<u8>) -> Result<(), Status> {
+    fn begin_message(
+        &mut self,
+        prefix: [u8; PREFIX_BYTES],
+        inflated: &mut Vec<u8>,
+    ) -> Result<(), Status> {
         let [packed, length @ ..] = prefix;
         let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
         if length > self.bytes_max {
-            return Err(too_large(self.bytes_max));
+            return Err(too_large_status(self.bytes_max));
         }
         self.state = match packed {
-            1 if length == 0 => return Err(broken_status()),
+            1 if length == 0 => return Err(invalid_compression_status()),
             1 => State::Packed(length, Box::new(GzDecoder::new(Vec::new()))),
             _ => {
                 // Other flags are left for the service to reject.
@@ -148,28 +154,28 @@ fn split_front<'a>(bytes: &mut &'a [u8], most: usize) -> &'a [u8] {
     piece
 }
 
-fn broken_status() -> Status {
+fn invalid_compression_status() -> Status {
     Status::invalid_argument("the message is not gzip, although it is marked as compressed")
 }
 
 /// A body that is decompressed without accounting for memory.
-pub(super) struct Inflated {
+pub(super) struct InflatedBody {
     body: Body,
-    inflate: Inflate,
+    inflate: Inflater,
     ended: bool,
 }
 
-impl Inflated {
+impl InflatedBody {
     pub(super) fn new(body: Body, bytes_max: usize) -> Self {
         Self {
             body,
-            inflate: Inflate::new(bytes_max),
+            inflate: Inflater::new(bytes_max),
             ended: false,
         }
     }
 }
 
-impl http_body::Body for Inflated {
+impl http_body::Body for InflatedBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -188,7 +194,7 @@ impl http_body::Body for Inflated {
             let Ok(data) = frame.into_data() else {
                 continue;
             };
-            match self.inflate.feed(&data, |_| Ok(())) {
+            match self.inflate.inflate_bytes(&data, |_| Ok(())) {
                 // A part of a message can be empty when decompressed.
                 Ok(inflated) if inflated.is_empty() => {}
                 Ok(inflated) => return Poll::Ready(Some(Ok(Frame::data(inflated.into())))),
@@ -227,11 +233,11 @@ mod tests {
         frame_message(1, &encoder.finish().unwrap())
     }
 
-    fn inflated(body: &[u8], step: usize) -> Result<(Vec<u8>, usize), Status> {
-        let mut inflate = Inflate::new(100_000);
+    fn inflate_in_steps(body: &[u8], step: usize) -> Result<(Vec<u8>, usize), Status> {
+        let mut inflate = Inflater::new(100_000);
         let (mut all, mut grown) = (Vec::new(), 0);
         for piece in body.chunks(step) {
-            all.extend(inflate.feed(piece, |more| {
+            all.extend(inflate.inflate_bytes(piece, |more| {
                 grown += more;
                 Ok(())
             })?);
@@ -253,7 +259,7 @@ mod tests {
         let expected: Vec<_> = plain.iter().flat_map(|it| frame_message(0, it)).collect();
         let bytes = plain.iter().map(|it| it.len()).sum::<usize>();
         for step in [1, 2, 7, 1_000, 1_000_000] {
-            let (found, grown) = inflated(&body.concat(), step).unwrap();
+            let (found, grown) = inflate_in_steps(&body.concat(), step).unwrap();
             assert!(found == expected, "{step}");
             assert_eq!(grown, bytes, "{step}");
         }
@@ -261,20 +267,20 @@ mod tests {
 
     #[test]
     fn inflation_stops_at_the_size_limit() {
-        assert!(inflated(&gzip(&vec![0; 100_000]), 4_096).is_ok());
+        assert!(inflate_in_steps(&gzip(&vec![0; 100_000]), 4_096).is_ok());
         for body in [
             gzip(&vec![0; 100_001]),
             gzip(&vec![0; 64 << 20]),
             frame_message(0, &vec![0; 100_001]),
         ] {
-            let status = inflated(&body, 4_096).unwrap_err();
+            let status = inflate_in_steps(&body, 4_096).unwrap_err();
             assert_eq!(status.code(), Code::ResourceExhausted);
         }
         let mut cut = gzip(b"some text");
         cut.truncate(20);
         cut[4] = 15;
         for body in [frame_message(1, b"text"), frame_message(1, b""), cut] {
-            let status = inflated(&body, 4_096).unwrap_err();
+            let status = inflate_in_steps(&body, 4_096).unwrap_err();
             assert_eq!(status.code(), Code::InvalidArgument, "{body:?}");
         }
     }

@@ -41,7 +41,7 @@ pub(super) struct AccessLogLine {
 }
 
 impl AccessLogLine {
-    pub(super) fn begin(
+    pub(super) fn new(
         method: Option<&'static Method>,
         headers: &HeaderMap,
         address: Option<IpAddr>,
@@ -61,7 +61,7 @@ impl AccessLogLine {
         self.client = client.cloned();
     }
 
-    pub(super) fn end(mut self, code: Code) {
+    pub(super) fn write(mut self, code: Code) {
         self.is_written = true;
         let is_streaming = self.method.is_some_and(|it| it.class.is_streaming());
         // Unauthenticated clients cannot flood the log.

@@ -23,7 +23,7 @@ pub(super) struct Origin {
 impl Origin {
     /// Determines the origin from the connection, or from the headers of a gateway in this process.
     pub(super) fn determine(headers: &HeaderMap, peer: Option<&Peer>, proxies: &Proxies) -> Self {
-        let connected = peer.map(|peer| proxies.client(peer.address, headers));
+        let connected = peer.map(|peer| proxies.client_address(peer.address, headers));
         Self {
             address: connected.or_else(|| headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok()),
             connected,

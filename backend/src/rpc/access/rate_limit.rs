@@ -10,7 +10,7 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 pub(super) fn write(limits: &[Limit], headers: &mut HeaderMap) {
     let state = |limit: &Limit| {
         let (name, _) = unit_names(limit.unit);
-        format!("\"{name}\";r={};t={}", limit.left, limit.full_seconds)
+        format!("\"{name}\";r={};t={}", limit.left, limit.seconds_until_full)
     };
     let policy = |limit: &Limit| {
         let (name, unit) = unit_names(limit.unit);
@@ -42,11 +42,11 @@ mod tests {
 
     #[test]
     fn response_headers_report_remaining_quota() {
-        let limit = |unit, per_second, left, full_seconds| Limit {
+        let limit = |unit, per_second, left, seconds_until_full| Limit {
             unit,
             per_second,
             left,
-            full_seconds,
+            seconds_until_full,
         };
         let limits = [
             limit(Unit::Requests, 5, 4, 1),

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_process::listen::network_of;
+use bellwether_process::listen::network_key;
 
 use crate::{
     clock::MINUTE_MS,
@@ -39,7 +39,7 @@ pub(super) enum RefusalReason {
     Rate,
 }
 
-pub fn labels() -> [&'static str; 3] {
+pub fn reason_labels() -> [&'static str; 3] {
     [RefusalReason::Key, RefusalReason::Role, RefusalReason::Rate].map(RefusalReason::as_str)
 }
 
@@ -73,13 +73,13 @@ pub struct Refusals {
 
 #[derive(Debug, Default)]
 struct RefusalCounts {
-    subjects: HashMap<(RefusalReason, String), Subject>,
+    subjects: HashMap<(RefusalReason, String), RefusedSubject>,
     /// Time of the first report about each subject in the window.
     reported: HashMap<(RefusalReason, String), i64>,
 }
 
 #[derive(Debug)]
-struct Subject {
+struct RefusedSubject {
     since_ms: i64,
     count: u32,
     /// Time of the first unreported rejection.
@@ -89,7 +89,7 @@ struct Subject {
     due_ms: i64,
 }
 
-impl Subject {
+impl RefusedSubject {
     fn next_wait_ms(&mut self, now_ms: i64) -> i64 {
         let at_once_ms = now_ms.saturating_sub(PACED_FROM * PACE_MS);
         let due_ms = self.due_ms.max(at_once_ms).saturating_add(PACE_MS);
@@ -97,7 +97,7 @@ impl Subject {
         (self.due_ms - now_ms).max(0)
     }
 
-    fn is_over(&self, now_ms: i64) -> bool {
+    fn has_ended(&self, now_ms: i64) -> bool {
         let reported_ms = self.reported_ms.unwrap_or(i64::MIN);
         now_ms.saturating_sub(self.since_ms) >= MINUTE_MS
             && now_ms.saturating_sub(reported_ms) >= REPORT_INTERVAL_MS
@@ -119,8 +119,8 @@ impl Refusals {
     }
 
     /// Counts a call with an unknown key from an address. Returns the delay of the response.
-    pub(super) fn address(&self, address: Option<IpAddr>, now_ms: i64) -> Duration {
-        let subject = match address.map(network_of) {
+    pub(super) fn refuse_address(&self, address: Option<IpAddr>, now_ms: i64) -> Duration {
+        let subject = match address.map(network_key) {
             None => "unknown".into(),
             Some(IpAddr::V4(address)) => address.to_string(),
             Some(IpAddr::V6(network)) => format!("{network}/64"),
@@ -129,7 +129,7 @@ impl Refusals {
         Duration::from_millis(wait_ms.max(0).unsigned_abs())
     }
 
-    pub(super) fn client(&self, why: RefusalReason, client: &str, now_ms: i64) {
+    pub(super) fn refuse_client(&self, why: RefusalReason, client: &str, now_ms: i64) {
         self.record_refusal(why, client.to_owned(), now_ms);
     }
 
@@ -138,7 +138,7 @@ impl Refusals {
         self.metrics.record_refused_call(why.as_str());
         let (wait_ms, event) = {
             let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-            counted.count(why, subject, now_ms)
+            counted.count_refusal(why, subject, now_ms)
         };
         if let Some(event) = event {
             (self.report)(event);
@@ -154,7 +154,7 @@ impl fmt::Debug for Refusals {
 }
 
 impl RefusalCounts {
-    fn count(
+    fn count_refusal(
         &mut self,
         why: RefusalReason,
         subject: String,
@@ -162,12 +162,13 @@ impl RefusalCounts {
     ) -> (i64, Option<IncomingEvent>) {
         let mut key = (why, subject);
         if !self.subjects.contains_key(&key) && self.subjects.len() >= REFUSED_SUBJECTS_MAX {
-            self.subjects.retain(|_, subject| !subject.is_over(now_ms));
+            self.subjects
+                .retain(|_, subject| !subject.has_ended(now_ms));
             if self.subjects.len() >= REFUSED_SUBJECTS_MAX {
                 key.1 = OTHERS.into();
             }
         }
-        let subject = self.subjects.entry(key.clone()).or_insert(Subject {
+        let subject = self.subjects.entry(key.clone()).or_insert(RefusedSubject {
             since_ms: now_ms,
             count: 0,
             unreported_since_ms: now_ms,
@@ -204,11 +205,14 @@ impl RefusalCounts {
             key.1 = OTHERS.into();
         }
         self.reported.entry(key.clone()).or_insert(now_ms);
-        (wait_ms, Some(event(key.0, &key.1, count, since_ms, now_ms)))
+        (
+            wait_ms,
+            Some(refusals_event(key.0, &key.1, count, since_ms, now_ms)),
+        )
     }
 }
 
-fn event(
+fn refusals_event(
     why: RefusalReason,
     subject: &str,
     count: u64,
@@ -228,7 +232,7 @@ fn event(
     IncomingEvent {
         summary: format!("{count} calls {whose} {subject} were refused within {within}: {why_so}"),
         severity: Some(Severity::Warning),
-        ..IncomingEvent::own_event(
+        ..IncomingEvent::new_own_event(
             "key refused",
             "key-refused",
             [("why", why.as_str()), (of, subject)],
@@ -246,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    fn refusals() -> (Refusals, Arc<Mutex<Vec<IncomingEvent>>>) {
+    fn sample_refusals() -> (Refusals, Arc<Mutex<Vec<IncomingEvent>>>) {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let report = Arc::clone(&reported);
         (
@@ -257,18 +261,18 @@ mod tests {
 
     #[test]
     fn repeated_refusals_of_an_address_are_reported_once() {
-        let (refusals, reported) = refusals();
+        let (refusals, reported) = sample_refusals();
         let address = Some(IpAddr::from([192, 0, 2, 7]));
         for at in 0..i64::from(REFUSALS_REPORTED_FROM) - 1 {
-            refusals.address(address, at);
+            refusals.refuse_address(address, at);
         }
         // The count restarts after a minute.
-        refusals.address(address, MINUTE_MS);
+        refusals.refuse_address(address, MINUTE_MS);
         assert!(reported.lock().unwrap().is_empty());
         for at in 0..1_000 {
-            refusals.address(address, MINUTE_MS + at);
+            refusals.refuse_address(address, MINUTE_MS + at);
         }
-        refusals.client(RefusalReason::Rate, "sender", 0);
+        refusals.refuse_client(RefusalReason::Rate, "sender", 0);
         let reported = reported.lock().unwrap();
         assert_eq!(reported.len(), 1);
         assert_eq!(reported[0].dimensions["address"], "192.0.2.7");
@@ -278,20 +282,20 @@ mod tests {
 
     #[test]
     fn key_guessing_is_slowed_and_fully_reported() {
-        let (refusals, reported) = refusals();
+        let (refusals, reported) = sample_refusals();
         let [bad, good] = [7, 8].map(|last| Some(IpAddr::from([192, 0, 2, last])));
         for at in 0..i64::from(REFUSALS_REPORTED_FROM) {
-            assert_eq!(refusals.address(bad, at), Duration::ZERO);
+            assert_eq!(refusals.refuse_address(bad, at), Duration::ZERO);
         }
-        assert_eq!(refusals.address(bad, 20), Duration::from_millis(80));
+        assert_eq!(refusals.refuse_address(bad, 20), Duration::from_millis(80));
         for minute in 0..11 {
             for at in 0..100 {
-                refusals.address(bad, minute * MINUTE_MS + at);
+                refusals.refuse_address(bad, minute * MINUTE_MS + at);
             }
-            let wait = refusals.address(bad, minute * MINUTE_MS + 100);
+            let wait = refusals.refuse_address(bad, minute * MINUTE_MS + 100);
             assert_eq!(wait, Duration::from_secs(1));
         }
-        assert_eq!(refusals.address(good, 0), Duration::ZERO);
+        assert_eq!(refusals.refuse_address(good, 0), Duration::ZERO);
         let reported: Vec<_> = reported
             .lock()
             .unwrap()
@@ -308,13 +312,13 @@ mod tests {
 
     #[test]
     fn refusals_from_many_addresses_create_few_events() {
-        let (refusals, reported) = refusals();
+        let (refusals, reported) = sample_refusals();
         for round in 0..30_i64 {
             for address in 0..600_u32 {
                 let v4 = IpAddr::V4(Ipv4Addr::from_bits(address));
                 let v6 = Ipv6Addr::from_bits((0x2001_0db8 << 96) + u128::from(address));
-                refusals.address(Some(v4), round);
-                refusals.address(Some(IpAddr::V6(v6)), round);
+                refusals.refuse_address(Some(v4), round);
+                refusals.refuse_address(Some(IpAddr::V6(v6)), round);
             }
         }
         let reported = reported.lock().unwrap();

@@ -16,7 +16,7 @@ use tower::Service;
 
 use crate::{
     limits::REQUEST_BYTES_MAX,
-    scan::{Running, Scanner, Scans},
+    scan::{RunningScan, ScanService, Scanner},
     store::audit,
 };
 
@@ -26,7 +26,7 @@ const PREFIX_BYTES: usize = 5;
 pub(super) async fn run_call<S, Out>(
     inner: &mut S,
     request: Request<Body>,
-    scan: Option<(Scans, Scanner)>,
+    scan: Option<(ScanService, Scanner)>,
     is_streaming: bool,
 ) -> Result<Response<Body>, S::Error>
 where
@@ -54,7 +54,7 @@ async fn read_message(request: Request<Body>) -> Result<Request<Body>, Status> {
     let body = Limited::new(body, REQUEST_BYTES_MAX + PREFIX_BYTES);
     let gathered = body.collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            return too_large(REQUEST_BYTES_MAX);
+            return too_large_status(REQUEST_BYTES_MAX);
         }
         let downcast = error.downcast::<Status>();
         downcast.map_or_else(Status::from_error, |status| *status)
@@ -62,7 +62,7 @@ async fn read_message(request: Request<Body>) -> Result<Request<Body>, Status> {
     Ok(Request::from_parts(parts, Body::new(gathered)))
 }
 
-pub fn too_large(bytes_max: usize) -> Status {
+pub fn too_large_status(bytes_max: usize) -> Status {
     let message = format!("the message is larger than {bytes_max} bytes");
     Status::resource_exhausted(message)
 }
@@ -70,7 +70,7 @@ pub fn too_large(bytes_max: usize) -> Status {
 /// Runs a call on the threads for scans, including its response. Each message of a stream is
 /// produced there after the previous one was read.
 async fn run_scan<Out, E>(
-    scans: &Scans,
+    scans: &ScanService,
     scanner: Scanner,
     is_streaming: bool,
     answering: impl Future<Output = Result<Response<Out>, E>> + Send + 'static,
@@ -91,7 +91,7 @@ where
             Err(status) => status.into_http(),
         })
     };
-    let response = match scans.run(&scanner, audit::carry_actor(whole)).await {
+    let response = match scans.run(&scanner, audit::with_current_actor(whole)).await {
         Ok(response) => response?,
         Err(error) => return Ok(Status::from(error).into_http()),
     };
@@ -106,13 +106,13 @@ where
 struct ScanBody {
     frames: mpsc::Receiver<Result<Frame<Bytes>, Status>>,
     /// Stops producing when dropped.
-    _making: Running<()>,
+    _making: RunningScan<()>,
 }
 
 impl ScanBody {
-    fn new(scans: &Scans, scanner: &Scanner, mut body: Body) -> Self {
+    fn new(scans: &ScanService, scanner: &Scanner, mut body: Body) -> Self {
         let (sender, frames) = mpsc::channel(1);
-        let making = scans.begin(scanner, async move {
+        let making = scans.start_scan(scanner, async move {
             while let Ok(room) = sender.reserve().await {
                 match body.frame().await {
                     Some(frame) => room.send(frame),

@@ -57,7 +57,7 @@ impl SignedInUsers {
 
     fn caller(&self, token: [u8; 32], person: Person) -> Caller {
         let now_ms = self.clock.now_ms();
-        let mut known = self.lock();
+        let mut known = self.lock_tokens();
         if known.len() >= TOKENS_KNOWN_MAX && !known.contains_key(&token) {
             let first = known.iter().min_by_key(|(_, it)| it.ends_ms);
             let first = first.map(|(token, _)| *token);
@@ -88,7 +88,7 @@ impl SignedInUsers {
     /// Ends the calls of expired tokens, until the service stops.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         loop {
-            let next_ms = self.end_expired();
+            let next_ms = self.end_expired_tokens();
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = self.came.notified() => {}
@@ -98,9 +98,9 @@ impl SignedInUsers {
     }
 
     /// Ends expired tokens. Returns the time of the next expiry.
-    fn end_expired(&self) -> i64 {
+    fn end_expired_tokens(&self) -> i64 {
         let now_ms = self.clock.now_ms();
-        let mut known = self.lock();
+        let mut known = self.lock_tokens();
         known.retain(|_, it| {
             let is_over = it.ends_ms <= now_ms;
             if is_over {
@@ -112,7 +112,7 @@ impl SignedInUsers {
         ends.min().unwrap_or(i64::MAX)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {
+    fn lock_tokens(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

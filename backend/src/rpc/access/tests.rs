@@ -23,7 +23,7 @@ use crate::{
         client::{ClientDraft, Clients, Keys},
         page::PageRequest,
     },
-    scan::Scans,
+    scan::ScanService,
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
@@ -42,8 +42,8 @@ struct World {
 impl World {
     async fn new() -> Self {
         let engine = Arc::new(MemoryEngine::new());
-        let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
-        let clock = Arc::new(ManualClock::at(START_MS));
+        let store = Store::new(engine, Arc::new(Sealer::with_random_key()));
+        let clock = Arc::new(ManualClock::starting_at(START_MS));
         let keys = Keys::open(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
         let audit = AuditLog::new(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
         Self {
@@ -54,12 +54,12 @@ impl World {
         }
     }
 
-    fn guard(&self) -> Guard {
-        Guard::new(
+    fn guard(&self) -> CallGuard {
+        CallGuard::new(
             Arc::clone(&self.keys),
             Arc::new(Refusals::new(drop)),
             Arc::clone(&self.audit),
-            Scans::start().unwrap(),
+            ScanService::start().unwrap(),
         )
     }
 
@@ -192,7 +192,7 @@ async fn revoked_key_is_rejected_after_catching_up() {
 }
 
 #[tokio::test]
-async fn revoking_a_key_ends_open_streams_both_ways() {
+async fn revoking_a_key_ends_open_streams_in_both_directions() {
     let world = World::new().await;
     world.key("keeper", Role::Admin).await;
     let key = world.key("ada", Role::Viewer).await;

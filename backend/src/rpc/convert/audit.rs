@@ -50,8 +50,8 @@ pub fn list(
         kinds: request.kinds,
         names: request.names,
         actions,
-        start_ms: request.start.as_ref().map(time::millis),
-        end_ms: request.end.as_ref().map(time::millis),
+        start_ms: request.start.as_ref().map(time::to_millis),
+        end_ms: request.end.as_ref().map(time::to_millis),
         without_clients: !is_admin,
     };
     let page = PageRequest {

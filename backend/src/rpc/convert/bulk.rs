@@ -15,7 +15,7 @@ use crate::{
     ops::delivery::{BulkTally, Selection, SkipReason},
 };
 
-pub fn selection(
+pub fn parse_selection(
     ids: &[String],
     wire: Option<v1::DeliveryFilter>,
     (limit, token): (i32, String),
@@ -110,13 +110,13 @@ fn destinations(tally: &BulkTally) -> Vec<v1::DestinationCount> {
 
 fn list_skipped(tally: &BulkTally) -> Vec<v1::SkippedDeliveries> {
     let counted = |(why, of): (&SkipReason, &usize)| v1::SkippedDeliveries {
-        reason: reason(*why).into(),
+        reason: skip_reason_to_wire(*why).into(),
         count: Some(to_i32(*of)),
     };
     tally.skipped.iter().map(counted).collect()
 }
 
-fn reason(why: SkipReason) -> Reason {
+fn skip_reason_to_wire(why: SkipReason) -> Reason {
     match why {
         SkipReason::NotFound => Reason::NotFound,
         SkipReason::Test => Reason::Test,
@@ -133,14 +133,14 @@ fn reason(why: SkipReason) -> Reason {
 mod tests {
     use super::*;
 
-    fn fields(
+    fn violated_fields(
         ids: &[&str],
         wire: Option<v1::DeliveryFilter>,
         limit: i32,
         token: &str,
     ) -> Vec<String> {
         let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
-        match selection(&ids, wire, (limit, token.into())) {
+        match parse_selection(&ids, wire, (limit, token.into())) {
             Err(Error::Invalid(violations)) => violations
                 .into_iter()
                 .map(|violation| violation.field)
@@ -151,21 +151,21 @@ mod tests {
 
     #[test]
     fn every_invalid_selection_field_is_listed() {
-        let id = RecordId::first_at(1).to_string();
+        let id = RecordId::first_at_time(1).to_string();
         let filter = || v1::DeliveryFilter {
             states: vec![9],
             event_id: "x".into(),
             ..v1::DeliveryFilter::default()
         };
         let many = vec!["x"; ITEMS_PER_REQUEST_MAX + 1];
-        assert_eq!(fields(&[], None, 0, ""), ["ids"]);
-        assert_eq!(fields(&many, None, 0, ""), ["ids"]);
+        assert_eq!(violated_fields(&[], None, 0, ""), ["ids"]);
+        assert_eq!(violated_fields(&many, None, 0, ""), ["ids"]);
         assert_eq!(
-            fields(&[&id, "x"], None, -1, "t"),
+            violated_fields(&[&id, "x"], None, -1, "t"),
             ["ids[1]", "pageToken", "limit"]
         );
         assert_eq!(
-            fields(&[&id], Some(filter()), 0, ""),
+            violated_fields(&[&id], Some(filter()), 0, ""),
             ["filter", "filter.states[0]", "filter.eventId"]
         );
     }

@@ -11,14 +11,14 @@ use crate::{
 
 pub fn requested_span(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpan {
     ExpansionSpan {
-        start_ms: start.map(time::millis),
-        end_ms: end.map(time::millis),
+        start_ms: start.map(time::to_millis),
+        end_ms: end.map(time::to_millis),
     }
 }
 
-pub fn spans(expansion: &Expansion) -> Vec<v1::CalendarSpan> {
+pub fn spans_to_wire(expansion: &Expansion) -> Vec<v1::CalendarSpan> {
     let local = |at_ms| {
-        let local = expansion.prepared.local_time(at_ms);
+        let local = expansion.prepared.to_local_time(at_ms);
         local.map_or_else(String::new, |it| it.to_string())
     };
     let span = |it: &Span| v1::CalendarSpan {

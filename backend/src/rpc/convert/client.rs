@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::time::{millis, timestamp};
+use super::time::{timestamp, to_millis};
 use crate::{
     domain::{Client, Rates, Role},
     ops::{
@@ -29,7 +29,7 @@ impl From<v1::CreateClientRequest> for ClientDraft {
             role: role(wire.role),
             rates: rates(wire.requests_per_second, wire.events_per_second),
             dialects: wire.dialects,
-            expire_ms: wire.expire_time.as_ref().map(millis),
+            expire_ms: wire.expire_time.as_ref().map(to_millis),
             scope_tags: wire.scope_tags,
             scope_sources: wire.scope_sources,
             certificates: wire.certificates,
@@ -45,7 +45,7 @@ pub fn edit(wire: v1::UpdateClientRequest) -> (String, ClientEdit) {
             events_per_second: wire.events_per_second,
         },
         dialects: wire.dialects.map(|it| it.names),
-        expire_ms: wire.expire_time.as_ref().map(millis),
+        expire_ms: wire.expire_time.as_ref().map(to_millis),
         scope_tags: texts(wire.scope_tags),
         scope_sources: texts(wire.scope_sources),
         certificates: texts(wire.certificates),

@@ -4,7 +4,7 @@ use bellwether_proto::{cloud, v1};
 use prost_types::Timestamp;
 
 use super::{
-    incoming::incoming,
+    incoming::event_from_wire,
     list::to_i32,
     time::{duration, timestamp},
 };
@@ -43,7 +43,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
     let digest = content.digest.as_ref();
     let digest_id = digest.map(|it| DigestId(it.id).to_string());
     let folded_count = digest.map_or(0, |it| i32::try_from(it.count).unwrap_or(i32::MAX));
-    let folded_into = delivery.folding.digest().map(|it| it.to_string());
+    let folded_into = delivery.folding.digest_id().map(|it| it.to_string());
     let occurrence_id = delivery.event.map(|_| content.occurrence.id().to_string());
     let about = delivery.event.map(|_| content.occurrence);
     let event_id = delivery.event.map(|it| it.to_string());
@@ -167,7 +167,7 @@ pub fn test_subject(
         };
         Error::Invalid(violations.into_iter().map(within).collect())
     };
-    let event = incoming(event, now_ms).map_err(within)?;
+    let event = event_from_wire(event, now_ms).map_err(within)?;
     match check(&event, now_ms) {
         violations if violations.is_empty() => Ok(TestSubject::Incoming(Box::new(event))),
         violations => Err(within(violations)),

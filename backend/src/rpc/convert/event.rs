@@ -10,7 +10,7 @@ use crate::{
         Annotation, CloseReason, HistoryEntry, Name, Occurrence, Severity, Value, value::Fields,
     },
     ops::{
-        destination::health,
+        destination::health_to_wire,
         footprint::Footprint,
         overview::{DestinationOverview, NodeOverview, Overview},
         route::Route,
@@ -33,7 +33,7 @@ pub fn event(newest: &Occurrence, occurrences: Vec<Occurrence>) -> v1::Event {
 }
 
 /// Converts an event with one occurrence. The count includes events up to this occurrence.
-pub fn single(found: Occurrence) -> v1::Event {
+pub fn event_with_one_occurrence(found: Occurrence) -> v1::Event {
     let mut event = event(&found, Vec::new());
     event.occurrences.push(occurrence(found));
     event
@@ -122,7 +122,11 @@ pub(super) fn wire_value(value: Value) -> prost_types::Value {
 pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
     let count = found.occurrences.len();
     v1::SearchEventsResponse {
-        results: found.occurrences.into_iter().map(single).collect(),
+        results: found
+            .occurrences
+            .into_iter()
+            .map(event_with_one_occurrence)
+            .collect(),
         page_info: Some(v1::PageInfo {
             count: Some(to_i32(count)),
             total_count: found.total.map(to_i32),
@@ -177,7 +181,11 @@ pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
 
 pub fn watch_response(update: WatchUpdate) -> v1::WatchEventsResponse {
     v1::WatchEventsResponse {
-        events: update.changed.into_iter().map(single).collect(),
+        events: update
+            .changed
+            .into_iter()
+            .map(event_with_one_occurrence)
+            .collect(),
         left_occurrence_ids: update.left.into_iter().map(|id| id.to_string()).collect(),
         resume_token: update.resume_token,
         gap: update.gap,
@@ -267,7 +275,7 @@ fn destination_overview(overview: DestinationOverview) -> v1::DestinationOvervie
     v1::DestinationOverview {
         destination_name: overview.name,
         waiting_count: Some(to_i32(overview.health_summary.waiting)),
-        health: Some(health(Some(&overview.health_summary))),
+        health: Some(health_to_wire(Some(&overview.health_summary))),
         dead_count: Some(to_i32(overview.health_summary.dead)),
         delivered_count: Some(to_i32(overview.delivered)),
         failure_unheard: overview.is_silent,

@@ -12,8 +12,8 @@ use crate::{
     domain::{Attempt, DeliveryState, HoldChange, HoldOutcome},
     matching::ClauseEvaluation,
     ops::explain::{
-        Basis, Definition, Gate, HistoryItem, Judgement, Notification, Reason, RuleExplanation,
-        SentDelivery, TriggerExplanation, describe,
+        DefinitionVersion, Gate, HistoryItem, Judgement, JudgementBasis, Notification, Reason,
+        RuleExplanation, SentDelivery, TriggerExplanation, describe,
     },
 };
 
@@ -106,10 +106,10 @@ fn hold_step(change: &HoldChange) -> v1::HoldStep {
 
 fn judgement(judgement: Judgement) -> v1::RuleJudgement {
     let basis = match judgement.basis {
-        Basis::Notification => v1::DecisionBasis::Notification,
-        Basis::LastDecision => v1::DecisionBasis::Last,
-        Basis::EarlierDecision => v1::DecisionBasis::Earlier,
-        Basis::Now => v1::DecisionBasis::Now,
+        JudgementBasis::Notification => v1::DecisionBasis::Notification,
+        JudgementBasis::LastDecision => v1::DecisionBasis::Last,
+        JudgementBasis::EarlierDecision => v1::DecisionBasis::Earlier,
+        JudgementBasis::Now => v1::DecisionBasis::Now,
     };
     let text = judgement.reason_text();
     let triggers = judgement.triggers.into_iter();
@@ -125,7 +125,7 @@ fn judgement(judgement: Judgement) -> v1::RuleJudgement {
     }
 }
 
-fn definition(definition: Definition) -> v1::Definition {
+fn definition(definition: DefinitionVersion) -> v1::Definition {
     v1::Definition {
         revision: to_i64(definition.revision),
         since: definition.since_ms,

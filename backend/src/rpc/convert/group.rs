@@ -65,7 +65,7 @@ fn id(text: &str) -> Result<RecordId, Error> {
 }
 
 /// Returns the group's id and the state change for its members.
-pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
+pub fn group_change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
     let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
     if status.is_none() && request.status != 0 {
         let message = "must be STATUS_SUPPRESSED or STATUS_CLOSED; only open members change";

@@ -12,18 +12,21 @@ use crate::{
 };
 
 /// Converts an event, using `now_ms` if the event has no time.
-pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
-    convert(event, now_ms, |_| {})
+pub fn event_from_wire(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
+    convert_event(event, now_ms, |_| {})
 }
 
-/// Converts an event of another dialect like [`incoming`], but truncates long values instead of
+/// Converts an event of another dialect like [`event_from_wire`], but truncates long values instead of
 /// rejecting them.
-pub fn truncated(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
+pub fn truncated_event_from_wire(
+    mut event: cloud::Event,
+    now_ms: i64,
+) -> Result<IncomingEvent, Vec<Violation>> {
     event.metadata_fields.iter_mut().for_each(make_finite);
-    convert(event, now_ms, truncate_event)
+    convert_event(event, now_ms, truncate_event)
 }
 
-fn convert(
+fn convert_event(
     event: cloud::Event,
     now_ms: i64,
     adjust: impl FnOnce(&mut IncomingEvent),
@@ -52,7 +55,7 @@ fn convert(
         let description = format!("has {bytes} bytes; the limit is {REPORTER_BYTES_MAX}");
         violations.push(Violation::new("reporter", description));
     }
-    let metadata = match event.metadata_fields.map(fields) {
+    let metadata = match event.metadata_fields.map(fields_from_wire) {
         None => Fields::new(),
         Some(Some(metadata)) => metadata,
         Some(None) => {
@@ -97,12 +100,14 @@ fn convert(
 }
 
 /// Converts JSON fields. `None` if a number is not finite. The decoder limits the nesting.
-fn fields(wire: prost_types::Struct) -> Option<Fields> {
+fn fields_from_wire(wire: prost_types::Struct) -> Option<Fields> {
     let fields = wire.fields.into_iter();
-    fields.map(|(key, it)| Some((key, value(it)?))).collect()
+    fields
+        .map(|(key, it)| Some((key, value_from_wire(it)?)))
+        .collect()
 }
 
-fn value(wire: prost_types::Value) -> Option<Value> {
+fn value_from_wire(wire: prost_types::Value) -> Option<Value> {
     Some(match wire.kind {
         None | Some(Kind::NullValue(_)) => Value::Null,
         Some(Kind::BoolValue(flag)) => Value::Bool(flag),
@@ -110,9 +115,9 @@ fn value(wire: prost_types::Value) -> Option<Value> {
         Some(Kind::StringValue(text)) => Value::Text(text),
         Some(Kind::ListValue(list)) => {
             let values = list.values.into_iter();
-            Value::List(values.map(value).collect::<Option<_>>()?)
+            Value::List(values.map(value_from_wire).collect::<Option<_>>()?)
         }
-        Some(Kind::StructValue(object)) => Value::Object(fields(object)?),
+        Some(Kind::StructValue(object)) => Value::Object(fields_from_wire(object)?),
     })
 }
 
@@ -163,7 +168,7 @@ mod tests {
 
     #[test]
     fn unset_fields_stay_none_and_time_defaults_to_now() {
-        let converted = incoming(event(), NOW_MS).unwrap();
+        let converted = event_from_wire(event(), NOW_MS).unwrap();
         assert_eq!(
             (converted.severity, converted.status, converted.acknowledged),
             (None, None, None)
@@ -176,7 +181,7 @@ mod tests {
     fn missing_name_defaults_to_the_type() {
         let mut wire = event();
         wire.r#type = std::mem::take(&mut wire.name);
-        let converted = incoming(wire, NOW_MS).unwrap();
+        let converted = event_from_wire(wire, NOW_MS).unwrap();
         assert_eq!(
             (converted.name.as_str(), converted.kind.as_str()),
             ("disk-full", "disk-full")
@@ -192,7 +197,7 @@ mod tests {
             metadata_fields: Some(number(f64::NAN)),
             ..cloud::Event::default()
         };
-        let violations = incoming(wire, NOW_MS).unwrap_err();
+        let violations = event_from_wire(wire, NOW_MS).unwrap_err();
         let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
         let expected = [
             "severity",
@@ -213,7 +218,7 @@ mod tests {
     fn metadata_keeps_its_values() {
         let mut wire = event();
         wire.metadata_fields = Some(number(1.5));
-        let converted = incoming(wire, NOW_MS).unwrap();
+        let converted = event_from_wire(wire, NOW_MS).unwrap();
         assert_eq!(converted.metadata.get("x"), Some(&Value::Number(1.5)));
     }
 }

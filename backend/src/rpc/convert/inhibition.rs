@@ -8,7 +8,8 @@ use super::{event, list::to_i32, silence::held_messages};
 use crate::{domain::Occurrence, ops::inhibition::Preview};
 
 pub fn preview(preview: Preview) -> v1::PreviewInhibitionResponse {
-    let shown = |it: Arc<Occurrence>| Some(event::single(Arc::unwrap_or_clone(it)));
+    let shown =
+        |it: Arc<Occurrence>| Some(event::event_with_one_occurrence(Arc::unwrap_or_clone(it)));
     let pairs = preview.pairs.into_iter().map(|it| v1::InhibitedPair {
         source: shown(it.source),
         target: shown(it.target),

@@ -3,9 +3,9 @@
 use bellwether_proto::v1;
 use prost_types::Duration;
 
-use super::time::length_ms;
+use super::time::duration_to_ms;
 use crate::{
-    clock::millis,
+    clock::to_millis,
     domain::{EventId, Name, OccurrenceId, Status},
     error::Error,
     lifecycle::{Assignment, StateChange},
@@ -25,12 +25,12 @@ pub(super) fn acknowledge_for(
     length: Option<&Duration>,
     acknowledged: Option<bool>,
 ) -> Result<Option<i64>, Error> {
-    let for_ms = length.map(length_ms);
+    let for_ms = length.map(duration_to_ms);
     if for_ms.is_some() && acknowledged != Some(true) {
         let message = "is allowed only if `acknowledged` is true";
         return Err(Error::invalid("acknowledgeFor", message));
     }
-    let bounds = millis(ACKNOWLEDGEMENT_MIN)..=millis(ACKNOWLEDGEMENT_MAX);
+    let bounds = to_millis(ACKNOWLEDGEMENT_MIN)..=to_millis(ACKNOWLEDGEMENT_MAX);
     if let Some(for_ms) = for_ms.filter(|it| !bounds.contains(it)) {
         let (least, most) = (bounds.start() / 1_000, bounds.end() / 1_000);
         let message = format!("is {} s; expected {least} to {most} s", for_ms / 1_000);

@@ -45,7 +45,7 @@ pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Er
         rule_names: request.rule_names,
         silence_name: request.silence_name,
         event,
-        before_ms: request.before.map(|it| time::millis(&it)),
+        before_ms: request.before.map(|it| time::to_millis(&it)),
     };
     let page = PageRequest {
         size: request.page_size,
@@ -76,18 +76,22 @@ pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, E
     }
 }
 
-pub fn pending(waits: HeldMessage) -> v1::Pending {
+pub fn pending_to_wire(waits: HeldMessage) -> v1::Pending {
     match waits {
         HeldMessage::Decision {
             pending,
             occurrence,
             destinations,
-        } => decision(&pending, *occurrence, &destinations),
-        HeldMessage::Digest(delivery) => digest(*delivery),
+        } => decision_to_wire(&pending, *occurrence, &destinations),
+        HeldMessage::Digest(delivery) => digest_to_wire(*delivery),
     }
 }
 
-fn decision(pending: &Pending, occurrence: Occurrence, destinations: &[Name]) -> v1::Pending {
+fn decision_to_wire(
+    pending: &Pending,
+    occurrence: Occurrence,
+    destinations: &[Name],
+) -> v1::Pending {
     let kind = if pending.is_opening {
         WireKind::Opening
     } else {
@@ -111,7 +115,7 @@ fn decision(pending: &Pending, occurrence: Occurrence, destinations: &[Name]) ->
 }
 
 /// Converts a message above a budget: a single message so far, or a digest.
-fn digest(delivery: Delivery) -> v1::Pending {
+fn digest_to_wire(delivery: Delivery) -> v1::Pending {
     let content = delivery.content;
     let count = content.digest.as_ref().map_or(1, |it| it.count);
     let due_time = delivery.state.due_ms().map(time::timestamp);

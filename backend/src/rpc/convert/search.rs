@@ -138,7 +138,7 @@ fn read_filter(
     let text = if wire.filter.is_empty() {
         None
     } else {
-        query::text(&wire.filter, Some(now_ms), FILTER_PATH, violations)
+        query::parse_filter(&wire.filter, Some(now_ms), FILTER_PATH, violations)
     };
     let mut used_fields = Vec::new();
     let compiled = match (&text, wire.clause) {

@@ -13,11 +13,11 @@ use crate::{
     domain::{Comment, EventId, Name, Silence, SilenceState},
     error::{Error, Violation},
     ops::{
-        etag::etag,
+        etag::compute_etag,
         page::PageRequest,
         recent_messages::HeldMessages,
         silence::{
-            Extension, Preview, QUERY_PATH, SilenceDraft, SilenceFilter, SilenceView,
+            Extension, QUERY_PATH, SilenceDraft, SilenceFilter, SilencePreview, SilenceView,
             silence_event_id,
         },
         wire::FromDomain,
@@ -26,7 +26,7 @@ use crate::{
 
 const FILTER_PATH: &str = "filter";
 
-pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
+pub fn draft_from_wire(wire: v1::Silence, editor: Name) -> SilenceDraft {
     let mut violations = Vec::new();
     let query = (wire.query, wire.filter.as_str());
     let query = query::query_or_filter(query, (QUERY_PATH, FILTER_PATH), &mut violations);
@@ -60,10 +60,10 @@ pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
         query,
         rule_names: wire.rule_names,
         calendar,
-        start_ms: start.as_ref().map(time::millis),
-        end_ms: end.as_ref().map(time::millis),
-        expire_when_idle_ms: wire.expire_when_idle.as_ref().map(time::length_ms),
-        warn_before_ms: wire.warn_before.as_ref().map(time::length_ms),
+        start_ms: start.as_ref().map(time::to_millis),
+        end_ms: end.as_ref().map(time::to_millis),
+        expire_when_idle_ms: wire.expire_when_idle.as_ref().map(time::duration_to_ms),
+        warn_before_ms: wire.warn_before.as_ref().map(time::duration_to_ms),
         from_event,
         editor,
         etag: wire.etag,
@@ -111,8 +111,8 @@ pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest
 /// Returns [`Error::Invalid`] unless exactly one form is set.
 pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
     match (&wire.duration, &wire.end_time) {
-        (Some(duration), None) => Ok(Extension::By(time::length_ms(duration))),
-        (None, Some(end)) => Ok(Extension::To(time::millis(end))),
+        (Some(duration), None) => Ok(Extension::By(time::duration_to_ms(duration))),
+        (None, Some(end)) => Ok(Extension::To(time::to_millis(end))),
         (None, None) => Err(Error::invalid(
             "duration",
             "is required unless `endTime` is set",
@@ -147,7 +147,7 @@ impl From<SilenceView> for v1::Silence {
             description: silence.description,
             tags: silence.tags,
             reason: silence.reason,
-            filter: clause.map(filter::print).unwrap_or_default(),
+            filter: clause.map(filter::print_clause).unwrap_or_default(),
             query: silence.query.as_ref().map(query::to_wire),
             rule_names: silence.rule_names.iter().map(ToString::to_string).collect(),
             span: silence.calendar.is_none().then_some(v1::SilenceSpan {
@@ -159,8 +159,8 @@ impl From<SilenceView> for v1::Silence {
                 start_time: begins,
                 end_time: ends,
             }),
-            expire_when_idle: silence.expire_when_idle_ms.map(time::length),
-            warn_before: silence.warn_before_ms.map(time::length),
+            expire_when_idle: silence.expire_when_idle_ms.map(time::duration_from_ms),
+            warn_before: silence.warn_before_ms.map(time::duration_from_ms),
             from_event_id: silence
                 .from_event
                 .map(|it| it.to_string())
@@ -178,7 +178,7 @@ impl From<SilenceView> for v1::Silence {
             event_id: silence_event_id(&silence.name).to_string(),
             create_time: Some(timestamp(silence.create_ms)),
             update_time: Some(timestamp(silence.update_ms)),
-            etag: etag(silence.id, silence.revision),
+            etag: compute_etag(silence.id, silence.revision),
         }
     }
 }
@@ -203,12 +203,16 @@ pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
     }
 }
 
-pub fn preview(preview: Preview) -> v1::PreviewSilenceResponse {
+pub fn preview(preview: SilencePreview) -> v1::PreviewSilenceResponse {
     let warnings = preview.too_broad.iter().cloned();
     v1::PreviewSilenceResponse {
         covered_count: Some(to_i32(preview.covered_count)),
         open_count: Some(to_i32(preview.open_count)),
-        covered: preview.covered.into_iter().map(event::single).collect(),
+        covered: preview
+            .covered
+            .into_iter()
+            .map(event::event_with_one_occurrence)
+            .collect(),
         pending_count: Some(to_i32(preview.pending_count)),
         last_days: Some(held_messages(preview.messages)),
         too_broad: preview.too_broad.is_some(),
@@ -217,7 +221,7 @@ pub fn preview(preview: Preview) -> v1::PreviewSilenceResponse {
         filter: preview
             .query
             .as_ref()
-            .map(|it| filter::print(&it.clause))
+            .map(|it| filter::print_clause(&it.clause))
             .unwrap_or_default(),
     }
 }

@@ -4,7 +4,7 @@ use bellwether_proto::v1;
 
 use super::{
     list::to_i32,
-    time::{length, timestamp},
+    time::{duration_from_ms, timestamp},
 };
 use crate::{
     domain::counter::Tally,
@@ -19,7 +19,7 @@ pub fn statistics(statistics: Statistics) -> v1::GetStatisticsResponse {
     v1::GetStatisticsResponse {
         counted_since_time: statistics.since_ms.map(timestamp),
         start_time: Some(timestamp(columns.start_ms())),
-        step: Some(length(columns.step_ms())),
+        step: Some(duration_from_ms(columns.step_ms())),
         events: events
             .map(|(severity, counts)| v1::SeverityStatistics {
                 severity: severity as i32,

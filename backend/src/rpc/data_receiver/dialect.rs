@@ -43,7 +43,7 @@ pub(super) fn identify(word: &str, client: RecordId, event: &mut IncomingEvent) 
         event.dimensions.insert(SEVERITY.to_owned(), label);
     }
     if dialect == Some(Dialect::Prometheus) {
-        event.report = event.report.sent_by(client);
+        event.report = event.report.with_qualified_reporter(client);
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) const REPLAYED: &str = "idempotent-replayed";
 /// # Errors
 ///
 /// Returns [`Error::Invalid`] for an invalid key, or for several keys.
-pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
+pub(super) fn idempotency_key(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     let refuse = |message: String| Error::invalid(IDEMPOTENCY_KEY, message);
     let mut values = metadata.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else {
@@ -42,7 +42,7 @@ pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     }
 }
 
-pub(super) fn refuse_key(metadata: &MetadataMap) -> Result<(), Error> {
+pub(super) fn check_no_key(metadata: &MetadataMap) -> Result<(), Error> {
     if metadata.get(IDEMPOTENCY_KEY).is_none() {
         return Ok(());
     }

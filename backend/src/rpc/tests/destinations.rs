@@ -621,9 +621,9 @@ async fn destination_shows_its_health() {
         state: HealthState::Paused,
         failures: 9,
         last_error: "410 Gone".into(),
-        ..Health::untried(stored(&world, "a").await.id, samples::START_MS)
+        ..Health::new_unattempted(stored(&world, "a").await.id, samples::START_MS)
     };
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.insert(&health);
     world.store.apply(Lane::Bulk, changes).await.unwrap();
     let request = v1::GetDestinationRequest { name: "a".into() };

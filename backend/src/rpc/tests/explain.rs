@@ -365,12 +365,12 @@ async fn ended_pause_is_still_explained() {
     let hook = samples::all::<crate::domain::Destination>(&world.store)
         .await
         .remove(0);
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     let paused = Health {
         state: HealthState::Paused,
         failures: 9,
         last_error: "gone".into(),
-        ..Health::untried(hook.id, world.now_ms() - 1)
+        ..Health::new_unattempted(hook.id, world.now_ms() - 1)
     };
     changes.insert(&paused);
     world.store.apply(Lane::Admin, changes).await.unwrap();
@@ -397,7 +397,7 @@ async fn ended_pause_is_still_explained() {
     notice(Status::Open).await;
     world.clock.advance(HOUR);
     notice(Status::Closed).await;
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     let stored = world
         .store
         .get::<Health>(hook.id.to_bytes().into())

@@ -222,7 +222,7 @@ async fn draft_is_tested_against_stored_events_and_trigger() {
         summary: "disk is full".into(),
         ..samples::occurrence()
     };
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.insert(&occurrence);
     world
         .store
@@ -260,7 +260,7 @@ async fn draft_is_tested_against_stored_events_and_trigger() {
 
 /// Stores occurrences at intervals of `step_ms` up to now; every second one is about a disk.
 async fn store_occurrences(world: &World, count: u32, step_ms: i64) {
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     for number in 0..count {
         let at_ms = samples::START_MS - i64::from(number) * step_ms;
         let summary = ["the disk is full", "the cpu is hot"][number as usize % 2];

@@ -77,7 +77,7 @@ impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = Config::new(folder.path().join("data"));
-        let clock = Arc::new(ManualClock::at(START_MS));
+        let clock = Arc::new(ManualClock::starting_at(START_MS));
         let mut keys = BTreeMap::new();
         {
             let store = store::open(&config.location()).await.unwrap();

@@ -114,7 +114,7 @@ pub(super) fn silence() -> Silence {
 /// Returns records that wait until a time, and that only the clock affects.
 pub(super) fn fixed(until_ms: i64) -> (Delivery, BudgetWindow, Health, Receipt) {
     let kind = samples::destination("fixed").kind;
-    let content = sample::content(sample::occurrence(START_MS), kind, String::new());
+    let content = sample::sample_content(sample::sample_occurrence(START_MS), kind, String::new());
     let delivery = Delivery {
         state: DeliveryState::Retry { due_ms: until_ms },
         ..Delivery::new(
@@ -131,7 +131,7 @@ pub(super) fn fixed(until_ms: i64) -> (Delivery, BudgetWindow, Health, Receipt) 
     };
     let health = Health {
         requested_until_ms: Some(until_ms),
-        ..Health::untried(id("fixed"), START_MS)
+        ..Health::new_unattempted(id("fixed"), START_MS)
     };
     let receipt = Receipt {
         create_ms: until_ms,

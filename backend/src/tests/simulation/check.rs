@@ -249,7 +249,7 @@ fn is_digest(delivery: &Delivery) -> bool {
 /// not get more single messages than their budget allows.
 fn check_digests(deliveries: &[Delivery]) {
     let mut folded: BTreeMap<RecordId, u32> = BTreeMap::new();
-    for digest in deliveries.iter().filter_map(|it| it.folding.digest()) {
+    for digest in deliveries.iter().filter_map(|it| it.folding.digest_id()) {
         *folded.entry(digest).or_default() += 1;
     }
     for delivery in deliveries.iter().filter(|it| is_digest(it)) {
@@ -288,7 +288,7 @@ fn check_order(deliveries: &[Delivery]) {
     let by_id: HashMap<_, _> = deliveries.iter().map(|it| (it.id, it)).collect();
     let mut opened: BTreeMap<_, i64> = BTreeMap::new();
     let came = |it: &Delivery| {
-        let carrier = it.folding.digest().map_or(it, |digest| by_id[&digest]);
+        let carrier = it.folding.digest_id().map_or(it, |digest| by_id[&digest]);
         let arrived = carrier.state == DeliveryState::Delivered;
         arrived.then_some(carrier.end_ms).flatten()
     };

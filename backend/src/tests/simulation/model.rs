@@ -38,6 +38,8 @@ pub(super) struct Occurrence {
     pub(super) severity: Severity,
     pub(super) status: Status,
     pub(super) acknowledged: bool,
+    /// The severity at the acknowledgement.
+    acknowledged_severity: Option<Severity>,
     pub(super) last_seen_ms: i64,
     pub(super) count: u64,
     /// The earlier of the newest event's timestamp and its arrival.
@@ -128,6 +130,10 @@ impl Model {
                 severity: event.severity.unwrap_or(Severity::Info),
                 status: event.status.unwrap_or(Status::Open),
                 acknowledged: event.acknowledged.unwrap_or(false),
+                acknowledged_severity: event
+                    .acknowledged
+                    .filter(|it| *it)
+                    .map(|_| event.severity.unwrap_or(Severity::Info)),
                 last_seen_ms: event.timestamp_ms,
                 order_ms,
                 count: 1,
@@ -150,14 +156,15 @@ impl Model {
     ) {
         let line = self.lines.get_mut(&host).expect("the host is known");
         let last = line.last_mut().expect("it has an occurrence");
-        let before = (last.status, last.acknowledged);
+        let state = |it: &Occurrence| (it.status, it.acknowledged, it.acknowledged_severity);
+        let before = state(last);
         let changed = alter(last, None, status, acknowledged);
         // An acknowledgement after the closing is not notified, not even after a reopening.
         let is_over = before.0 == Status::Closed && last.status == Status::Closed;
         if is_over {
             let now = (last.severity, last.acknowledged);
             last.notes.values_mut().for_each(|note| note.known = now);
-        } else if (last.status, last.acknowledged) != before {
+        } else if state(last) != before {
             self.notify(host, &changed, now_ms);
         }
     }
@@ -347,6 +354,10 @@ fn alter(
     occurrence.severity = severity.unwrap_or(old.severity);
     occurrence.status = status.unwrap_or(old.status);
     occurrence.acknowledged = acknowledged.unwrap_or(old.acknowledged);
+    if acknowledged.is_some() {
+        let severity = occurrence.severity;
+        occurrence.acknowledged_severity = occurrence.acknowledged.then_some(severity);
+    }
     occurrence.never_open &= occurrence.status != Status::Open;
     Changed {
         is_event: false,

@@ -30,7 +30,7 @@ use crate::{
         resource::Filter,
         samples::{self, START_MS},
         set_status::{StatusItem, set_status},
-        silence::{SilenceDraft, SilenceFilter, Silencing},
+        silence::{SilenceDraft, SilenceFilter, SilenceOperations},
         trigger::event_type,
         wire::time,
     },
@@ -89,7 +89,7 @@ impl Scenario {
     pub(super) async fn new(ground: Ground, seed: u64, together_from: usize) -> Self {
         let mut moods = vec![Mood::Good; GOOD];
         moods.extend(BAD);
-        let clock = Arc::new(ManualClock::at(START_MS));
+        let clock = Arc::new(ManualClock::starting_at(START_MS));
         let outside = Outside::start(moods.clone(), Arc::clone(&clock)).await;
         let schedule = SCHEDULE_SECONDS.map(Duration::from_secs).to_vec();
         let mut config = Config::new("unused");
@@ -121,7 +121,7 @@ impl Scenario {
     }
 
     async fn set_up(&mut self) {
-        let mut changes = self.service.store().changes();
+        let mut changes = self.service.store().new_changes();
         changes.insert(&inhibition());
         let store = self.service.store();
         store.apply(Lane::Admin, changes).await.unwrap();
@@ -227,7 +227,7 @@ impl Scenario {
             shadow: Some(is_shadow(number)),
             group: (self.gathers && groups(number)).then(|| v1::Grouping {
                 by: vec!["severity".into()],
-                interval: Some(time::length(MINUTE_MS)),
+                interval: Some(time::duration_from_ms(MINUTE_MS)),
                 ..v1::Grouping::default()
             }),
             ..v1::Rule::default()
@@ -304,7 +304,7 @@ impl Scenario {
     /// Begins or ends a silence for a site.
     async fn silence_or_end(&mut self, site: usize) {
         let deciding = self.service.deciding().clone();
-        let silences = Silencing::new(deciding, self.service.intake().clone());
+        let silences = SilenceOperations::new(deciding, self.service.intake().clone());
         let ends = self.model.silenced.remove(&site);
         if ends {
             let named = Filter::default();
@@ -494,8 +494,8 @@ impl Scenario {
         if self.random.random_bool(0.3) {
             let stores = StoredDefinition::Rule(updated.resource);
             let opens = self.service.opens();
-            let counted = opens.count(stores.clone()).await.unwrap();
-            assert_eq!(opens.notify(&stores).await.unwrap(), counted);
+            let counted = opens.count_affected(stores.clone()).await.unwrap();
+            assert_eq!(opens.notify_all(&stores).await.unwrap(), counted);
             self.model.notify_open(number, self.clock.now_ms());
         }
     }

@@ -79,7 +79,7 @@ impl Walk {
             ..SharedSettings::without_expiry()
         };
         samples::save_settings(&store, settings).await;
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.insert(&inhibition());
         store.apply(Lane::Admin, changes).await.unwrap();
         let mut walk = Self {
@@ -136,7 +136,7 @@ impl Walk {
             revision,
             ..samples::trigger(&format!("t{number}"))
         };
-        let mut changes = self.store().changes();
+        let mut changes = self.store().new_changes();
         let key = trigger.name.as_str().into();
         match self.store().get(key).await.unwrap() {
             Some(stored) => changes.update(&stored, &trigger),
@@ -349,7 +349,7 @@ impl Walk {
     /// waits for an earlier message of its thread to end.
     async fn deliver(&mut self, refused: f64) -> bool {
         let (index, now_ms) = (Index::DeliveryByDue, self.now_ms());
-        let due = self.store().page_by::<Delivery>(
+        let due = self.store().page_by_index::<Delivery>(
             index,
             Range::with_prefix(&[]),
             Direction::Ascending,
@@ -360,12 +360,12 @@ impl Walk {
         for (_, read) in due {
             let stored = self.store().get::<Delivery>(read.value.key()).await;
             let stored: Stored<Delivery> = stored.unwrap().unwrap();
-            let before = sequencing::predecessors(self.store(), &stored.value).await;
-            let mut changes = self.store().changes();
+            let before = sequencing::find_predecessors(self.store(), &stored.value).await;
+            let mut changes = self.store().new_changes();
             let mut next = stored.value.clone();
             if let Some(earlier) = before.unwrap().earlier {
                 next.behind = Some(earlier.value.id);
-                changes.touch(&earlier);
+                changes.touch_record(&earlier);
             } else if self.random.random_bool(refused) {
                 next.attempts += 1;
                 next.state = DeliveryState::Retry { due_ms: now_ms };
@@ -381,7 +381,7 @@ impl Walk {
     }
 
     fn arrive(&mut self, delivery: &Delivery) {
-        let thread = (delivery.rule, delivery.destination, delivery.thread());
+        let thread = (delivery.rule, delivery.destination, delivery.thread_id());
         let place = delivery.thread_position();
         let known = self.arrived.entry(thread).or_default();
         let is_overtaken = known.iter().any(|(it, closes)| *closes && *it > place);

@@ -77,7 +77,7 @@ impl Manifest {
     }
 
     /// Whether the steps carry proofs of the service.
-    pub fn is_proven(&self) -> bool {
+    pub fn has_proofs(&self) -> bool {
         self.layout >= PROVEN
     }
 
@@ -87,7 +87,7 @@ impl Manifest {
                 // Any other name could refer to a file outside the folder.
                 name: piece["name"]
                     .as_str()
-                    .filter(|name| piece::is_name(name))?
+                    .filter(|name| piece::is_piece_name(name))?
                     .into(),
                 bytes: piece["bytes"].as_u64()?,
                 checksum: piece["crc32c"].as_u64()?.try_into().ok()?,

@@ -14,11 +14,11 @@ pub(super) const HEAD: [u8; 12] = *b"BWBACKUP\0\0\0\x01";
 const BYTES_MAX: u64 = BACKUP_PIECE_BYTES + 4 * BACKUP_MESSAGE_BYTES_MAX as u64;
 const FRAME_BYTES: usize = 8;
 
-pub(super) fn name(number: usize) -> String {
+pub(super) fn piece_name(number: usize) -> String {
     format!("piece-{number:06}")
 }
 
-pub(super) fn is_name(name: &str) -> bool {
+pub(super) fn is_piece_name(name: &str) -> bool {
     let digits = name.strip_prefix("piece-");
     digits
         .is_some_and(|digits| digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit()))
@@ -36,13 +36,13 @@ pub(super) fn encode_frame(step: Step) -> io::Result<Vec<u8>> {
 }
 
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct PieceContent {
     bytes: Vec<u8>,
     steps: Vec<(usize, usize)>,
     pub(super) whole_bytes: usize,
 }
 
-impl Content {
+impl PieceContent {
     /// Reads a piece and verifies the checksum of each step. The first damaged step and all later
     /// ones are omitted without an error.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
@@ -74,11 +74,11 @@ impl Content {
         })
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.whole_bytes == self.bytes.len() && !self.bytes.is_empty()
     }
 
-    pub(super) fn sum(&self) -> (u64, u32) {
+    pub(super) fn size_and_checksum(&self) -> (u64, u32) {
         (self.bytes.len() as u64, crc32c::crc32c(&self.bytes))
     }
 
@@ -87,7 +87,7 @@ impl Content {
         self.bytes.get(..self.whole_bytes).unwrap_or_default()
     }
 
-    pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = Option<Step>> {
+    pub(super) fn steps_in_order(&self) -> impl DoubleEndedIterator<Item = Option<Step>> {
         let steps = self.steps.iter();
         steps.map(|(start, end)| Step::decode(self.bytes.get(*start..*end)?))
     }
@@ -96,7 +96,7 @@ impl Content {
         Sha256::digest(&self.bytes).into()
     }
 
-    pub(super) fn newest_first(&self) -> impl Iterator<Item = Option<Step>> {
-        self.in_order().rev()
+    pub(super) fn steps_newest_first(&self) -> impl Iterator<Item = Option<Step>> {
+        self.steps_in_order().rev()
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 
 /// Returns the kinds that are read page by page. Attempts are read with their delivery; kinds that
 /// are not logged are read at the end.
-fn walked_kinds() -> impl Iterator<Item = Kind> {
+fn backed_up_kinds() -> impl Iterator<Item = Kind> {
     Kind::ALL.into_iter().filter(|kind| kind.is_logged())
 }
 
@@ -61,7 +61,7 @@ impl Reader {
     /// # Errors
     /// Returns [`BackupError::Foreign`] for a position in another store,
     /// [`BackupError::Overtaken`] if the change log was trimmed past it, or any error of the store.
-    pub fn begin(store: Store, place: Option<&[u8]>) -> BoxFuture<'_, Result<Self, BackupError>> {
+    pub fn start(store: Store, place: Option<&[u8]>) -> BoxFuture<'_, Result<Self, BackupError>> {
         Box::pin(async move {
             let identity = store_identity(&store).await?;
             let place = match place {
@@ -104,15 +104,15 @@ impl Reader {
                 return Ok(None);
             }
             let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
-            let Some(kind) = walked_kinds().nth(walked) else {
+            let Some(kind) = backed_up_kinds().nth(walked) else {
                 return self.read_changes().await.map(Some);
             };
             let head = self.store.engine().log_head().await?;
             if head.steps_since(self.cursor()) >= BACKUP_LOG_STEPS {
                 return self.read_changes().await.map(Some);
             }
-            if let Some(records) = self.page(kind).await? {
-                return Ok(Some(self.step(records, None)));
+            if let Some(records) = self.read_page(kind).await? {
+                return Ok(Some(self.build_step(records, None)));
             }
             self.place.walked += 1;
             (self.place.after, self.place.bound) = (None, None);
@@ -121,7 +121,7 @@ impl Reader {
 
     /// Whether all pages were read, and only later changes remain.
     pub fn is_catching_up(&self) -> bool {
-        self.is_walked()
+        self.is_walk_complete()
     }
 
     /// Returns the number of records, entries and log steps of the store, for progress.
@@ -129,7 +129,7 @@ impl Reader {
         Ok(self.store.engine().row_count().await?)
     }
 
-    fn step(&mut self, records: Vec<BackupRecord>, end: Option<BackupEnd>) -> Step {
+    fn build_step(&mut self, records: Vec<BackupRecord>, end: Option<BackupEnd>) -> Step {
         let mut step = Step {
             records,
             end,
@@ -141,10 +141,10 @@ impl Reader {
         step
     }
 
-    async fn page(&mut self, kind: Kind) -> Result<Option<Vec<BackupRecord>>, BackupError> {
+    async fn read_page(&mut self, kind: Kind) -> Result<Option<Vec<BackupRecord>>, BackupError> {
         let engine = self.store.engine();
         if self.place.bound.is_none() {
-            let last = engine.page(kind, Range::with_prefix(&[]), Direction::Descending, 1);
+            let last = engine.read_page(kind, Range::with_prefix(&[]), Direction::Descending, 1);
             let Some((last, _)) = last.await?.pop() else {
                 return Ok(None);
             };
@@ -154,7 +154,7 @@ impl Reader {
         let end = self.place.bound.as_deref().map(key_after);
         let range = Range { start, end };
         let page = engine
-            .page(kind, range, Direction::Ascending, self.page_records)
+            .read_page(kind, range, Direction::Ascending, self.page_records)
             .await?;
         let (Some((first, _)), Some((last, _))) = (page.first(), page.last()) else {
             return Ok(None);
@@ -189,7 +189,7 @@ impl Reader {
             end: Range::with_prefix(last).end,
         };
         let engine = self.store.engine();
-        let found = engine.page(Kind::Attempt, range, Direction::Ascending, usize::MAX);
+        let found = engine.read_page(Kind::Attempt, range, Direction::Ascending, usize::MAX);
         let mut attempts: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
         for (key, row) in found.await? {
             let delivery = key.get(..last.len()).unwrap_or_default().to_vec();
@@ -210,7 +210,7 @@ impl Reader {
         } = delta;
         let records = changed
             .into_iter()
-            .filter(|found| self.was_passed(found.kind, &found.key))
+            .filter(|found| self.is_before_position(found.kind, &found.key))
             .map(|found| BackupRecord {
                 kind: found.kind,
                 key: found.key,
@@ -219,7 +219,7 @@ impl Reader {
             });
         let mut records: Vec<_> = records.collect();
         self.place.cursor = through.to_number();
-        let is_last = through == head && self.is_walked();
+        let is_last = through == head && self.is_walk_complete();
         let end = is_last.then(|| {
             let to_record = |(kind, key, row): (Kind, Vec<u8>, Row)| BackupRecord {
                 kind,
@@ -237,22 +237,22 @@ impl Reader {
                     .to_string(),
             }
         });
-        Ok(self.step(records, end))
+        Ok(self.build_step(records, end))
     }
 
     fn cursor(&self) -> LogPosition {
         LogPosition::from_number(self.place.cursor)
     }
 
-    fn is_walked(&self) -> bool {
-        usize::try_from(self.place.walked).is_ok_and(|walked| walked >= walked_kinds().count())
+    fn is_walk_complete(&self) -> bool {
+        usize::try_from(self.place.walked).is_ok_and(|walked| walked >= backed_up_kinds().count())
     }
 
     /// Whether a record is before the current position, so that its changes are not seen by the
     /// page reader.
-    fn was_passed(&self, kind: Kind, key: &[u8]) -> bool {
+    fn is_before_position(&self, kind: Kind, key: &[u8]) -> bool {
         let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
-        match walked_kinds().position(|other| other == kind) {
+        match backed_up_kinds().position(|other| other == kind) {
             Some(at) if at == walked => {
                 let is_ahead = self.place.after.as_deref().is_none_or(|last| key > last)
                     && self.place.bound.as_deref().is_none_or(|last| key <= last);
@@ -269,7 +269,7 @@ async fn store_identity(store: &Store) -> Result<Vec<u8>, EngineError> {
     let range = Range::with_prefix(&[]);
     let facts = store
         .engine()
-        .page(Kind::Meta, range, Direction::Ascending, usize::MAX);
+        .read_page(Kind::Meta, range, Direction::Ascending, usize::MAX);
     let mut hash = Sha256::new();
     for (key, row) in facts.await? {
         for part in [key, row.value] {
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn every_kind_is_backed_up_exactly_once() {
         for kind in Kind::ALL {
-            let is_walked = walked_kinds().any(|it| it == kind);
+            let is_walked = backed_up_kinds().any(|it| it == kind);
             let is_copied_at_the_end = Delta::UNLOGGED.contains(&kind);
             let comes_with_its_delivery = kind == Kind::Attempt;
             let ways = [is_walked, is_copied_at_the_end, comes_with_its_delivery];

@@ -9,9 +9,9 @@ use bellwether_process::plain_file;
 
 use super::{
     BackupError, Manifest, manifest,
-    piece::Content,
+    piece::PieceContent,
     step::Step,
-    target::{KEY_FILES, UNFINISHED, names},
+    target::{KEY_FILES, UNFINISHED, piece_names},
 };
 use crate::{
     open::{KEY_FILE_BYTES_MAX, OpenError, parse_ring},
@@ -45,7 +45,7 @@ impl Source {
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(manifest::NAME);
         let read = plain_file::read_no_link(&path, MANIFEST_BYTES_MAX);
-        let text = match read.and_then(plain_file::text) {
+        let text = match read.and_then(plain_file::into_text) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let is_begun = folder.join(UNFINISHED).exists();
@@ -79,11 +79,14 @@ impl Source {
     ///
     /// # Errors
     /// Returns an error if the file is unreadable or not a key file.
-    pub fn keys(&self, named: Option<&Path>) -> Result<Option<(Vec<u8>, Sealer)>, OpenError> {
+    pub fn read_keys(&self, named: Option<&Path>) -> Result<Option<(Vec<u8>, Sealer)>, OpenError> {
         // A named file may be a symbolic link, as orchestrators create them; a file in the backup
         // may not.
         let (path, content) = match (named, self.key_file(KEY_FILES[0])) {
-            (Some(path), _) => (path.to_owned(), plain_file::read(path, KEY_FILE_BYTES_MAX)),
+            (Some(path), _) => (
+                path.to_owned(),
+                plain_file::read_file(path, KEY_FILE_BYTES_MAX),
+            ),
             (None, Some(path)) => {
                 let content = plain_file::read_no_link(&path, KEY_FILE_BYTES_MAX);
                 (path, content)
@@ -107,16 +110,16 @@ impl Source {
         let mut before = Vec::new();
         let mut verified = Vec::new();
         for number in 0..self.manifest.pieces.len() {
-            let content = self.piece(number)?;
+            let content = self.read_piece(number)?;
             verified.push(content.digest());
-            for step in content.in_order() {
+            for step in content.steps_in_order() {
                 let step =
                     step.ok_or_else(|| self.damaged_error(number, "has unreadable content"))?;
                 if let Trust::Keys(sealer) = trust
                     && !step.is_proven(&before, sealer)
                 {
                     let name = &self.manifest.pieces[number].name;
-                    return Err(self.unproven_error(format!(
+                    return Err(self.unverified_error(format!(
                         "`{name}` was modified after the backup, or the keys are from another service"
                     )));
                 }
@@ -128,8 +131,10 @@ impl Source {
         }
         self.verified = verified;
         let expected: Vec<_> = self.manifest.pieces.iter().map(|it| &it.name).collect();
-        let found = names(&self.folder)?;
-        let mut found = found.iter().filter(|name| super::piece::is_name(name));
+        let found = piece_names(&self.folder)?;
+        let mut found = found
+            .iter()
+            .filter(|name| super::piece::is_piece_name(name));
         if let Some(other) = found.find(|name| !expected.contains(name)) {
             let why = format!("`{other}` is not part of it");
             return Err(self.source_error(why));
@@ -148,23 +153,25 @@ impl Source {
     ///
     /// # Errors
     /// Returns [`BackupError::Damaged`] if the piece was modified, or any I/O error.
-    pub fn steps(&self, number: usize) -> Result<Vec<Step>, BackupError> {
-        let content = self.piece(number)?;
-        let steps: Option<_> = content.newest_first().collect();
+    pub fn read_steps(&self, number: usize) -> Result<Vec<Step>, BackupError> {
+        let content = self.read_piece(number)?;
+        let steps: Option<_> = content.steps_newest_first().collect();
         steps.ok_or_else(|| self.damaged_error(number, "has unreadable content"))
     }
 
-    fn piece(&self, number: usize) -> Result<Content, BackupError> {
+    fn read_piece(&self, number: usize) -> Result<PieceContent, BackupError> {
         let expected = &self.manifest.pieces[number];
         let path = self.folder.join(&expected.name);
-        let content = match Content::read(&path) {
+        let content = match PieceContent::read(&path) {
             Ok(content) => content,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(self.damaged_error(number, "is missing"));
             }
             Err(error) => return Err(BackupError::io("read", &path)(error)),
         };
-        if !content.is_whole() || content.sum() != (expected.bytes, expected.checksum) {
+        if !content.is_complete()
+            || content.size_and_checksum() != (expected.bytes, expected.checksum)
+        {
             return Err(self.damaged_error(number, "was modified"));
         }
         let verified = self.verified.get(number);
@@ -174,7 +181,7 @@ impl Source {
         Ok(content)
     }
 
-    fn unproven_error(&self, why: String) -> BackupError {
+    fn unverified_error(&self, why: String) -> BackupError {
         BackupError::Unproven {
             folder: self.folder.clone(),
             why,

@@ -87,7 +87,7 @@ impl Step {
     /// Authenticates the step; `after` is the proof of the previous step.
     pub(super) fn prove(&mut self, after: &[u8], sealer: &Sealer) {
         let content = self.proven_content();
-        self.proof = sealer.prove(PURPOSE, &[after, &content]).into();
+        self.proof = sealer.compute_proof(PURPOSE, &[after, &content]).into();
     }
 
     /// Whether the step was made by a service with these keys; `after` is the proof of the previous

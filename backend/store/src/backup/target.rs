@@ -12,7 +12,7 @@ use bellwether_process::plain_file;
 use super::{
     BackupError, Manifest, NEWEST,
     manifest::{self, Piece},
-    piece::{self, Content},
+    piece::{self, PieceContent},
     step::{BackupEnd, Step},
 };
 use crate::{
@@ -95,12 +95,12 @@ impl BackupFolder {
     pub fn add(&mut self, step: Step) -> Result<(), BackupError> {
         self.place = Some(step.place.clone());
         let number = self.done.len() + 1;
-        let path = self.folder.join(piece::name(number));
+        let path = self.folder.join(piece::piece_name(number));
         let add = || {
             let frame = piece::encode_frame(step)?;
             let mut open = match self.open.take() {
                 Some(open) => open,
-                None => OpenPiece::begin(&path, piece::name(number))?,
+                None => OpenPiece::create(&path, piece::piece_name(number))?,
             };
             open.write(&frame)?;
             if open.bytes >= BACKUP_PIECE_BYTES {
@@ -133,8 +133,8 @@ impl BackupFolder {
         for name in KEY_FILES {
             let path = self.folder.join(name);
             match keys {
-                Keys::Of(data_dir) => copy_key(&data_dir.join(name), &path)?,
-                Keys::LeftOut => remove(&path)?,
+                Keys::Of(data_dir) => copy_key_file(&data_dir.join(name), &path)?,
+                Keys::LeftOut => remove_file(&path)?,
             }
         }
         let manifest = Manifest {
@@ -171,13 +171,13 @@ impl BackupFolder {
     fn resume(&mut self) -> Result<(), BackupError> {
         loop {
             let number = self.done.len() + 1;
-            let path = self.folder.join(piece::name(number));
-            let content = match Content::read(&path) {
+            let path = self.folder.join(piece::piece_name(number));
+            let content = match PieceContent::read(&path) {
                 Ok(content) => content,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                 Err(error) => return Err(BackupError::io("read", &path)(error)),
             };
-            let newest = content.newest_first().next().flatten();
+            let newest = content.steps_newest_first().next().flatten();
             if newest.as_ref().is_some_and(|step| step.proof.is_empty()) {
                 return Err(BackupError::Older(self.folder.clone()));
             }
@@ -185,12 +185,12 @@ impl BackupFolder {
             if place.is_some() {
                 self.place = place;
             }
-            let is_full = content.is_whole() && content.whole_bytes as u64 >= BACKUP_PIECE_BYTES;
-            let is_last = !self.folder.join(piece::name(number + 1)).exists();
+            let is_full = content.is_complete() && content.whole_bytes as u64 >= BACKUP_PIECE_BYTES;
+            let is_last = !self.folder.join(piece::piece_name(number + 1)).exists();
             if is_full && !is_last {
                 // The piece was synced before the next one was begun.
-                let (bytes, checksum) = content.sum();
-                let name = piece::name(number);
+                let (bytes, checksum) = content.size_and_checksum();
+                let name = piece::piece_name(number);
                 self.done.push(Piece {
                     name,
                     bytes,
@@ -199,10 +199,11 @@ impl BackupFolder {
                 continue;
             }
             // In the last valid piece, the incomplete part and all data after it are deleted.
-            if content.newest_first().next().is_none() {
+            if content.steps_newest_first().next().is_none() {
                 return self.remove_pieces_from(number);
             }
-            let resumed = OpenPiece::resume(&path, piece::name(number), content.complete_steps());
+            let resumed =
+                OpenPiece::resume(&path, piece::piece_name(number), content.complete_steps());
             let resumed = resumed.map_err(BackupError::io("write", &path))?;
             if !is_full {
                 self.open = Some(resumed);
@@ -216,9 +217,9 @@ impl BackupFolder {
     }
 
     fn remove_pieces_from(&self, first: usize) -> Result<(), BackupError> {
-        for found in names(&self.folder)? {
-            if piece::is_name(&found) && found >= piece::name(first) {
-                remove(&self.folder.join(found))?;
+        for found in piece_names(&self.folder)? {
+            if piece::is_piece_name(&found) && found >= piece::piece_name(first) {
+                remove_file(&self.folder.join(found))?;
             }
         }
         Ok(())
@@ -226,7 +227,7 @@ impl BackupFolder {
 }
 
 impl OpenPiece {
-    fn begin(path: &Path, name: String) -> io::Result<Self> {
+    fn create(path: &Path, name: String) -> io::Result<Self> {
         let file = private_file().create(true).truncate(true).open(path)?;
         let mut open = Self {
             file,
@@ -270,13 +271,13 @@ impl OpenPiece {
 }
 
 fn inspect(folder: &Path) -> Result<(), BackupError> {
-    let found = names(folder)?;
+    let found = piece_names(folder)?;
     if found.iter().any(|name| name == manifest::NAME) {
         return Err(BackupError::Finished(folder.into()));
     }
     let is_ours = |name: &str| {
         let draft = name.strip_suffix(".new").unwrap_or(name);
-        piece::is_name(name)
+        piece::is_piece_name(name)
             || name == UNFINISHED
             || draft == manifest::NAME
             || KEY_FILES.contains(&draft)
@@ -291,7 +292,7 @@ fn inspect(folder: &Path) -> Result<(), BackupError> {
     }
 }
 
-pub(super) fn names(folder: &Path) -> Result<Vec<String>, BackupError> {
+pub(super) fn piece_names(folder: &Path) -> Result<Vec<String>, BackupError> {
     let read = || {
         let entries = fs::read_dir(folder)?;
         let name =
@@ -301,8 +302,8 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, BackupError> {
     read().map_err(BackupError::io("read", folder))
 }
 
-fn copy_key(from: &Path, to: &Path) -> Result<(), BackupError> {
-    let key = match plain_file::read(from, KEY_FILE_BYTES_MAX) {
+fn copy_key_file(from: &Path, to: &Path) -> Result<(), BackupError> {
+    let key = match plain_file::read_file(from, KEY_FILE_BYTES_MAX) {
         Ok(key) => key,
         // The operator may have removed the first client's key; the store's key is required.
         Err(error) if error.kind() == io::ErrorKind::NotFound && from.ends_with(KEY_FILES[1]) => {
@@ -318,7 +319,7 @@ fn copy_key(from: &Path, to: &Path) -> Result<(), BackupError> {
     write().map_err(BackupError::io("write", to))
 }
 
-fn remove(path: &Path) -> Result<(), BackupError> {
+fn remove_file(path: &Path) -> Result<(), BackupError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(BackupError::io("remove", path)(error))

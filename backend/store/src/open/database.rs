@@ -16,14 +16,16 @@ use bellwether_process::plain_file;
 
 use super::{
     LocationErrors, OpenError, folder, format, key_check,
-    key_file::{Change, first_key, parse_ring, text},
+    key_file::{Change, first_key, parse_ring, read_text},
     trust::{KEY_FILE_BYTES_MAX, check_key_file},
 };
 use crate::{
     domain::Secret,
     engine::{
         EngineError,
-        postgres::{Address, Layout, Node, PostgresEngine, Status, migrate, running_nodes, status},
+        postgres::{
+            Address, Layout, Node, PostgresEngine, Status, migrate, read_status, running_nodes,
+        },
     },
     location::DatabaseConfig,
     record::Store,
@@ -63,7 +65,7 @@ impl DatabaseLocation {
         })
     }
 
-    fn refusal(&self, why: impl Into<String>) -> OpenError {
+    fn refusal_error(&self, why: impl Into<String>) -> OpenError {
         OpenError::Database {
             address: self.address.to_string(),
             why: why.into(),
@@ -71,13 +73,13 @@ impl DatabaseLocation {
     }
 
     async fn status(&self) -> Result<Status, OpenError> {
-        let found = status(&self.address).await;
-        found.map_err(|source| self.refusal(format!("cannot read its status: {source}")))
+        let found = read_status(&self.address).await;
+        found.map_err(|source| self.refusal_error(format!("cannot read its status: {source}")))
     }
 
-    fn key(&self) -> Result<Option<Sealer>, OpenError> {
+    fn read_key(&self) -> Result<Option<Sealer>, OpenError> {
         check_key_file(&self.key_file)?;
-        match plain_file::read(&self.key_file, KEY_FILE_BYTES_MAX) {
+        match plain_file::read_file(&self.key_file, KEY_FILE_BYTES_MAX) {
             Ok(text) => parse_ring(&text, &self.key_file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(OpenError::io("read", &self.key_file, error)),
@@ -85,7 +87,7 @@ impl DatabaseLocation {
     }
 
     async fn open(&self, node: &str, sealer: Sealer) -> Result<Store, OpenError> {
-        let failed = |doing: &str, source| self.refusal(format!("{doing}: {source}"));
+        let failed = |doing: &str, source| self.refusal_error(format!("{doing}: {source}"));
         let node = Node::join(&self.address, node).await;
         let node = node.map_err(|source| failed("joining the nodes", source))?;
         let engine = PostgresEngine::open(self.address.clone(), Some(node)).await;
@@ -96,7 +98,7 @@ impl DatabaseLocation {
 
 impl LocationErrors for DatabaseLocation {
     fn store_error(&self, source: EngineError) -> OpenError {
-        self.refusal(source.to_string())
+        self.refusal_error(source.to_string())
     }
 
     fn key_error(&self, why: String) -> OpenError {
@@ -113,11 +115,11 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
         location
             .key_error("it is missing; copy the file that `bellwether store init` created".into())
     };
-    let sealer = location.key()?.ok_or_else(missing)?;
+    let sealer = location.read_key()?.ok_or_else(missing)?;
     let found = location.status().await?;
-    found.check().map_err(|why| location.refusal(why))?;
+    found.check().map_err(|why| location.refusal_error(why))?;
     if database.require_standby && found.standbys.is_empty() {
-        return Err(location.refusal(
+        return Err(location.refusal_error(
             "no synchronous standby is configured (synchronous_standby_names is empty), but \
              store.require_standby requires one",
         ));
@@ -130,7 +132,7 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
         );
     }
     let store = location.open(&database.node_name, sealer).await?;
-    match check(&store, &location).await {
+    match check_status(&store, &location).await {
         Ok(()) => Ok(store),
         Err(error) => {
             drop(store.engine().close().await);
@@ -139,26 +141,26 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
     }
 }
 
-async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
-    draft::check(store, location).await?;
+async fn check_status(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
+    draft::check_schema(store, location).await?;
     let to_error = |source| location.store_error(source);
     let format = format::stored_version(store).await.map_err(to_error)?;
     let format = match format {
         Some(found) if found > format::NEWEST => {
-            return Err(location.refusal(format!(
+            return Err(location.refusal_error(format!(
                 "a later version wrote its records (format {found}, this version reads up to {}); \
                  start that version",
                 format::NEWEST
             )));
         }
         Some(found) if found >= format::IN_DATABASE => found,
-        _ => return Err(location.refusal(UNFINISHED)),
+        _ => return Err(location.refusal_error(UNFINISHED)),
     };
     let checks = key_check::verify_keys(store, store.sealer(), location).await?;
     if checks.is_empty() {
-        return Err(location.refusal(UNFINISHED));
+        return Err(location.refusal_error(UNFINISHED));
     }
-    if checks.is_settled(store.sealer()) && format == format::NEWEST {
+    if checks.uses_only_newest(store.sealer()) && format == format::NEWEST {
         return Ok(());
     }
     // A node without the new key cannot decrypt data sealed with it, and an earlier version cannot
@@ -172,29 +174,29 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
             names.join(", ")
         )));
     }
-    key_check::check(store, store.sealer(), location).await?;
-    format::settle(store).await.map_err(to_error)
+    key_check::check_keys(store, store.sealer(), location).await?;
+    format::ensure_newest_version(store).await.map_err(to_error)
 }
 
 /// Opens the store for a command that makes few changes, without joining the nodes that use it.
 pub(super) async fn open_without_joining(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::from_config(database)?;
     let missing = || location.key_error("it is missing; it is required to change the store".into());
-    let sealer = location.key()?.ok_or_else(missing)?;
+    let sealer = location.read_key()?.ok_or_else(missing)?;
     let found = location.status().await?;
-    found.check().map_err(|why| location.refusal(why))?;
+    found.check().map_err(|why| location.refusal_error(why))?;
     let engine = PostgresEngine::open(location.address.clone(), None).await;
     let engine = engine.map_err(|source| location.store_error(source))?;
     let store = Store::new(Arc::new(engine), Arc::new(sealer));
-    draft::check(&store, &location).await?;
+    draft::check_schema(&store, &location).await?;
     let format = format::stored_version(&store).await;
     let format = format.map_err(|source| location.store_error(source))?;
     let checks = key_check::verify_keys(&store, store.sealer(), &location).await?;
     if checks.is_empty() {
-        return Err(location.refusal(UNFINISHED));
+        return Err(location.refusal_error(UNFINISHED));
     }
-    if format != Some(format::NEWEST) || !checks.is_settled(store.sealer()) {
-        return Err(location.refusal(
+    if format != Some(format::NEWEST) || !checks.uses_only_newest(store.sealer()) {
+        return Err(location.refusal_error(
             "another version wrote to the store, or a key was added; start a node of this version first",
         ));
     }
@@ -208,15 +210,15 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
         let server = location.status().await?;
         server
             .check_database()
-            .map_err(|why| location.refusal(why))?;
-        let (sealer, new_key) = if let Some(sealer) = location.key()? {
+            .map_err(|why| location.refusal_error(why))?;
+        let (sealer, new_key) = if let Some(sealer) = location.read_key()? {
             (sealer, None)
         } else {
             let (sealer, content) = first_key();
             (sealer, Some(content))
         };
         if server.layout.is_some() {
-            Layout::check(server.layout).map_err(|why| location.refusal(why))?;
+            Layout::check(server.layout).map_err(|why| location.refusal_error(why))?;
         } else {
             let made = migrate(&location.address).await;
             made.map_err(|source| location.store_error(source))?;
@@ -224,7 +226,7 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
         let store = location.open(&database.node_name, sealer).await?;
         let made = async {
             let to_error = |source| location.store_error(source);
-            draft::check(&store, &location).await?;
+            draft::check_schema(&store, &location).await?;
             if let Some(content) = new_key {
                 // A key that did not seal this store would be mistaken for the one that did.
                 let checks = key_check::verify_keys(&store, store.sealer(), &location).await;
@@ -233,7 +235,7 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
                         "the store exists, but its key file is missing; copy it there".into(),
                     ));
                 }
-                write_new(&location.key_file, content.as_bytes())?;
+                write_new_file(&location.key_file, content.as_bytes())?;
             }
             // Before the key checks exist: a store without them is assumed to be fully
             // authenticated.
@@ -242,10 +244,12 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
                 .map_err(to_error)?
                 .is_none()
             {
-                format::write(&store).await.map_err(to_error)?;
+                format::write_version(&store).await.map_err(to_error)?;
             }
-            key_check::check(&store, store.sealer(), &location).await?;
-            format::settle(&store).await.map_err(to_error)
+            key_check::check_keys(&store, store.sealer(), &location).await?;
+            format::ensure_newest_version(&store)
+                .await
+                .map_err(to_error)
         };
         if let Err(error) = made.await {
             drop(store.engine().close().await);
@@ -274,10 +278,12 @@ pub fn migrate_database(
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
         let found = location.status().await?;
-        found.check_server().map_err(|why| location.refusal(why))?;
+        found
+            .check_server()
+            .map_err(|why| location.refusal_error(why))?;
         let Some(layout) = found.layout else {
             let why = Layout::check(None).err().unwrap_or_default();
-            return Err(location.refusal(why));
+            return Err(location.refusal_error(why));
         };
         if layout.version < Layout::NEWEST {
             let running = running_nodes(&location.address).await;
@@ -293,7 +299,7 @@ pub fn migrate_database(
             };
             if let Some(advice) = refused {
                 let why = format!("nodes of another version are running: {names}; {advice}");
-                return Err(location.refusal(why));
+                return Err(location.refusal_error(why));
             }
             for name in running {
                 tracing::info!(
@@ -304,7 +310,7 @@ pub fn migrate_database(
             let raised = migrate(&location.address).await;
             raised.map_err(|source| location.store_error(source))?;
         } else {
-            Layout::check(Some(layout)).map_err(|why| location.refusal(why))?;
+            Layout::check(Some(layout)).map_err(|why| location.refusal_error(why))?;
         }
         Ok(layout)
     })
@@ -336,23 +342,23 @@ pub(super) async fn change_keys(
 ) -> Result<u32, OpenError> {
     let location = DatabaseLocation::from_config(database)?;
     let found = location.status().await?;
-    found.check().map_err(|why| location.refusal(why))?;
+    found.check().map_err(|why| location.refusal_error(why))?;
     let nodes = found.store.iter().flat_map(|store| &store.nodes);
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
-        return Err(location.refusal(format!(
+        return Err(location.refusal_error(format!(
             "stop the nodes that use it before re-encrypting its secrets: {}",
             names.join(", ")
         )));
     }
-    let (number, content) = change(&text(&location.key_file)?, &location.key_file)?;
+    let (number, content) = change(&read_text(&location.key_file)?, &location.key_file)?;
     // Must be durable before the key seals anything; otherwise the sealed data would be lost.
     folder::replace_file(&location.key_file, content.as_bytes())?;
     Ok(number)
 }
 
 /// Creates a file that only its owner can read; fails if it exists.
-fn write_new(path: &Path, content: &[u8]) -> Result<(), OpenError> {
+fn write_new_file(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     let written = || {
         let mut file = folder::private_file().create_new(true).open(path)?;
         file.write_all(content)?;

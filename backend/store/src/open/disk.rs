@@ -46,7 +46,7 @@ impl Disk {
 
     /// Creates the medium of a new store under a temporary name. The store is synced as a whole
     /// when it is finished, not on every commit.
-    pub(super) fn draft(folder: Arc<Folder>) -> Self {
+    pub(super) fn for_draft(folder: Arc<Folder>) -> Self {
         let space = None;
         Self { folder, space }
     }
@@ -61,9 +61,9 @@ impl Disk {
 }
 
 #[derive(Debug)]
-struct Draft(Box<dyn StorageBackend>);
+struct DraftFile(Box<dyn StorageBackend>);
 
-impl StorageBackend for Draft {
+impl StorageBackend for DraftFile {
     fn len(&self) -> io::Result<u64> {
         self.0.len()
     }
@@ -117,7 +117,7 @@ impl StorageBackend for VolatileLog {
     }
 }
 
-fn backend(file: fs::File, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
+fn open_backend(file: fs::File, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
     let file: Box<dyn StorageBackend> = Box::new(FileBackend::new(file).map_err(io::Error::other)?);
     #[cfg(test)]
     let file = Box::new(super::faults::FaultyFile {
@@ -138,18 +138,18 @@ impl Medium for Disk {
         let file = private_file().create(true).truncate(false).open(&path)?;
         // Also for an existing file: an earlier start may have failed before this.
         fs::File::open(self.folder.path())?.sync_all()?;
-        backend(file, &path)
+        open_backend(file, &path)
     }
 
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
         if self.space.is_some() {
             // Never created here: a lost store must not be replaced by an empty one.
             let path = self.folder.store_path();
-            return backend(private_file().open(&path)?, &path);
+            return open_backend(private_file().open(&path)?, &path);
         }
         let path = self.folder.unfinished_path();
         let file = private_file().create(true).truncate(false).open(&path)?;
-        Ok(Box::new(Draft(backend(file, &path)?)))
+        Ok(Box::new(DraftFile(open_backend(file, &path)?)))
     }
 
     fn log_name(&self, number: usize) -> String {
@@ -176,7 +176,7 @@ impl Medium for Disk {
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
-        plain_file::read(&self.checksums_path(), STORE_CHECKSUM_BYTES_MAX).ok()
+        plain_file::read_file(&self.checksums_path(), STORE_CHECKSUM_BYTES_MAX).ok()
     }
 
     fn store_checksums(&self, checksums: &[u8]) -> io::Result<()> {
@@ -190,7 +190,7 @@ impl Medium for Disk {
     }
 
     fn journal(&self) -> Option<Vec<u8>> {
-        let journal = plain_file::read(&self.journal_path(), STORE_CHECKSUM_BYTES_MAX);
+        let journal = plain_file::read_file(&self.journal_path(), STORE_CHECKSUM_BYTES_MAX);
         let mut journal = journal.ok()?;
         let run = fs::read(RUN).ok()?;
         journal

@@ -72,7 +72,7 @@ impl DiskSpace {
     /// second.
     pub(super) fn available_share(&self, bytes_on_way: u64) -> DiskShare {
         let floor_bytes = self.floor_bytes(bytes_on_way);
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if let Some(reading) = state
             .last
             .filter(|reading| reading.at.elapsed() < READING_AGE_MAX)
@@ -82,7 +82,7 @@ impl DiskSpace {
         // If the system does not report the free space, writes continue until the disk is full.
         let free_bytes = self.free_bytes().unwrap_or(u64::MAX);
         if free_bytes >= floor_bytes.saturating_add(2 * RESERVE_BYTES) {
-            self.reserve();
+            self.create_reserve();
             state.is_spent = false;
         }
         let space = FreeSpace {
@@ -99,7 +99,7 @@ impl DiskSpace {
     }
 
     pub(super) fn release_reserve(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let is_released = fs::remove_file(self.reserve_path()).is_ok();
         // The released space is for changes in progress, so no data is added until there is more.
         state.is_spent |= is_released;
@@ -110,11 +110,11 @@ impl DiskSpace {
         is_released
     }
 
-    fn state(&self) -> MutexGuard<'_, SpaceState> {
+    fn lock_state(&self) -> MutexGuard<'_, SpaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reserve(&self) {
+    fn create_reserve(&self) {
         let path = self.reserve_path();
         // A reserve truncated by a crash is too small.
         let length = fs::metadata(&path).map(|it| it.len());
@@ -122,7 +122,7 @@ impl DiskSpace {
             return;
         }
         let reserved = private_file().create(true).truncate(true).open(&path);
-        let reserved = reserved.and_then(|file| allocate(&file));
+        let reserved = reserved.and_then(|file| allocate_file(&file));
         if let Err(error) = reserved {
             tracing::debug!(%error, "cannot reserve space for a full disk");
             drop(fs::remove_file(path));
@@ -139,7 +139,7 @@ impl DiskSpace {
     }
 }
 
-fn allocate(file: &File) -> std::io::Result<()> {
+fn allocate_file(file: &File) -> std::io::Result<()> {
     rustix::fs::fallocate(file, FallocateFlags::empty(), 0, RESERVE_BYTES)?;
     Ok(())
 }

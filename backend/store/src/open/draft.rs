@@ -38,7 +38,7 @@ pub(crate) struct Draft {
     store: Store,
 }
 
-fn settings(cache_bytes: usize) -> Settings {
+fn draft_settings(cache_bytes: usize) -> Settings {
     Settings {
         quick_repair_from: u64::MAX,
         ..Settings::with_cache(cache_bytes)
@@ -65,7 +65,7 @@ impl Draft {
 
     /// Begins a restore in a folder for which [`Draft::find_obstacle`] found no obstacle, with the
     /// content of the key file and the first position of the change log.
-    pub(crate) async fn begin(
+    pub(crate) async fn start(
         data_dir: &Path,
         key: &[u8],
         cache_bytes: usize,
@@ -86,7 +86,7 @@ impl Draft {
                 store,
             }),
             Err(error) => {
-                clear(&folder);
+                remove_files(&folder);
                 Err(error)
             }
         }
@@ -100,11 +100,11 @@ impl Draft {
         let sealer = Arc::new(KeyFile::in_folder(folder).read()?);
         let settings = Settings {
             first_position,
-            ..settings(cache_bytes)
+            ..draft_settings(cache_bytes)
         };
-        let medium = Disk::draft(Arc::clone(folder));
+        let medium = Disk::for_draft(Arc::clone(folder));
         let store = open_engine(medium, settings, &sealer, folder).await?;
-        let written = format::write(&store).await;
+        let written = format::write_version(&store).await;
         written.map_err(|source| folder.write_error(&source))?;
         Ok((sealer, store))
     }
@@ -112,7 +112,8 @@ impl Draft {
     pub(crate) async fn reopen(&mut self) -> Result<(), OpenError> {
         let store = self.store.empty_copy();
         let store = std::mem::replace(&mut self.store, store);
-        self.store = close_and_reopen(store, settings(self.cache_bytes), &self.folder).await?;
+        self.store =
+            close_and_reopen(store, draft_settings(self.cache_bytes), &self.folder).await?;
         format::check_layout_written(&self.store, &self.folder).await
     }
 
@@ -136,7 +137,7 @@ impl Draft {
             folder.finish()
         };
         if let Err(error) = finish() {
-            clear(&folder);
+            remove_files(&folder);
             return Err(error);
         }
         // The marker has no meaning next to a store.
@@ -147,11 +148,11 @@ impl Draft {
     pub(crate) fn discard(self) {
         let Self { folder, store, .. } = self;
         drop(store);
-        clear(&folder);
+        remove_files(&folder);
     }
 }
 
-fn clear(folder: &Folder) {
+fn remove_files(folder: &Folder) {
     // Files that cannot be removed are reported by the marker, which is removed last.
     for name in LEFT.iter().rev() {
         drop(folder.remove(name));

@@ -8,13 +8,13 @@ use std::{
 
 use redb::StorageBackend;
 
-static PLANS: Mutex<Vec<Plan>> = Mutex::new(Vec::new());
+static PLANS: Mutex<Vec<FaultPlan>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
-struct Plan {
+struct FaultPlan {
     folder: PathBuf,
-    good_left: u64,
-    bad_left: u64,
+    successes_left: u64,
+    failures_left: u64,
     error: i32,
     was_hit: bool,
 }
@@ -25,10 +25,10 @@ pub(crate) struct Faults(PathBuf);
 impl Faults {
     /// Fails `failures` calls in a folder with a system error, after `calls` successful ones.
     pub(crate) fn fail_after(folder: &Path, calls: u64, failures: u64, error: i32) -> Self {
-        plans().push(Plan {
+        lock_plans().push(FaultPlan {
             folder: folder.into(),
-            good_left: calls,
-            bad_left: failures,
+            successes_left: calls,
+            failures_left: failures,
             error,
             was_hit: false,
         });
@@ -36,33 +36,35 @@ impl Faults {
     }
 
     pub(crate) fn was_hit(&self) -> bool {
-        plans().iter().any(|it| it.folder == self.0 && it.was_hit)
+        lock_plans()
+            .iter()
+            .any(|it| it.folder == self.0 && it.was_hit)
     }
 }
 
 impl Drop for Faults {
     fn drop(&mut self) {
-        plans().retain(|it| it.folder != self.0);
+        lock_plans().retain(|it| it.folder != self.0);
     }
 }
 
-fn plans() -> MutexGuard<'static, Vec<Plan>> {
+fn lock_plans() -> MutexGuard<'static, Vec<FaultPlan>> {
     PLANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn call(path: &Path) -> io::Result<()> {
-    let mut plans = plans();
+    let mut plans = lock_plans();
     let Some(plan) = plans.iter_mut().find(|it| path.starts_with(&it.folder)) else {
         return Ok(());
     };
-    if plan.good_left > 0 {
-        plan.good_left -= 1;
+    if plan.successes_left > 0 {
+        plan.successes_left -= 1;
         return Ok(());
     }
-    if plan.bad_left == 0 {
+    if plan.failures_left == 0 {
         return Ok(());
     }
-    plan.bad_left -= 1;
+    plan.failures_left -= 1;
     plan.was_hit = true;
     Err(io::Error::from_raw_os_error(plan.error))
 }

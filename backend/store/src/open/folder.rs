@@ -80,7 +80,7 @@ impl Folder {
             return Err(OpenError::NoStore(path.into()));
         }
         let lock_path = path.join(LOCK);
-        let lock = match plain_file::open(&lock_path) {
+        let lock = match plain_file::open_file(&lock_path) {
             Ok(lock) => lock,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self {
@@ -215,7 +215,7 @@ impl Folder {
 /// Returns whether a process, such as a service, has locked the folder for writing. Returns false
 /// if this user is not allowed to read the lock.
 pub fn is_in_use(folder: &Path) -> bool {
-    let lock = plain_file::open(&folder.join(LOCK));
+    let lock = plain_file::open_file(&folder.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
@@ -308,7 +308,7 @@ fn inspect(path: &Path) -> Result<(), OpenError> {
     let store = path.join(STORE);
     if store.exists() {
         let mut start = [0; MAGIC.len()];
-        let read = plain_file::open(&store).and_then(|mut file| file.read_exact(&mut start));
+        let read = plain_file::open_file(&store).and_then(|mut file| file.read_exact(&mut start));
         return match read {
             Ok(()) if start == MAGIC => Ok(()),
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {

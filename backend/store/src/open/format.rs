@@ -23,7 +23,7 @@ pub(super) const NEWEST: u32 = 5;
 pub(super) const IN_DATABASE: u32 = 4;
 const ORDERED: u32 = 3;
 
-pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
+pub(super) async fn write_version(store: &Store) -> Result<(), EngineError> {
     put_newest_version(store, Expect::Absent).await
 }
 
@@ -40,7 +40,7 @@ async fn put_newest_version(store: &Store, expect: Expect) -> Result<(), EngineE
     Ok(())
 }
 
-pub(super) async fn settle(store: &Store) -> Result<(), EngineError> {
+pub(super) async fn ensure_newest_version(store: &Store) -> Result<(), EngineError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
     match rows.into_iter().flatten().next() {
         None => put_newest_version(store, Expect::Absent).await,
@@ -79,13 +79,13 @@ pub(super) fn upgrade_file(folder: &Folder) -> Result<(), OpenError> {
     folder.sync()
 }
 
-pub(super) async fn upgrade(store: &Store, folder: &Folder) -> Result<(), OpenError> {
-    let (version, found) = read(store, folder).await?;
+pub(super) async fn upgrade_store(store: &Store, folder: &Folder) -> Result<(), OpenError> {
+    let (version, found) = read_version_row(store, folder).await?;
     if found == NEWEST {
         return Ok(());
     }
     if found < ORDERED {
-        let reordered = reorder::reorder(store).await;
+        let reordered = reorder::reorder_entries(store).await;
         reordered.map_err(|source| folder.store_error(source))?;
     }
     let raised = put_newest_version(store, Expect::Version(version)).await;
@@ -106,7 +106,7 @@ pub(super) async fn check_layout_written(store: &Store, folder: &Folder) -> Resu
     }
 }
 
-async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
+async fn read_version_row(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;
     let mut rows = rows.map_err(|source| folder.store_error(source))?;
     let Some(row) = rows.pop().flatten() else {

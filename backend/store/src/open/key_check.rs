@@ -29,26 +29,26 @@ const STEP: usize = 100;
 
 /// Checks all keys of the store. Seals and authenticates again with the newest key all records that
 /// used another key, and authenticates records of earlier versions.
-pub(super) async fn check(
+pub(super) async fn check_keys(
     store: &Store,
     sealer: &Sealer,
     location: &impl LocationErrors,
 ) -> Result<(), OpenError> {
     let checks = verify_keys(store, sealer, location).await?;
-    if checks.is_settled(sealer) {
+    if checks.uses_only_newest(sealer) {
         return Ok(());
     }
     let Checks { texts, proven } = checks;
-    let newest = key_of(sealer.newest());
+    let newest = check_key(sealer.newest_number());
     let adopted = async {
         for kind in Kind::ALL {
             // Records without a proof, of kinds that already had proofs, were not written by this
             // service, so they are not adopted.
-            if ProofLevel::first_of(kind).is_some_and(|first| first > proven) {
-                prove(store, kind, sealer).await?;
+            if ProofLevel::oldest_for_kind(kind).is_some_and(|first| first > proven) {
+                prove_records(store, kind, sealer).await?;
             }
         }
-        adopt(store, sealer, &newest, &texts).await
+        adopt_newest_key(store, sealer, &newest, &texts).await
     };
     adopted.await.map_err(|source| location.store_error(source))
 }
@@ -60,8 +60,8 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    pub(super) fn is_settled(&self, sealer: &Sealer) -> bool {
-        let newest = key_of(sealer.newest());
+    pub(super) fn uses_only_newest(&self, sealer: &Sealer) -> bool {
+        let newest = check_key(sealer.newest_number());
         let is_newest = |(key, _): &(Vec<u8>, Row)| *key == newest;
         self.proves_definitions() && self.texts.len() == 1 && self.texts.iter().all(is_newest)
     }
@@ -83,14 +83,14 @@ pub(crate) async fn verify_keys(
     let range = Range::with_prefix(PREFIX);
     let checks = store
         .engine()
-        .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
+        .read_page(Kind::Meta, range, Direction::Ascending, usize::MAX)
         .await
         .map_err(|source| location.store_error(source))?;
     // A store without checks was created by this version. The text of the newest key decides:
     // adding an older text has no effect.
     let mut proven = ProofLevel::Definitions;
     for (key, row) in &checks {
-        let number = number_of(key);
+        let number = key_number(key);
         let is_of_key = Sealer::key_number(&row.value) == Some(number);
         let text = sealer.open(CONTEXT, &row.value).ok().filter(|_| is_of_key);
         let found = text.and_then(|text| {
@@ -110,12 +110,12 @@ pub(crate) async fn verify_keys(
     })
 }
 
-async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineError> {
+async fn prove_records(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineError> {
     let mut range = Range::with_prefix(&[]);
     loop {
         let engine = store.engine();
         let page = engine
-            .page(kind, range.clone(), Direction::Ascending, STEP)
+            .read_page(kind, range.clone(), Direction::Ascending, STEP)
             .await?;
         let Some((last, _)) = page.last() else {
             return Ok(());
@@ -123,7 +123,7 @@ async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineE
         range.exclude_through(last);
         let changes = page.iter().filter_map(|(key, row)| {
             let put = Action::Put(upgrade_proof(kind, &row.value, sealer)?);
-            Some(change(kind, key, Expect::Version(row.version), put))
+            Some(check_change(kind, key, Expect::Version(row.version), put))
         });
         let changes: Vec<_> = changes.collect();
         if !changes.is_empty() {
@@ -133,7 +133,7 @@ async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineE
 }
 
 /// Seals all records with the newest key, then removes the checks of other keys.
-async fn adopt(
+async fn adopt_newest_key(
     store: &Store,
     sealer: &Sealer,
     newest: &[u8],
@@ -142,20 +142,20 @@ async fn adopt(
     let own = checks.iter().find(|(key, _)| key == newest);
     let expect = own.map_or(Expect::Absent, |(_, row)| Expect::Version(row.version));
     let put = Action::Put(sealer.seal(CONTEXT, &Secret::new(TEXT)));
-    let put = change(Kind::Meta, newest, expect, put);
+    let put = check_change(Kind::Meta, newest, expect, put);
     store.engine().apply(Lane::Admin, vec![put].into()).await?;
     let old = checks.iter().filter(|(key, _)| key != newest);
     let forget = old.map(|(key, row)| {
         let expect = Expect::Version(row.version);
-        change(Kind::Meta, key, expect, Action::Delete)
+        check_change(Kind::Meta, key, expect, Action::Delete)
     });
     let forget: Vec<_> = forget.collect();
     if forget.is_empty() {
         return Ok(());
     }
     for kind in Kind::ALL {
-        if ProofLevel::first_of(kind).is_some() {
-            with_record!(kind, Of => rewrite::<Of>(store).await?, else {});
+        if ProofLevel::oldest_for_kind(kind).is_some() {
+            with_record!(kind, Of => rewrite_records::<Of>(store).await?, else {});
         }
     }
     prove_end_of_audit_log(store).await?;
@@ -166,7 +166,7 @@ async fn adopt(
 /// Renews the proof of the last audit entry, and thereby of the whole chain.
 async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
     let engine = store.engine();
-    let newest = engine.page(
+    let newest = engine.read_page(
         Kind::Audit,
         Range::with_prefix(&[]),
         Direction::Descending,
@@ -179,12 +179,12 @@ async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
         return Ok(());
     }
     let put = Action::Put(renew_proof(&row.value, store.sealer())?);
-    let put = change(Kind::Audit, &key, Expect::Version(row.version), put);
+    let put = check_change(Kind::Audit, &key, Expect::Version(row.version), put);
     engine.apply(Lane::Admin, vec![put].into()).await?;
     Ok(())
 }
 
-async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
+async fn rewrite_records<T: Record>(store: &Store) -> Result<(), EngineError> {
     let mut range = Range::with_prefix(&[]);
     loop {
         let page = store.page::<T>(range.clone(), Direction::Ascending, STEP);
@@ -193,7 +193,7 @@ async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
             return Ok(());
         };
         range.exclude_through(&last.value.key());
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         for stored in &page {
             changes.update(stored, &stored.value);
         }
@@ -201,14 +201,14 @@ async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
     }
 }
 
-fn change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {
+fn check_change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {
     Change {
         is_logged: false,
         ..Change::new(kind, key, expect, action)
     }
 }
 
-fn key_of(number: u32) -> Vec<u8> {
+fn check_key(number: u32) -> Vec<u8> {
     [PREFIX, &number.to_be_bytes()].concat()
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn is_key_check(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }
 
-fn number_of(key: &[u8]) -> u32 {
+fn key_number(key: &[u8]) -> u32 {
     let number = key
         .strip_prefix(PREFIX)
         .and_then(|number| number.try_into().ok());

@@ -44,7 +44,7 @@ impl<'a> KeyFile<'a> {
         }
     }
 
-    pub(super) fn read_or_make(&self) -> Result<Sealer, OpenError> {
+    pub(super) fn read_or_create(&self) -> Result<Sealer, OpenError> {
         if let Some(sealer) = self.try_read()? {
             return Ok(sealer);
         }
@@ -55,12 +55,12 @@ impl<'a> KeyFile<'a> {
 
     pub(super) fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
         let path = self.path();
-        let text = read(&path)?;
+        let text = read_file(&path)?;
         text.map(|text| parse_ring(&text, &path)).transpose()
     }
 
     pub(super) fn text(&self) -> Result<String, OpenError> {
-        text(&self.path())
+        read_text(&self.path())
     }
 
     pub(super) fn key_error(&self, why: impl Into<String>) -> OpenError {
@@ -71,23 +71,23 @@ impl<'a> KeyFile<'a> {
 /// Changes the content of a key file. Returns the number of the newest key and the new content.
 pub(super) type Change = fn(&str, &Path) -> Result<(u32, String), OpenError>;
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
+fn read_file(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     check_key_file(path)?;
-    match plain_file::read(path, KEY_FILE_BYTES_MAX) {
+    match plain_file::read_file(path, KEY_FILE_BYTES_MAX) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(OpenError::io("read", path, error)),
     }
 }
 
-pub(super) fn text(path: &Path) -> Result<String, OpenError> {
-    let content = read(path)?.ok_or_else(|| key_error(path, "it is missing"))?;
+pub(super) fn read_text(path: &Path) -> Result<String, OpenError> {
+    let content = read_file(path)?.ok_or_else(|| key_error(path, "it is missing"))?;
     String::from_utf8(content).map_err(|_other| key_error(path, "not valid UTF-8"))
 }
 
 /// Appends a new key. Returns its number and the new content.
-pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
-    let newest = parse_ring(text.as_bytes(), file)?.newest();
+pub(super) fn append_key(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
+    let newest = parse_ring(text.as_bytes(), file)?.newest_number();
     let number = newest.checked_add(1);
     let number = number.ok_or_else(|| key_error(file, "all key numbers are in use"))?;
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -100,7 +100,7 @@ pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError
 }
 
 pub(super) fn retain_newest(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
-    let newest = parse_ring(text.as_bytes(), file)?.newest();
+    let newest = parse_ring(text.as_bytes(), file)?.newest_number();
     let stays = |line: &&str| match line.trim().split_once(' ') {
         Some((number, _)) if !line.trim_start().starts_with('#') => number == newest.to_string(),
         _ => true,
@@ -123,7 +123,7 @@ pub(crate) fn parse_ring(content: &[u8], file: &Path) -> Result<Sealer, OpenErro
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let key = parse(line);
+        let key = parse_key_line(line);
         let is_new = |number| keys.iter().all(|(other, _)| *other != number);
         match key {
             Some((number, key)) if is_new(number) => keys.push((number, key)),
@@ -150,7 +150,7 @@ fn key_error(file: &Path, why: impl Into<String>) -> OpenError {
     }
 }
 
-fn parse(line: &str) -> Option<(u32, [u8; KEY_BYTES])> {
+fn parse_key_line(line: &str) -> Option<(u32, [u8; KEY_BYTES])> {
     let (number, key) = line.split_once(' ')?;
     let key = STANDARD.decode(key.trim()).ok()?;
     Some((number.parse().ok()?, key.try_into().ok()?))

@@ -12,7 +12,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::{OpenError, faults::Faults, open_to_read, rotate_key};
+use super::{OpenError, faults::Faults, open_read_only, rotate_key};
 use crate::{
     domain::{
         Attempt, Client, Delivery, DeliveryState, Destination, Health, Occurrence, Receipt,
@@ -30,7 +30,7 @@ use crate::{
 /// hold the store a moment longer.
 const RELEASED_AFTER: Duration = Duration::from_secs(5);
 
-pub(super) async fn open(config: &Location) -> Result<Store, OpenError> {
+pub(super) async fn open_store(config: &Location) -> Result<Store, OpenError> {
     retry_until_released(async || super::open(config).await).await
 }
 
@@ -83,7 +83,7 @@ const LAYOUT_5: [(&str, &[u8]); 4] = [
     ("secret.key", include_bytes!("layouts/5/secret.key")),
 ];
 
-fn deliveries() -> Vec<Delivery> {
+fn sample_deliveries() -> Vec<Delivery> {
     let states = [
         DeliveryState::Pending { due_ms: 1 },
         DeliveryState::Leased { until_ms: 2 },
@@ -98,13 +98,13 @@ fn deliveries() -> Vec<Delivery> {
         .collect()
 }
 
-async fn write(folder: &Path) {
+async fn write_records(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let used = tempfile::tempdir().unwrap();
     let key = format!("1 {}\n", STANDARD.encode([7; 32]));
     fs::write(used.path().join("secret.key"), key).unwrap();
-    let store = open(&Location::folder(used.path())).await.unwrap();
-    let mut changes = store.changes();
+    let store = open_store(&Location::folder(used.path())).await.unwrap();
+    let mut changes = store.new_changes();
     changes.insert(&samples::trigger("disk"));
     for destination in samples::destinations() {
         changes.insert(&destination);
@@ -113,7 +113,7 @@ async fn write(folder: &Path) {
     changes.insert(&samples::client("console"));
     changes.insert(&samples::occurrence(1));
     changes.insert(&samples::evaluated_occurrence());
-    for (number, delivery) in (1..).zip(deliveries()) {
+    for (number, delivery) in (1..).zip(sample_deliveries()) {
         changes.insert(&delivery);
         changes.insert(&samples::attempt(number, 1));
     }
@@ -133,7 +133,7 @@ async fn write(folder: &Path) {
     }
 }
 
-async fn all<T: Record>(store: &Store) -> Vec<T> {
+async fn read_all<T: Record>(store: &Store) -> Vec<T> {
     let range = Range::with_prefix(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100).await;
     page.unwrap().into_iter().map(|it| it.value).collect()
@@ -150,7 +150,7 @@ fn create_folder(layout: &[(&str, &[u8])]) -> TempDir {
 async fn rewrite<T: Record>(store: &Store) {
     let range = Range::with_prefix(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100).await;
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for stored in page.unwrap() {
         changes.update(&stored, &stored.value);
     }
@@ -162,7 +162,7 @@ async fn rewrite<T: Record>(store: &Store) {
 async fn records_of_first_layout_can_be_rewritten() {
     let folder = create_folder(&LAYOUT_1);
     let config = Location::folder(folder.path());
-    let store = open(&config).await.unwrap();
+    let store = open_store(&config).await.unwrap();
     let before = verify(&store, &|_| {}).await;
     rewrite::<Trigger>(&store).await;
     rewrite::<Destination>(&store).await;
@@ -175,15 +175,18 @@ async fn records_of_first_layout_can_be_rewritten() {
     rewrite::<Receipt>(&store).await;
     rewrite::<Revision>(&store).await;
     drop(store);
-    let store = open(&config).await.unwrap();
+    let store = open_store(&config).await.unwrap();
     let after = verify(&store, &|_| {}).await;
     assert_eq!(after.descriptions, Vec::<String>::new());
     assert_eq!(
         (after.records, after.entries),
         (before.records, before.entries)
     );
-    assert_eq!(all::<Delivery>(&store).await, deliveries());
-    assert_eq!(all::<Destination>(&store).await, samples::destinations());
+    assert_eq!(read_all::<Delivery>(&store).await, sample_deliveries());
+    assert_eq!(
+        read_all::<Destination>(&store).await,
+        samples::destinations()
+    );
 }
 
 #[tokio::test]
@@ -194,7 +197,7 @@ async fn folder_of_first_layout_opens_with_all_data() {
 #[tokio::test]
 async fn folders_of_killed_services_open_with_logged_data() {
     if let Some(folder) = std::env::var_os("BELLWETHER_WRITE_LAYOUT") {
-        write(Path::new(&folder)).await;
+        write_records(Path::new(&folder)).await;
     }
     for layout in [LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5] {
         assert_all_records(&create_folder(&layout)).await;
@@ -209,27 +212,27 @@ async fn deleting_records_removes_entries_of_first_layout() {
         let (index, all) = (Index::OccurrenceByEvent, Range::with_prefix(&[]));
         store.engine().count(index, all, 100).await.unwrap()
     };
-    let store = open(&config).await.unwrap();
+    let store = open_store(&config).await.unwrap();
     assert_eq!(by_event(&store).await, 2);
     for left in [1, 0] {
         let range = Range::with_prefix(&[]);
         let page = store.page::<Occurrence>(range, Direction::Ascending, 1);
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.delete(&page.await.unwrap()[0]);
         store.apply(Lane::Admin, changes).await.unwrap();
         assert_eq!(by_event(&store).await, left);
     }
     drop(store);
     for _ in 0..2 {
-        let store = open(&config).await.unwrap();
+        let store = open_store(&config).await.unwrap();
         assert_eq!(by_event(&store).await, 0);
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let again = samples::occurrence(1);
         changes.insert(&again);
         store.apply(Lane::Admin, changes).await.unwrap();
         assert_eq!(by_event(&store).await, 1);
         let stored = store.get::<Occurrence>(again.key()).await.unwrap();
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.delete(&stored.unwrap());
         store.apply(Lane::Admin, changes).await.unwrap();
         assert_eq!(by_event(&store).await, 0);
@@ -241,11 +244,11 @@ async fn opening_first_layout_updates_the_format_file() {
     let folder = create_folder(&LAYOUT_1);
     let config = Location::folder(folder.path());
     let before = fs::read_to_string(folder.path().join("format")).unwrap();
-    drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
+    drop(open_read_only(folder.path(), 1024 * 1024).await.unwrap());
     let read = fs::read_to_string(folder.path().join("format")).unwrap();
     assert_eq!(read, before, "a read-only user changes nothing");
     for _ in 0..2 {
-        let store = open(&config).await.unwrap();
+        let store = open_store(&config).await.unwrap();
         let rows = store.engine().get(Kind::Meta, &[b"format".to_vec()]).await;
         let row = rows.unwrap().pop().unwrap().unwrap();
         assert_eq!(row.value, 5_u32.to_be_bytes());
@@ -266,10 +269,10 @@ async fn upgrade_keeps_a_copy_of_the_older_layout() {
         let folder = create_folder(files);
         let copy = folder.path().join(format!("layout-{layout}"));
         fs::create_dir(folder.path().join(format!("layout-{layout}.new"))).unwrap();
-        drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
+        drop(open_read_only(folder.path(), 1024 * 1024).await.unwrap());
         assert!(!copy.exists(), "a read-only user changes nothing");
         for _ in 0..2 {
-            drop(open(&Location::folder(folder.path())).await.unwrap());
+            drop(open_store(&Location::folder(folder.path())).await.unwrap());
             for (name, bytes) in files {
                 assert!(fs::read(copy.join(name)).unwrap() == *bytes, "{name}");
             }
@@ -318,21 +321,30 @@ async fn failed_upgrade_or_rotation_loses_no_data() {
     assert!(failed > hit / 2, "{failed} of {hit} were detected");
 }
 
-/// Checks that a folder written by [`write`] can be opened and contains all records.
+/// Checks that a folder written by [`write_records`] can be opened and contains all records.
 async fn assert_all_records(folder: &TempDir) {
-    let store = open(&Location::folder(folder.path())).await.unwrap();
-    assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);
-    assert_eq!(all::<Destination>(&store).await, samples::destinations());
-    assert_eq!(all::<Rule>(&store).await, [samples::rule("page")]);
-    assert_eq!(all::<Client>(&store).await, [samples::client("console")]);
+    let store = open_store(&Location::folder(folder.path())).await.unwrap();
+    assert_eq!(
+        read_all::<Trigger>(&store).await,
+        [samples::trigger("disk")]
+    );
+    assert_eq!(
+        read_all::<Destination>(&store).await,
+        samples::destinations()
+    );
+    assert_eq!(read_all::<Rule>(&store).await, [samples::rule("page")]);
+    assert_eq!(
+        read_all::<Client>(&store).await,
+        [samples::client("console")]
+    );
     let occurrences = [samples::occurrence(1), samples::evaluated_occurrence()];
-    assert_eq!(all::<Occurrence>(&store).await, occurrences);
-    assert_eq!(all::<Delivery>(&store).await, deliveries());
+    assert_eq!(read_all::<Occurrence>(&store).await, occurrences);
+    assert_eq!(read_all::<Delivery>(&store).await, sample_deliveries());
     let attempts: Vec<_> = (1..=6).map(|it| samples::attempt(it, 1)).collect();
-    assert_eq!(all::<Attempt>(&store).await, attempts);
-    assert_eq!(all::<Health>(&store).await, [samples::health()]);
-    assert_eq!(all::<Receipt>(&store).await, [samples::receipt()]);
-    assert_eq!(all::<Revision>(&store).await, samples::revisions());
+    assert_eq!(read_all::<Attempt>(&store).await, attempts);
+    assert_eq!(read_all::<Health>(&store).await, [samples::health()]);
+    assert_eq!(read_all::<Receipt>(&store).await, [samples::receipt()]);
+    assert_eq!(read_all::<Revision>(&store).await, samples::revisions());
     let findings = verify(&store, &|_| {}).await;
     assert_eq!(findings.descriptions, Vec::<String>::new());
     // Facts are not counted; later kinds are not in these layouts.
@@ -362,7 +374,7 @@ async fn assert_all_records(folder: &TempDir) {
 }
 
 /// Overwrites a record as an attacker with access to the disk could, with correct checksums.
-async fn forge(store: &Store, kind: Kind, key: &str, change: impl FnOnce(&mut Vec<u8>)) {
+async fn forge_value(store: &Store, kind: Kind, key: &str, change: impl FnOnce(&mut Vec<u8>)) {
     let keys = [key.as_bytes().to_vec()];
     let row = store.engine().get(kind, &keys).await.unwrap().remove(0);
     let row = row.unwrap();
@@ -378,8 +390,8 @@ async fn forge(store: &Store, kind: Kind, key: &str, change: impl FnOnce(&mut Ve
 async fn forged_clients_and_destinations_are_refused_in_any_layout() {
     for layout in [&LAYOUT_1[..], &LAYOUT_3, &LAYOUT_4] {
         let folder = create_folder(layout);
-        drop(open(&Location::folder(folder.path())).await.unwrap());
-        let store = open(&Location::folder(folder.path())).await.unwrap();
+        drop(open_store(&Location::folder(folder.path())).await.unwrap());
+        let store = open_store(&Location::folder(folder.path())).await.unwrap();
         let client = async || store.get::<Client>(b"console".into()).await;
         let written = client()
             .await
@@ -388,7 +400,7 @@ async fn forged_clients_and_destinations_are_refused_in_any_layout() {
             .value
             .encode(store.sealer());
         // The role follows the name: an editor becomes an admin.
-        forge(&store, Kind::Client, "console", |value| {
+        forge_value(&store, Kind::Client, "console", |value| {
             let at = value
                 .windows(9)
                 .position(|it| it == b"console\x18\x04")
@@ -401,28 +413,28 @@ async fn forged_clients_and_destinations_are_refused_in_any_layout() {
             refused.contains("was not written by this service"),
             "{refused}"
         );
-        forge(&store, Kind::Client, "console", |value| {
+        forge_value(&store, Kind::Client, "console", |value| {
             *value = [&[1], &value[37..]].concat();
         })
         .await;
         assert!(client().await.is_err());
-        forge(&store, Kind::Client, "console", |value| *value = written).await;
+        forge_value(&store, Kind::Client, "console", |value| *value = written).await;
         assert!(client().await.is_ok());
 
         let destination = async |name: &str| store.get::<Destination>(name.into()).await;
         assert!(destination("to 0").await.is_ok());
         let mut other = Vec::new();
-        forge(&store, Kind::Destination, "to 1", |value| {
+        forge_value(&store, Kind::Destination, "to 1", |value| {
             other.clone_from(value);
         })
         .await;
-        forge(&store, Kind::Destination, "to 0", |value| *value = other).await;
+        forge_value(&store, Kind::Destination, "to 0", |value| *value = other).await;
         let refused = destination("to 0").await.unwrap_err().to_string();
         assert!(refused.contains("under another record's key"), "{refused}");
         let findings = verify(&store, &|_| {}).await;
         assert!(findings.errors > 0);
         drop(store);
-        let store = open(&Location::folder(folder.path())).await.unwrap();
+        let store = open_store(&Location::folder(folder.path())).await.unwrap();
         let found = store.get::<Destination>(b"to 0".into()).await;
         assert!(found.is_err(), "nor after a restart");
     }
@@ -439,7 +451,7 @@ impl<T: Record + PartialEq> Definitions<T> {
 
     /// Overwrites the first record as an attacker with access to the disk could, with correct
     /// checksums.
-    async fn forge(&self, store: &Store, bytes: &[u8]) {
+    async fn forge_each(&self, store: &Store, bytes: &[u8]) {
         let keys = [self.0.key()];
         let row = store.engine().get(T::KIND, &keys).await.unwrap().remove(0);
         let expect = Expect::Version(row.unwrap().version);
@@ -449,13 +461,13 @@ impl<T: Record + PartialEq> Definitions<T> {
     }
 
     async fn assert_refused(&self, config: &Location, bytes: &[u8], why: &str) {
-        let store = open(config).await.unwrap();
-        self.forge(&store, bytes).await;
+        let store = open_store(config).await.unwrap();
+        self.forge_each(&store, bytes).await;
         let refused = self.are_stored(&store).await.unwrap_err();
         assert!(refused.contains(why), "{}: {refused}", T::KIND.as_str());
         drop(store);
         // The error persists after a restart, and a check of the store reports it.
-        let store = open(config).await.unwrap();
+        let store = open_store(config).await.unwrap();
         assert!(
             self.are_stored(&store).await.is_err(),
             "{}",
@@ -472,8 +484,8 @@ impl<T: Record + PartialEq> Definitions<T> {
     }
 
     async fn assert_proven(self, config: &Location) {
-        let store = open(config).await.unwrap();
-        let mut changes = store.changes();
+        let store = open_store(config).await.unwrap();
+        let mut changes = store.new_changes();
         changes.insert(&self.0);
         changes.insert(&self.1);
         store.apply(Lane::Admin, changes).await.unwrap();
@@ -490,8 +502,8 @@ impl<T: Record + PartialEq> Definitions<T> {
         self.assert_refused(config, &foreign, unwritten).await;
         self.assert_refused(config, &other, "under another record's key")
             .await;
-        let store = open(config).await.unwrap();
-        self.forge(&store, &written).await;
+        let store = open_store(config).await.unwrap();
+        self.forge_each(&store, &written).await;
         assert_eq!(
             self.are_stored(&store).await,
             Ok(true),
@@ -557,14 +569,14 @@ async fn records_of_earlier_layout_are_proven_only_once() {
     for (number, why) in [(1, record), (2, key), (3, key)] {
         let folder = create_folder(&LAYOUT_4);
         let config = Location::folder(folder.path());
-        let store = open(&config).await.unwrap();
+        let store = open_store(&config).await.unwrap();
         let found = trigger(&store).await.unwrap().unwrap().value;
         drop(store);
         retry_until_released(async || rotate_key(&config, false).await)
             .await
             .unwrap();
-        let store = open(&config).await.unwrap();
-        forge(&store, Kind::Trigger, "disk", |value| {
+        let store = open_store(&config).await.unwrap();
+        forge_value(&store, Kind::Trigger, "disk", |value| {
             *value = [&[1], &found.encode(&sealer)[37..]].concat();
         })
         .await;
@@ -576,7 +588,7 @@ async fn records_of_earlier_layout_are_proven_only_once() {
         let put = vec![Change::new(Kind::Meta, &key, expect, put)];
         store.engine().apply(Lane::Admin, put.into()).await.unwrap();
         drop(store);
-        let refused = open(&config).await.unwrap_err().to_string();
+        let refused = open_store(&config).await.unwrap_err().to_string();
         assert!(refused.contains(why), "{number}: {refused}");
     }
 }

@@ -35,7 +35,7 @@ impl Overlay {
         Self { folder, is_draft }
     }
 
-    pub(super) fn draft(folder: Arc<Folder>) -> Self {
+    pub(super) fn for_draft(folder: Arc<Folder>) -> Self {
         let is_draft = true;
         Self { folder, is_draft }
     }
@@ -48,7 +48,7 @@ impl Medium for Overlay {
         } else {
             self.folder.store_path()
         };
-        let file = plain_file::open(&path)?;
+        let file = plain_file::open_file(&path)?;
         Ok(Box::new(LayeredFile::new(Some(file))?))
     }
 
@@ -60,7 +60,7 @@ impl Medium for Overlay {
         if self.is_draft {
             return Ok(Box::new(LayeredFile::new(None)?));
         }
-        let file = match plain_file::open(&self.folder.path().join(LOGS[number])) {
+        let file = match plain_file::open_file(&self.folder.path().join(LOGS[number])) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -69,7 +69,7 @@ impl Medium for Overlay {
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
-        plain_file::read(
+        plain_file::read_file(
             &self.folder.path().join(CHECKSUMS),
             STORE_CHECKSUM_BYTES_MAX,
         )
@@ -103,7 +103,7 @@ impl LayeredFile {
         Ok(Self { file, layers })
     }
 
-    fn read_below(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+    fn read_base_file(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
         let file = self.file.as_ref();
         file.map_or(Ok(()), |file| file.read_exact_at(out, offset))
     }
@@ -112,7 +112,7 @@ impl LayeredFile {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn block(&self, layers: &Layers, number: u64) -> io::Result<Vec<u8>> {
+    fn read_block(&self, layers: &Layers, number: u64) -> io::Result<Vec<u8>> {
         if let Some(written) = layers.written.get(&number) {
             return Ok(written.clone());
         }
@@ -120,7 +120,7 @@ impl LayeredFile {
         let start = number * BLOCK_BYTES as u64;
         let seen = layers.below.saturating_sub(start).min(BLOCK_BYTES as u64);
         let seen = usize::try_from(seen).map_err(io::Error::other)?;
-        self.read_below(&mut block[..seen], start)?;
+        self.read_base_file(&mut block[..seen], start)?;
         Ok(block)
     }
 }
@@ -150,12 +150,12 @@ impl StorageBackend for LayeredFile {
         }
         if layers.written.is_empty() && end <= layers.below {
             drop(layers);
-            return self.read_below(out, offset);
+            return self.read_base_file(out, offset);
         }
         let mut rest = out;
         for (number, place, bytes) in split_blocks(offset, rest.len()) {
             let (part, after) = rest.split_at_mut(bytes);
-            part.copy_from_slice(&self.block(&layers, number)?[place..place + bytes]);
+            part.copy_from_slice(&self.read_block(&layers, number)?[place..place + bytes]);
             rest = after;
         }
         Ok(())
@@ -180,7 +180,7 @@ impl StorageBackend for LayeredFile {
         let mut rest = data;
         for (number, place, bytes) in split_blocks(offset, data.len()) {
             let (part, after) = rest.split_at(bytes);
-            let mut block = self.block(&layers, number)?;
+            let mut block = self.read_block(&layers, number)?;
             block[place..place + bytes].copy_from_slice(part);
             layers.written.insert(number, block);
             rest = after;

@@ -36,12 +36,12 @@ pub(super) fn copy_before_upgrade(folder: &Folder, layout: u32) -> Result<(), Op
         return Ok(());
     }
     let unfinished = folder.path().join(format!("{name}.new"));
-    let made = discard(&unfinished)
-        .and_then(|()| copy(folder.path(), &unfinished))
+    let made = discard_copy(&unfinished)
+        .and_then(|()| copy_folder(folder.path(), &unfinished))
         .and_then(|()| fs::rename(&unfinished, &copied));
     if let Err(error) = made {
         // An incomplete copy may occupy the space that was missing.
-        drop(discard(&unfinished));
+        drop(discard_copy(&unfinished));
         let action = "copy the older version's store to";
         return Err(OpenError::io(action, copied, error));
     }
@@ -53,17 +53,17 @@ pub(super) fn copy_before_upgrade(folder: &Folder, layout: u32) -> Result<(), Op
     Ok(())
 }
 
-fn discard(unfinished: &Path) -> io::Result<()> {
+fn discard_copy(unfinished: &Path) -> io::Result<()> {
     match fs::remove_dir_all(unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(to)?;
     for name in FILES {
-        let mut file = match plain_file::open(&from.join(name)) {
+        let mut file = match plain_file::open_file(&from.join(name)) {
             // A closed store has no log, and a killed one no checksums.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             file => file?,

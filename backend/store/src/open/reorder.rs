@@ -15,7 +15,7 @@ const STEP: usize = 1_000;
 const STEPS_PER_REPORT: usize = 100;
 const MARK: &[u8] = b"reordered";
 
-pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
+pub(super) async fn reorder_entries(store: &Store) -> Result<(), EngineError> {
     let mut steps = 0_usize;
     while reorder_step(store, STEP).await? {
         steps += 1;
@@ -38,7 +38,7 @@ async fn reorder_step(store: &Store, count: usize) -> Result<bool, EngineError> 
         range.exclude_through(&mark.value);
     }
     let engine = store.engine();
-    let page = engine.page(Kind::Occurrence, range, Direction::Ascending, count);
+    let page = engine.read_page(Kind::Occurrence, range, Direction::Ascending, count);
     let page = page.await?;
     let Some((last, _)) = page.last() else {
         return Ok(false);
@@ -140,7 +140,7 @@ mod tests {
         let store = Store::in_memory();
         for number in 1..=count {
             let occurrence = samples::occurrence(number);
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             changes.insert(&occurrence);
             store.apply(Lane::Admin, changes).await.unwrap();
             let key = occurrence.key();
@@ -167,7 +167,7 @@ mod tests {
             for _ in 0..steps {
                 reorder_step(&store, 2).await.unwrap();
             }
-            reorder(&store).await.unwrap();
+            reorder_entries(&store).await.unwrap();
             let findings = verify(&store, &|_| {}).await;
             assert_eq!((findings.errors, findings.descriptions), (0, Vec::new()));
             assert!(read_mark(&store).await.unwrap().is_none());
@@ -186,7 +186,7 @@ mod tests {
         };
         let applied = store.engine().apply(Lane::Admin, vec![lost].into());
         applied.await.unwrap();
-        reorder(&store).await.unwrap();
+        reorder_entries(&store).await.unwrap();
         let all = Range::with_prefix(&[]);
         let placed = store.engine().count(Index::OccurrenceBySeverity, all, 9);
         assert_eq!(placed.await.unwrap(), 2);

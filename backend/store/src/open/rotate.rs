@@ -4,7 +4,7 @@
 use super::{
     OpenError, database,
     folder::Folder,
-    key_file::{Change, KeyFile, NAME, append, retain_newest},
+    key_file::{Change, KeyFile, NAME, append_key, retain_newest},
     open,
 };
 use crate::location::Location;
@@ -20,7 +20,7 @@ pub struct RotatedKey {
 /// interrupted, the store can be opened with the unchanged key file, which completes the rotation.
 pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<RotatedKey, OpenError>> {
     Box::pin(async move {
-        let number = change(config, append).await?;
+        let number = change_key_file(config, append_key).await?;
         let store = open(config).await?;
         let closed = store.engine().close().await;
         // The store holds the lock of the folder.
@@ -30,13 +30,13 @@ pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotat
             OpenError::io("close the store in", &config.data_dir, source)
         })?;
         if forget {
-            change(config, retain_newest).await?;
+            change_key_file(config, retain_newest).await?;
         }
         Ok(RotatedKey { number })
     })
 }
 
-async fn change(config: &Location, change: Change) -> Result<u32, OpenError> {
+async fn change_key_file(config: &Location, change: Change) -> Result<u32, OpenError> {
     if let Some(database) = &config.database {
         return database::change_keys(database, change).await;
     }

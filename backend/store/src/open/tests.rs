@@ -10,7 +10,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::{OpenError, open, open_to_read, replace_file};
+use super::{OpenError, open, open_read_only, replace_file};
 use crate::{
     domain::{
         DeliverySettings, Destination, DestinationKind, IntakeMapping, Name, RecordId, Secret,
@@ -73,7 +73,7 @@ fn webhook(token: &str, signing: &str) -> Destination {
 }
 
 async fn insert<T: Record>(store: &Store, record: &T) {
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(record);
     store.apply(Lane::Admin, changes).await.unwrap();
 }
@@ -344,9 +344,9 @@ fn set_mode(path: &Path, mode: u32) {
 
 #[tokio::test]
 async fn folder_or_key_writable_by_others_is_refused() {
-    use super::layouts::open;
+    use super::layouts::open_store;
     let (_parent, config) = folder();
-    drop(open(&config).await.unwrap());
+    drop(open_store(&config).await.unwrap());
     let (data, key) = (&config.data_dir, config.data_dir.join("secret.key"));
     for (path, wrong, right) in [
         (data, 0o777, 0o700),
@@ -358,11 +358,11 @@ async fn folder_or_key_writable_by_others_is_refused() {
         assert!(matches!(refused, OpenError::Untrusted { .. }), "{refused}");
         assert!(refused.to_string().contains("chmod"), "{refused}");
         set_mode(path, right);
-        drop(open(&config).await.unwrap());
+        drop(open_store(&config).await.unwrap());
     }
     // A key file that the group can read is logged, and is not an error.
     set_mode(&key, 0o640);
-    drop(open(&config).await.unwrap());
+    drop(open_store(&config).await.unwrap());
 }
 
 #[tokio::test]
@@ -412,7 +412,7 @@ async fn folder_with_a_pipe_is_refused_without_blocking() {
         let refused = refusal(&config).await.to_string();
         let expected = format!("`{name}` in it is not a regular file");
         assert!(refused.contains(&expected), "{name}: {refused}");
-        let read = open_to_read(&config.data_dir, 1024 * 1024).await;
+        let read = open_read_only(&config.data_dir, 1024 * 1024).await;
         assert!(read.is_err(), "{name}");
         fs::remove_file(&path).unwrap();
         if let Some(original) = original {

@@ -32,7 +32,7 @@ pub(super) fn no_follow_flag() -> i32 {
 pub(super) fn check_folder(path: &Path) -> Result<(), OpenError> {
     let folder = File::open(path).and_then(|folder| folder.metadata());
     let found = folder.map_err(|error| OpenError::io("read the data folder", path, error))?;
-    check(path, &found, "chmod 700")
+    check_metadata(path, &found, "chmod 700")
 }
 
 /// Checks a key file in the same way, and logs a warning if other users can read it. A missing file
@@ -43,7 +43,7 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(OpenError::io("read", path, error)),
     };
-    check(path, &found, "chmod 600")?;
+    check_metadata(path, &found, "chmod 600")?;
     if found.mode() & OTHERS != 0 {
         let (file, mode) = (path.display(), found.mode() & 0o777);
         tracing::warn!("other users can read {file} (mode {mode:o}); run `chmod 600` on it");
@@ -56,7 +56,7 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
 pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
     match std::fs::metadata(path) {
         Ok(found) if geteuid().is_root() && found.uid() != ROOT => {
-            Err(owned_by_another(path, found.uid()))
+            Err(wrong_owner_error(path, found.uid()))
         }
         _ => Ok(()),
     }
@@ -75,7 +75,7 @@ pub(super) fn copy_owner(file: &File, replaced: &Path) -> Result<(), OpenError> 
     if (new.uid(), new.gid()) != (user, group) {
         match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(owned_by_another(replaced, user));
+                return Err(wrong_owner_error(replaced, user));
             }
             changed => changed.map_err(failed)?,
         }
@@ -84,7 +84,7 @@ pub(super) fn copy_owner(file: &File, replaced: &Path) -> Result<(), OpenError> 
     file.set_permissions(mode).map_err(failed)
 }
 
-fn owned_by_another(path: &Path, user: u32) -> OpenError {
+fn wrong_owner_error(path: &Path, user: u32) -> OpenError {
     OpenError::Owner {
         path: path.into(),
         user: user_name(user),
@@ -101,7 +101,7 @@ fn user_name(user: u32) -> String {
     name.unwrap_or_else(|| format!("#{user}"))
 }
 
-fn check(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), OpenError> {
+fn check_metadata(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), OpenError> {
     let (us, owner) = (geteuid().as_raw(), found.uid());
     let mode = found.mode() & 0o777;
     if mode & GROUP_WRITES != 0 {

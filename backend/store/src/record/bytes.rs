@@ -56,7 +56,7 @@ impl Key {
     #[must_use]
     pub fn tie_breaker(mut self, occurrence: &Occurrence) -> Self {
         self = self.time_ms(occurrence.start_ms);
-        let order = occurrence.event.order();
+        let order = occurrence.event.sort_prefix();
         self.0.extend_from_slice(&order.to_be_bytes());
         self.number(occurrence.number)
     }
@@ -65,7 +65,7 @@ impl Key {
     #[must_use]
     pub fn revision(self, of: RevisionKind, which: &RevisionId) -> Self {
         let named = self.byte(of as u8).name(which.name.as_str()).id(which.id);
-        named.rest(&which.revision.to_be_bytes())
+        named.remainder(&which.revision.to_be_bytes())
     }
 
     /// Appends a name and a terminating NUL, which names never contain.
@@ -78,7 +78,7 @@ impl Key {
 
     /// Appends raw bytes. Only allowed as the last part of a key.
     #[must_use]
-    pub fn rest(mut self, bytes: &[u8]) -> Self {
+    pub fn remainder(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
@@ -89,13 +89,13 @@ impl Key {
 }
 
 /// Reads the time written by [`Key::time_ms`] at an offset of a key.
-pub fn time_ms_at(key: &[u8], at: usize) -> Option<i64> {
+pub fn read_time_ms(key: &[u8], at: usize) -> Option<i64> {
     let bytes = key.get(at..at + 8)?.try_into().ok()?;
     Some((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
 }
 
 /// Reads the id written by [`Key::id`] at an offset of a key.
-pub fn id_at(key: &[u8], at: usize) -> Option<RecordId> {
+pub fn read_id(key: &[u8], at: usize) -> Option<RecordId> {
     Some(RecordId::from_bytes(key.get(at..at + 16)?.try_into().ok()?))
 }
 
@@ -108,6 +108,6 @@ mod tests {
         let moments = [i64::MIN, -1, 0, 1, 1_700_000_000_000, i64::MAX];
         let keys = moments.map(|at_ms| Key::new().time_ms(at_ms).build());
         assert!(keys.is_sorted());
-        assert_eq!(keys.map(|key| time_ms_at(&key, 0).unwrap()), moments);
+        assert_eq!(keys.map(|key| read_time_ms(&key, 0).unwrap()), moments);
     }
 }

@@ -2,11 +2,11 @@
 
 use tokio::sync::Mutex;
 
-use super::{Changes, Store, v1::audit::chained};
+use super::{Changes, Store, v1::audit::chain_entry};
 use crate::{
-    audit::Audited,
+    audit::ChangeAudit,
     domain::AuditEntry,
-    engine::{Applied, Direction, EngineError, Lane, Range},
+    engine::{ApplyResult, Direction, EngineError, Lane, Range},
 };
 
 /// Maximum number of retries when another node extends the chain concurrently.
@@ -15,10 +15,10 @@ const TRIES_MAX: usize = 16;
 /// The end of the chain. Locked by the writer, so that changes within this process do not conflict.
 /// Changes by users are rare.
 #[derive(Debug, Default)]
-pub(super) struct Chain(Mutex<Option<Link>>);
+pub(super) struct Chain(Mutex<Option<ChainLink>>);
 
 #[derive(Debug, Clone, Copy)]
-struct Link {
+struct ChainLink {
     number: u64,
     hash: [u8; 32],
 }
@@ -31,7 +31,7 @@ impl Store {
     pub async fn write_audit(&self, entries: Vec<AuditEntry>) -> Result<(), EngineError> {
         let mut tries = 0;
         loop {
-            let mut changes = self.changes();
+            let mut changes = self.new_changes();
             changes.audited = None;
             match self
                 .append_audit(Lane::Admin, changes, entries.clone())
@@ -47,8 +47,8 @@ impl Store {
         &self,
         lane: Lane,
         changes: Changes,
-        audited: Audited,
-    ) -> Result<Applied, EngineError> {
+        audited: ChangeAudit,
+    ) -> Result<ApplyResult, EngineError> {
         self.append_audit(lane, changes, audited.entries()).await
     }
 
@@ -57,7 +57,7 @@ impl Store {
         lane: Lane,
         mut changes: Changes,
         entries: Vec<AuditEntry>,
-    ) -> Result<Applied, EngineError> {
+    ) -> Result<ApplyResult, EngineError> {
         let mut end = self.chain.0.lock().await;
         // If interrupted from here on, the next writer reads the end from the store.
         let mut link = match end.take() {
@@ -65,8 +65,8 @@ impl Store {
             _ => self.chain_end().await?,
         };
         for entry in entries {
-            let entry = chained(entry, link.number + 1, link.hash);
-            link = Link {
+            let entry = chain_entry(entry, link.number + 1, link.hash);
+            link = ChainLink {
                 number: entry.number,
                 hash: entry.hash,
             };
@@ -77,16 +77,16 @@ impl Store {
         Ok(applied)
     }
 
-    async fn chain_end(&self) -> Result<Link, EngineError> {
+    async fn chain_end(&self) -> Result<ChainLink, EngineError> {
         let range = Range::with_prefix(&[]);
         let last = self.page::<AuditEntry>(range, Direction::Descending, 1);
         let last = last.await?.pop();
         Ok(last.map_or(
-            Link {
+            ChainLink {
                 number: 0,
                 hash: [0; 32],
             },
-            |last| Link {
+            |last| ChainLink {
                 number: last.value.number,
                 hash: last.value.hash,
             },

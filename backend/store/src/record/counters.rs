@@ -9,15 +9,17 @@ use std::collections::BTreeMap;
 
 use super::{
     Changes, Store,
-    bytes::{Key, id_at},
+    bytes::{Key, read_id},
 };
 use crate::{
     domain::{
         Delivery, DeliveryState, RecordId,
         counter::{Counter, CounterTally, Numbers, Period, SLOTS, Slot, Subject, Tally},
-        noise::{NoiseBy, day},
+        noise::{NoiseBy, day_number},
     },
-    engine::{Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, numbers},
+    engine::{
+        Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, decode_numbers,
+    },
 };
 
 /// Key of the record with the time since which there are counters; sorts before all counters.
@@ -80,24 +82,28 @@ impl Counts {
         self.0.into_iter()
     }
 
-    pub(crate) fn changes(self) -> impl Iterator<Item = Change> {
+    pub(crate) fn into_changes(self) -> impl Iterator<Item = Change> {
         let counted = self.0.into_iter().filter(|(_, numbers)| !numbers.is_zero());
-        counted.map(|(counter, numbers)| add_change(counter, &numbers))
+        counted.map(|(counter, numbers)| addition_change(counter, &numbers))
     }
 }
 
-fn add_change(counter: Counter, numbers: &Numbers) -> Change {
-    change(&key(counter), Expect::Any, Action::Add(numbers.0.into()))
+fn addition_change(counter: Counter, numbers: &Numbers) -> Change {
+    counter_change(
+        &counter_key(counter),
+        Expect::Any,
+        Action::Add(numbers.0.into()),
+    )
 }
 
-fn change(key: &[u8], expect: Expect, action: Action) -> Change {
+fn counter_change(key: &[u8], expect: Expect, action: Action) -> Change {
     Change {
         is_logged: false,
         ..Change::new(Kind::Counter, key, expect, action)
     }
 }
 
-fn prefix(subject: Option<Subject>, period: Period) -> Key {
+fn subject_prefix(subject: Option<Subject>, period: Period) -> Key {
     let period = match period {
         Period::Now => 1,
         Period::Minute(_) => 2,
@@ -119,11 +125,11 @@ fn day_prefix(by: NoiseBy, day: u32) -> Key {
     Key::new().byte(DAYS).byte(by as u8).number(day)
 }
 
-fn key(counter: Counter) -> Vec<u8> {
+fn counter_key(counter: Counter) -> Vec<u8> {
     if let (Period::Day(day), Subject::Noise(by, id, part)) = (counter.period, counter.subject) {
         return day_prefix(by, day).id(id).byte(part).build();
     }
-    let key = prefix(Some(counter.subject), counter.period);
+    let key = subject_prefix(Some(counter.subject), counter.period);
     match counter.period {
         Period::Now => key,
         Period::Minute(number) | Period::Hour(number) | Period::Day(number) => key.number(number),
@@ -131,13 +137,13 @@ fn key(counter: Counter) -> Vec<u8> {
     .build()
 }
 
-fn counter(key: &[u8]) -> Option<Counter> {
+fn parse_counter_key(key: &[u8]) -> Option<Counter> {
     let (period, rest) = key.split_first()?;
     let (subject, rest) = rest.split_first()?;
     if *period == DAYS {
         return parse_day_key(*subject, rest);
     }
-    let id = || -> Option<(RecordId, &[u8])> { Some((id_at(rest, 0)?, rest.get(16..)?)) };
+    let id = || -> Option<(RecordId, &[u8])> { Some((read_id(rest, 0)?, rest.get(16..)?)) };
     let (subject, time) = match subject {
         1 => (Subject::Events, rest),
         2 => (Subject::Deliveries, rest),
@@ -158,7 +164,7 @@ fn counter(key: &[u8]) -> Option<Counter> {
 fn parse_day_key(by: u8, rest: &[u8]) -> Option<Counter> {
     let by = NoiseBy::ALL.into_iter().find(|it| *it as u8 == by)?;
     let (day, rest) = rest.split_first_chunk()?;
-    let (id, part) = (id_at(rest, 0)?, rest.get(16..)?);
+    let (id, part) = (read_id(rest, 0)?, rest.get(16..)?);
     let [part] = part else { return None };
     Some(Counter {
         subject: Subject::Noise(by, id, *part),
@@ -167,18 +173,21 @@ fn parse_day_key(by: u8, rest: &[u8]) -> Option<Counter> {
 }
 
 /// Whether a counter is independent, as opposed to derived from other records.
-pub(crate) fn is_independent(key: &[u8]) -> bool {
-    counter(key).is_none_or(|counter| counter.period != Period::Now)
+pub(crate) fn is_independent_counter(key: &[u8]) -> bool {
+    parse_counter_key(key).is_none_or(|counter| counter.period != Period::Now)
 }
 
 /// Decodes a counter; `None` for a record with a start time.
-pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)>, EngineError> {
-    let found = numbers(value)?;
+pub(crate) fn decode_counter(
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<(Counter, Numbers)>, EngineError> {
+    let found = decode_numbers(value)?;
     if [SINCE, NOISE_SINCE, RESENT_SINCE].contains(&key) {
         return Ok(None);
     }
     let corrupt = || EngineError::Corrupt("a counter has an unknown key".into());
-    let counter = counter(key).ok_or_else(corrupt)?;
+    let counter = parse_counter_key(key).ok_or_else(corrupt)?;
     let mut all = [0; SLOTS];
     all.iter_mut().zip(found).for_each(|(to, from)| *to = from);
     Ok(Some((counter, Numbers(all))))
@@ -202,7 +211,7 @@ impl CounterPages<'_> {
             return Ok(None);
         };
         let engine = self.store.engine();
-        let page = engine.page(Kind::Counter, range.clone(), Direction::Ascending, PAGE);
+        let page = engine.read_page(Kind::Counter, range.clone(), Direction::Ascending, PAGE);
         let page = page.await?;
         match page.last() {
             Some((last, _)) if page.len() == PAGE => range.exclude_through(last),
@@ -210,7 +219,7 @@ impl CounterPages<'_> {
         }
         let mut counters = Vec::with_capacity(page.len());
         for (key, row) in page {
-            if let Some((counter, numbers)) = read(&key, &row.value)? {
+            if let Some((counter, numbers)) = decode_counter(&key, &row.value)? {
                 counters.push(StoredCounter { counter, numbers });
             }
         }
@@ -222,10 +231,10 @@ impl Store {
     /// Iterates over the counters of one subject or of all subjects, beginning with the period
     /// `from` and limited to periods of the same length.
     pub fn counters(&self, subject: Option<Subject>, from: Period) -> CounterPages<'_> {
-        let prefix = prefix(subject, from).build();
+        let prefix = subject_prefix(subject, from).build();
         let mut range = Range::with_prefix(&prefix);
         if let Some(subject) = subject {
-            range.start = key(Counter {
+            range.start = counter_key(Counter {
                 subject,
                 period: from,
             });
@@ -252,7 +261,7 @@ impl Store {
     pub async fn current_counts(&self, subjects: &[Subject]) -> Result<Vec<Numbers>, EngineError> {
         let period = Period::Now;
         let keys = subjects.iter().map(|subject| {
-            key(Counter {
+            counter_key(Counter {
                 subject: *subject,
                 period,
             })
@@ -260,7 +269,10 @@ impl Store {
         let keys: Vec<_> = keys.collect();
         let rows = self.engine().get(Kind::Counter, &keys).await?;
         let numbers = keys.iter().zip(rows).map(|(key, row)| {
-            let read = row.map(|row| read(key, &row.value)).transpose()?.flatten();
+            let read = row
+                .map(|row| decode_counter(key, &row.value))
+                .transpose()?
+                .flatten();
             Ok(read.map(|(_, numbers)| numbers).unwrap_or_default())
         });
         numbers.collect()
@@ -283,7 +295,7 @@ impl Store {
         let rows = self.engine().get(Kind::Counter, &keys).await?;
         let mut since = Vec::new();
         for row in rows.into_iter().flatten() {
-            since.extend(numbers(&row.value)?);
+            since.extend(decode_numbers(&row.value)?);
         }
         Ok(since)
     }
@@ -292,7 +304,7 @@ impl Store {
     /// process may change the store during the call.
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
         // Notifications earlier on that day are not counted.
-        let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;
+        let next_day_ms = i64::from(day_number(now_ms) + 1) * DAY_MS;
         match self.start_times().await?.len() {
             0 => {}
             1 => {
@@ -329,8 +341,8 @@ impl Store {
         let noise_ms = if is_new { now_ms } else { next_day_ms };
         let since = vec![now_ms.max(1), noise_ms.max(1)];
         let resent = Action::Add(vec![now_ms.max(1)]);
-        let resent = change(RESENT_SINCE, Expect::Any, resent);
-        let changes = counts.changes().chain([resent]);
+        let resent = counter_change(RESENT_SINCE, Expect::Any, resent);
+        let changes = counts.into_changes().chain([resent]);
         self.count_since(SINCE, since, changes).await
     }
 
@@ -363,7 +375,7 @@ impl Store {
                 counts.add(it.counter, Tally::Dead, -it.numbers.get(Tally::Dead));
             }
         }
-        let changes = counts.changes();
+        let changes = counts.into_changes();
         self.count_since(RESENT_SINCE, vec![now_ms.max(1)], changes)
             .await
     }
@@ -374,7 +386,7 @@ impl Store {
         since: Vec<i64>,
         counts: impl IntoIterator<Item = Change>,
     ) -> Result<(), EngineError> {
-        let since = change(key, Expect::Absent, Action::Add(since));
+        let since = counter_change(key, Expect::Absent, Action::Add(since));
         let changes: Vec<_> = counts.into_iter().chain([since]).collect();
         match self.engine().apply(Lane::Admin, changes.into()).await {
             // Another node that shares the store was faster.
@@ -386,7 +398,7 @@ impl Store {
 
 impl Changes {
     pub fn count(&mut self, subject: Subject, at_ms: i64, slot: impl Slot, number: i64) {
-        let period = Period::minute_of(at_ms);
+        let period = Period::minute_at(at_ms);
         self.counts.add(Counter { subject, period }, slot, number);
     }
 
@@ -414,7 +426,7 @@ mod tests {
 
     const WAITING: DeliveryState = DeliveryState::Pending { due_ms: 5 };
 
-    fn delivery(number: u64, state: DeliveryState) -> Delivery {
+    fn sample_delivery(number: u64, state: DeliveryState) -> Delivery {
         Delivery {
             end_ms: state.due_ms().is_none().then_some(90_000),
             create_ms: 30_000,
@@ -423,29 +435,29 @@ mod tests {
         }
     }
 
-    async fn insert(store: &Store, delivery: &Delivery) {
-        let mut changes = store.changes();
+    async fn insert_delivery(store: &Store, delivery: &Delivery) {
+        let mut changes = store.new_changes();
         changes.insert(delivery);
         store.apply(Lane::Bulk, changes).await.unwrap();
     }
 
-    async fn change_to(store: &Store, number: u64, state: Option<DeliveryState>) {
-        let key = delivery(number, WAITING).id.to_bytes().into();
+    async fn change_state(store: &Store, number: u64, state: Option<DeliveryState>) {
+        let key = sample_delivery(number, WAITING).id.to_bytes().into();
         let old = store.get::<Delivery>(key).await.unwrap().unwrap();
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         match state {
-            Some(state) => changes.update(&old, &delivery(number, state)),
+            Some(state) => changes.update(&old, &sample_delivery(number, state)),
             None => changes.delete(&old),
         }
         store.apply(Lane::Bulk, changes).await.unwrap();
     }
 
-    async fn now(store: &Store) -> Vec<i64> {
+    async fn current_numbers(store: &Store) -> Vec<i64> {
         let found = store.current_counts(&[Subject::Deliveries]).await.unwrap();
         found[0].0.into()
     }
 
-    async fn happened(store: &Store) -> Vec<(Period, [i64; SLOTS])> {
+    async fn counted_periods(store: &Store) -> Vec<(Period, [i64; SLOTS])> {
         let mut pages = store.counters(Some(Subject::Deliveries), Period::Minute(0));
         let page = pages.next().await.unwrap().unwrap();
         page.into_iter()
@@ -464,7 +476,7 @@ mod tests {
         ] {
             for period in [Period::Now, Period::Minute(3), Period::Hour(u32::MAX)] {
                 let written = Counter { subject, period };
-                assert_eq!(counter(&key(written)), Some(written));
+                assert_eq!(parse_counter_key(&counter_key(written)), Some(written));
             }
         }
         for by in NoiseBy::ALL {
@@ -472,7 +484,7 @@ mod tests {
                 subject: Subject::Noise(by, id, 13),
                 period: Period::Day(20_000),
             };
-            assert_eq!(counter(&key(written)), Some(written));
+            assert_eq!(parse_counter_key(&counter_key(written)), Some(written));
         }
         for wrong in [
             &b""[..],
@@ -485,7 +497,7 @@ mod tests {
             b"\x02\x01abc",
             b"\x09\x01",
         ] {
-            assert_eq!(counter(wrong), None, "{wrong:?}");
+            assert_eq!(parse_counter_key(wrong), None, "{wrong:?}");
         }
     }
 
@@ -494,22 +506,22 @@ mod tests {
         let store = Store::in_memory();
         store.begin_counting(1).await.unwrap();
         for number in 1..=3 {
-            insert(&store, &delivery(number, WAITING)).await;
+            insert_delivery(&store, &sample_delivery(number, WAITING)).await;
         }
-        insert(
+        insert_delivery(
             &store,
             &Delivery {
                 test: true,
-                ..delivery(4, WAITING)
+                ..sample_delivery(4, WAITING)
             },
         )
         .await;
-        assert_eq!(now(&store).await, [3, 0, 0, 0, 0, 0]);
-        change_to(&store, 1, Some(DeliveryState::Leased { until_ms: 9 })).await;
-        change_to(&store, 1, Some(DeliveryState::Delivered)).await;
-        change_to(&store, 2, Some(DeliveryState::Dead)).await;
-        assert_eq!(now(&store).await, [1, 0, 1, 1, 0, 0]);
-        let before = happened(&store).await;
+        assert_eq!(current_numbers(&store).await, [3, 0, 0, 0, 0, 0]);
+        change_state(&store, 1, Some(DeliveryState::Leased { until_ms: 9 })).await;
+        change_state(&store, 1, Some(DeliveryState::Delivered)).await;
+        change_state(&store, 2, Some(DeliveryState::Dead)).await;
+        assert_eq!(current_numbers(&store).await, [1, 0, 1, 1, 0, 0]);
+        let before = counted_periods(&store).await;
         assert_eq!(
             before,
             [
@@ -518,10 +530,10 @@ mod tests {
             ]
         );
         for number in 1..=3 {
-            change_to(&store, number, None).await;
+            change_state(&store, number, None).await;
         }
-        assert_eq!(now(&store).await, [0; SLOTS]);
-        assert_eq!(happened(&store).await, before);
+        assert_eq!(current_numbers(&store).await, [0; SLOTS]);
+        assert_eq!(counted_periods(&store).await, before);
         assert_eq!(
             verify(&store, &|_| {}).await.descriptions,
             Vec::<String>::new()
@@ -532,9 +544,9 @@ mod tests {
     async fn uncounted_store_is_counted_once_without_history() {
         let store = Store::in_memory();
         for number in 1..=5 {
-            insert(&store, &delivery(number, WAITING)).await;
+            insert_delivery(&store, &sample_delivery(number, WAITING)).await;
         }
-        change_to(&store, 1, Some(DeliveryState::Dead)).await;
+        change_state(&store, 1, Some(DeliveryState::Dead)).await;
         // A store of a version that does not count.
         let mut gone = Vec::new();
         for from in [Period::Now, Period::Minute(0)] {
@@ -543,20 +555,20 @@ mod tests {
                 gone.extend(page);
             }
         }
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         for counter in &gone {
             changes.remove(counter);
         }
         store.apply(Lane::Bulk, changes).await.unwrap();
-        assert_eq!(now(&store).await, [0; SLOTS]);
+        assert_eq!(current_numbers(&store).await, [0; SLOTS]);
 
         assert_eq!(store.counters_since_ms().await.unwrap(), None);
         for at_ms in [70_000, 80_000] {
             store.begin_counting(at_ms).await.unwrap();
             assert_eq!(store.counters_since_ms().await.unwrap(), Some(70_000));
-            assert_eq!(now(&store).await, [4, 0, 0, 1, 0, 0]);
+            assert_eq!(current_numbers(&store).await, [4, 0, 0, 1, 0, 0]);
         }
-        assert_eq!(happened(&store).await, []);
+        assert_eq!(counted_periods(&store).await, []);
         assert_eq!(
             verify(&store, &|_| {}).await.descriptions,
             Vec::<String>::new()
@@ -565,15 +577,15 @@ mod tests {
 
     #[tokio::test]
     async fn noise_counting_starts_with_first_complete_day() {
-        let next_day_ms = i64::from(day(70_000) + 1) * DAY_MS;
+        let next_day_ms = i64::from(day_number(70_000) + 1) * DAY_MS;
         let store = Store::in_memory();
         store.begin_counting(70_000).await.unwrap();
         assert_eq!(store.noise_since_ms().await.unwrap(), Some(70_000));
         // A store with deliveries, and one of a version without daily counters.
         let used = Store::in_memory();
-        insert(&used, &delivery(1, WAITING)).await;
+        insert_delivery(&used, &sample_delivery(1, WAITING)).await;
         let earlier = Store::in_memory();
-        let since = change(SINCE, Expect::Absent, Action::Add(vec![5]));
+        let since = counter_change(SINCE, Expect::Absent, Action::Add(vec![5]));
         let engine = earlier.engine();
         let written = engine.apply(Lane::Admin, vec![since].into()).await;
         written.unwrap();
@@ -592,14 +604,14 @@ mod tests {
     async fn verify_reports_counter_mismatch() {
         let store = Store::in_memory();
         store.begin_counting(1).await.unwrap();
-        insert(&store, &delivery(1, WAITING)).await;
+        insert_delivery(&store, &sample_delivery(1, WAITING)).await;
         let counter = Counter {
             subject: Subject::Deliveries,
             period: Period::Now,
         };
         let mut counts = Counts::default();
         counts.add(counter, Tally::Dead, 1);
-        let changes: Vec<_> = counts.changes().collect();
+        let changes: Vec<_> = counts.into_changes().collect();
         let engine = store.engine();
         engine.apply(Lane::Bulk, changes.into()).await.unwrap();
         let descriptions = verify(&store, &|_| {}).await.descriptions;
@@ -611,16 +623,16 @@ mod tests {
         let store = Store::in_memory();
         store.begin_counting(60_000).await.unwrap();
         for number in 1..4 {
-            insert(&store, &delivery(number, DeliveryState::Dead)).await;
+            insert_delivery(&store, &sample_delivery(number, DeliveryState::Dead)).await;
         }
         let resent = Delivery {
-            retried_as: Some(delivery(3, WAITING).id),
-            ..delivery(4, DeliveryState::Dead)
+            retried_as: Some(sample_delivery(3, WAITING).id),
+            ..sample_delivery(4, DeliveryState::Dead)
         };
-        insert(&store, &resent).await;
-        assert_eq!(now(&store).await[Tally::Dead as usize], 3);
+        insert_delivery(&store, &resent).await;
+        assert_eq!(current_numbers(&store).await[Tally::Dead as usize], 3);
         // As an earlier version left it: counted, and without the mark.
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let counter = Counter {
             subject: Subject::Deliveries,
             period: Period::Now,
@@ -630,11 +642,11 @@ mod tests {
         let mark = Change::new(Kind::Counter, RESENT_SINCE, Expect::Any, Action::Delete);
         let engine = store.engine();
         engine.apply(Lane::Admin, vec![mark].into()).await.unwrap();
-        assert_eq!(now(&store).await[Tally::Dead as usize], 4);
+        assert_eq!(current_numbers(&store).await[Tally::Dead as usize], 4);
 
         for _ in 0..2 {
             store.begin_counting(70_000).await.unwrap();
-            assert_eq!(now(&store).await[Tally::Dead as usize], 3);
+            assert_eq!(current_numbers(&store).await[Tally::Dead as usize], 3);
         }
     }
 }

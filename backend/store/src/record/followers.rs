@@ -24,11 +24,11 @@ impl Store {
         if ended.is_empty() {
             return Ok(());
         }
-        self.wake_followers_of(ended, changes).await
+        self.wake_followers_after(ended, changes).await
     }
 
     /// Makes due the deliveries that wait for these deliveries.
-    pub async fn wake_followers_of(
+    pub async fn wake_followers_after(
         &self,
         ended: Vec<EndedDelivery>,
         changes: &mut Changes,
@@ -40,7 +40,7 @@ impl Store {
         let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
         while !left.is_empty() {
             let ranges: Vec<_> = left.iter().map(|(_, range)| range.clone()).collect();
-            let all = self.engine.entries_in(index, &ranges, ascending, PAGE);
+            let all = self.engine.read_ranges(index, &ranges, ascending, PAGE);
             let all = all.await?;
             let times = left.iter().zip(&all);
             let times = times.flat_map(|((at_ms, _), found)| vec![*at_ms; found.len()]);

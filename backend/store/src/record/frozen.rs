@@ -7,7 +7,7 @@ mod damaged;
 
 use std::{fmt::Write, sync::LazyLock};
 
-use super::{ProofLevel, Record, chained, upgrade_proof};
+use super::{ProofLevel, Record, chain_entry, upgrade_proof};
 use crate::{
     domain::{AuditEntry, DeliveryState, RevisedResource, Revision, Silence},
     engine::{Index, Kind},
@@ -21,22 +21,22 @@ const DAMAGED: &str = include_str!("v1/damaged.txt");
 
 static SEALER: LazyLock<Sealer> = LazyLock::new(|| Sealer::new(&[(1, [7; 32])]));
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap();
         text
     })
 }
 
-fn bytes(hex: &str) -> Vec<u8> {
+fn from_hex(hex: &str) -> Vec<u8> {
     let pairs = hex.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     pairs.map(byte).collect()
 }
 
-fn frozen(name: &str) -> Option<Vec<u8>> {
+fn read_frozen(name: &str) -> Option<Vec<u8>> {
     let mut lines = FROZEN.lines().filter(|line| !line.starts_with('#'));
-    lines.find_map(|line| Some(bytes(line.strip_prefix(name)?.strip_prefix(": ")?)))
+    lines.find_map(|line| Some(from_hex(line.strip_prefix(name)?.strip_prefix(": ")?)))
 }
 
 /// Lines that are missing or that differ from the current encoding.
@@ -45,8 +45,8 @@ struct Differences(Vec<String>);
 
 impl Differences {
     fn compare(&mut self, name: &str, written: &[u8]) {
-        if frozen(name).as_deref() != Some(written) {
-            self.0.push(format!("{name}: {}", hex(written)));
+        if read_frozen(name).as_deref() != Some(written) {
+            self.0.push(format!("{name}: {}", to_hex(written)));
         }
     }
 
@@ -69,8 +69,8 @@ impl Differences {
             let name = format!("{name} entry {}{since}{which}", entry.index as u8);
             self.compare(&name, &entry.key);
         }
-        let unproven = frozen(&format!("{name} value"));
-        let since = match ProofLevel::first_of(T::KIND) {
+        let unproven = read_frozen(&format!("{name} value"));
+        let since = match ProofLevel::oldest_for_kind(T::KIND) {
             Some(ProofLevel::Nothing) | None => "",
             Some(ProofLevel::Access) => " since layout 4",
             Some(ProofLevel::Definitions) => " since layout 5",
@@ -86,18 +86,21 @@ impl Differences {
         }
         let name = format!("{name} value{since}");
         let written = value.encode(&SEALER);
-        let is_read = frozen(&name)
+        let is_read = read_frozen(&name)
             .and_then(|frozen| T::decode(&frozen, &SEALER).ok())
             .is_some_and(|read| read == *value);
         if !is_read {
-            self.0.push(format!("{name}: {}", hex(&written)));
+            self.0.push(format!("{name}: {}", to_hex(&written)));
         } else if !is_sealed {
             self.compare(&name, &written);
         }
         assert_lossless(&name, value, is_sealed);
         // The hash of an audit entry detects every change.
-        if let (Some(frozen), false) = (frozen(&name), T::KIND == Kind::Audit) {
-            let line = format!("{name}: {}", damaged::digest::<T>(&frozen, &SEALER));
+        if let (Some(frozen), false) = (read_frozen(&name), T::KIND == Kind::Audit) {
+            let line = format!(
+                "{name}: {}",
+                damaged::mutation_digest::<T>(&frozen, &SEALER)
+            );
             if !DAMAGED.lines().any(|it| it == line) {
                 self.0.push(format!("damaged.txt: {line}"));
             }
@@ -113,7 +116,7 @@ fn assert_lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool
     assert!(read == *value, "{name} changes when encoded and decoded");
     // Sealed secrets differ each time.
     if !is_sealed {
-        assert_eq!(hex(&read.encode(&SEALER)), hex(&written), "{name}");
+        assert_eq!(to_hex(&read.encode(&SEALER)), to_hex(&written), "{name}");
     }
     let Some(state) = value.audit_snapshot().and_then(|seen| seen.state) else {
         return;
@@ -123,17 +126,17 @@ fn assert_lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool
         after: Some(state),
         ..audit_entry()
     };
-    let written = chained(entry, 1, [0; 32]).encode(&SEALER);
+    let written = chain_entry(entry, 1, [0; 32]).encode(&SEALER);
     let read = AuditEntry::decode(&written, &SEALER);
     let read = read.unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(
-        hex(&read.encode(&SEALER)),
-        hex(&written),
+        to_hex(&read.encode(&SEALER)),
+        to_hex(&written),
         "{name} in the audit log"
     );
 }
 
-fn shadows(differences: &mut Differences) {
+fn shadow_samples(differences: &mut Differences) {
     differences.record("shadow rule", &samples::shadow_rule(), false);
     let shadowed = samples::shadowed_occurrence();
     differences.record("shadowed occurrence", &shadowed, false);
@@ -142,7 +145,7 @@ fn shadows(differences: &mut Differences) {
     differences.record("escalated group", &escalated, false);
 }
 
-fn heartbeats(differences: &mut Differences) {
+fn heartbeat_samples(differences: &mut Differences) {
     differences.record("heartbeat", &samples::heartbeat("backup"), false);
     differences.record("expectation", &samples::expectation(), false);
     let in_windows = samples::window_heartbeat("reports");
@@ -151,7 +154,7 @@ fn heartbeats(differences: &mut Differences) {
     differences.record("running expectation", &running, false);
 }
 
-fn on_call(differences: &mut Differences) {
+fn on_call_samples(differences: &mut Differences) {
     differences.record("contact", &samples::contact("ana"), false);
     differences.record("schedule", &samples::schedule("nights"), false);
     differences.record("policy", &samples::policy("database"), false);
@@ -162,7 +165,7 @@ fn on_call(differences: &mut Differences) {
     differences.record("held response", &samples::held_response(), false);
 }
 
-fn digests(differences: &mut Differences) {
+fn digest_samples(differences: &mut Differences) {
     let destination = samples::budget_destination();
     differences.record("destination with a budget", &destination, true);
     differences.record("budget window", &samples::budget_window(), false);
@@ -171,7 +174,7 @@ fn digests(differences: &mut Differences) {
     differences.record("digest", &samples::digest_delivery(), false);
 }
 
-fn threads(differences: &mut Differences) {
+fn thread_samples(differences: &mut Differences) {
     differences.record("alike health", &samples::alike_health(), false);
     differences.record("behind delivery", &samples::behind_delivery(), false);
     let uncertain = samples::uncertain_delivery();
@@ -179,7 +182,7 @@ fn threads(differences: &mut Differences) {
     differences.record("later delivery", &samples::later_delivery(), false);
 }
 
-fn flaps(differences: &mut Differences) {
+fn flapping_samples(differences: &mut Differences) {
     differences.record("flapping rule", &samples::flapping_rule(), false);
     let flapping = samples::flapping_occurrence();
     differences.record("flapping occurrence", &flapping, false);
@@ -187,7 +190,7 @@ fn flaps(differences: &mut Differences) {
     differences.record("waiting delivery", &samples::waiting_delivery(), false);
 }
 
-fn occurrences(differences: &mut Differences) {
+fn occurrence_samples(differences: &mut Differences) {
     differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
     let reopened = samples::reopened_occurrence();
     differences.record("reopened occurrence", &reopened, false);
@@ -209,7 +212,7 @@ fn occurrences(differences: &mut Differences) {
     differences.record("reported-again occurrence", &reported_again, false);
 }
 
-fn silences(differences: &mut Differences) {
+fn silence_samples(differences: &mut Differences) {
     differences.record("silence", &samples::silence("db patch"), false);
     differences.record("nightly silence", &samples::nightly_silence(), false);
     let was = Revision {
@@ -225,17 +228,17 @@ fn flexible_silence_is_read_as_a_span() {
     let mut expected = samples::silence("flexible");
     expected.start_ms += 60_000;
     expected.end_ms = expected.start_ms + 7_200_000;
-    let unproven = frozen("flexible silence value").unwrap();
+    let unproven = read_frozen("flexible silence value").unwrap();
     let proven = upgrade_proof(Kind::Silence, &unproven, &SEALER).unwrap();
     for value in [
         proven,
-        frozen("flexible silence value since layout 5").unwrap(),
+        read_frozen("flexible silence value since layout 5").unwrap(),
     ] {
         assert!(Silence::decode(&value, &SEALER).unwrap() == expected);
     }
 }
 
-fn groups(differences: &mut Differences) {
+fn group_samples(differences: &mut Differences) {
     differences.record("grouping rule", &samples::grouping_rule(), false);
     differences.record("group", &samples::group(), false);
     differences.record("open group", &samples::open_group(), false);
@@ -293,23 +296,23 @@ fn stored_format_of_every_record_is_unchanged() {
     }
     differences.record("jinja rule", &samples::jinja_rule(), false);
     differences.record("jinja delivery", &samples::jinja_delivery(), false);
-    occurrences(&mut differences);
-    silences(&mut differences);
-    shadows(&mut differences);
-    flaps(&mut differences);
-    threads(&mut differences);
-    digests(&mut differences);
+    occurrence_samples(&mut differences);
+    silence_samples(&mut differences);
+    shadow_samples(&mut differences);
+    flapping_samples(&mut differences);
+    thread_samples(&mut differences);
+    digest_samples(&mut differences);
     differences.record("timed rule", &samples::timed_rule(), false);
     differences.record("inhibition", &samples::inhibition("dead host"), false);
     differences.record("cause", &samples::cause(), false);
-    groups(&mut differences);
+    group_samples(&mut differences);
     differences.record("mapping", &samples::mapping("statuspage"), true);
     differences.record("view", &samples::view("databases"), true);
     differences.record("settings", &samples::settings(), true);
     let settings = samples::settings_with_templates();
     differences.record("settings with templates", &settings, true);
-    heartbeats(&mut differences);
-    on_call(&mut differences);
+    heartbeat_samples(&mut differences);
+    on_call_samples(&mut differences);
     differences.record("calendar", &samples::calendar("nights"), false);
     differences.record("audit entry", &audit_entry(), false);
     differences.record("receipt", &samples::receipt(), false);

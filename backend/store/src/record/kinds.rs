@@ -122,7 +122,7 @@ macro_rules! is_resource {
 }
 
 impl ProofLevel {
-    pub(crate) const fn first_of(kind: Kind) -> Option<Self> {
+    pub(crate) const fn oldest_for_kind(kind: Kind) -> Option<Self> {
         if matches!(kind, Kind::Client | Kind::Destination) {
             Some(Self::Access)
         } else if matches!(kind, Kind::Revision) || each_resource!(is_resource kind;) {
@@ -133,19 +133,19 @@ impl ProofLevel {
     }
 }
 
-struct Identified {
+struct RecordIdField {
     id: RecordId,
 }
 
-record! { Identified { 1 id } }
+record! { RecordIdField { 1 id } }
 
 /// The shift that the times of a record include, which is a field of every kind that has such
 /// times.
-struct Shifted {
+struct ShiftField {
     shift_ms: i64,
 }
 
-record! { Shifted { 1_000 shift_ms } }
+record! { ShiftField { 1_000 shift_ms } }
 
 /// Returns an encoded record to which the shift of its times was added.
 pub(super) fn with_shift<T: Record>(mut value: Vec<u8>, shift_ms: i64, sealer: &Sealer) -> Vec<u8> {
@@ -153,7 +153,7 @@ pub(super) fn with_shift<T: Record>(mut value: Vec<u8>, shift_ms: i64, sealer: &
         return value;
     }
     let mut to = Writer::new(Secrets::LeftOut);
-    Shifted { shift_ms }.write(&mut to);
+    ShiftField { shift_ms }.write(&mut to);
     value.extend(to.bytes);
     match value.split_at_checked(1 + PROOF_BYTES) {
         Some(([PROVEN, ..], message)) => with_proof(T::KIND, message, sealer),
@@ -161,13 +161,13 @@ pub(super) fn with_shift<T: Record>(mut value: Vec<u8>, shift_ms: i64, sealer: &
     }
 }
 
-pub(super) fn shift_of<T: Record>(value: &[u8]) -> Result<i64, EngineError> {
+pub(super) fn read_shift<T: Record>(value: &[u8]) -> Result<i64, EngineError> {
     let head = match value.first() {
         Some(&PROVEN) => 1 + PROOF_BYTES,
         _ => 1,
     };
     let fields = value.get(head..).unwrap_or_default();
-    read(fields, Secrets::LeftOut, T::KIND, Shifted::read).map(|it| it.shift_ms)
+    read(fields, Secrets::LeftOut, T::KIND, ShiftField::read).map(|it| it.shift_ms)
 }
 
 fn prove_record(record: &impl Table, id: RecordId, kind: Kind, sealer: &Sealer) -> Vec<u8> {
@@ -177,19 +177,19 @@ fn prove_record(record: &impl Table, id: RecordId, kind: Kind, sealer: &Sealer) 
     to.bytes.extend([0; PROOF_BYTES]);
     record.write(&mut to);
     let (proof, message) = to.bytes[1..].split_at_mut(PROOF_BYTES);
-    proof.copy_from_slice(&sealer.prove(PURPOSE, &[&[kind as u8], message]));
+    proof.copy_from_slice(&sealer.compute_proof(PURPOSE, &[&[kind as u8], message]));
     to.bytes
 }
 
 fn with_proof(kind: Kind, message: &[u8], sealer: &Sealer) -> Vec<u8> {
-    let proof = sealer.prove(PURPOSE, &[&[kind as u8], message]);
+    let proof = sealer.compute_proof(PURPOSE, &[&[kind as u8], message]);
     [&[PROVEN][..], &proof, message].concat()
 }
 
 /// Adds the proof that a kind requires. `None` if the record has a proof or requires none. Only for
 /// records that are otherwise known to be written by the service.
 pub(crate) fn upgrade_proof(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<Vec<u8>> {
-    ProofLevel::first_of(kind)?;
+    ProofLevel::oldest_for_kind(kind)?;
     match value.split_first() {
         Some((&VERSION, message)) => Some(with_proof(kind, message, sealer)),
         _ => None,
@@ -207,9 +207,9 @@ fn decode_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result<
     if !sealer.is_proven(PURPOSE, &[&[kind as u8], message], proof) {
         return Err(unproven());
     }
-    let id = Identified::read(Reader::new(message, Secrets::LeftOut));
+    let id = RecordIdField::read(Reader::new(message, Secrets::LeftOut));
     let secrets = match id {
-        Ok(Some(Identified { id })) => Secrets::Of(id, sealer),
+        Ok(Some(RecordIdField { id })) => Secrets::Of(id, sealer),
         _ => Secrets::LeftOut,
     };
     read(message, secrets, kind, T::read)

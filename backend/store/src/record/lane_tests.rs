@@ -10,21 +10,24 @@ use crate::{
 
 #[test]
 fn service_work_uses_its_own_lanes() {
-    for engine in [MemoryEngine::new(), MemoryEngine::shared()] {
+    for engine in [MemoryEngine::new(), MemoryEngine::new_shared()] {
         let engine: Arc<dyn Engine> = Arc::new(engine);
-        let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+        let store = Store::new(engine, Arc::new(Sealer::with_random_key()));
         for requested in [Lane::Admin, Lane::Bulk] {
             let owning = |owned| {
                 let owned = tokio::sync::watch::Sender::new(owned).subscribe();
                 store
                     .clone()
                     .for_owner(Duty::Delivery, owned)
-                    .lane(requested)
+                    .effective_lane(requested)
             };
-            assert_eq!(store.lane(requested), requested);
-            assert_eq!(store.for_leader(Duty::Review).lane(requested), Lane::Leader);
+            assert_eq!(store.effective_lane(requested), requested);
+            assert_eq!(
+                store.for_leader(Duty::Review).effective_lane(requested),
+                Lane::Leader
+            );
             assert_eq!(owning(OwnedSlots::All), Lane::Owner);
-            assert_eq!(owning(OwnedSlots::none()), Lane::Owner);
+            assert_eq!(owning(OwnedSlots::empty()), Lane::Owner);
         }
     }
 }
@@ -34,7 +37,7 @@ fn service_work_uses_its_own_lanes() {
 #[cfg(debug_assertions)]
 fn second_change_of_a_record_in_one_commit_is_refused() {
     let store = Store::in_memory();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(&crate::samples::trigger("disk"));
     changes.insert(&crate::samples::trigger("disk"));
 }

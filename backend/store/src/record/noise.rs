@@ -9,7 +9,10 @@ use super::{Record, counters::Counts};
 use crate::domain::{
     Delivery, Notified, Occurrence, RecordId,
     counter::{Counter, Numbers, Period, Subject},
-    noise::{ACKNOWLEDGED_WITHIN, DecisionKey, NoiseBy, NoiseTally, Reaction, day, half_hour},
+    noise::{
+        ACKNOWLEDGED_WITHIN, DecisionKey, NoiseBy, NoiseTally, Reaction, day_number,
+        half_hour_of_day,
+    },
 };
 
 #[derive(Debug)]
@@ -21,15 +24,15 @@ pub struct NoiseCounts<'a> {
 impl NoiseCounts<'_> {
     fn add(&mut self, (by, id): (NoiseBy, RecordId), at_ms: i64, tally: NoiseTally) {
         let (part, slot) = tally.slot();
-        let counter = counter((by, id), at_ms, part);
+        let counter = noise_counter((by, id), at_ms, part);
         self.counts.add(counter, slot, 1);
     }
 }
 
-fn counter((by, id): (NoiseBy, RecordId), at_ms: i64, part: u8) -> Counter {
+fn noise_counter((by, id): (NoiseBy, RecordId), at_ms: i64, part: u8) -> Counter {
     Counter {
         subject: Subject::Noise(by, id, part),
-        period: Period::Day(day(at_ms)),
+        period: Period::Day(day_number(at_ms)),
     }
 }
 
@@ -47,20 +50,24 @@ impl NoiseScan {
     }
 
     /// Returns the counts since the last call.
-    pub fn take(&mut self) -> impl Iterator<Item = (Counter, Numbers)> {
+    pub fn take_counts(&mut self) -> impl Iterator<Item = (Counter, Numbers)> {
         std::mem::take(&mut self.counts).into_iter()
     }
 }
 
 /// Counts a delivery when it is created or included in a digest.
-pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut NoiseCounts<'_>) {
+pub(super) fn count_delivery(
+    after: &Delivery,
+    before: Option<&Delivery>,
+    to: &mut NoiseCounts<'_>,
+) {
     let Some(decision) = after.decision_key() else {
         return;
     };
     let at_ms = after.create_ms;
     let is_new = before.is_none();
-    let was_digested = before.is_some_and(|it| it.folding.digest().is_some());
-    let is_digested = !was_digested && after.folding.digest().is_some();
+    let was_digested = before.is_some_and(|it| it.folding.digest_id().is_some());
+    let is_digested = !was_digested && after.folding.digest_id().is_some();
     for subject in after.noise_subjects() {
         if is_digested {
             to.add(subject, at_ms, NoiseTally::Digested);
@@ -69,16 +76,23 @@ pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Noi
             to.add(subject, at_ms, NoiseTally::DryRun);
         } else if is_new {
             to.add(subject, at_ms, NoiseTally::Delivery);
-            if to.decided.insert((decision, counter(subject, at_ms, 0))) {
+            if to
+                .decided
+                .insert((decision, noise_counter(subject, at_ms, 0)))
+            {
                 to.add(subject, at_ms, NoiseTally::Notification);
-                to.add(subject, at_ms, NoiseTally::HalfHour(half_hour(at_ms)));
+                to.add(
+                    subject,
+                    at_ms,
+                    NoiseTally::HalfHour(half_hour_of_day(at_ms)),
+                );
             }
         }
     }
 }
 
 /// Counts an occurrence: its notifications, reactions, and notifications dropped while held.
-pub(super) fn occurrence(
+pub(super) fn count_occurrence(
     after: &Occurrence,
     before: Option<&Occurrence>,
     to: &mut NoiseCounts<'_>,

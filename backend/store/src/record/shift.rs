@@ -63,7 +63,7 @@ pub(crate) fn is_clock_fact(key: &[u8]) -> bool {
 impl Store {
     /// Returns the shift that the times of records include when they are read and written, in
     /// milliseconds.
-    pub fn shift_ms(&self) -> i64 {
+    pub fn current_shift_ms(&self) -> i64 {
         self.shift_ms.load(Ordering::Acquire)
     }
 
@@ -111,7 +111,7 @@ impl Store {
             is_logged: false,
             ..Change::new(Kind::Meta, KEY, expect, Action::Put(fact.encode()))
         };
-        let lane = self.lane(Lane::Admin);
+        let lane = self.effective_lane(Lane::Admin);
         self.engine.apply(lane, vec![change].into()).await?;
         Ok(())
     }

@@ -7,7 +7,11 @@ use crate::{
     metrics::CommitStep,
 };
 
-pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec<CommitStep>) {
+pub(super) fn delivery_steps(
+    after: &Delivery,
+    before: Option<&Delivery>,
+    to: &mut Vec<CommitStep>,
+) {
     let kind = after.content.destination_kind.as_str();
     let Some(before) = before else {
         let is_digest = after.content.digest.is_some();
@@ -29,13 +33,13 @@ pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec
     to.push(CommitStep::Ended { kind, state, took });
 }
 
-pub(super) fn group(after: &Group, before: Option<&Group>, to: &mut Vec<CommitStep>) {
+pub(super) fn group_steps(after: &Group, before: Option<&Group>, to: &mut Vec<CommitStep>) {
     if before.is_none_or(|it| it.message_count < after.message_count) {
         to.push(CommitStep::Grouped(after.member_count));
     }
 }
 
-pub(super) fn occurrence(
+pub(super) fn occurrence_steps(
     after: &Occurrence,
     before: Option<&Occurrence>,
     to: &mut Vec<CommitStep>,
@@ -46,12 +50,12 @@ pub(super) fn occurrence(
     for change in new.take_while(|it| !known.contains(it)) {
         let pending = before.map_or(&[][..], |it| &it.pending);
         let waited = pending.iter().find(|it| it.rule == change.rule);
-        hold_change(change, waited.and_then(Pending::due_ms), to);
+        hold_change_steps(change, waited.and_then(Pending::due_ms), to);
     }
 }
 
 /// `due_ms` is the time at which the held notification was due for evaluation.
-fn hold_change(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep>) {
+fn hold_change_steps(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep>) {
     match change.what {
         HoldOutcome::Waits => {
             let begun = change.held_by.iter();

@@ -26,7 +26,10 @@ pub(super) mod field;
 pub(super) mod wire;
 
 pub(super) use self::{
-    field::{Blank, Filled, Fixed, Packed, Plain, Put, Slot, Take, Wrapped},
+    field::{
+        FixedForm, NonEmptyForm, OptionalForm, PackedForm, PlainForm, PutField, Slot, TakeField,
+        WrapperForm,
+    },
     wire::{Reader, Secrets, Unreadable, Writer},
 };
 
@@ -37,7 +40,7 @@ pub(super) trait Table: Sized {
     fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable>;
 }
 
-pub(super) const fn ascends(numbers: &[u32]) -> bool {
+pub(super) const fn is_ascending(numbers: &[u32]) -> bool {
     let mut at = 1;
     while at < numbers.len() {
         if numbers[at - 1] >= numbers[at] {
@@ -66,13 +69,13 @@ macro_rules! record {
         { $($tag:literal $name:ident $(as $form:ident)? $(= $of:expr)?),+ $(,)? },
         $build:block
     ) => {
-        const _: () = assert!($crate::record::table::ascends(&[$($tag),+]));
+        const _: () = assert!($crate::record::table::is_ascending(&[$($tag),+]));
 
         impl $crate::record::table::Table for $type {
             fn write(&self, to: &mut $crate::record::table::Writer<'_>) {
                 let $it = self;
                 $(let $secrets = to.secrets;)?
-                $($crate::record::table::Put::<record!(@form $($form)?)>::put(
+                $($crate::record::table::PutField::<record!(@form $($form)?)>::put(
                     &record!(@value $it $name $(= $of)?), $tag, to,
                 );)+
             }
@@ -82,7 +85,7 @@ macro_rules! record {
             ) -> Result<Option<Self>, $crate::record::table::Unreadable> {
                 $(let mut $name =
                     $crate::record::table::Slot::<'_, _, record!(@form $($form)?)>::default();)+
-                while let Some((tag, wire_type)) = from.key()? {
+                while let Some((tag, wire_type)) = from.read_key()? {
                     match tag {
                         $($tag => $name.merge(tag, wire_type, &mut from)?,)+
                         _ => from.skip(tag, wire_type)?,
@@ -99,7 +102,7 @@ macro_rules! record {
 
         $crate::record::table::field::message!($type);
     };
-    (@form) => { $crate::record::table::Plain };
+    (@form) => { $crate::record::table::PlainForm };
     (@form $form:ident) => { $crate::record::table::$form };
     (@value $it:ident $name:ident) => { $it.$name };
     (@value $it:ident $name:ident = $of:expr) => { $of };
@@ -127,12 +130,12 @@ macro_rules! one_of {
             fn write(&self, to: &mut $crate::record::table::Writer<'_>) {
                 match self {
                     $(Self::$unit => {
-                        $crate::record::table::Put::<$crate::record::table::Plain>::put_always(
+                        $crate::record::table::PutField::<$crate::record::table::PlainForm>::put_always(
                             &true, $unit_tag, to,
                         );
                     })?
                     $(Self::$variant(it) => {
-                        $crate::record::table::Put::<$crate::record::table::record!(@form $($form)?)>::put_always(
+                        $crate::record::table::PutField::<$crate::record::table::record!(@form $($form)?)>::put_always(
                             it, $tag, to,
                         );
                     })+
@@ -147,7 +150,7 @@ macro_rules! one_of {
                 $(let mut $unit_name = Slot::<'_, bool>::default();)?
                 $(let mut $name = Slot::<'_, _, $crate::record::table::record!(@form $($form)?)>::default();)+
                 let mut last = 0;
-                while let Some((tag, wire_type)) = from.key()? {
+                while let Some((tag, wire_type)) = from.read_key()? {
                     match tag {
                         $($unit_tag => $unit_name.merge(tag, wire_type, &mut from)?,)?
                         $($tag => {

@@ -34,7 +34,7 @@ pub(super) struct FillResult {
 }
 
 impl FillResult {
-    pub(super) fn compare(&self, findings: &Findings) -> Result<(), RestoreError> {
+    pub(super) fn check_counts(&self, findings: &Findings) -> Result<(), RestoreError> {
         let words = Kind::ALL.into_iter().map(Kind::as_str);
         // Some counters are derived from the records.
         let words = words.filter(|word| *word != Kind::Counter.as_str());
@@ -51,7 +51,7 @@ impl FillResult {
 }
 
 /// Writes the records of a backup into an empty store; `progress` is called with the bytes read.
-pub(super) async fn fill(
+pub(super) async fn fill_store(
     source: &Source,
     store: &Store,
     hold_due_by_ms: Option<i64>,
@@ -59,16 +59,16 @@ pub(super) async fn fill(
 ) -> Result<FillResult, RestoreError> {
     let mut filling = Filler {
         store,
-        is_proven: source.manifest().is_proven(),
+        is_proven: source.manifest().has_proofs(),
         hold_due_by_ms,
         deleted: HashSet::new(),
         filled: FillResult::default(),
     };
     let mut read = 0;
     for number in (0..source.piece_count()).rev() {
-        for step in source.steps(number)? {
+        for step in source.read_steps(number)? {
             let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
-            let filled = filling.step(step.records).await;
+            let filled = filling.apply_step(step.records).await;
             filled.map_err(|error| match error {
                 EngineError::Corrupt(_) | EngineError::Conflict(_) => {
                     RestoreError::NotWhole(error.to_string())
@@ -91,7 +91,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    async fn step(&mut self, records: Vec<BackupRecord>) -> Result<(), EngineError> {
+    async fn apply_step(&mut self, records: Vec<BackupRecord>) -> Result<(), EngineError> {
         let mut records = records.into_iter().peekable();
         while records.peek().is_some() {
             let batch: Vec<_> = records.by_ref().take(BATCH).collect();
@@ -114,7 +114,7 @@ impl Filler<'_> {
     ) -> Result<(), EngineError> {
         let keys: Vec<_> = records.iter().map(|record| record.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;
-        let mut changes = self.store.past_changes();
+        let mut changes = self.store.new_past_changes();
         for (record, found) in records.into_iter().zip(found) {
             let place = (kind, record.key.clone());
             if found.is_some() || self.deleted.contains(&place) {
@@ -143,7 +143,7 @@ impl Filler<'_> {
             Kind::Meta if is_key_check(&record.key) || is_clock_fact(&record.key) => {
                 return self.write_plain(record, value).await;
             }
-            Kind::Counter if counters::is_independent(&record.key) => {
+            Kind::Counter if counters::is_independent_counter(&record.key) => {
                 return self.write_plain(record, value).await;
             }
             // The layout is that of this version, and deliveries are counted as they are written.
@@ -167,7 +167,7 @@ impl Filler<'_> {
     /// unproven records are accepted and get a proof.
     fn read<T: Record>(&mut self, value: &[u8]) -> Result<(T, Vec<u8>), EngineError> {
         // The key checks, which are read later, show whether the service authenticated definitions.
-        let is_definition = ProofLevel::first_of(T::KIND) == Some(ProofLevel::Definitions);
+        let is_definition = ProofLevel::oldest_for_kind(T::KIND) == Some(ProofLevel::Definitions);
         let may_lack = !self.is_proven || is_definition;
         let proven = may_lack.then(|| upgrade_proof(T::KIND, value, self.store.sealer()));
         let proven = proven.flatten();
@@ -216,7 +216,7 @@ impl Filler<'_> {
             hold_delivery(&mut delivery, by_ms);
             value = delivery.encode(self.store.sealer());
             for (attempt, value) in attempts.iter_mut().filter(|(it, _)| it.outcome.is_none()) {
-                mark_cut_off(attempt);
+                mark_as_interrupted(attempt);
                 *value = attempt.encode(self.store.sealer());
             }
             self.filled.held += 1;
@@ -231,7 +231,7 @@ impl Filler<'_> {
     }
 }
 
-fn mark_cut_off(attempt: &mut Attempt) {
+fn mark_as_interrupted(attempt: &mut Attempt) {
     attempt.outcome = Some(Outcome::Unknown);
     attempt.explanation =
         "the store was restored from a backup made before the end of this attempt".into();

@@ -12,7 +12,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::{Restore, RestoreError, Restored, restore};
+use super::{Restore, RestoreError, RestoreReport, restore};
 use crate::{
     backup::{BackupError, BackupFolder, Keys, Reader, Step},
     domain::{Client, Delivery, DeliveryState, Occurrence, Settings},
@@ -60,7 +60,7 @@ impl Setup {
         Location::folder(self.folder.path().join("restored"))
     }
 
-    async fn restore(&self, hold_due_by_ms: Option<i64>) -> Result<Restored, RestoreError> {
+    async fn restore(&self, hold_due_by_ms: Option<i64>) -> Result<RestoreReport, RestoreError> {
         let from = self.backup();
         let how = Restore {
             from: &from,
@@ -79,7 +79,7 @@ async fn store(setup: &Setup) -> Store {
     fs::create_dir(&folder).unwrap();
     fs::copy(setup.keys().join("secret.key"), folder.join("secret.key")).unwrap();
     let store = crate::open(&Location::folder(folder)).await.unwrap();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(&samples::trigger("disk"));
     for destination in samples::destinations() {
         changes.insert(&destination);
@@ -114,7 +114,7 @@ async fn write(target: &mut BackupFolder, reader: &mut Reader) -> Option<Step> {
 
 async fn back_up(store: &Store, setup: &Setup, keys: Keys<'_>) {
     let mut target = BackupFolder::open(&setup.backup()).unwrap();
-    let mut reader = Reader::begin(store.clone(), target.resume_position())
+    let mut reader = Reader::start(store.clone(), target.resume_position())
         .await
         .unwrap();
     let mut end = None;
@@ -164,7 +164,7 @@ async fn changes_during_backup_are_included_as_of_its_end() {
     let setup = Setup::new();
     let old = store(&setup).await;
     let mut target = BackupFolder::open(&setup.backup()).unwrap();
-    let mut reader = Reader::begin(old.clone(), None).await.unwrap();
+    let mut reader = Reader::start(old.clone(), None).await.unwrap();
     let mut number = 0;
     let mut end = None;
     while let Some(step) = write(&mut target, &mut reader).await {
@@ -173,7 +173,7 @@ async fn changes_during_backup_are_included_as_of_its_end() {
             break;
         }
         number += 1;
-        let mut changes = old.changes();
+        let mut changes = old.new_changes();
         changes.insert(&samples::occurrence(100 + number));
         let occurrences = old
             .page::<Occurrence>(Range::with_prefix(&[]), Direction::Ascending, 3)
@@ -215,7 +215,7 @@ async fn interrupted_backup_resumes() {
     let old = store(&setup).await;
     for (steps, cut) in [(2, 0), (2, 3), (1, 1)] {
         let mut target = BackupFolder::open(&setup.backup()).unwrap();
-        let mut reader = Reader::begin(old.clone(), target.resume_position())
+        let mut reader = Reader::start(old.clone(), target.resume_position())
             .await
             .unwrap();
         for _ in 0..steps {
@@ -242,10 +242,10 @@ async fn interrupted_backup_resumes() {
 async fn backup_cannot_resume_from_another_store() {
     let setup = Setup::new();
     let old = store(&setup).await;
-    let mut reader = Reader::begin(old, None).await.unwrap();
+    let mut reader = Reader::start(old, None).await.unwrap();
     let place = reader.next().await.unwrap().unwrap().place;
     let other = crate::open(&setup.config()).await.unwrap();
-    let refused = Reader::begin(other, Some(&place)).await.unwrap_err();
+    let refused = Reader::start(other, Some(&place)).await.unwrap_err();
     assert!(matches!(refused, BackupError::Foreign), "{refused}");
 }
 
@@ -463,7 +463,7 @@ async fn unproven_backup_requires_explicit_acceptance() {
     let mut setup = Setup::new();
     let old = store(&setup).await;
     let mut target = BackupFolder::open(&setup.backup()).unwrap();
-    let mut reader = Reader::begin(old.clone(), None).await.unwrap();
+    let mut reader = Reader::start(old.clone(), None).await.unwrap();
     let mut end = None;
     while let Some(mut step) = reader.next().await.unwrap() {
         for record in &mut step.records {

@@ -14,7 +14,7 @@ impl Verifier<'_> {
         let mut last: Option<AuditEntry> = None;
         loop {
             let engine = self.store.engine();
-            let page = engine.page(Kind::Audit, range.clone(), Direction::Ascending, PAGE);
+            let page = engine.read_page(Kind::Audit, range.clone(), Direction::Ascending, PAGE);
             let page = page.await?;
             let Some((key, _)) = page.last() else {
                 break;

@@ -6,7 +6,7 @@ use super::{PAGE, Verifier, key_after, part::Part};
 use crate::{
     domain::counter::Period,
     engine::{Direction, EngineError, Kind, Range},
-    record::counters::read,
+    record::counters::decode_counter,
 };
 
 impl Verifier<'_> {
@@ -26,7 +26,7 @@ impl Verifier<'_> {
         loop {
             let begun = Instant::now();
             let engine = self.store.engine();
-            let page = engine.page(Kind::Counter, range.clone(), Direction::Ascending, PAGE);
+            let page = engine.read_page(Kind::Counter, range.clone(), Direction::Ascending, PAGE);
             let page = page.await?;
             let Some((last, _)) = page.last() else {
                 break;
@@ -36,7 +36,7 @@ impl Verifier<'_> {
             let kind = Kind::Counter.as_str();
             *self.findings.records.entry(kind).or_default() += count as u64;
             for (key, row) in page {
-                match read(&key, &row.value) {
+                match decode_counter(&key, &row.value) {
                     Ok(Some((counter, numbers))) if counter.period == Period::Now => {
                         let found = self.counted.remove(&counter).unwrap_or_default();
                         if found != numbers {
@@ -47,7 +47,7 @@ impl Verifier<'_> {
                     Err(error) => self.findings.add_error(error.to_string()),
                 }
             }
-            self.advance(count, begun).await;
+            self.record_progress(count, begun).await;
         }
         let left = std::mem::take(&mut self.counted);
         for counter in left.into_keys() {

@@ -17,13 +17,17 @@ const LOOKS: usize = 5;
 const PAUSE_TIMES: u32 = 2;
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-pub(super) async fn pause(read: Duration) {
+pub(super) async fn pause_briefly(read: Duration) {
     tokio::time::sleep((read * PAUSE_TIMES).min(PAUSE_MAX)).await;
 }
 
 impl Verifier<'_> {
     /// Checks a record with an apparent error again. Returns the errors that remain.
-    pub(super) async fn recheck(&self, kind: Kind, key: &[u8]) -> Result<Vec<String>, EngineError> {
+    pub(super) async fn recheck_errors(
+        &self,
+        kind: Kind,
+        key: &[u8],
+    ) -> Result<Vec<String>, EngineError> {
         for _ in 0..LOOKS {
             let before = self.read_version(kind, key).await?;
             let Some((version, value)) = before else {
@@ -44,7 +48,7 @@ impl Verifier<'_> {
             match Part::decode(self.store, kind, key, &value) {
                 Ok(part) => {
                     for entry in &part.entries {
-                        if !self.points_to(entry, key).await? {
+                        if !self.is_entry_for(entry, key).await? {
                             let index = entry.index;
                             let error = format!(
                                 "{} is missing from the index {index:?}",
@@ -110,7 +114,7 @@ impl Verifier<'_> {
                 }
             }
             self.findings.entries += count as u64;
-            self.advance(count, begun).await;
+            self.record_progress(count, begun).await;
         }
     }
 
@@ -138,7 +142,7 @@ impl Verifier<'_> {
                 index,
                 key: entry.clone(),
             };
-            if own || !self.points_to(&checked, record).await? {
+            if own || !self.is_entry_for(&checked, record).await? {
                 return Ok(false);
             }
             let now = self.read_version(kind, record).await?;

@@ -50,7 +50,7 @@ impl Verifier<'_> {
                 self.check_named(number, named).await?;
             }
             self.findings.log_steps += count as u64;
-            self.advance(count, begun).await;
+            self.record_progress(count, begun).await;
         }
         Ok(())
     }

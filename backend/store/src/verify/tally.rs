@@ -27,7 +27,7 @@ impl EntryTally {
 mod tests {
     use super::EntryTally;
 
-    fn tally(entries: &[(&[u8], &[u8])]) -> EntryTally {
+    fn tally_entries(entries: &[(&[u8], &[u8])]) -> EntryTally {
         let mut tally = EntryTally::default();
         for (key, target) in entries {
             tally.add(key, target);
@@ -37,13 +37,13 @@ mod tests {
 
     #[test]
     fn tally_depends_on_content_but_not_order() {
-        let some = tally(&[(b"a", b"1"), (b"b", b"2")]);
-        assert_eq!(some, tally(&[(b"b", b"2"), (b"a", b"1")]));
+        let some = tally_entries(&[(b"a", b"1"), (b"b", b"2")]);
+        assert_eq!(some, tally_entries(&[(b"b", b"2"), (b"a", b"1")]));
         for other in [
-            tally(&[(b"a", b"2"), (b"b", b"1")]),
-            tally(&[(b"a1", b""), (b"b", b"2")]),
-            tally(&[(b"a", b"1")]),
-            tally(&[(b"a", b"1"), (b"a", b"1")]),
+            tally_entries(&[(b"a", b"2"), (b"b", b"1")]),
+            tally_entries(&[(b"a1", b""), (b"b", b"2")]),
+            tally_entries(&[(b"a", b"1")]),
+            tally_entries(&[(b"a", b"1"), (b"a", b"1")]),
         ] {
             assert_ne!(some, other);
         }

@@ -2,7 +2,7 @@
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{Findings, verify, verify_in_use};
+use super::{Findings, verify, verify_running_store};
 use crate::{
     domain::{Client, DeliveryState, Name, Rates, RecordId, Role, Rule, Trigger},
     engine::{Action, Change, Entry, Expect, Index, Kind, Lane},
@@ -16,7 +16,7 @@ async fn findings(store: &Store) -> Findings {
 
 async fn with_clients() -> Store {
     let store = Store::in_memory();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for number in 0..3 {
         changes.insert(&Client {
             id: RecordId::from_parts(0, u128::from(number)),
@@ -119,7 +119,7 @@ async fn inconsistent_records_and_entries_are_reported() {
         apply(&store, damage).await;
         for (findings, expected) in [
             (findings(&store).await, at_rest),
-            (verify_in_use(&store, &|_| {}).await, in_use),
+            (verify_running_store(&store, &|_| {}).await, in_use),
         ] {
             assert!(findings.errors > 0);
             let is_reported = findings
@@ -140,7 +140,7 @@ async fn dangling_entries_are_reported_while_store_is_in_use() {
         ..change(Kind::Client, b"client 1")
     };
     apply(&store, deleted).await;
-    let findings = verify_in_use(&store, &|_| {}).await;
+    let findings = verify_running_store(&store, &|_| {}).await;
     assert_eq!(findings.errors, 1, "{:?}", findings.descriptions);
     assert!(findings.descriptions[0].contains("points to client `client 1` but does not match it"));
 }
@@ -150,7 +150,7 @@ async fn keep_changing(store: &Store, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     for number in 0_u64..2_000 {
         let name = format!("{seed} {}", random.random_range(0..20));
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         let stored = store.get::<Client>(name.clone().into()).await.unwrap();
         let mut client = samples::client(&name);
         client.key_hash[..8].copy_from_slice(&number.to_be_bytes());
@@ -182,7 +182,7 @@ async fn concurrent_changes_are_not_reported_as_errors() {
     let store = with_clients().await;
     let checking = async {
         for _ in 0..5 {
-            let findings = verify_in_use(&store, &|_| {}).await;
+            let findings = verify_running_store(&store, &|_| {}).await;
             assert_eq!(findings.descriptions, Vec::<String>::new());
             assert!(findings.is_complete);
         }
@@ -202,7 +202,7 @@ async fn concurrent_changes_are_not_reported_as_errors() {
 #[tokio::test]
 async fn dangling_references_are_reported() {
     let store = Store::in_memory();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     let mut rule = samples::rule("page");
     rule.trigger_names = vec![samples::name("disk")];
     rule.destination_names = vec![samples::name("pager")];

@@ -2,8 +2,8 @@
 
 use super::{apply, change, entry, insert, is_conflict, read};
 use crate::{
-    Action, Applied, Change, ChangeSet, Direction, Engine, EngineError, Expect, Index, Kind, Lane,
-    LogPosition, Range, numbers,
+    Action, ApplyResult, Change, ChangeSet, Direction, Engine, EngineError, Expect, Index, Kind,
+    Lane, LogPosition, Range, decode_numbers,
 };
 
 pub async fn written_records_read_back_unchanged(engine: &dyn Engine) {
@@ -34,7 +34,7 @@ pub async fn written_records_read_back_unchanged(engine: &dyn Engine) {
 }
 
 pub async fn failed_expectation_rejects_the_whole_set(engine: &dyn Engine) {
-    let Applied { position, version } = apply(engine, vec![insert(Kind::Rule, b"a", b"1")])
+    let ApplyResult { position, version } = apply(engine, vec![insert(Kind::Rule, b"a", b"1")])
         .await
         .unwrap();
     let put = |key: &[u8], expect| change(Kind::Rule, key, expect, Action::Put(b"2".into()));
@@ -78,7 +78,7 @@ fn records_with_entries(keys: impl Iterator<Item = u8>) -> Vec<Change> {
 
 async fn count(engine: &dyn Engine) -> (usize, usize) {
     let all = || Range::with_prefix(b"");
-    let records = engine.page(Kind::Occurrence, all(), Direction::Ascending, 1_000);
+    let records = engine.read_page(Kind::Occurrence, all(), Direction::Ascending, 1_000);
     let entries = engine.count(Index::OccurrenceByStart, all(), 1_000);
     (records.await.unwrap().len(), entries.await.unwrap())
 }
@@ -226,7 +226,7 @@ pub async fn check_makes_no_change_and_enforces_the_version(engine: &dyn Engine)
     let sets = (0..8_u8).map(|number| apply(engine, vec![work(&[number]), check(version)]));
     let positions = futures_util::future::join_all(sets).await;
     let positions = positions.into_iter().map(|it| it.unwrap().position);
-    let last = positions.reduce(LogPosition::later_of).unwrap();
+    let last = positions.reduce(LogPosition::later).unwrap();
     assert_eq!(
         read(engine, Kind::Rule, b"claim").await,
         Some((b"1".into(), version))
@@ -344,7 +344,7 @@ pub(super) fn addition(key: &[u8], numbers: &[i64]) -> Change {
 
 async fn counter(engine: &dyn Engine, key: &[u8]) -> Option<Vec<i64>> {
     let (value, _) = read(engine, Kind::Counter, key).await?;
-    Some(numbers(&value).unwrap())
+    Some(decode_numbers(&value).unwrap())
 }
 
 pub async fn additions_accumulate_and_zero_counters_are_removed(engine: &dyn Engine) {

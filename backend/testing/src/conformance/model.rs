@@ -114,7 +114,7 @@ async fn seen_in(
 ) -> impl PartialEq + std::fmt::Debug + use<> {
     let mut records = Vec::new();
     for kind in KINDS {
-        let page = engine.page(kind, range.clone(), direction, limit);
+        let page = engine.read_page(kind, range.clone(), direction, limit);
         records.push(versions.translate(page.await.unwrap()));
     }
     let mut entries = Vec::new();
@@ -142,7 +142,7 @@ async fn stored_rows(
 ) -> impl PartialEq + std::fmt::Debug + use<> {
     let mut records = Vec::new();
     for kind in KINDS {
-        let page = engine.page(kind, Range::with_prefix(b""), Direction::Ascending, 1_000);
+        let page = engine.read_page(kind, Range::with_prefix(b""), Direction::Ascending, 1_000);
         records.push(versions.translate(page.await.unwrap()));
     }
     let mut entries = Vec::new();

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 
 use super::{apply, change, change::addition, insert, is_conflict, read};
-use crate::{Action, Engine, Expect, Kind, Lane, numbers};
+use crate::{Action, Engine, Expect, Kind, Lane, decode_numbers};
 
 pub async fn one_of_many_concurrent_inserts_succeeds(engine: &dyn Engine) {
     for round in 0..20_u8 {
@@ -67,7 +67,7 @@ pub async fn concurrent_additions_neither_conflict_nor_get_lost(engine: &dyn Eng
     };
     join_all((0..8).map(count)).await;
     let (value, _) = read(engine, Kind::Counter, b"all").await.unwrap();
-    assert_eq!(numbers(&value).unwrap(), [64, 8 * 28]);
+    assert_eq!(decode_numbers(&value).unwrap(), [64, 8 * 28]);
 }
 
 pub async fn conflict_does_not_affect_other_sets(engine: &dyn Engine) {

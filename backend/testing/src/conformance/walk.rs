@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{apply, change, entry, insert, read};
 use crate::{
-    Action, Applied, Change, Direction, Engine, Expect, Index, Kind, LogPosition, LogStep, Range,
+    Action, ApplyResult, Change, Direction, Engine, Expect, Index, Kind, LogPosition, LogStep,
+    Range,
 };
 
 fn range(start: &[u8], end: Option<&[u8]>) -> Range {
@@ -50,7 +51,7 @@ pub async fn records_are_paged_in_both_directions(engine: &dyn Engine) {
     }
     for (range, limit, lying) in stretches() {
         for direction in [Direction::Ascending, Direction::Descending] {
-            let page = engine.page(Kind::Health, range.clone(), direction, limit);
+            let page = engine.read_page(Kind::Health, range.clone(), direction, limit);
             let page = page.await.unwrap();
             assert!(page.iter().all(|(key, row)| *key == row.value));
             let keys: Vec<_> = page.into_iter().map(|(key, _)| key).collect();
@@ -124,9 +125,9 @@ pub async fn many_ranges_are_listed_in_one_call(engine: &dyn Engine) {
     let index = Index::OccurrenceByState;
     for direction in [Direction::Ascending, Direction::Descending] {
         for limit in [0, 1, 2, 100] {
-            let together = engine.entries_in(index, &ranges, direction, limit);
+            let together = engine.read_ranges(index, &ranges, direction, limit);
             let together = together.await.unwrap();
-            let counts = engine.count_in(index, &ranges, limit).await.unwrap();
+            let counts = engine.count_ranges(index, &ranges, limit).await.unwrap();
             assert_eq!((together.len(), counts.len()), (ranges.len(), ranges.len()));
             for ((range, found), count) in ranges.iter().zip(together).zip(counts) {
                 let alone = engine.entries(index, range.clone(), direction, limit);
@@ -135,7 +136,9 @@ pub async fn many_ranges_are_listed_in_one_call(engine: &dyn Engine) {
             }
         }
     }
-    let none = engine.entries_in(index, &[], Direction::Ascending, 1).await;
+    let none = engine
+        .read_ranges(index, &[], Direction::Ascending, 1)
+        .await;
     assert_eq!(none.unwrap(), Vec::<Vec<_>>::new());
 }
 
@@ -206,7 +209,7 @@ pub async fn removed_records_are_skipped(engine: &dyn Engine) {
         for start in [0, 1, RECORDS / 2, RECORDS - 3].map(u32::to_be_bytes) {
             for (direction, limit) in [(Direction::Ascending, 9), (Direction::Descending, 500)] {
                 let range = range(&start, None);
-                let page = engine.page(Kind::Occurrence, range, direction, limit);
+                let page = engine.read_page(Kind::Occurrence, range, direction, limit);
                 let page = page.await.unwrap().into_iter();
                 let lying: Vec<_> = records.range(start.to_vec()..).collect();
                 let lying: Vec<_> = lying.into_iter().map(|(key, _)| key.as_slice()).collect();
@@ -260,7 +263,7 @@ pub async fn last_change_is_reported_per_kind(engine: &dyn Engine) {
         let newest = last
             .values()
             .copied()
-            .reduce(LogPosition::later_of)
+            .reduce(LogPosition::later)
             .unwrap_or_default();
         assert!(engine.last_changed(&Kind::ALL) >= newest);
     }
@@ -273,7 +276,7 @@ pub async fn log_reports_changes_since_a_position(engine: &dyn Engine) {
         insert(Kind::Delivery, b"d", b""),
         insert(Kind::Attempt, b"a", b""),
     ];
-    let Applied {
+    let ApplyResult {
         position: first,
         version,
     } = apply(engine, set).await.unwrap();
@@ -330,7 +333,7 @@ pub async fn delta_returns_current_records(engine: &dyn Engine) {
         insert(Kind::Attempt, b"e1", b"other"),
         insert(Kind::Health, b"h", b"1"),
     ];
-    let Applied {
+    let ApplyResult {
         position: first,
         version,
     } = apply(engine, set).await.unwrap();

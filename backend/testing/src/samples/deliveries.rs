@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{AT_MS, destinations, id, name, occurrence, trigger};
 use crate::domain::{
-    Attempt, Content, Delivery, DeliveryState, Folding, Health, HealthState, Outcome, Severity,
-    Status, TemplateLanguage, Transcript,
+    Attempt, Content, Delivery, DeliveryState, DigestMembership, Health, HealthState, Outcome,
+    Severity, Status, TemplateLanguage, Transcript,
     delivery::Recipients,
     delivery::ReportedState,
     delivery::Request,
@@ -45,7 +45,7 @@ pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
         retry_of: Some(id(61)),
         origin: None,
         retried_as: None,
-        folding: Folding::Open,
+        folding: DigestMembership::Open,
         recipients: Recipients::default(),
         content: Content {
             clear: true,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{AT_MS, delivery, destinations, id, name, occurrence};
 use crate::domain::{
     Budget, BudgetWindow, Delivery, DeliveryState, Destination, DigestContent, DigestItem,
-    DigestRow, Folding, Severity,
+    DigestMembership, DigestRow, Severity,
 };
 
 /// Returns the use of a message budget in a window.
@@ -34,14 +34,14 @@ pub fn budget_destination() -> Destination {
 /// Returns a delivery that is sent separately, regardless of the budget.
 pub fn lone_delivery() -> Delivery {
     Delivery {
-        folding: Folding::Alone,
+        folding: DigestMembership::Alone,
         ..delivery(910, DeliveryState::Pending { due_ms: 7 })
     }
 }
 
 pub fn folded_delivery() -> Delivery {
     Delivery {
-        folding: Folding::Into(id(66)),
+        folding: DigestMembership::Into(id(66)),
         ..delivery(911, DeliveryState::Folded)
     }
 }

@@ -64,7 +64,7 @@ pub fn changed_occurrence() -> Occurrence {
 /// Returns an event of the service's own that is not yet ingested.
 pub fn own_event() -> OwnEvent {
     let mut event =
-        IncomingEvent::own_event("no one responded", "escalation", [("rule", "page")], AT_MS);
+        IncomingEvent::new_own_event("no one responded", "escalation", [("rule", "page")], AT_MS);
     event.metadata = occurrence(1).metadata;
     event.summary = "no one responded".into();
     event.body = "The rule is page.".into();

@@ -9,7 +9,7 @@ use crate::{
         TemplateLanguage, Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
-    lifecycle::{Arrival, EventEffect, receive},
+    lifecycle::{Arrival, EventEffect, apply_event},
 };
 
 /// Name of the trigger for severity error or worse.
@@ -58,7 +58,7 @@ pub fn occurrence() -> Occurrence {
         chain: &[],
         now_ms: START_MS,
     };
-    match receive(None, &arrival, &SharedSettings::default(), id("occurrence")) {
+    match apply_event(None, &arrival, &SharedSettings::default(), id("occurrence")) {
         EventEffect::Opened(opened) => *opened,
         EventEffect::Repeated(_) | EventEffect::Counted => unreachable!("nothing existed before"),
     }

@@ -47,7 +47,7 @@ pub fn rotation(dtstart: &str, rrule: &str) -> Window {
         rrule: rrule.into(),
         ..WindowText::default()
     };
-    Window::read(&text).expect("the window is valid")
+    Window::parse(&text).expect("the window is valid")
 }
 
 /// Returns a schedule with every field set.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{accepted_response, captured_segment, data_response};
-use crate::dialect::{DialectError, Incoming, Success, Translation};
+use crate::dialect::{DialectError, IncomingRequest, Success, Translation};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
@@ -85,7 +85,7 @@ impl Action {
 pub(super) fn processed_response(action: Action, alias: &str, now_ms: i64) -> Success {
     let (name, _) = action.name_and_result();
     let request_id = URL_SAFE_NO_PAD.encode(format!("{name}\n{now_ms}\n{alias}"));
-    Success::whole(move |outcome| {
+    Success::from_outcome(move |outcome| {
         let mut result = "Request will be processed".to_owned();
         if let Some(why) = &outcome.note_lost {
             result = format!("{result}; its note was not stored: {why}");
@@ -94,7 +94,7 @@ pub(super) fn processed_response(action: Action, alias: &str, now_ms: i64) -> Su
     })
 }
 
-pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+pub(super) fn get_request(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     let request_id = captured_segment(incoming).to_owned();
     let Some((action, at_ms, alias)) = decode_request_id(&request_id) else {
         let message = "Request not found: it was not handled here";
@@ -111,8 +111,9 @@ pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translation, DialectErr
         "alertId": alias,
         "alias": alias,
     });
-    let success =
-        Success::whole(move |outcome| data_response(StatusCode::OK, &data, outcome, &request_id));
+    let success = Success::from_outcome(move |outcome| {
+        data_response(StatusCode::OK, &data, outcome, &request_id)
+    });
     Ok(Translation::from_events(Vec::new(), success))
 }
 

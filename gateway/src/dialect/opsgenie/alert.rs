@@ -9,16 +9,16 @@ use serde_json::json;
 
 use super::{
     action::{Action, processed_response},
-    captured_segment, data_response, optional_body,
-    search::search,
-    unprocessable,
+    captured_segment, data_response, parse_optional_body,
+    search::search_alerts,
+    unprocessable_error,
 };
 use crate::dialect::{
-    DialectError, Incoming, Note, Severity, StoredEvent, Success, Translation,
-    draft::Draft,
+    DialectError, IncomingRequest, Note, Severity, StoredEvent, Success, Translation,
+    draft::EventDraft,
     identity,
     json::{self, Object, Value},
-    quoted,
+    quote_for_message,
 };
 
 /// Name of all events of this dialect; the dimension distinguishes them.
@@ -37,23 +37,23 @@ const STORED: [&str; 9] = [
     "actions",
 ];
 
-pub(super) fn create(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    let body = json::body(incoming.body)?;
-    let (event, alias) = alert(&body, incoming.fresh).map_err(unprocessable)?;
+pub(super) fn create_alert(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
+    let body = json::parse_body(incoming.body)?;
+    let (event, alias) = read_alert(&body, incoming.fresh).map_err(unprocessable_error)?;
     let success = processed_response(Action::Create, &alias, incoming.now_ms);
     Ok(Translation::from_events(vec![event], success))
 }
 
-fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), DialectError> {
+fn read_alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), DialectError> {
     let alert = Object::new(body, "")?;
     let message = alert.required_text("message")?;
     let alias = alert.text(ALIAS).filter(|alias| !alias.is_empty());
     let alias = alias.map_or_else(|| fresh.to_owned(), Cow::into_owned);
-    let mut draft = Draft::new(NAME);
+    let mut draft = EventDraft::new(NAME);
     draft.add_dimension(ALIAS, &*alias);
-    draft.summary(&message);
-    draft.body(&alert.text("description").unwrap_or_default());
-    draft.severity(match alert.get("priority") {
+    draft.set_summary(&message);
+    draft.set_body(&alert.text("description").unwrap_or_default());
+    draft.set_severity(match alert.get("priority") {
         Some(Value::Str(priority)) if !priority.is_empty() => parse_priority(priority)?,
         // Values other than text are stored unchanged.
         _ => Severity::Warning,
@@ -67,8 +67,8 @@ fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), DialectError>
 
 fn parse_priority(priority: &str) -> Result<Severity, DialectError> {
     severity(priority).ok_or_else(|| {
-        let found = quoted(priority);
-        DialectError::invalid(format!("`priority` must be `P1` to `P5`, not {found}"))
+        let found = quote_for_message(priority);
+        DialectError::new_invalid(format!("`priority` must be `P1` to `P5`, not {found}"))
     })
 }
 
@@ -83,7 +83,7 @@ fn severity(priority: &str) -> Option<Severity> {
     })
 }
 
-fn priority(severity: i32) -> &'static str {
+fn priority_name(severity: i32) -> &'static str {
     match WireSeverity::try_from(severity) {
         Ok(WireSeverity::Critical) => "P1",
         Ok(WireSeverity::Error) => "P2",
@@ -93,27 +93,29 @@ fn priority(severity: i32) -> &'static str {
     }
 }
 
-pub(super) fn close(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+pub(super) fn close_alert(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     change_alert(incoming, Action::Close)
 }
 
-pub(super) fn acknowledge(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+pub(super) fn acknowledge_alert(
+    incoming: &IncomingRequest<'_>,
+) -> Result<Translation, DialectError> {
     change_alert(incoming, Action::Acknowledge)
 }
 
-pub(super) fn delete(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+pub(super) fn delete_alert(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     change_alert(incoming, Action::Delete)
 }
 
-pub(super) fn get(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+pub(super) fn get_alert(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     let alias = captured_segment(incoming).to_owned();
-    check_identifier(incoming.query).map_err(unprocessable)?;
-    let mut draft = Draft::new(NAME);
+    check_identifier(incoming.query).map_err(unprocessable_error)?;
+    let mut draft = EventDraft::new(NAME);
     draft.add_dimension(ALIAS, &*alias);
     let event = draft.finish();
     let request_id = incoming.fresh.to_owned();
     let query = identity::event_id(&event.name, &event.dimensions);
-    let success = Success::whole(move |outcome| {
+    let success = Success::from_outcome(move |outcome| {
         let found = outcome.found.as_ref();
         let data = found.map_or_else(Default::default, |found| alert_json(found, &alias));
         data_response(StatusCode::OK, &data, outcome, &request_id)
@@ -153,7 +155,7 @@ fn alert_json(event: &StoredEvent, alias: &str) -> serde_json::Value {
         "isSeen": newest.acknowledged.unwrap_or_default(),
         "owner": newest.assignee,
         "count": event.count.unwrap_or_default(),
-        "priority": priority(newest.severity),
+        "priority": priority_name(newest.severity),
         "createdAt": time(newest.start_time),
         "lastOccurredAt": time(newest.last_seen),
         "updatedAt": time(newest.close_time.unwrap_or(newest.last_seen)),
@@ -164,34 +166,34 @@ fn alert_json(event: &StoredEvent, alias: &str) -> serde_json::Value {
     alert.into()
 }
 
-pub(super) fn note(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+pub(super) fn add_note(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
     change_alert(incoming, Action::AddNote)
 }
 
 pub(super) fn change_alert(
-    incoming: &Incoming<'_>,
+    incoming: &IncomingRequest<'_>,
     action: Action,
 ) -> Result<Translation, DialectError> {
     let alias = captured_segment(incoming);
-    check_identifier(incoming.query).map_err(unprocessable)?;
-    let body = optional_body(incoming)?;
+    check_identifier(incoming.query).map_err(unprocessable_error)?;
+    let body = parse_optional_body(incoming)?;
     let is_note = action == Action::AddNote;
-    let mut text = note_text(&body, is_note).map_err(unprocessable)?;
-    let mut draft = Draft::new(NAME);
+    let mut text = note_text(&body, is_note).map_err(unprocessable_error)?;
+    let mut draft = EventDraft::new(NAME);
     draft.add_dimension(ALIAS, alias);
     let mut is_event = true;
     let new = |name: &str| {
-        let body = Object::new(&body, "").map_err(unprocessable)?;
-        body.required_text(name).map_err(unprocessable)
+        let body = Object::new(&body, "").map_err(unprocessable_error)?;
+        body.required_text(name).map_err(unprocessable_error)
     };
     match action {
         Action::Close | Action::Delete => draft.set_closed(),
         Action::Acknowledge => draft.set_acknowledged(true),
         Action::Unacknowledge => draft.set_acknowledged(false),
-        Action::UpdateMessage => draft.summary(&new("message")?),
-        Action::UpdateDescription => draft.body(&new("description")?),
+        Action::UpdateMessage => draft.set_summary(&new("message")?),
+        Action::UpdateDescription => draft.set_body(&new("description")?),
         Action::UpdatePriority => {
-            draft.severity(parse_priority(&new("priority")?).map_err(unprocessable)?);
+            draft.set_severity(parse_priority(&new("priority")?).map_err(unprocessable_error)?);
         }
         other => {
             is_event = false;
@@ -208,7 +210,7 @@ pub(super) fn change_alert(
             | Action::UpdatePriority
     ) {
         // A closed alert stays closed.
-        draft.update_only();
+        draft.set_update_only();
     }
     let event = draft.finish();
     let note = text.map(|text| Note {
@@ -231,9 +233,9 @@ fn check_identifier(query: &str) -> Result<(), DialectError> {
     let mut kinds = pairs.filter_map(|(key, value)| (key == "identifierType").then_some(value));
     match kinds.find(|kind| !KINDS.contains(kind)) {
         None => Ok(()),
-        Some(other) => Err(DialectError::invalid(format!(
+        Some(other) => Err(DialectError::new_invalid(format!(
             "`identifierType` must be `id`, `alias` or `tiny`, not {}",
-            quoted(other)
+            quote_for_message(other)
         ))),
     }
 }
@@ -253,7 +255,7 @@ fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Dial
 }
 
 /// Returns a note about an action that only Opsgenie supports, with its details.
-fn action_note(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String {
+fn action_note(action: Action, incoming: &IncomingRequest<'_>, body: &Value<'_>) -> String {
     let (_, done) = action.name_and_result();
     let mut parts = vec![match (action, incoming.captures.get(1)) {
         (Action::Custom, Some(name)) => format!("Opsgenie: {done}: {name}"),
@@ -272,8 +274,8 @@ fn action_note(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> Str
     parts.join("\n")
 }
 
-pub(super) fn list(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    search(incoming, NAME, |outcome| {
+pub(super) fn list_alerts(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
+    search_alerts(incoming, NAME, |outcome| {
         let alerts = outcome.listed.results.iter().map(|event| {
             let alias = event.dimensions.get(ALIAS).map_or("", String::as_str);
             alert_json(event, alias)
@@ -282,8 +284,8 @@ pub(super) fn list(incoming: &Incoming<'_>) -> Result<Translation, DialectError>
     })
 }
 
-pub(super) fn count(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
-    search(incoming, NAME, |outcome| {
+pub(super) fn count_alerts(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
+    search_alerts(incoming, NAME, |outcome| {
         let page = outcome.listed.page_info.clone().unwrap_or_default();
         let count = page.total_count.or(page.count).unwrap_or_default();
         json!({"count": count})

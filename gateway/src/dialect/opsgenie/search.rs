@@ -5,7 +5,7 @@ use http::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use super::data_response;
-use crate::dialect::{DialectError, Incoming, Outcome, Success, Translation};
+use crate::dialect::{DialectError, IncomingRequest, Outcome, Success, Translation};
 
 const LIST_USUAL: i32 = 20;
 const LIST_MAX: i32 = 100;
@@ -16,8 +16,8 @@ const LIST_MAX: i32 = 100;
     clippy::unnecessary_wraps,
     reason = "all paths share a fallible function type"
 )]
-pub(super) fn search(
-    incoming: &Incoming<'_>,
+pub(super) fn search_alerts(
+    incoming: &IncomingRequest<'_>,
     name: &str,
     data: impl FnOnce(&Outcome) -> serde_json::Value + Send + 'static,
 ) -> Result<Translation, DialectError> {
@@ -46,7 +46,7 @@ pub(super) fn search(
     let number = |wanted: &str| find(wanted).and_then(|it| it.parse().ok());
     let limit = number("limit").unwrap_or(LIST_USUAL).clamp(1, LIST_MAX);
     let request_id = incoming.fresh.to_owned();
-    let success = Success::whole(move |outcome| {
+    let success = Success::from_outcome(move |outcome| {
         data_response(StatusCode::OK, &data(outcome), outcome, &request_id)
     });
     Ok(Translation {

@@ -20,17 +20,19 @@ use bellwether_proto::otlp::{
 pub(super) fn read(body: &Value<'_>) -> Result<Read, DialectError> {
     let document = Object::new(body, "")?;
     if document.get("resourceLogs").is_none() && !document.members.is_empty() {
-        return Err(DialectError::invalid("`resourceLogs` is required"));
+        return Err(DialectError::new_invalid("`resourceLogs` is required"));
     }
     let wrong = RefCell::default();
     let request = LogsRequest {
-        resource_logs: read_each(&document, "resourceLogs", |it| resource_logs(it, &wrong))?,
+        resource_logs: read_each(&document, "resourceLogs", |it| {
+            read_resource_logs(it, &wrong)
+        })?,
     };
     let unreadable: Vec<String> = wrong.into_inner();
     let mut scopes = request.resource_logs.iter().flat_map(|it| &it.scope_logs);
     let is_empty = scopes.all(|it| it.log_records.is_empty());
     match unreadable.first() {
-        Some(first) if is_empty => Err(DialectError::invalid(first.clone())),
+        Some(first) if is_empty => Err(DialectError::new_invalid(first.clone())),
         _ => Ok(Read {
             request,
             unreadable,
@@ -51,7 +53,7 @@ fn read_each<T>(
     elements.collect()
 }
 
-fn resource_logs(
+fn read_resource_logs(
     object: &Object<'_>,
     wrong: &RefCell<Vec<String>>,
 ) -> Result<ResourceLogs, DialectError> {
@@ -61,15 +63,15 @@ fn resource_logs(
         resource: attributes
             .transpose()?
             .map(|attributes| Resource { attributes }),
-        scope_logs: read_each(object, "scopeLogs", |it| scope_logs(it, wrong))?,
+        scope_logs: read_each(object, "scopeLogs", |it| read_scope_logs(it, wrong))?,
     })
 }
 
-fn scope_logs(
+fn read_scope_logs(
     object: &Object<'_>,
     wrong: &RefCell<Vec<String>>,
 ) -> Result<ScopeLogs, DialectError> {
-    let name = object.object("scope")?.map(|it| text(&it, "name"));
+    let name = object.object("scope")?.map(|it| read_text(&it, "name"));
     let list = object.list("logRecords")?.unwrap_or_default();
     let records = list.iter().enumerate().filter_map(|(at, element)| {
         let path = format!("{}[{at}]", object.path("logRecords"));
@@ -84,41 +86,41 @@ fn scope_logs(
 }
 
 fn read_record(object: &Object<'_>) -> Result<LogRecord, DialectError> {
-    let number = integer(object, "severityNumber")?;
+    let number = read_integer(object, "severityNumber")?;
     let body = object.object("body")?;
     let mut attributes = read_each(object, "attributes", read_pair)?;
     // Values of the wrong type are stored as text.
     let mut retain_text = |name: &str| {
         let value = AnyValue {
-            kind: Some(Kind::String(text(object, name))),
+            kind: Some(Kind::String(read_text(object, name))),
         };
         attributes.push(KeyValue {
             key: name.to_owned(),
             value: Some(value),
         });
     };
-    let mut time = |name: &str| integer(object, name).inspect_err(|_| retain_text(name));
+    let mut time = |name: &str| read_integer(object, name).inspect_err(|_| retain_text(name));
     let times = ["timeUnixNano", "observedTimeUnixNano"].map(|name| time(name).unwrap_or(0));
-    let mut id = |name: &str| bytes(object, name).inspect_err(|_| retain_text(name));
+    let mut id = |name: &str| read_bytes(object, name).inspect_err(|_| retain_text(name));
     let ids = ["traceId", "spanId"].map(|name| id(name).unwrap_or_default());
     let [trace_id, span_id] = ids;
     Ok(LogRecord {
         time_unix_nano: times[0].unsigned_abs(),
         observed_time_unix_nano: times[1].unsigned_abs(),
         severity_number: i32::try_from(number).unwrap_or_default(),
-        severity_text: text(object, "severityText"),
+        severity_text: read_text(object, "severityText"),
         body: body.map(|it| read_any(&it)).transpose()?,
         attributes,
         trace_id,
         span_id,
-        event_name: text(object, "eventName"),
+        event_name: read_text(object, "eventName"),
     })
 }
 
 fn read_pair(object: &Object<'_>) -> Result<KeyValue, DialectError> {
     let value = object.object("value")?;
     Ok(KeyValue {
-        key: text(object, "key"),
+        key: read_text(object, "key"),
         value: value.map(|it| read_any(&it)).transpose()?,
     })
 }
@@ -130,7 +132,7 @@ fn read_any(object: &Object<'_>) -> Result<AnyValue, DialectError> {
     } else if let Some(flag) = object.get("boolValue").and_then(Value::as_bool) {
         Some(Kind::Bool(flag))
     } else if object.get("intValue").is_some() {
-        Some(Kind::Int(integer(object, "intValue")?))
+        Some(Kind::Int(read_integer(object, "intValue")?))
     } else if let Some(number) = object.get("doubleValue") {
         number.as_f64().map(Kind::Double)
     } else if let Some(list) = object.object("arrayValue")? {
@@ -143,7 +145,7 @@ fn read_any(object: &Object<'_>) -> Result<AnyValue, DialectError> {
         let bytes = STANDARD.decode(&*encoded);
         Some(Kind::Bytes(bytes.map_err(|_not_base64| {
             let path = object.path("bytesValue");
-            DialectError::invalid(format!("`{path}` must be base64"))
+            DialectError::new_invalid(format!("`{path}` must be base64"))
         })?))
     } else {
         None
@@ -151,12 +153,12 @@ fn read_any(object: &Object<'_>) -> Result<AnyValue, DialectError> {
     Ok(AnyValue { kind })
 }
 
-fn text(object: &Object<'_>, name: &str) -> String {
+fn read_text(object: &Object<'_>, name: &str) -> String {
     object.text(name).unwrap_or_default().into_owned()
 }
 
 /// Reads an integer given as a number or as text; 0 if missing.
-fn integer(object: &Object<'_>, name: &str) -> Result<i64, DialectError> {
+fn read_integer(object: &Object<'_>, name: &str) -> Result<i64, DialectError> {
     let Some(value) = object.get(name) else {
         return Ok(0);
     };
@@ -166,13 +168,13 @@ fn integer(object: &Object<'_>, name: &str) -> Result<i64, DialectError> {
     };
     read.ok_or_else(|| {
         let path = object.path(name);
-        DialectError::invalid(format!(
+        DialectError::new_invalid(format!(
             "`{path}` must be an integer, as a number or string"
         ))
     })
 }
 
-fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, DialectError> {
+fn read_bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, DialectError> {
     let digits = object.text(name).unwrap_or_default();
     let pairs = (0..digits.len()).step_by(2);
     let bytes = pairs.map(|at| {
@@ -181,6 +183,6 @@ fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, DialectError> {
     });
     bytes.collect::<Option<_>>().ok_or_else(|| {
         let path = object.path(name);
-        DialectError::invalid(format!("`{path}` must be hexadecimal"))
+        DialectError::new_invalid(format!("`{path}` must be hexadecimal"))
     })
 }

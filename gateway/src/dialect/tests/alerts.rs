@@ -504,7 +504,7 @@ fn rate_limit_becomes_503_for_alertmanager() {
         assert_eq!(answer.status, expected);
         assert_eq!(body_json(&answer)["message"], "a sentence");
     }
-    let answer = (DIALECTS[1].error_response)(&context, &DialectError::invalid("a sentence"));
+    let answer = (DIALECTS[1].error_response)(&context, &DialectError::new_invalid("a sentence"));
     assert_eq!(body_json(&answer), "a sentence");
 }
 

@@ -210,7 +210,7 @@ fn protobuf_request_gets_a_protobuf_response() {
         request_id: "r",
         took: Duration::ZERO,
     };
-    let error = (DIALECTS[5].error_response)(&context, &DialectError::invalid("a sentence"));
+    let error = (DIALECTS[5].error_response)(&context, &DialectError::new_invalid("a sentence"));
     let status = tonic_types::pb::Status::decode(error.body).unwrap();
     assert_eq!((status.code, &*status.message), (3, "a sentence"));
 }

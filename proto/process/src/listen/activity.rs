@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::connection_quota::Visit;
+use super::connection_quota::RegisteredConnection;
 
 #[derive(Debug)]
 pub struct Activity {
@@ -19,11 +19,11 @@ pub struct Activity {
     in_flight: AtomicUsize,
     requests_seen: AtomicBool,
     may_be_silent: AtomicBool,
-    visit: Visit,
+    visit: RegisteredConnection,
 }
 
 impl Activity {
-    pub(super) fn new(visit: Visit) -> Self {
+    pub(super) fn new(visit: RegisteredConnection) -> Self {
         Self {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
@@ -52,23 +52,23 @@ impl Activity {
     }
 
     /// Begins a request, which is in flight until the returned guard is dropped.
-    pub(super) fn begin(self: &Arc<Self>) -> InFlight {
+    pub(super) fn begin_request(self: &Arc<Self>) -> InFlightRequest {
         self.requests_seen.store(true, Relaxed);
         self.in_flight.fetch_add(1, Relaxed);
         self.visit.begin_call();
         self.record_activity();
-        InFlight(Arc::clone(self))
+        InFlightRequest(Arc::clone(self))
     }
 
     pub(super) fn has_requests_in_flight(&self) -> bool {
         self.in_flight.load(Relaxed) > 0
     }
 
-    pub(super) fn requests_seen(&self) -> bool {
+    pub(super) fn has_seen_requests(&self) -> bool {
         self.requests_seen.load(Relaxed)
     }
 
-    pub(super) fn visit(&self) -> &Visit {
+    pub(super) fn quota_visit(&self) -> &RegisteredConnection {
         &self.visit
     }
 
@@ -84,15 +84,15 @@ impl Activity {
 }
 
 #[derive(Debug)]
-pub(super) struct InFlight(Arc<Activity>);
+pub(super) struct InFlightRequest(Arc<Activity>);
 
-impl InFlight {
+impl InFlightRequest {
     pub(super) fn record_activity(&self) {
         self.0.record_activity();
     }
 }
 
-impl Drop for InFlight {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Relaxed);
         self.0.visit.end_call();

@@ -19,13 +19,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Limits, Peer, Serve,
-    activity::{Activity, InFlight},
-    connection_quota::Visit,
+    activity::{Activity, InFlightRequest},
+    connection_quota::RegisteredConnection,
     streams::Streams,
 };
 
 /// Grace period of an idle connection at shutdown, long enough to send an HTTP/2 client GOAWAY.
-const FAREWELL: Duration = Duration::from_millis(250);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
 /// Serves requests on a connection until either side closes it, it is idle for too long, it is
 /// evicted, or `shutdown` is cancelled, which lets requests in flight finish.
@@ -35,7 +35,7 @@ const FAREWELL: Duration = Duration::from_millis(250);
 pub(super) async fn serve<Io, S>(
     stream: Io,
     peer: Peer,
-    visit: Visit,
+    visit: RegisteredConnection,
     service: S,
     limits: Limits,
     shutdown: CancellationToken,
@@ -44,19 +44,19 @@ pub(super) async fn serve<Io, S>(
     S: Serve,
 {
     let activity = Arc::new(Activity::new(visit));
-    let http = service.http(Streams::default());
+    let http = service.http_builder(Streams::default());
     let answers = {
         let activity = Arc::clone(&activity);
         service_fn(move |request: Request<Incoming>| {
             let (activity, service, peer) = (Arc::clone(&activity), service.clone(), peer.clone());
-            let in_flight = activity.begin();
+            let in_flight = activity.begin_request();
             async move {
                 // The response is built only when the task first runs, so that calls on an evicted
                 // connection are cheap.
-                if activity.visit().evicted().is_cancelled() {
+                if activity.quota_visit().eviction_token().is_cancelled() {
                     return Err(EvictedError);
                 }
-                let response = Box::pin(service.handle(request, peer, activity)).await;
+                let response = Box::pin(service.handle_request(request, peer, activity)).await;
                 Ok(response.map(|body| TrackedBody { body, in_flight }))
             }
         })
@@ -65,11 +65,14 @@ pub(super) async fn serve<Io, S>(
     let mut connection = std::pin::pin!(connection);
     let mut leaving = false;
     loop {
-        let (in_flight, seen) = (activity.has_requests_in_flight(), activity.requests_seen());
+        let (in_flight, seen) = (
+            activity.has_requests_in_flight(),
+            activity.has_seen_requests(),
+        );
         let unauthenticated = activity.idle_limit();
         let most = match (in_flight, leaving) {
             (true, _) => unauthenticated.into_iter().chain(limits.silence).min(),
-            (_, true) => Some(FAREWELL),
+            (_, true) => Some(SHUTDOWN_GRACE),
             // Also covers a client that sends only part of the HTTP/2 preface.
             _ if !seen => Some(limits.first_request),
             _ => Some(unauthenticated.map_or(limits.idle, |most| most.min(limits.idle))),
@@ -86,7 +89,11 @@ pub(super) async fn serve<Io, S>(
             }
         };
         // A draining connection may become idle without waking this loop.
-        let wait = if leaving { left.min(FAREWELL) } else { left };
+        let wait = if leaving {
+            left.min(SHUTDOWN_GRACE)
+        } else {
+            left
+        };
         tokio::select! {
             // Eviction is checked after each poll of the connection.
             biased;
@@ -97,7 +104,7 @@ pub(super) async fn serve<Io, S>(
                 }
                 return;
             }
-            () = activity.visit().evicted().cancelled() => return,
+            () = activity.quota_visit().eviction_token().cancelled() => return,
             () = shutdown.cancelled(), if !leaving => {
                 leaving = true;
                 activity.record_activity();
@@ -117,7 +124,7 @@ struct EvictedError;
 #[derive(Debug)]
 pub struct TrackedBody<B> {
     body: B,
-    in_flight: InFlight,
+    in_flight: InFlightRequest,
 }
 
 impl<B: Body + Unpin> Body for TrackedBody<B> {

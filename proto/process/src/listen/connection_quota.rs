@@ -47,7 +47,7 @@ impl Allowance {
 }
 
 /// Returns the address that represents all addresses of one holder: for IPv6, its /64 network.
-pub fn network_of(address: IpAddr) -> IpAddr {
+pub fn network_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         v4 @ IpAddr::V4(_) => v4,
@@ -58,14 +58,14 @@ pub fn network_of(address: IpAddr) -> IpAddr {
 pub(super) struct ConnectionQuota {
     connections: usize,
     allowance: Allowance,
-    table: Mutex<Table>,
+    table: Mutex<ConnectionTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct ConnectionTable {
     arrived: u64,
     open: usize,
-    unauthenticated: HashMap<u64, Unauthenticated>,
+    unauthenticated: HashMap<u64, UnauthenticatedConnection>,
     networks: HashMap<IpAddr, Network>,
     calls: usize,
     clients: HashMap<String, usize>,
@@ -74,7 +74,7 @@ struct Table {
 }
 
 #[derive(Debug)]
-struct Unauthenticated {
+struct UnauthenticatedConnection {
     network: IpAddr,
     calls: usize,
     eviction: CancellationToken,
@@ -87,7 +87,7 @@ struct Network {
 }
 
 #[derive(Debug)]
-pub(super) struct Visit {
+pub(super) struct RegisteredConnection {
     quota: Arc<ConnectionQuota>,
     number: u64,
     is_known: AtomicBool,
@@ -106,17 +106,17 @@ impl ConnectionQuota {
 
     /// Registers a connection. Returns `None` if the limit is reached and all connections are
     /// authenticated.
-    pub(super) fn register(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
-        let mut table = self.table();
+    pub(super) fn register(self: &Arc<Self>, peer: IpAddr) -> Option<RegisteredConnection> {
+        let mut table = self.lock_table();
         if table.open >= self.connections && !table.evict_from_largest() {
             table.log_evictions();
             return None;
         }
-        let (network, eviction) = (network_of(peer), CancellationToken::new());
+        let (network, eviction) = (network_key(peer), CancellationToken::new());
         let number = table.arrived;
         table.arrived += 1;
         table.open += 1;
-        let unauthenticated = Unauthenticated {
+        let unauthenticated = UnauthenticatedConnection {
             network,
             calls: 0,
             eviction: eviction.clone(),
@@ -125,14 +125,14 @@ impl ConnectionQuota {
         let of_network = table.networks.entry(network).or_default();
         of_network.connections.insert(number);
         if of_network.connections.len() > self.allowance.connections_of_address {
-            table.evict_oldest_of(network, false);
+            table.evict_oldest_in_network(network, false);
         }
         if table.unauthenticated.len() > self.allowance.connections {
             table.evict_from_largest();
         }
         table.log_evictions();
         drop(table);
-        Some(Visit {
+        Some(RegisteredConnection {
             quota: Arc::clone(self),
             number,
             is_known: AtomicBool::new(false),
@@ -143,18 +143,18 @@ impl ConnectionQuota {
 
     /// Evicts an unauthenticated connection when the system is out of descriptors.
     pub(super) fn evict_one(&self) {
-        let mut table = self.table();
+        let mut table = self.lock_table();
         table.evict_from_largest();
         table.log_evictions();
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn lock_table(&self) -> MutexGuard<'_, ConnectionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
-    fn remove(&mut self, number: u64) -> Option<Unauthenticated> {
+impl ConnectionTable {
+    fn remove(&mut self, number: u64) -> Option<UnauthenticatedConnection> {
         let unauthenticated = self.unauthenticated.remove(&number)?;
         self.calls -= unauthenticated.calls;
         if let Some(network) = self.networks.get_mut(&unauthenticated.network) {
@@ -168,7 +168,7 @@ impl Table {
     }
 
     /// Evicts the oldest connection of a network, or the oldest with calls in flight.
-    fn evict_oldest_of(&mut self, network: IpAddr, calling: bool) -> bool {
+    fn evict_oldest_in_network(&mut self, network: IpAddr, calling: bool) -> bool {
         let of_network = self.networks.get(&network);
         let number = of_network.and_then(|network| {
             let calls = |number: &u64| {
@@ -191,7 +191,7 @@ impl Table {
         let sizes = self.networks.iter();
         let most = sizes.max_by_key(|(_, network)| network.connections.len());
         most.map(|(network, _)| *network)
-            .is_some_and(|network| self.evict_oldest_of(network, false))
+            .is_some_and(|network| self.evict_oldest_in_network(network, false))
     }
 
     fn evict_from_busiest(&mut self) {
@@ -200,7 +200,7 @@ impl Table {
             .iter()
             .max_by_key(|(_, network)| network.calls);
         if let Some(network) = most.map(|(network, _)| *network) {
-            self.evict_oldest_of(network, true);
+            self.evict_oldest_in_network(network, true);
         }
     }
 
@@ -222,8 +222,8 @@ impl Table {
     }
 }
 
-impl Visit {
-    pub(super) fn evicted(&self) -> &CancellationToken {
+impl RegisteredConnection {
+    pub(super) fn eviction_token(&self) -> &CancellationToken {
         &self.eviction
     }
 
@@ -242,7 +242,7 @@ impl Visit {
             return;
         }
         let share = (self.quota.connections / CLIENT_SHARE).max(1);
-        let mut table = self.quota.table();
+        let mut table = self.quota.lock_table();
         if table.clients.get(client).is_some_and(|open| *open >= share)
             || table.remove(self.number).is_none()
         {
@@ -259,7 +259,7 @@ impl Visit {
             return;
         }
         let allowance = self.quota.allowance;
-        let mut table = self.quota.table();
+        let mut table = self.quota.lock_table();
         let table = &mut *table;
         let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number) else {
             return;
@@ -270,7 +270,7 @@ impl Visit {
         let network = table.networks.entry(address).or_default();
         network.calls += 1;
         if network.calls > allowance.calls_of_address {
-            table.evict_oldest_of(address, true);
+            table.evict_oldest_in_network(address, true);
         }
         if table.calls > allowance.calls {
             table.evict_from_busiest();
@@ -282,7 +282,7 @@ impl Visit {
         if self.is_authenticated() {
             return;
         }
-        let mut table = self.quota.table();
+        let mut table = self.quota.lock_table();
         let table = &mut *table;
         // Calls begun before authentication were removed with the unauthenticated entry.
         if let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number)
@@ -296,9 +296,9 @@ impl Visit {
     }
 }
 
-impl Drop for Visit {
+impl Drop for RegisteredConnection {
     fn drop(&mut self) {
-        let mut table = self.quota.table();
+        let mut table = self.quota.lock_table();
         table.open -= 1;
         table.remove(self.number);
         let named = self.client.get_mut();
@@ -326,103 +326,110 @@ mod tests {
         quiet: Duration::from_secs(1),
     };
 
-    fn quota(connections: usize) -> Arc<ConnectionQuota> {
+    fn sample_quota(connections: usize) -> Arc<ConnectionQuota> {
         ConnectionQuota::new(connections, ALLOWANCE)
     }
 
-    fn address(last: u8) -> IpAddr {
+    fn parse_address(last: u8) -> IpAddr {
         [192, 0, 2, last].into()
     }
 
-    fn are_evicted(visits: &[Visit]) -> Vec<bool> {
+    fn eviction_states(visits: &[RegisteredConnection]) -> Vec<bool> {
         visits
             .iter()
-            .map(|visit| visit.evicted().is_cancelled())
+            .map(|visit| visit.eviction_token().is_cancelled())
             .collect()
     }
 
     #[test]
     fn oldest_unauthenticated_connections_of_an_address_are_evicted() {
-        let quota = quota(100);
-        let other = quota.register(address(9)).unwrap();
-        let arrive = |_| quota.register(address(1)).unwrap();
+        let quota = sample_quota(100);
+        let other = quota.register(parse_address(9)).unwrap();
+        let arrive = |_| quota.register(parse_address(1)).unwrap();
         let visits: Vec<_> = (0..5).map(arrive).collect();
-        assert_eq!(are_evicted(&visits), [true, true, false, false, false]);
-        assert!(!other.evicted().is_cancelled());
+        assert_eq!(eviction_states(&visits), [true, true, false, false, false]);
+        assert!(!other.eviction_token().is_cancelled());
         // Authentication makes room for another unauthenticated client.
         visits[2].mark_authenticated("ada");
-        let next = quota.register(address(1)).unwrap();
-        assert_eq!(are_evicted(&visits), [true, true, false, false, false]);
+        let next = quota.register(parse_address(1)).unwrap();
+        assert_eq!(eviction_states(&visits), [true, true, false, false, false]);
         drop((next, visits));
-        assert_eq!(quota.table().open, 1);
+        assert_eq!(quota.lock_table().open, 1);
     }
 
     #[test]
     fn eviction_starts_with_the_busiest_address() {
-        let quota = quota(100);
-        let few = quota.register(address(9)).unwrap();
+        let quota = sample_quota(100);
+        let few = quota.register(parse_address(9)).unwrap();
         let mut many = Vec::new();
         for from in 1..=4 {
-            many.push(quota.register(address(from)).unwrap());
-            many.push(quota.register(address(from)).unwrap());
+            many.push(quota.register(parse_address(from)).unwrap());
+            many.push(quota.register(parse_address(from)).unwrap());
         }
-        assert!(!few.evicted().is_cancelled());
-        assert_eq!(are_evicted(&many).iter().filter(|gone| **gone).count(), 3);
+        assert!(!few.eviction_token().is_cancelled());
+        assert_eq!(
+            eviction_states(&many).iter().filter(|gone| **gone).count(),
+            3
+        );
     }
 
     #[test]
     fn ipv6_network_counts_as_one_address() {
-        let quota = quota(100);
+        let quota = sample_quota(100);
         let arrive = |last: u128| {
             let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) + last);
             quota.register(address.into()).unwrap()
         };
         let visits: Vec<_> = (0..5).map(arrive).collect();
-        assert_eq!(are_evicted(&visits), [true, true, false, false, false]);
+        assert_eq!(eviction_states(&visits), [true, true, false, false, false]);
     }
 
     #[test]
     fn unauthenticated_calls_count_until_finished_or_authenticated() {
-        let quota = quota(100);
-        let [idle, first, second] = [1, 1, 1].map(|from| quota.register(address(from)).unwrap());
+        let quota = sample_quota(100);
+        let [idle, first, second] =
+            [1, 1, 1].map(|from| quota.register(parse_address(from)).unwrap());
         for _ in 0..3 {
             first.begin_call();
         }
         first.end_call();
         second.begin_call();
         second.begin_call();
-        assert!(!first.evicted().is_cancelled());
+        assert!(!first.eviction_token().is_cancelled());
         second.begin_call();
         // The oldest connection with calls is closed, not an idle one.
-        assert!(first.evicted().is_cancelled() && !idle.evicted().is_cancelled());
+        assert!(first.eviction_token().is_cancelled() && !idle.eviction_token().is_cancelled());
         second.mark_authenticated("ada");
         for _ in 0..100 {
             second.begin_call();
         }
-        assert!(!second.evicted().is_cancelled());
+        assert!(!second.eviction_token().is_cancelled());
         second.end_call();
-        assert_eq!(quota.table().calls, 0);
+        assert_eq!(quota.lock_table().calls, 0);
     }
 
     #[test]
-    fn client_share_is_limited_and_unauthenticated_connections_yield() {
-        let quota = quota(8);
+    fn client_share_is_limited_and_unauthenticated_connections_are_evicted_first() {
+        let quota = sample_quota(8);
         let known = |client: &str| {
-            let visit = quota.register(address(1)).unwrap();
+            let visit = quota.register(parse_address(1)).unwrap();
             visit.mark_authenticated(client);
             visit
         };
         let ada: Vec<_> = (0..3).map(|_| known("ada")).collect();
-        let is_known = ada.iter().map(Visit::is_authenticated).collect::<Vec<_>>();
+        let is_known = ada
+            .iter()
+            .map(RegisteredConnection::is_authenticated)
+            .collect::<Vec<_>>();
         assert_eq!(is_known, [true, true, false]);
         let others: Vec<_> = ["b", "b", "c", "c", "d"].map(known).into();
-        assert!(others.iter().all(Visit::is_authenticated));
-        assert!(!ada[2].evicted().is_cancelled());
-        let ninth = quota.register(address(2)).unwrap();
-        assert!(ada[2].evicted().is_cancelled());
+        assert!(others.iter().all(RegisteredConnection::is_authenticated));
+        assert!(!ada[2].eviction_token().is_cancelled());
+        let ninth = quota.register(parse_address(2)).unwrap();
+        assert!(ada[2].eviction_token().is_cancelled());
         ninth.mark_authenticated("d");
         drop(ada);
         drop(others);
-        assert_eq!(quota.table().clients.len(), 1);
+        assert_eq!(quota.lock_table().clients.len(), 1);
     }
 }

@@ -55,7 +55,7 @@ impl Cors {
             return None;
         }
         let mut headers = HeaderMap::new();
-        if self.allow(request_headers, &mut headers) {
+        if self.allow_origin(request_headers, &mut headers) {
             headers.remove(header::ACCESS_CONTROL_EXPOSE_HEADERS);
             let remembered = HeaderValue::from_static(REMEMBERED_SECONDS);
             headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, self.methods.clone());
@@ -67,7 +67,7 @@ impl Cors {
 
     /// Adds the headers that allow the requesting page to read a response. Returns whether the page
     /// may read the response.
-    pub fn allow(&self, request_headers: &HeaderMap, answer: &mut HeaderMap) -> bool {
+    pub fn allow_origin(&self, request_headers: &HeaderMap, answer: &mut HeaderMap) -> bool {
         let Some(origin) = request_headers.get(header::ORIGIN) else {
             return false;
         };
@@ -104,13 +104,13 @@ mod tests {
         headers
     }
 
-    fn cors(origins: Origins) -> Cors {
+    fn sample_cors(origins: Origins) -> Cors {
         Cors::new(origins, "GET, POST", "authorization", "etag")
     }
 
     #[test]
     fn only_configured_origins_are_allowed() {
-        let these = cors(Origins::These(vec!["https://a.example".into()]));
+        let these = sample_cors(Origins::These(vec!["https://a.example".into()]));
         let (status, answer) = these
             .preflight(&Method::OPTIONS, &request_headers("https://a.example"))
             .unwrap();
@@ -131,14 +131,14 @@ mod tests {
                 .is_none()
         );
         let mut answer = HeaderMap::new();
-        assert!(!these.allow(&HeaderMap::new(), &mut answer));
+        assert!(!these.allow_origin(&HeaderMap::new(), &mut answer));
         assert!(answer.is_empty());
         assert!(
-            cors(Origins::None)
+            sample_cors(Origins::None)
                 .preflight(&Method::OPTIONS, &request_headers("https://a.example"))
                 .is_none()
         );
-        assert!(cors(Origins::All).allow(&request_headers("null"), &mut answer));
+        assert!(sample_cors(Origins::All).allow_origin(&request_headers("null"), &mut answer));
         assert_eq!(answer["access-control-expose-headers"], "etag");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn for_connections() -> usize {
         current
     };
     given.map_or(usize::MAX, |given| {
-        share(usize::try_from(given).unwrap_or(usize::MAX))
+        connection_share(usize::try_from(given).unwrap_or(usize::MAX))
     })
 }
 
@@ -37,7 +37,7 @@ pub(super) fn for_connections() -> usize {
     not(unix),
     expect(dead_code, reason = "only Unix limits file descriptors")
 )]
-fn share(given: usize) -> usize {
+fn connection_share(given: usize) -> usize {
     let reserved = (given / 4).clamp(RESERVED.0, RESERVED.1);
     (given.saturating_sub(reserved) / LISTENERS).max(1)
 }
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn connections_get_most_descriptors_and_some_are_reserved() {
-        let shares = [10, 256, 1_024, 20_000].map(share);
+        let shares = [10, 256, 1_024, 20_000].map(connection_share);
         assert_eq!(shares, [1, 96, 384, 9_488]);
     }
 }

@@ -66,7 +66,7 @@ pub struct Proxies(pub Vec<IpNet>);
 impl Proxies {
     /// Returns the address of the client: the address of the connection, or the address forwarded
     /// by a trusted proxy.
-    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.contains(peer) {
             return peer;
@@ -96,13 +96,15 @@ impl Proxies {
 mod tests {
     use super::*;
 
-    fn client(networks: &[&str], peer: &str, lists: &[&str]) -> String {
+    fn client_address(networks: &[&str], peer: &str, lists: &[&str]) -> String {
         let proxies = Proxies(networks.iter().map(|it| it.parse().unwrap()).collect());
         let mut headers = HeaderMap::new();
         for list in lists {
             headers.append(FORWARDED_FOR, list.parse().unwrap());
         }
-        proxies.client(peer.parse().unwrap(), &headers).to_string()
+        proxies
+            .client_address(peer.parse().unwrap(), &headers)
+            .to_string()
     }
 
     #[test]
@@ -130,7 +132,7 @@ mod tests {
             (ours, "10.0.0.1", &[], "10.0.0.1"),
         ];
         for (networks, peer, lists, expected) in cases {
-            assert_eq!(client(networks, peer, lists), expected, "{lists:?}");
+            assert_eq!(client_address(networks, peer, lists), expected, "{lists:?}");
         }
     }
 

@@ -12,12 +12,12 @@ const SHARE: usize = 4;
 #[derive(Debug)]
 pub struct Pool<H> {
     most: usize,
-    most_of_one: usize,
-    in_use: Mutex<InUse<H>>,
+    max_per_holder: usize,
+    in_use: Mutex<PermitUsage<H>>,
 }
 
 #[derive(Debug)]
-struct InUse<H> {
+struct PermitUsage<H> {
     all: usize,
     by: HashMap<H, usize>,
 }
@@ -32,8 +32,8 @@ impl<H: Eq + Hash + Clone> Pool<H> {
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
-            most_of_one: (most / SHARE).max(1),
-            in_use: Mutex::new(InUse {
+            max_per_holder: (most / SHARE).max(1),
+            in_use: Mutex::new(PermitUsage {
                 all: 0,
                 by: HashMap::new(),
             }),
@@ -41,7 +41,7 @@ impl<H: Eq + Hash + Clone> Pool<H> {
     }
 
     /// Returns an empty permit for the holder. Without a holder, only the total is limited.
-    pub fn permit(self: &Arc<Self>, holder: Option<H>) -> Permit<H> {
+    pub fn new_permit(self: &Arc<Self>, holder: Option<H>) -> Permit<H> {
         Permit {
             pool: Arc::clone(self),
             holder,
@@ -49,11 +49,11 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         }
     }
 
-    pub fn in_use(&self) -> usize {
-        self.state().all
+    pub fn permits_in_use(&self) -> usize {
+        self.lock_usage().all
     }
 
-    fn state(&self) -> MutexGuard<'_, InUse<H>> {
+    fn lock_usage(&self) -> MutexGuard<'_, PermitUsage<H>> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,8 +71,8 @@ impl<H: Eq + Hash + Clone> Permit<H> {
     ///
     /// # Errors
     /// Returns an error if not enough are available to the holder; none is acquired then.
-    pub fn take(&mut self, count: usize) -> Result<(), PermitError> {
-        let mut in_use = self.pool.state();
+    pub fn acquire(&mut self, count: usize) -> Result<(), PermitError> {
+        let mut in_use = self.pool.lock_usage();
         let all = in_use.all.saturating_add(count);
         if all > self.pool.most {
             return Err(PermitError::All);
@@ -80,7 +80,7 @@ impl<H: Eq + Hash + Clone> Permit<H> {
         if let Some(holder) = &self.holder {
             let held = in_use.by.get(holder).copied().unwrap_or(0);
             let held = held.saturating_add(count);
-            if held > self.pool.most_of_one {
+            if held > self.pool.max_per_holder {
                 return Err(PermitError::Share);
             }
             in_use.by.insert(holder.clone(), held);
@@ -96,7 +96,7 @@ impl<H: Eq + Hash + Clone> Drop for Permit<H> {
         if self.count == 0 {
             return;
         }
-        let mut in_use = self.pool.state();
+        let mut in_use = self.pool.lock_usage();
         in_use.all -= self.count;
         if let Some(holder) = &self.holder
             && let Some(held) = in_use.by.get_mut(holder)
@@ -116,17 +116,20 @@ mod tests {
     #[test]
     fn one_holder_gets_at_most_a_quarter_until_release() {
         let pool = Pool::new(8);
-        let mut first = pool.permit(Some("a"));
-        assert_eq!(first.take(2), Ok(()));
-        assert_eq!(pool.permit(Some("a")).take(1), Err(PermitError::Share));
-        assert_eq!(pool.permit(Some("b")).take(2), Ok(()));
-        let mut nobodys = pool.permit(None);
-        assert_eq!(nobodys.take(7), Err(PermitError::All));
-        assert_eq!(nobodys.take(6), Ok(()));
+        let mut first = pool.new_permit(Some("a"));
+        assert_eq!(first.acquire(2), Ok(()));
+        assert_eq!(
+            pool.new_permit(Some("a")).acquire(1),
+            Err(PermitError::Share)
+        );
+        assert_eq!(pool.new_permit(Some("b")).acquire(2), Ok(()));
+        let mut nobodys = pool.new_permit(None);
+        assert_eq!(nobodys.acquire(7), Err(PermitError::All));
+        assert_eq!(nobodys.acquire(6), Ok(()));
         drop(first);
-        assert_eq!(pool.permit(Some("a")).take(2), Ok(()));
+        assert_eq!(pool.new_permit(Some("a")).acquire(2), Ok(()));
         drop(nobodys);
-        assert_eq!(pool.in_use(), 0);
-        assert!(pool.state().by.is_empty());
+        assert_eq!(pool.permits_in_use(), 0);
+        assert!(pool.lock_usage().by.is_empty());
     }
 }

@@ -12,19 +12,19 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Source, render};
+use super::{MetricsSource, render_registry};
 
 #[derive(Debug)]
-pub struct Process {
+pub struct ProcessMetrics {
     version: &'static str,
     started_seconds: f64,
     replaced: fn() -> u64,
 }
 
-impl Process {
+impl ProcessMetrics {
     /// Creates the metrics of a process that starts now; `replaced` returns the number of malformed
     /// characters replaced in received events.
-    pub fn starting(version: &'static str, replaced: fn() -> u64) -> Self {
+    pub fn new(version: &'static str, replaced: fn() -> u64) -> Self {
         let now = jiff::Timestamp::now();
         Self {
             version,
@@ -85,9 +85,9 @@ impl Process {
     }
 }
 
-impl Source for Process {
-    fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
-        Box::pin(async { render(&self.registry()) })
+impl MetricsSource for ProcessMetrics {
+    fn render(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        Box::pin(async { render_registry(&self.registry()) })
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[tokio::test]
     async fn process_metrics_are_present() {
-        let text = Process::starting("1.2.3", || 0).lines().await;
+        let text = ProcessMetrics::new("1.2.3", || 0).render().await;
         for name in [
             "bellwether_build_info{version=\"1.2.3\"} ",
             "process_start_time_seconds ",

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper_util::{rt::TokioTimer, server::conn::auto};
 use tokio_util::sync::CancellationToken;
 
-use super::{PATH, Page};
+use super::{MetricsPage, PATH};
 use crate::listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls};
 
 /// Concurrent connections; Prometheus needs one or two.
@@ -37,14 +37,14 @@ const LIMITS: Limits = Limits {
 };
 
 #[derive(Debug)]
-pub struct Server {
+pub struct MetricsServer {
     listener: Listener,
-    page: Arc<Page>,
+    page: Arc<MetricsPage>,
 }
 
-impl Server {
+impl MetricsServer {
     /// Binds the address; port 0 selects a free port.
-    pub async fn bind(addr: SocketAddr, page: Arc<Page>) -> io::Result<Self> {
+    pub async fn bind(addr: SocketAddr, page: Arc<MetricsPage>) -> io::Result<Self> {
         let listener = Listener::bind(addr).await?;
         Ok(Self { listener, page })
     }
@@ -70,12 +70,12 @@ impl Server {
 }
 
 #[derive(Debug, Clone)]
-struct Pages(Arc<Page>);
+struct Pages(Arc<MetricsPage>);
 
 impl Serve for Pages {
     type Body = Full<Bytes>;
 
-    fn http(&self, streams: Streams) -> auto::Builder<Streams> {
+    fn http_builder(&self, streams: Streams) -> auto::Builder<Streams> {
         let mut server = auto::Builder::new(streams);
         server
             .http1()
@@ -85,7 +85,7 @@ impl Serve for Pages {
         server
     }
 
-    async fn handle(
+    async fn handle_request(
         self,
         request: Request<Incoming>,
         _peer: Peer,
@@ -95,7 +95,7 @@ impl Serve for Pages {
     }
 }
 
-impl Page {
+impl MetricsPage {
     pub fn is_metrics_request<Body>(request: &Request<Body>) -> bool {
         request.uri().path() == PATH && matches!(*request.method(), Method::GET | Method::HEAD)
     }
@@ -108,7 +108,7 @@ impl Page {
         };
         let mut response = if !Self::is_metrics_request(request) {
             text(StatusCode::NOT_FOUND, "metrics are at /metrics\n")
-        } else if !self.admits(request.headers()) {
+        } else if !self.is_authorized(request.headers()) {
             let mut refused = text(
                 StatusCode::UNAUTHORIZED,
                 "a key is required for the metrics: `authorization: Bearer KEY`\n",
@@ -117,7 +117,7 @@ impl Page {
             refused.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             refused
         } else {
-            Response::new(self.text().await)
+            Response::new(self.cached_text().await)
         };
         let kind = HeaderValue::from_static(super::CONTENT_TYPE);
         response.headers_mut().insert(CONTENT_TYPE, kind);

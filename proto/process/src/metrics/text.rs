@@ -11,7 +11,7 @@ use prometheus_client::{encoding::text::encode_registry, registry::Registry};
 ///
 /// # Panics
 /// Never: it writes to memory.
-pub fn render(registry: &Registry) -> String {
+pub fn render_registry(registry: &Registry) -> String {
     let mut metrics = String::new();
     encode_registry(&mut metrics, registry).expect("writing to memory does not fail");
     let mut text = String::with_capacity(metrics.len());
@@ -22,10 +22,10 @@ pub fn render(registry: &Registry) -> String {
         } else if let Some((name, kind)) = parse_type_line(line) {
             let total = if kind == "counter" { "_total" } else { "" };
             let help = help.take().map_or("", |(_, help)| help);
-            line_to(&mut text, format_args!("# HELP {name}{total} {help}"));
-            line_to(&mut text, format_args!("# TYPE {name}{total} {kind}"));
+            push_line(&mut text, format_args!("# HELP {name}{total} {help}"));
+            push_line(&mut text, format_args!("# TYPE {name}{total} {kind}"));
         } else {
-            line_to(&mut text, format_args!("{line}"));
+            push_line(&mut text, format_args!("{line}"));
         }
     }
     text
@@ -35,7 +35,7 @@ fn parse_type_line(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("# TYPE ")?.split_once(' ')
 }
 
-fn line_to(text: &mut String, line: std::fmt::Arguments<'_>) {
+fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(text, "{line}").expect("writing to memory does not fail");
 }
 
@@ -55,6 +55,6 @@ mod tests {
         let text = "# HELP calls_total Calls.\n# TYPE calls_total counter\n\
                     calls_total{who=\"a\\\"b\"} 2\n\
                     # HELP open Open ones.\n# TYPE open gauge\nopen 0\n";
-        assert_eq!(render(&registry), text);
+        assert_eq!(render_registry(&registry), text);
     }
 }

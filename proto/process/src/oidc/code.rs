@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::{Provider, ProviderError, Tokens, check_address, read};
+use super::{Provider, ProviderError, Tokens, check_address, parse_response};
 
 #[derive(Debug, Clone, Copy)]
 pub struct CodeRequest<'a> {
@@ -58,7 +58,7 @@ impl Provider {
             ("code", code),
             ("code_verifier", verifier),
         ];
-        read(&self.http.post(endpoint, &fields).await?)
+        parse_response(&self.http.post(endpoint, &fields).await?)
     }
 }
 

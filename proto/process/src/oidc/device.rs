@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::Deserialize;
 
-use super::{Provider, ProviderError, check_address, read};
+use super::{Provider, ProviderError, check_address, parse_response};
 
 /// Limit on the lifetime of a code, whatever the provider reports.
 const LIFE_MAX: Duration = Duration::from_secs(3600);
@@ -66,7 +66,7 @@ struct DeviceResponse {
 }
 
 impl DeviceResponse {
-    fn read(self) -> Result<DeviceCode, ProviderError> {
+    fn into_device_code(self) -> Result<DeviceCode, ProviderError> {
         let is_plain = |char: char| char.is_ascii_graphic() || char == ' ';
         let code = &self.user_code;
         if code.is_empty() || code.len() > USER_CODE_MAX || !code.chars().all(is_plain) {
@@ -101,8 +101,8 @@ impl Provider {
         scopes: &str,
     ) -> Result<DeviceCode, ProviderError> {
         let fields = [("client_id", client_id), ("scope", scopes)];
-        let answer: DeviceResponse = read(&self.http.post(endpoint, &fields).await?)?;
-        answer.read()
+        let answer: DeviceResponse = parse_response(&self.http.post(endpoint, &fields).await?)?;
+        answer.into_device_code()
     }
 
     /// Polls for the tokens of a device code.
@@ -121,7 +121,7 @@ impl Provider {
             ("client_id", client_id),
             ("device_code", &code.secret),
         ];
-        read(&self.http.post(endpoint, &fields).await?)
+        parse_response(&self.http.post(endpoint, &fields).await?)
     }
 
     /// Renews the tokens.
@@ -141,7 +141,7 @@ impl Provider {
             ("client_id", client_id),
             ("refresh_token", refresh_token),
         ];
-        read(&self.http.post(endpoint, &fields).await?)
+        parse_response(&self.http.post(endpoint, &fields).await?)
     }
 }
 
@@ -149,25 +149,40 @@ impl Provider {
 mod tests {
     use super::*;
 
-    fn read(changed: &str, value: serde_json::Value) -> Result<DeviceCode, ProviderError> {
+    fn parse_device_code(
+        changed: &str,
+        value: serde_json::Value,
+    ) -> Result<DeviceCode, ProviderError> {
         let mut answer = serde_json::json!({
             "device_code": "d", "user_code": "ABCD-EFGH",
             "verification_uri": "https://login.example.net/device", "expires_in": 600,
         });
         answer[changed] = value;
-        DeviceResponse::deserialize(answer).unwrap().read()
+        DeviceResponse::deserialize(answer)
+            .unwrap()
+            .into_device_code()
     }
 
     #[test]
     fn device_code_response_is_bounded() {
-        let usual = read("interval", serde_json::Value::Null).unwrap();
+        let usual = parse_device_code("interval", serde_json::Value::Null).unwrap();
         assert_eq!((usual.life.as_secs(), usual.interval.as_secs()), (600, 5));
-        assert_eq!(read("interval", 0.into()).unwrap().interval, INTERVAL_MIN);
         assert_eq!(
-            read("interval", u64::MAX.into()).unwrap().interval,
+            parse_device_code("interval", 0.into()).unwrap().interval,
+            INTERVAL_MIN
+        );
+        assert_eq!(
+            parse_device_code("interval", u64::MAX.into())
+                .unwrap()
+                .interval,
             INTERVAL_MAX
         );
-        assert_eq!(read("expires_in", u64::MAX.into()).unwrap().life, LIFE_MAX);
+        assert_eq!(
+            parse_device_code("expires_in", u64::MAX.into())
+                .unwrap()
+                .life,
+            LIFE_MAX
+        );
         for (field, wrong) in [
             ("user_code", ""),
             ("user_code", "\u{1b}[2J"),
@@ -175,7 +190,7 @@ mod tests {
             ("verification_uri", "http://login.example.net/device"),
             ("verification_uri_complete", "javascript:alert(1)"),
         ] {
-            let outcome = read(field, wrong.into());
+            let outcome = parse_device_code(field, wrong.into());
             assert!(
                 matches!(outcome, Err(ProviderError::Unusable(_))),
                 "{field} {wrong}"
@@ -189,7 +204,7 @@ mod tests {
             id_token: Some("planted".to_owned()),
             ..Tokens::default()
         };
-        let code = read("device_code", "planted".into()).unwrap();
+        let code = parse_device_code("device_code", "planted".into()).unwrap();
         assert!(!format!("{tokens:?} {code:?}").contains("planted"));
     }
 }

@@ -47,7 +47,7 @@ impl Http {
     }
 
     pub(super) async fn get(&self, address: &str) -> Result<(u16, Vec<u8>), ProviderError> {
-        self.send(Method::GET, address, Bytes::new()).await
+        self.send_request(Method::GET, address, Bytes::new()).await
     }
 
     pub(super) async fn post(
@@ -58,10 +58,10 @@ impl Http {
         let form = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)
             .finish();
-        self.send(Method::POST, address, form.into()).await
+        self.send_request(Method::POST, address, form.into()).await
     }
 
-    async fn send(
+    async fn send_request(
         &self,
         method: Method,
         address: &str,

@@ -23,7 +23,7 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    fn unsupported(place: &str, reason: impl std::fmt::Display) -> Self {
+    fn unsupported_type(place: &str, reason: impl std::fmt::Display) -> Self {
         Self::Unsupported(format!("{place}: {reason}"))
     }
 }
@@ -59,14 +59,14 @@ impl Plan {
     /// # Errors
     /// Returns an error if the bytes are malformed, or a type in them has no JSON form.
     pub fn compile(sets: &[&[u8]]) -> Result<Self, CompileError> {
-        Self::of(&pb::files(sets)?)
+        Self::from_files(&pb::decode_files(sets)?)
     }
 
     /// Compiles decoded files.
     ///
     /// # Errors
     /// Returns an error if a type in them has no JSON form.
-    pub fn of(files: &[pb::File]) -> Result<Self, CompileError> {
+    pub fn from_files(files: &[pb::File]) -> Result<Self, CompileError> {
         let mut declarations = Declarations::default();
         for file in files {
             declarations.add_file(file);
@@ -144,13 +144,13 @@ impl<'a> Declarations<'a> {
         let messages = self
             .messages
             .iter()
-            .map(|declared| self.message(declared, &names));
+            .map(|declared| self.compile_message(declared, &names));
         Ok(Plan {
             messages: messages.collect::<Result<_, _>>()?,
             enums: self
                 .enums
                 .iter()
-                .map(|declared| self.enumeration(declared))
+                .map(|declared| self.compile_enum(declared))
                 .collect(),
             by_name: names
                 .messages
@@ -160,7 +160,7 @@ impl<'a> Declarations<'a> {
         })
     }
 
-    fn message(
+    fn compile_message(
         &self,
         declared: &Declaration<'_, pb::MessageType>,
         names: &Names<'_>,
@@ -174,12 +174,12 @@ impl<'a> Declarations<'a> {
         let comments = &self.comments[declared.comments];
         if item.field.len() > limits::FIELDS {
             let reason = format!("has more than {} fields", limits::FIELDS);
-            return Err(CompileError::unsupported(full_name, reason));
+            return Err(CompileError::unsupported_type(full_name, reason));
         }
         let mut fields = Vec::with_capacity(item.field.len());
         for (at, field) in item.field.iter().enumerate() {
             let path = [path.as_slice(), &[tag::MESSAGE_FIELD, index(at)]].concat();
-            fields.push(names.field(full_name, field, comments.at(&path))?);
+            fields.push(names.compile_field(full_name, field, comments.comment_at(&path))?);
         }
         fields.sort_by_key(|field| field.number);
         let mut spellings: Vec<(Box<str>, usize)> = Vec::new();
@@ -191,15 +191,15 @@ impl<'a> Declarations<'a> {
         spellings.dedup();
         Ok(MessagePlan {
             name: full_name.as_str().into(),
-            doc: comments.at(path),
-            shape: shape_of(full_name),
+            doc: comments.comment_at(path),
+            shape: message_shape(full_name),
             fields,
             oneofs: item.oneof_decl.iter().map(is_required).collect(),
             names: spellings,
         })
     }
 
-    fn enumeration(&self, declared: &Declaration<'_, pb::EnumType>) -> EnumPlan {
+    fn compile_enum(&self, declared: &Declaration<'_, pb::EnumType>) -> EnumPlan {
         let comments = &self.comments[declared.comments];
         let values = declared
             .item
@@ -208,13 +208,14 @@ impl<'a> Declarations<'a> {
             .enumerate()
             .map(|(at, value)| EnumValuePlan {
                 name: value.name.as_str().into(),
-                word: value_word(&declared.item.name, &value.name).into(),
+                word: short_value_name(&declared.item.name, &value.name).into(),
                 number: value.number,
-                doc: comments.at(&[&*declared.path, &[tag::ENUM_VALUE, index(at)]].concat()),
+                doc: comments
+                    .comment_at(&[&*declared.path, &[tag::ENUM_VALUE, index(at)]].concat()),
             });
         EnumPlan {
             name: declared.full_name.as_str().into(),
-            doc: comments.at(&declared.path),
+            doc: comments.comment_at(&declared.path),
             values: values.collect(),
         }
     }
@@ -227,7 +228,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    fn field(
+    fn compile_field(
         &self,
         message: &str,
         field: &pb::Field,
@@ -235,9 +236,9 @@ impl Names<'_> {
     ) -> Result<FieldPlan, CompileError> {
         const REPEATED: i32 = 3;
         let place = || format!("{message}.{}", field.name);
-        let unsupported = |reason: &str| CompileError::unsupported(&place(), reason);
+        let unsupported = |reason: &str| CompileError::unsupported_type(&place(), reason);
         let kind = self
-            .kind(field)
+            .field_kind(field)
             .ok_or_else(|| unsupported("has an unknown type"))?;
         let options = field.options.as_ref();
         let cardinality = match kind {
@@ -269,7 +270,7 @@ impl Names<'_> {
             cardinality,
             oneof: oneof.and_then(|at| usize::try_from(at).ok()),
             deprecated: options.is_some_and(|options| options.deprecated),
-            behavior: options.map_or_else(Behavior::default, behavior_of),
+            behavior: options.map_or_else(Behavior::default, field_behavior),
             takes: options
                 .and_then(|options| options.takes.clone())
                 .unwrap_or_default(),
@@ -277,7 +278,7 @@ impl Names<'_> {
         })
     }
 
-    fn kind(&self, field: &pb::Field) -> Option<Kind> {
+    fn field_kind(&self, field: &pb::Field) -> Option<Kind> {
         let type_name = field.type_name.trim_start_matches('.');
         Some(match field.kind {
             1 => Kind::Double,
@@ -315,7 +316,7 @@ fn response_presence(options: &pb::FieldOptions) -> ResponsePresence {
     }
 }
 
-fn behavior_of(options: &pb::FieldOptions) -> Behavior {
+fn field_behavior(options: &pb::FieldOptions) -> Behavior {
     let known = |number: &i32| match number {
         2 => Some(Behavior::Required),
         3 => Some(Behavior::OutputOnly),
@@ -327,7 +328,7 @@ fn behavior_of(options: &pb::FieldOptions) -> Behavior {
 
 /// Returns `critical` for `Severity` and `SEVERITY_CRITICAL`: value names begin with the type name
 /// in upper snake case.
-fn value_word(type_name: &str, value: &str) -> String {
+fn short_value_name(type_name: &str, value: &str) -> String {
     let mut prefix = String::new();
     for char in type_name.chars() {
         if char.is_ascii_uppercase() && !prefix.is_empty() {
@@ -340,7 +341,7 @@ fn value_word(type_name: &str, value: &str) -> String {
     word.to_ascii_lowercase()
 }
 
-fn shape_of(full_name: &str) -> Shape {
+fn message_shape(full_name: &str) -> Shape {
     match full_name.strip_prefix("google.protobuf.") {
         Some("Any") => Shape::Any,
         Some("Duration") => Shape::Duration,

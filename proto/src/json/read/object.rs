@@ -9,15 +9,15 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::{
     scalar::from_text,
-    sink::{Sink, display_name, drain_object},
+    sink::{Sink, display_name, skip_object},
 };
 use crate::json::{
     plan::{FieldPlan, Kind, MessageId, MessagePlan},
-    violation::nearest,
+    violation::nearest_name,
     wire::{self, WireType},
 };
 
-pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
+pub(super) fn read_fields<'de, 'p, A: MapAccess<'de>>(
     sink: &mut Sink<'p>,
     message: MessageId,
     mut map: A,
@@ -42,7 +42,7 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
             }
         };
         let field = &message.fields[index];
-        let mark = sink.mark();
+        let mark = sink.set_mark();
         if seen & 1 << index != 0 {
             sink.violations.add("is set twice");
             map.next_value::<IgnoredAny>()?;
@@ -58,12 +58,12 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
                     .add(format!("cannot be set together with `{other}`"));
             }
         }
-        sink.below(mark, &field.json_name);
+        sink.prefix_since(mark, &field.json_name);
     }
     if let Some(list) = sink.list()
         && members > 0
         && message
-            .index_of_number(list.number)
+            .field_index_by_number(list.number)
             .is_some_and(|index| seen & 1 << index == 0)
     {
         report_missing_list(sink, &list.json_name);
@@ -74,8 +74,13 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
 /// Reports that the main list of the body is missing. Otherwise, a client that sends something else
 /// would assume success.
 fn report_missing_list(sink: &mut Sink<'_>, list: &str) {
-    let members = || sink.ignored.list().iter().map(|unknown| &*unknown.field);
-    let found = match nearest(list, members()) {
+    let members = || {
+        sink.ignored
+            .as_slice()
+            .iter()
+            .map(|unknown| &*unknown.field)
+    };
+    let found = match nearest_name(list, members()) {
         Some(nearest) => format!("; the nearest member is `{nearest}`"),
         None if members().next().is_none() => String::new(),
         None => format!(
@@ -92,7 +97,7 @@ fn report_missing_list(sink: &mut Sink<'_>, list: &str) {
 const ONEOFS: usize = 8;
 
 fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
-    match nearest(
+    match nearest_name(
         unknown,
         message.fields.iter().map(|field| &*field.json_name),
     ) {
@@ -123,11 +128,14 @@ impl Visitor<'_> for FieldName<'_> {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.message.index_of(name).ok_or_else(|| name.to_owned()))
+        Ok(self
+            .message
+            .field_index(name)
+            .ok_or_else(|| name.to_owned()))
     }
 }
 
-pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
+pub(super) fn read_entries<'de, 'p, A: MapAccess<'de>>(
     sink: &mut Sink<'p>,
     field: &FieldPlan,
     mut map: A,
@@ -135,10 +143,10 @@ pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
 ) -> Result<(), A::Error> {
     let plan = sink.plan;
     let Kind::Message(entry) = field.kind else {
-        return drain_object(map);
+        return skip_object(map);
     };
     let [key, value_field] = &plan.messages[entry].fields[..] else {
-        return drain_object(map);
+        return skip_object(map);
     };
     let mut keys: Vec<Range<usize>> = Vec::new();
     loop {
@@ -150,16 +158,16 @@ pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
         let Some(entry) = map.next_key_seed(seed)? else {
             break;
         };
-        let mark = sink.mark();
-        sink.enter();
+        let mark = sink.set_mark();
+        sink.enter_nested();
         let present = value(sink, value_field, &mut map)?;
-        sink.leave();
-        if sink.mark() != mark {
+        sink.exit();
+        if sink.set_mark() != mark {
             let segment = key_text(sink, key, entry.key.clone());
-            sink.below(mark, &segment);
+            sink.prefix_since(mark, &segment);
         }
         if present {
-            let moved = wire::close(&mut sink.out, entry.start);
+            let moved = wire::end_delimited(&mut sink.out, entry.start);
             keys.push(entry.key.start + moved..entry.key.end + moved);
         }
     }
@@ -211,7 +219,7 @@ impl Visitor<'_> for EntryKey<'_, '_> {
     fn visit_str<E>(self, text: &str) -> Result<Entry, E> {
         let Self { sink, number, key } = self;
         wire::put_tag(&mut sink.out, number, WireType::Bytes);
-        let start = wire::open(&mut sink.out);
+        let start = wire::begin_delimited(&mut sink.out);
         match from_text(sink.plan, key.kind, text) {
             Ok(scalar) => scalar.put_field(&mut sink.out, key.number),
             Err(description) => sink.violations.add_at(display_name(text), description),

@@ -10,7 +10,7 @@ use base64::{
 
 use crate::json::{
     plan::{EnumPlan, EnumValuePlan, Kind, Plan},
-    violation::{nearest, quoted},
+    violation::{nearest_name, quote_for_message},
     wire::{WireType, put_tag, put_varint},
 };
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for Token<'_> {
             Self::Signed(value) => write!(formatter, "{value}"),
             // Keeps the fraction as written: `1.0` is not `1`.
             Self::Float(value) => write!(formatter, "{value:?}"),
-            Self::Text(text) => formatter.write_str(&quoted(text)),
+            Self::Text(text) => formatter.write_str(&quote_for_message(text)),
         }
     }
 }
@@ -64,10 +64,10 @@ impl Scalar<'_> {
             Self::Bytes(_) => WireType::Bytes,
         };
         put_tag(out, number, wire_type);
-        self.put(out);
+        self.put_value(out);
     }
 
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
+    pub(super) fn put_value(&self, out: &mut Vec<u8>) {
         match self {
             Self::Varint(value) => put_varint(out, *value),
             Self::Fixed64(value) => out.extend_from_slice(&value.to_le_bytes()),
@@ -87,8 +87,8 @@ pub(super) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Sc
         (Kind::Bool, "true") => Ok(Scalar::Varint(1)),
         (Kind::Bool, "false") => Ok(Scalar::Varint(0)),
         (Kind::Enum(id), _) => match text.parse() {
-            Ok(number) => Ok(Scalar::Varint(sign_extended(number))),
-            Err(_) => enum_value(&plan.enums[id], Token::Text(text)),
+            Ok(number) => Ok(Scalar::Varint(sign_extend(number))),
+            Err(_) => parse_enum_value(&plan.enums[id], Token::Text(text)),
         },
         _ => from_token(plan, kind, Token::Text(text)),
     }
@@ -104,9 +104,7 @@ pub(super) fn from_token<'a>(
             Token::Bool(value) => Ok(Scalar::Varint(u64::from(value))),
             _ => Err(format!("must be true or false, not {token}")),
         },
-        Kind::Int32 => {
-            parse_integer::<i32>(token).map(|value| Scalar::Varint(sign_extended(value)))
-        }
+        Kind::Int32 => parse_integer::<i32>(token).map(|value| Scalar::Varint(sign_extend(value))),
         Kind::Int64 => {
             parse_integer::<i64>(token).map(|value| Scalar::Varint(value.cast_unsigned()))
         }
@@ -124,15 +122,15 @@ pub(super) fn from_token<'a>(
         Kind::Sfixed64 => {
             parse_integer::<i64>(token).map(|value| Scalar::Fixed64(value.cast_unsigned()))
         }
-        Kind::Float => single_float(token).map(|value| Scalar::Fixed32(value.to_bits())),
+        Kind::Float => to_f32(token).map(|value| Scalar::Fixed32(value.to_bits())),
         Kind::Double => parse_double(token).map(|value| Scalar::Fixed64(value.to_bits())),
         Kind::String => match token {
             Token::Text(text) => Ok(Scalar::Bytes(text.as_bytes().into())),
             Token::Null => Err(format!("expected a string, found {token}")),
             _ => Err(format!("expected a string, found {token}; quote it")),
         },
-        Kind::Bytes => bytes(token),
-        Kind::Enum(id) => enum_value(&plan.enums[id], token),
+        Kind::Bytes => decode_base64(token),
+        Kind::Enum(id) => parse_enum_value(&plan.enums[id], token),
         Kind::Message(_) => Err(format!("must be an object, not {token}")),
     }
 }
@@ -230,7 +228,7 @@ fn parse_double(token: Token<'_>) -> Result<f64, String> {
     clippy::cast_possible_truncation,
     reason = "rounding to the nearest float is intended"
 )]
-fn single_float(token: Token<'_>) -> Result<f32, String> {
+fn to_f32(token: Token<'_>) -> Result<f32, String> {
     let wide = parse_double(token)?;
     let value = wide as f32;
     if value.is_infinite() && wide.is_finite() {
@@ -240,7 +238,7 @@ fn single_float(token: Token<'_>) -> Result<f32, String> {
 }
 
 /// Decodes base64, in the standard or the URL-safe alphabet, padded or not.
-fn bytes(token: Token<'_>) -> Result<Scalar<'_>, String> {
+fn decode_base64(token: Token<'_>) -> Result<Scalar<'_>, String> {
     const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -267,17 +265,17 @@ fn nearest_value<'p>(plan: &'p EnumPlan, text: &str) -> Option<&'p str> {
     let text = if has_start { &text[common..] } else { text };
     let is_word = has_start || have_words && !text.contains('_');
     let known = |value: &'p EnumValuePlan| if is_word { &*value.word } else { &*value.name };
-    let nearest = nearest(text, plan.values.iter().map(known))?;
+    let nearest = nearest_name(text, plan.values.iter().map(known))?;
     let found = plan.values.iter().find(|value| known(value) == nearest);
     found.map(|value| &*value.name)
 }
 
 /// Converts an enum value by name or number. Unknown numbers are accepted; a newer backend may know
 /// them.
-fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, String> {
+fn parse_enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, String> {
     let short_name = plan.name.rsplit('.').next().unwrap_or(&plan.name);
     let number = match token {
-        Token::Text(name) => plan.number_of(name).ok_or_else(|| {
+        Token::Text(name) => plan.value_number(name).ok_or_else(|| {
             let hint = nearest_value(plan, name).map_or_else(
                 || {
                     let names = plan.values.iter().map(|value| &*value.name);
@@ -295,10 +293,10 @@ fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, Strin
             ));
         }
     };
-    Ok(Scalar::Varint(sign_extended(number)))
+    Ok(Scalar::Varint(sign_extend(number)))
 }
 
 /// Negative 32-bit numbers take ten bytes on the wire.
-fn sign_extended(value: i32) -> u64 {
+fn sign_extend(value: i32) -> u64 {
     i64::from(value).cast_unsigned()
 }

@@ -2,11 +2,11 @@
 
 use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 
-use super::{Options, Refused};
+use super::{Options, RefusedEntry};
 use crate::json::{
     limits,
     plan::{FieldPlan, Plan},
-    violation::{Violations, quoted},
+    violation::{Violations, quote_for_message},
     wire::{self, Value},
 };
 
@@ -15,7 +15,7 @@ pub(super) struct Sink<'p> {
     pub(super) out: Vec<u8>,
     pub(super) violations: Violations,
     pub(super) ignored: Violations,
-    pub(super) refused: Vec<Refused>,
+    pub(super) refused: Vec<RefusedEntry>,
     options: Options<'p>,
     depth: usize,
 }
@@ -41,7 +41,7 @@ impl<'p> Sink<'p> {
 
     /// Enters a nested message. Reading continues past the depth limit, which is reported once, to
     /// find the end of the value; the JSON parser has its own limit.
-    pub(super) fn enter(&mut self) {
+    pub(super) fn enter_nested(&mut self) {
         self.depth += 1;
         if self.depth == limits::MESSAGE_DEPTH + 1 {
             let limit = limits::MESSAGE_DEPTH;
@@ -50,13 +50,13 @@ impl<'p> Sink<'p> {
         }
     }
 
-    pub(super) fn leave(&mut self) {
+    pub(super) fn exit(&mut self) {
         self.depth -= 1;
     }
 
     /// Records an ignored unknown field; returns false if unknown fields are rejected.
     pub(super) fn ignore_unknown(&mut self, unknown: &str) -> bool {
-        if self.options.lenient && self.ignored.mark() < limits::IGNORED {
+        if self.options.lenient && self.ignored.count() < limits::IGNORED {
             self.ignored.add_at(display_name(unknown), "");
         }
         self.options.lenient
@@ -68,39 +68,45 @@ impl<'p> Sink<'p> {
         self.options.list.filter(|_| is_root)
     }
 
-    pub(super) fn mark(&self) -> Mark {
+    pub(super) fn set_mark(&self) -> Mark {
         Mark {
-            violations: self.violations.mark(),
-            ignored: self.ignored.mark(),
+            violations: self.violations.count(),
+            ignored: self.ignored.count(),
         }
     }
 
     pub(super) fn has_violations_since(&self, mark: Mark) -> bool {
-        self.violations.mark() > mark.violations
+        self.violations.count() > mark.violations
     }
 
     /// Prefixes all entries since `mark` with a field or key.
-    pub(super) fn below(&mut self, mark: Mark, segment: &str) {
-        self.violations.below(mark.violations, segment);
-        self.ignored.below(mark.ignored, segment);
+    pub(super) fn prefix_since(&mut self, mark: Mark, segment: &str) {
+        self.violations.prefix_since(mark.violations, segment);
+        self.ignored.prefix_since(mark.ignored, segment);
     }
 
     /// Prefixes all entries since `mark` with a list index.
-    pub(super) fn below_index(&mut self, mark: Mark, index: usize) {
-        self.violations.below_index(mark.violations, index);
-        self.ignored.below_index(mark.ignored, index);
+    pub(super) fn prefix_index_since(&mut self, mark: Mark, index: usize) {
+        self.violations.prefix_index_since(mark.violations, index);
+        self.ignored.prefix_index_since(mark.ignored, index);
     }
 
     /// Sets aside the entry of `list` that was read since `mark` and written from `start`. Above
     /// the limit, its violations remain.
-    pub(super) fn set_aside(&mut self, list: &FieldPlan, mark: Mark, index: usize, start: usize) {
+    pub(super) fn set_entry_aside(
+        &mut self,
+        list: &FieldPlan,
+        mark: Mark,
+        index: usize,
+        start: usize,
+    ) {
         if self.refused.len() < limits::REFUSED_ENTRIES {
             let written = self.out.split_off(start);
             let wire = match wire::find_last(&written, list.number) {
                 Some(Value::Bytes(entry)) => entry.to_vec(),
                 _ => Vec::new(),
             };
-            self.refused.push(Refused {
+            self.refused.push(RefusedEntry {
                 index,
                 violations: self.violations.split_off(mark.violations),
                 wire,
@@ -111,15 +117,15 @@ impl<'p> Sink<'p> {
 
 /// Returns an unknown name as a path segment, truncated and sanitized.
 pub(super) fn display_name(unknown: &str) -> String {
-    quoted(unknown).trim_matches('`').to_owned()
+    quote_for_message(unknown).trim_matches('`').to_owned()
 }
 
-pub(super) fn drain<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
+pub(super) fn skip_list<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
     while seq.next_element::<IgnoredAny>()?.is_some() {}
     Ok(())
 }
 
-pub(super) fn drain_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
+pub(super) fn skip_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
     while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
     Ok(())
 }

@@ -5,12 +5,12 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::{
     object,
     scalar::{Token, from_text, from_token},
-    sink::{Sink, drain, drain_object},
+    sink::{Sink, skip_list, skip_object},
     time,
 };
 use crate::json::{
     plan::{Cardinality, FieldPlan, Kind, MessageId, Shape},
-    violation::quoted,
+    violation::quote_for_message,
     wire::{self, WireType},
 };
 
@@ -25,23 +25,23 @@ enum ValuePosition {
     },
 }
 
-pub(super) fn fields<'de, A: MapAccess<'de>>(
+pub(super) fn read_fields<'de, A: MapAccess<'de>>(
     sink: &mut Sink<'_>,
     message: MessageId,
     map: A,
 ) -> Result<(), A::Error> {
-    object::fields(sink, message, map, |sink, field, map| {
+    object::read_fields(sink, message, map, |sink, field, map| {
         let place = ValuePosition::Field;
         map.next_value_seed(Slot { sink, field, place })
     })
 }
 
-fn entries<'de, A: MapAccess<'de>>(
+fn read_entries<'de, A: MapAccess<'de>>(
     sink: &mut Sink<'_>,
     field: &FieldPlan,
     map: A,
 ) -> Result<(), A::Error> {
-    object::entries(sink, field, map, |sink, field, map| {
+    object::read_entries(sink, field, map, |sink, field, map| {
         let place = ValuePosition::Element { packed: false };
         map.next_value_seed(Slot { sink, field, place })
     })
@@ -100,28 +100,30 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, map: A) -> Result<bool, A::Error> {
         let number = self.field.number;
-        match self.expected() {
-            Expected::Map => entries(self.sink, self.field, map)?,
-            Expected::Message(id, Shape::Plain) => {
-                read_nested(self.sink, number, map, |sink, map| fields(sink, id, map))?;
-            }
-            Expected::Message(id, Shape::Struct) => {
+        match self.expected_type() {
+            ExpectedType::Map => read_entries(self.sink, self.field, map)?,
+            ExpectedType::Message(id, Shape::Plain) => {
                 read_nested(self.sink, number, map, |sink, map| {
-                    struct_fields(sink, id, map)
+                    read_fields(sink, id, map)
                 })?;
             }
-            Expected::Message(id, Shape::Value) => {
+            ExpectedType::Message(id, Shape::Struct) => {
+                read_nested(self.sink, number, map, |sink, map| {
+                    read_struct_fields(sink, id, map)
+                })?;
+            }
+            ExpectedType::Message(id, Shape::Value) => {
                 read_nested(self.sink, number, map, |sink, map| {
                     let inner = &sink.plan.messages[id].fields[value_field::STRUCT];
                     read_nested(sink, inner.number, map, |sink, map| match inner.kind {
-                        Kind::Message(id) => struct_fields(sink, id, map),
-                        _ => drain_object(map),
+                        Kind::Message(id) => read_struct_fields(sink, id, map),
+                        _ => skip_object(map),
                     })
                 })?;
             }
             _ => {
-                self.refuse("an object");
-                drain_object(map)?;
+                self.refuse_type("an object");
+                skip_object(map)?;
             }
         }
         Ok(true)
@@ -129,25 +131,25 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, seq: A) -> Result<bool, A::Error> {
         let number = self.field.number;
-        match self.expected() {
-            Expected::List => elements(self.sink, self.field, seq)?,
-            Expected::Message(id, Shape::ListValue) => {
+        match self.expected_type() {
+            ExpectedType::List => read_elements(self.sink, self.field, seq)?,
+            ExpectedType::Message(id, Shape::ListValue) => {
                 read_nested(self.sink, number, seq, |sink, seq| {
-                    list_elements(sink, id, seq)
+                    read_list_values(sink, id, seq)
                 })?;
             }
-            Expected::Message(id, Shape::Value) => {
+            ExpectedType::Message(id, Shape::Value) => {
                 read_nested(self.sink, number, seq, |sink, seq| {
                     let inner = &sink.plan.messages[id].fields[value_field::LIST];
                     read_nested(sink, inner.number, seq, |sink, seq| match inner.kind {
-                        Kind::Message(id) => list_elements(sink, id, seq),
-                        _ => drain(seq),
+                        Kind::Message(id) => read_list_values(sink, id, seq),
+                        _ => skip_list(seq),
                     })
                 })?;
             }
             _ => {
-                self.refuse("a list");
-                drain(seq)?;
+                self.refuse_type("a list");
+                skip_list(seq)?;
             }
         }
         Ok(true)
@@ -155,7 +157,7 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Expected {
+enum ExpectedType {
     List,
     Map,
     Message(MessageId, Shape),
@@ -173,31 +175,35 @@ mod value_field {
 }
 
 impl Slot<'_, '_> {
-    fn expected(&self) -> Expected {
+    fn expected_type(&self) -> ExpectedType {
         match (self.place, self.field.cardinality, self.field.kind) {
-            (ValuePosition::Field, Cardinality::Repeated { .. }, _) => Expected::List,
-            (ValuePosition::Field, Cardinality::Map, _) => Expected::Map,
-            (_, _, Kind::Message(id)) => Expected::Message(id, self.sink.plan.messages[id].shape),
-            _ => Expected::Scalar,
+            (ValuePosition::Field, Cardinality::Repeated { .. }, _) => ExpectedType::List,
+            (ValuePosition::Field, Cardinality::Map, _) => ExpectedType::Map,
+            (_, _, Kind::Message(id)) => {
+                ExpectedType::Message(id, self.sink.plan.messages[id].shape)
+            }
+            _ => ExpectedType::Scalar,
         }
     }
 
-    fn refuse(&mut self, got: &str) {
-        let description = match (self.expected(), self.field.kind) {
-            (Expected::Scalar, Kind::String) => format!("expected a string, found {got}"),
+    fn refuse_type(&mut self, got: &str) {
+        let description = match (self.expected_type(), self.field.kind) {
+            (ExpectedType::Scalar, Kind::String) => format!("expected a string, found {got}"),
             _ => format!("must be {}, not {got}", self.expected_text()),
         };
         self.sink.violations.add(description);
     }
 
     fn expected_text(&self) -> &'static str {
-        match (self.expected(), self.field.kind) {
-            (Expected::List | Expected::Message(_, Shape::ListValue), _) => "a list",
-            (Expected::Message(_, Shape::Timestamp), _) => "a time such as `2026-01-31T12:00:00Z`",
-            (Expected::Message(_, Shape::Duration), _) => "a duration such as `1.5s`",
-            (Expected::Message(_, Shape::FieldMask), _) => "field paths separated by commas",
-            (Expected::Message(_, Shape::Wrapper), _) => "a single value",
-            (Expected::Map | Expected::Message(..), _) => "an object",
+        match (self.expected_type(), self.field.kind) {
+            (ExpectedType::List | ExpectedType::Message(_, Shape::ListValue), _) => "a list",
+            (ExpectedType::Message(_, Shape::Timestamp), _) => {
+                "a time such as `2026-01-31T12:00:00Z`"
+            }
+            (ExpectedType::Message(_, Shape::Duration), _) => "a duration such as `1.5s`",
+            (ExpectedType::Message(_, Shape::FieldMask), _) => "field paths separated by commas",
+            (ExpectedType::Message(_, Shape::Wrapper), _) => "a single value",
+            (ExpectedType::Map | ExpectedType::Message(..), _) => "an object",
             (_, Kind::Bool) => "true or false",
             (_, Kind::Bytes) => "text",
             (_, Kind::Enum(_)) => "a name or number",
@@ -206,26 +212,26 @@ impl Slot<'_, '_> {
     }
 
     fn write_null(&mut self) -> bool {
-        let is_value = match (self.expected(), self.field.kind) {
-            (Expected::Message(_, shape), _) => shape == Shape::Value,
-            (Expected::Scalar, Kind::Enum(id)) => self.sink.plan.enums[id].is_null_value(),
+        let is_value = match (self.expected_type(), self.field.kind) {
+            (ExpectedType::Message(_, shape), _) => shape == Shape::Value,
+            (ExpectedType::Scalar, Kind::Enum(id)) => self.sink.plan.enums[id].is_null_value(),
             _ => false,
         };
         if is_value {
             self.write_token(Token::Null);
         } else if self.place != ValuePosition::Field {
-            self.refuse("null");
+            self.refuse_type("null");
         }
         is_value
     }
 
     fn write_token(&mut self, token: Token<'_>) {
-        let written = match (self.expected(), token) {
-            (Expected::Scalar, _) => {
+        let written = match (self.expected_type(), token) {
+            (ExpectedType::Scalar, _) => {
                 self.write_scalar(token);
                 true
             }
-            (Expected::Message(id, Shape::Wrapper), _) => {
+            (ExpectedType::Message(id, Shape::Wrapper), _) => {
                 write_part(self.sink, self.field.number, |sink| {
                     let field = &sink.plan.messages[id].fields[0];
                     Slot {
@@ -237,23 +243,25 @@ impl Slot<'_, '_> {
                 });
                 true
             }
-            (Expected::Message(id, Shape::Value), _) => {
+            (ExpectedType::Message(id, Shape::Value), _) => {
                 write_part(self.sink, self.field.number, |sink| {
                     write_value(sink, id, token);
                 });
                 true
             }
-            (Expected::Message(_, Shape::Timestamp), Token::Text(text)) => {
-                self.write_parts(time::timestamp_parts(text))
+            (ExpectedType::Message(_, Shape::Timestamp), Token::Text(text)) => {
+                self.write_parts(time::parse_timestamp(text))
             }
-            (Expected::Message(_, Shape::Duration), Token::Text(text)) => {
-                self.write_parts(time::duration_parts(text))
+            (ExpectedType::Message(_, Shape::Duration), Token::Text(text)) => {
+                self.write_parts(time::parse_duration(text))
             }
-            (Expected::Message(_, Shape::FieldMask), Token::Text(text)) => self.write_paths(text),
+            (ExpectedType::Message(_, Shape::FieldMask), Token::Text(text)) => {
+                self.write_paths(text)
+            }
             _ => false,
         };
         if !written {
-            self.refuse(&token.to_string());
+            self.refuse_type(&token.to_string());
         }
     }
 
@@ -261,7 +269,7 @@ impl Slot<'_, '_> {
         match from_token(self.sink.plan, self.field.kind, token) {
             Err(description) => self.sink.violations.add(description),
             Ok(scalar) => match self.place {
-                ValuePosition::Element { packed: true } => scalar.put(&mut self.sink.out),
+                ValuePosition::Element { packed: true } => scalar.put_value(&mut self.sink.out),
                 ValuePosition::Field if !self.field.presence && scalar.is_zero() => {}
                 _ => scalar.put_field(&mut self.sink.out, self.field.number),
             },
@@ -311,31 +319,31 @@ pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &s
         field,
         place: ValuePosition::Element { packed: false },
     };
-    match slot.expected() {
-        Expected::Scalar => match from_text(slot.sink.plan, field.kind, text) {
+    match slot.expected_type() {
+        ExpectedType::Scalar => match from_text(slot.sink.plan, field.kind, text) {
             Ok(scalar) => scalar.put_field(&mut slot.sink.out, field.number),
             Err(description) => slot.sink.violations.add(description),
         },
-        Expected::Message(id, Shape::Wrapper) => write_part(slot.sink, field.number, |sink| {
+        ExpectedType::Message(id, Shape::Wrapper) => write_part(slot.sink, field.number, |sink| {
             text_field(sink, &sink.plan.messages[id].fields[0], text);
         }),
-        Expected::Message(_, Shape::Timestamp | Shape::Duration | Shape::FieldMask) => {
+        ExpectedType::Message(_, Shape::Timestamp | Shape::Duration | Shape::FieldMask) => {
             slot.write_token(Token::Text(text));
         }
-        _ => slot
-            .sink
-            .violations
-            .add(format!("cannot be set as text: {}", quoted(text))),
+        _ => slot.sink.violations.add(format!(
+            "cannot be set as text: {}",
+            quote_for_message(text)
+        )),
     }
 }
 
 fn write_part(sink: &mut Sink<'_>, number: u32, write: impl FnOnce(&mut Sink<'_>)) {
     wire::put_tag(&mut sink.out, number, WireType::Bytes);
-    let start = wire::open(&mut sink.out);
-    sink.enter();
+    let start = wire::begin_delimited(&mut sink.out);
+    sink.enter_nested();
     write(sink);
-    sink.leave();
-    wire::close(&mut sink.out, start);
+    sink.exit();
+    wire::end_delimited(&mut sink.out, start);
 }
 
 fn read_nested<'p, A, E>(
@@ -345,31 +353,31 @@ fn read_nested<'p, A, E>(
     read: impl FnOnce(&mut Sink<'p>, A) -> Result<(), E>,
 ) -> Result<(), E> {
     wire::put_tag(&mut sink.out, number, WireType::Bytes);
-    let start = wire::open(&mut sink.out);
-    sink.enter();
+    let start = wire::begin_delimited(&mut sink.out);
+    sink.enter_nested();
     let result = read(sink, access);
-    sink.leave();
-    wire::close(&mut sink.out, start);
+    sink.exit();
+    wire::end_delimited(&mut sink.out, start);
     result
 }
 
-fn struct_fields<'de, A: MapAccess<'de>>(
+fn read_struct_fields<'de, A: MapAccess<'de>>(
     sink: &mut Sink<'_>,
     message: MessageId,
     map: A,
 ) -> Result<(), A::Error> {
-    entries(sink, &sink.plan.messages[message].fields[0], map)
+    read_entries(sink, &sink.plan.messages[message].fields[0], map)
 }
 
-fn list_elements<'de, A: SeqAccess<'de>>(
+fn read_list_values<'de, A: SeqAccess<'de>>(
     sink: &mut Sink<'_>,
     message: MessageId,
     seq: A,
 ) -> Result<(), A::Error> {
-    elements(sink, &sink.plan.messages[message].fields[0], seq)
+    read_elements(sink, &sink.plan.messages[message].fields[0], seq)
 }
 
-fn elements<'de, 'p, A: SeqAccess<'de>>(
+fn read_elements<'de, 'p, A: SeqAccess<'de>>(
     sink: &mut Sink<'p>,
     field: &'p FieldPlan,
     mut seq: A,
@@ -378,12 +386,12 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
     let before = sink.out.len();
     let start = packed.then(|| {
         wire::put_tag(&mut sink.out, field.number, WireType::Bytes);
-        wire::open(&mut sink.out)
+        wire::begin_delimited(&mut sink.out)
     });
     let is_about = sink.list().is_some_and(|list| list.number == field.number);
     let mut index = 0;
     loop {
-        let (mark, begin) = (sink.mark(), sink.out.len());
+        let (mark, begin) = (sink.set_mark(), sink.out.len());
         let slot = Slot {
             sink: &mut *sink,
             field,
@@ -393,14 +401,14 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
             break;
         }
         if is_about && sink.has_violations_since(mark) {
-            sink.set_aside(field, mark, index, begin);
+            sink.set_entry_aside(field, mark, index, begin);
         }
-        sink.below_index(mark, index);
+        sink.prefix_index_since(mark, index);
         index += 1;
     }
     match start {
         Some(start) if sink.out.len() > start => {
-            wire::close(&mut sink.out, start);
+            wire::end_delimited(&mut sink.out, start);
         }
         Some(_) => sink.out.truncate(before),
         None => {}

@@ -9,7 +9,7 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 const DURATION_S: i64 = 315_576_000_000;
 
 /// Parses an RFC 3339 time from year 1 to 9999 into seconds since 1970 and nanoseconds.
-pub(super) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
+pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
     let bytes = text.as_bytes();
     let (date_time, rest) = bytes.split_at_checked(19)?;
     let separators = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
@@ -26,18 +26,18 @@ pub(super) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
                 .iter()
                 .take_while(|byte| byte.is_ascii_digit())
                 .count();
-            (nanoseconds(&fraction[..digits])?, &fraction[digits..])
+            (parse_nanoseconds(&fraction[..digits])?, &fraction[digits..])
         }
         None => (0, rest),
     };
     let local = DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
-    let seconds = local.duration_since(EPOCH).as_secs() - offset_s(offset)?;
+    let seconds = local.duration_since(EPOCH).as_secs() - parse_offset_s(offset)?;
     (-62_135_596_800..=253_402_300_799)
         .contains(&seconds)
         .then_some((seconds, nanos))
 }
 
-fn offset_s(text: &[u8]) -> Option<i64> {
+fn parse_offset_s(text: &[u8]) -> Option<i64> {
     let (sign, hours, minutes) = match text {
         b"Z" => return Some(0),
         [b'+', h1, h2, b':', m1, m2] => (1, [*h1, *h2], [*m1, *m2]),
@@ -49,14 +49,14 @@ fn offset_s(text: &[u8]) -> Option<i64> {
 }
 
 /// Parses a duration such as `1.5s` into seconds and nanoseconds of the same sign.
-pub(super) fn duration_parts(text: &str) -> Option<(i64, i32)> {
+pub(super) fn parse_duration(text: &str) -> Option<(i64, i32)> {
     let number = text.strip_suffix('s')?;
     let (sign, number) = match number.strip_prefix('-') {
         Some(number) => (-1, number),
         None => (1, number),
     };
     let (whole, nanos) = match number.split_once('.') {
-        Some((whole, fraction)) => (whole, nanoseconds(fraction.as_bytes())?),
+        Some((whole, fraction)) => (whole, parse_nanoseconds(fraction.as_bytes())?),
         None => (number, 0),
     };
     let seconds = parse_decimal(whole.as_bytes())?;
@@ -64,7 +64,7 @@ pub(super) fn duration_parts(text: &str) -> Option<(i64, i32)> {
     in_range.then_some((i64::from(sign) * seconds, sign * nanos))
 }
 
-fn nanoseconds(digits: &[u8]) -> Option<i32> {
+fn parse_nanoseconds(digits: &[u8]) -> Option<i32> {
     let count = u32::try_from(digits.len())
         .ok()
         .filter(|count| (1..=9).contains(count))?;

@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::json::{
     limits,
-    read::{self, Options, Rejected},
+    read::{self, Options, RejectReason},
 };
 
 #[test]
@@ -24,7 +24,7 @@ fn lenient_mode_ignores_unknown_fields_but_not_enum_names() {
     assert_eq!(found.ignored.len(), limits::IGNORED);
     assert!(matches!(
         read(r#"{"aColor":"COLOR_GREEN"}"#),
-        Err(Rejected::Violations(_))
+        Err(RejectReason::Violations(_))
     ));
 }
 
@@ -46,13 +46,13 @@ fn invalid_entries_are_reported_and_the_others_are_read() {
     assert_eq!(subject.write(&found.wire), events);
     let places: Vec<_> = found.refused.iter().map(|one| one.index).collect();
     assert_eq!(places, [1, 2]);
-    assert_eq!(found.refused[0].violations.list()[0].field, "severity");
+    assert_eq!(found.refused[0].violations.as_slice()[0].field, "severity");
     let event = Subject::of_product("zenoss.cloud.Event");
     assert_eq!(event.write(&found.refused[0].wire), r#"{"name":"b"}"#);
     assert!(found.refused[1].wire.is_empty());
 
     let fields = |json: &str| match read(json) {
-        Err(Rejected::Violations(violations)) => violations.list()[0].field.clone(),
+        Err(RejectReason::Violations(violations)) => violations.as_slice()[0].field.clone(),
         other => panic!("{json}: {other:?}"),
     };
     assert_eq!(fields(r#"{"events":{}}"#), "events");
@@ -68,6 +68,6 @@ fn invalid_entries_are_reported_and_the_others_are_read() {
     );
     assert!(matches!(
         read(r#"{"events":[{"name":"#),
-        Err(Rejected::Syntax(_))
+        Err(RejectReason::Syntax(_))
     ));
 }

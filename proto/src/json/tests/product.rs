@@ -2,7 +2,7 @@
 
 use crate::{
     cloud::Event,
-    json::{self, Error, read::Rejected},
+    json::{self, Error, read::RejectReason},
     v1::{CreateRuleRequest, Rule, Trigger},
 };
 
@@ -40,10 +40,14 @@ fn every_invalid_field_is_reported_with_its_path() {
     let text = br#"{"type":{"event":{"query":{"clause":{"and":{"clauses":[{"equals":{"feild":"severity"}}]}}}}},
         "tags":"one"}"#;
     let refused = json::from_json::<Trigger>(text).unwrap_err();
-    let Error::Rejected(Rejected::Violations(violations)) = refused else {
+    let Error::Rejected(RejectReason::Violations(violations)) = refused else {
         panic!("{refused}");
     };
-    let fields: Vec<_> = violations.list().iter().map(|one| &*one.field).collect();
+    let fields: Vec<_> = violations
+        .as_slice()
+        .iter()
+        .map(|one| &*one.field)
+        .collect();
     assert_eq!(
         fields,
         [
@@ -52,7 +56,7 @@ fn every_invalid_field_is_reported_with_its_path() {
         ]
     );
     assert!(
-        violations.list()[0]
+        violations.as_slice()[0]
             .description
             .contains("the nearest is `field`")
     );

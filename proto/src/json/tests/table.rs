@@ -1,7 +1,7 @@
 //! A table of JSON and its outcome.
 
 use super::{Subject, normalized};
-use crate::json::read::Rejected;
+use crate::json::read::RejectReason;
 
 /// Accepted JSON, and the same after a round trip.
 const ACCEPTED: &[(&str, &str)] = &[
@@ -326,8 +326,8 @@ fn invalid_json_values_list_every_violated_field() {
     let subject = Subject::kinds();
     for (json, fields) in REFUSED {
         match subject.read(json) {
-            Err(Rejected::Violations(violations)) => {
-                let found: Vec<_> = violations.list().iter().map(|it| &*it.field).collect();
+            Err(RejectReason::Violations(violations)) => {
+                let found: Vec<_> = violations.as_slice().iter().map(|it| &*it.field).collect();
                 assert_eq!(found, *fields, "{json}");
             }
             other => panic!("{json}: {other:?}"),
@@ -340,7 +340,7 @@ fn syntax_errors_have_line_and_column() {
     let subject = Subject::kinds();
     for json in NOT_JSON {
         match subject.read(json) {
-            Err(Rejected::Syntax(text)) => {
+            Err(RejectReason::Syntax(text)) => {
                 assert!(
                     text.contains("line") && text.contains("column"),
                     "{json}: {text}"
@@ -416,7 +416,9 @@ fn violation_names_the_expected_value() {
     ];
     for (json, sentence) in table {
         match subject.read(json) {
-            Err(Rejected::Violations(violations)) => assert_eq!(violations.sentence(), sentence),
+            Err(RejectReason::Violations(violations)) => {
+                assert_eq!(violations.to_sentence(), sentence);
+            }
             other => panic!("{json}: {other:?}"),
         }
     }
@@ -430,10 +432,10 @@ fn violations_truncate_and_escape_client_input() {
         "x".repeat(5_000),
         "y".repeat(5_000)
     );
-    let Err(Rejected::Violations(violations)) = subject.read(&json) else {
+    let Err(RejectReason::Violations(violations)) = subject.read(&json) else {
         panic!("accepted")
     };
-    for violation in violations.list() {
+    for violation in violations.as_slice() {
         assert!(violation.field.len() < 100, "{violation:?}");
         assert!(violation.description.len() < 200, "{violation:?}");
         assert!(!violation.description.contains('\u{1b}'), "{violation:?}");
@@ -444,19 +446,21 @@ fn violations_truncate_and_escape_client_input() {
 fn violations_beyond_the_limit_are_only_counted() {
     let subject = Subject::kinds();
     let json = format!(r#"{{"int32s":[{}]}}"#, ["true"; 1_000].join(","));
-    let Err(Rejected::Violations(violations)) = subject.read(&json) else {
+    let Err(RejectReason::Violations(violations)) = subject.read(&json) else {
         panic!("accepted")
     };
-    assert_eq!(violations.list().len(), crate::json::limits::VIOLATIONS);
+    assert_eq!(violations.as_slice().len(), crate::json::limits::VIOLATIONS);
     assert!(
-        violations.sentence().ends_with("(and 999 more problems)"),
+        violations
+            .to_sentence()
+            .ends_with("(and 999 more problems)"),
         "{}",
-        violations.sentence()
+        violations.to_sentence()
     );
 }
 
 #[test]
-fn fields_in_any_order_and_fragments_are_merged() {
+fn fields_in_any_order_and_split_messages_are_merged() {
     let subject = Subject::kinds();
     let first = subject
         .read(r#"{"strings":["a"],"child":{"aBool":true},"anInt32":1}"#)
@@ -483,17 +487,17 @@ fn nesting_limit_matches_the_backend_decoder() {
         |levels| format!("{}{}", r#"{"child":"#.repeat(levels), "{}") + &"}".repeat(levels);
     let accepted = subject.read(&nested(100)).unwrap();
     subject.reference_decode(&accepted);
-    let Err(Rejected::Violations(violations)) = subject.read(&nested(101)) else {
+    let Err(RejectReason::Violations(violations)) = subject.read(&nested(101)) else {
         panic!("accepted")
     };
     assert!(
-        violations.sentence().contains("nested too deeply"),
+        violations.to_sentence().contains("nested too deeply"),
         "{}",
-        violations.sentence()
+        violations.to_sentence()
     );
     assert!(matches!(
         subject.read(&nested(200)),
-        Err(Rejected::Syntax(_))
+        Err(RejectReason::Syntax(_))
     ));
 
     // Each level of a `Struct` is three messages on the wire.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, civil::DateTime};
 use super::{Writer, scalar};
 use crate::json::{
     plan::{Kind, MessageId},
-    wire::{Malformed, Reader, Value},
+    wire::{MalformedError, Reader, Value},
 };
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
@@ -15,14 +15,14 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 const INFALLIBLE: &str = "writing to memory does not fail";
 
 impl<'a> Writer<'a, '_> {
-    pub(super) fn timestamp(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn write_timestamp(&mut self, bytes: &[u8]) -> Result<(), MalformedError> {
         let (seconds, nanos) = read_parts(bytes)?;
         let time = EPOCH
             .checked_add(SignedDuration::from_secs(seconds))
             .ok()
-            .ok_or(Malformed)?;
+            .ok_or(MalformedError)?;
         if time.year() < 1 || !(0..1_000_000_000).contains(&nanos) {
-            return Err(Malformed);
+            return Err(MalformedError);
         }
         let (year, month, day) = (time.year(), time.month(), time.day());
         let (hour, minute, second) = (time.hour(), time.minute(), time.second());
@@ -36,10 +36,10 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    pub(super) fn duration(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn write_duration(&mut self, bytes: &[u8]) -> Result<(), MalformedError> {
         let (seconds, nanos) = read_parts(bytes)?;
         if seconds.signum() * i64::from(nanos.signum()) < 0 || nanos.abs() > 999_999_999 {
-            return Err(Malformed);
+            return Err(MalformedError);
         }
         let sign = if seconds < 0 || nanos < 0 { "-" } else { "" };
         write!(self.out, "\"{sign}{}", seconds.unsigned_abs()).expect(INFALLIBLE);
@@ -59,18 +59,22 @@ impl<'a> Writer<'a, '_> {
         written.expect(INFALLIBLE);
     }
 
-    pub(super) fn field_mask(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn write_field_mask(&mut self, bytes: &[u8]) -> Result<(), MalformedError> {
         let mut camel = String::new();
         let mut reader = Reader::new(bytes);
         while !reader.is_empty() {
-            let (1, Value::Bytes(path)) = reader.field()? else {
+            let (1, Value::Bytes(path)) = reader.read_field()? else {
                 continue;
             };
             if !camel.is_empty() {
                 camel.push(',');
             }
             let mut upper = false;
-            for char in std::str::from_utf8(path).ok().ok_or(Malformed)?.chars() {
+            for char in std::str::from_utf8(path)
+                .ok()
+                .ok_or(MalformedError)?
+                .chars()
+            {
                 match char {
                     '_' => upper = true,
                     _ if upper => {
@@ -81,35 +85,39 @@ impl<'a> Writer<'a, '_> {
                 }
             }
         }
-        scalar::text(&camel, self.out);
+        scalar::write_text(&camel, self.out);
         Ok(())
     }
 
     /// Writes a message as its only field, a list or a map.
-    pub(super) fn only_field(
+    pub(super) fn write_only_field(
         &mut self,
         id: MessageId,
         bytes: &'a [u8],
         empty: &str,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), MalformedError> {
         let message = &self.plan.messages[id];
-        let base = self.scan(message, bytes)?;
+        let base = self.scan_fields(message, bytes)?;
         let count = self.found.len() - base;
         match message.fields.first() {
-            Some(field) if count > 0 => self.field(field, base, count)?,
+            Some(field) if count > 0 => self.write_field(field, base, count)?,
             _ => self.out.extend_from_slice(empty.as_bytes()),
         }
         self.found.truncate(base);
         Ok(())
     }
 
-    pub(super) fn value(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
+    pub(super) fn write_struct_value(
+        &mut self,
+        id: MessageId,
+        bytes: &'a [u8],
+    ) -> Result<(), MalformedError> {
         let message = &self.plan.messages[id];
         let mut reader = Reader::new(bytes);
         let mut last = None;
         while !reader.is_empty() {
-            let (number, value) = reader.field()?;
-            if let Some(index) = message.index_of_number(number) {
+            let (number, value) = reader.read_field()?;
+            if let Some(index) = message.field_index_by_number(number) {
                 last = Some((message.fields[index].kind, value));
             }
         }
@@ -120,15 +128,19 @@ impl<'a> Writer<'a, '_> {
         self.write_value(kind, value)
     }
 
-    pub(super) fn wrapper(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
+    pub(super) fn write_wrapper(
+        &mut self,
+        id: MessageId,
+        bytes: &'a [u8],
+    ) -> Result<(), MalformedError> {
         let kind = self.plan.messages[id]
             .fields
             .first()
             .map_or(Kind::Bool, |field| field.kind);
         let mut reader = Reader::new(bytes);
-        let mut last = scalar::zero(kind);
+        let mut last = scalar::zero_value(kind);
         while !reader.is_empty() {
-            if let (1, value) = reader.field()? {
+            if let (1, value) = reader.read_field()? {
                 last = value;
             }
         }
@@ -137,14 +149,16 @@ impl<'a> Writer<'a, '_> {
 }
 
 /// Reads seconds and nanoseconds, which are fields 1 and 2 of both times and durations.
-fn read_parts(bytes: &[u8]) -> Result<(i64, i32), Malformed> {
+fn read_parts(bytes: &[u8]) -> Result<(i64, i32), MalformedError> {
     let (mut seconds, mut nanos) = (0, 0);
     let mut reader = Reader::new(bytes);
     while !reader.is_empty() {
-        match reader.field()? {
+        match reader.read_field()? {
             (1, Value::Varint(value)) => seconds = value.cast_signed(),
             (2, Value::Varint(value)) => {
-                nanos = i32::try_from(value.cast_signed()).ok().ok_or(Malformed)?;
+                nanos = i32::try_from(value.cast_signed())
+                    .ok()
+                    .ok_or(MalformedError)?;
             }
             _ => {}
         }

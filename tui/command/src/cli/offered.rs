@@ -39,7 +39,7 @@ const GATEWAY: &[&str] = &[
 const PARTIAL: [&[&str]; 4] = [STORE, LISTEN, CALL, GATEWAY];
 
 /// Returns the groups of settings that apply to a command of `bellwether`.
-fn groups(command: &str) -> &'static [&'static [&'static str]] {
+fn flag_groups(command: &str) -> &'static [&'static [&'static str]] {
     match command {
         "serve" | "backend" => &[STORE, LISTEN],
         "gateway" => &[GATEWAY],
@@ -52,43 +52,44 @@ fn groups(command: &str) -> &'static [&'static [&'static str]] {
     }
 }
 
-fn applies(id: &str, offered: &[&[&str]]) -> bool {
+fn is_applicable(id: &str, offered: &[&[&str]]) -> bool {
     let is_in = |groups: &[&[&str]]| groups.iter().any(|group| group.contains(&id));
     is_in(offered) || !is_in(&PARTIAL)
 }
 
 /// Hides the flags that do not apply, on each command of `bellwether`.
-pub(super) fn hide_others(command: Command) -> Command {
+pub(super) fn hide_inapplicable_flags(command: Command) -> Command {
     command.mut_subcommands(|command| {
-        let offered = groups(command.get_name());
-        hide(command, offered)
+        let offered = flag_groups(command.get_name());
+        hide_flag(command, offered)
     })
 }
 
-fn hide(command: Command, offered: &[&[&str]]) -> Command {
+fn hide_flag(command: Command, offered: &[&[&str]]) -> Command {
     let command = command.mut_args(|argument| {
-        let is_hidden = argument.is_hide_set() || !applies(argument.get_id().as_str(), offered);
+        let is_hidden =
+            argument.is_hide_set() || !is_applicable(argument.get_id().as_str(), offered);
         argument.hide(is_hidden)
     });
-    command.mut_subcommands(|command| hide(command, offered))
+    command.mut_subcommands(|command| hide_flag(command, offered))
 }
 
 /// Replaces the global flags by those that apply to each command. Generators of completions do not
 /// omit hidden flags.
-pub(super) fn remove_others(command: Command) -> Command {
+pub(super) fn remove_inapplicable_flags(command: Command) -> Command {
     let all = command.get_arguments();
     let global: Vec<_> = all.filter(|it| it.is_global_set()).cloned().collect();
     let global: Vec<_> = global.into_iter().map(|it| it.global(false)).collect();
     let command = command.mut_args(|argument| argument.global(false));
     command.mut_subcommands(|command| {
-        let offered = groups(command.get_name());
+        let offered = flag_groups(command.get_name());
         add_flags(command, &global, offered)
     })
 }
 
 fn add_flags(command: Command, flags: &[Arg], offered: &[&[&str]]) -> Command {
     let own = flags.iter();
-    let own = own.filter(|it| applies(it.get_id().as_str(), offered));
+    let own = own.filter(|it| is_applicable(it.get_id().as_str(), offered));
     let command = command.args(own.cloned());
     command.mut_subcommands(|command| add_flags(command, flags, offered))
 }

@@ -442,7 +442,7 @@ pub(crate) struct TableArguments {
 pub(crate) struct NoiseArguments {
     /// Set the grouping of the rows.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) by: ByChoice,
+    pub(crate) by: NoiseGroupingArgument,
     /// Set the length of the period, up to 399d: a number and m, h or d.
     #[arg(long, default_value = "7d", value_parser = parse_span)]
     pub(crate) since: i64,
@@ -454,7 +454,7 @@ pub(crate) struct NoiseArguments {
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum ByChoice {
+pub(crate) enum NoiseGroupingArgument {
     /// Rules.
     #[default]
     Rule,
@@ -468,7 +468,7 @@ pub(crate) enum ByChoice {
     Contact,
 }
 
-impl ByChoice {
+impl NoiseGroupingArgument {
     /// Returns the name on the wire.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -542,7 +542,7 @@ impl TypedValueParser for KindParser {
     ) -> Result<ConfigKind, clap::Error> {
         let parse = |word: String| {
             ConfigKind::find(&word).ok_or_else(|| {
-                let words: Vec<_> = ConfigKind::all().map(ConfigKind::singular).collect();
+                let words: Vec<_> = ConfigKind::iter().map(ConfigKind::singular).collect();
                 format!("expected one of {}", words.join(", "))
             })
         };
@@ -551,7 +551,7 @@ impl TypedValueParser for KindParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words = ConfigKind::all().map(ConfigKind::singular);
+        let words = ConfigKind::iter().map(ConfigKind::singular);
         Some(Box::new(words.map(PossibleValue::new)))
     }
 }
@@ -591,12 +591,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_about_documents_lists_every_kind() {
+    fn documentation_of_documents_lists_every_kind() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let page = folder.join("../../docs/operate/documents.md");
         let page = std::fs::read_to_string(page).unwrap();
         let (first, _) = page.split_once("can be kept in").unwrap();
-        for kind in ConfigKind::all() {
+        for kind in ConfigKind::iter() {
             let plural = kind.plural();
             assert!(first.to_lowercase().contains(plural), "{plural}: {first}");
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use bellwether_tui::Colour;
 use toml::{Table, Value};
 
-use super::{ConfigError, Settings, Source, setting};
+use super::{ConfigError, SettingSource, Settings, setting};
 
 pub(super) const SECTION: &str = "contexts";
 const KEYS: [&str; 7] = [
@@ -29,7 +29,10 @@ pub(crate) struct Context {
     values: Vec<(String, Value)>,
 }
 
-pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, ConfigError> {
+pub(super) fn parse_contexts(
+    table: Option<Value>,
+    path: &Path,
+) -> Result<Vec<Context>, ConfigError> {
     let refuse = |key: &str, message: &str| {
         let path = path.display();
         ConfigError(format!("{key} (in {path}): {message}"))
@@ -58,7 +61,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
             ));
         };
         read.push(
-            context(name, table)
+            parse_context(name, table)
                 .map_err(|(key, message)| refuse(&format!("{own}.{key}"), &message))?,
         );
     }
@@ -67,7 +70,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
 }
 
 /// Parses a context. An error includes the invalid key.
-fn context(name: String, table: Table) -> Result<Context, (String, String)> {
+fn parse_context(name: String, table: Table) -> Result<Context, (String, String)> {
     let mut context = Context {
         name,
         colour: None,
@@ -80,7 +83,7 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
             let message = || (key.clone(), format!("expected one of {words}"));
             context.colour = Some(colour.ok_or_else(message)?);
         } else if KEYS.contains(&key.as_str()) {
-            let setting = setting::find(&key).expect("these are settings");
+            let setting = setting::find_setting(&key).expect("these are settings");
             (setting.set)(&mut Settings::default(), &value)
                 .map_err(|message| (key.clone(), message))?;
             context.values.push((key, value));
@@ -114,8 +117,8 @@ impl Settings {
             )));
         };
         for (key, value) in &context.values {
-            let setting = setting::find(key).expect("it was read");
-            self.set(setting, value, Source::Flag("--context".to_owned()))?;
+            let setting = setting::find_setting(key).expect("it was read");
+            self.set_value(setting, value, SettingSource::Flag("--context".to_owned()))?;
         }
         self.context = Some(context);
         Ok(())

@@ -24,7 +24,7 @@ impl Setting {
             is_secret: false,
         }
     }
-    pub(super) const fn secret(self) -> Self {
+    pub(super) const fn with_secrecy(self) -> Self {
         Self {
             is_secret: true,
             ..self

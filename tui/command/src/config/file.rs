@@ -20,7 +20,7 @@ pub(crate) struct Values {
 
 /// Returns the file to read: the named file, else the user's file, else the system's file if this
 /// user may read it.
-pub(super) fn select(
+pub(super) fn select_file(
     named: Option<PathBuf>,
     own: Option<PathBuf>,
     system: &Path,
@@ -35,9 +35,9 @@ pub(super) fn select(
 /// # Errors
 /// Returns an error with line and column if the text is not TOML, or with the nearest known key if
 /// a key is unknown.
-pub(crate) fn values(text: &str, path: &Path) -> Result<Values, ConfigError> {
+pub(crate) fn read_values(text: &str, path: &Path) -> Result<Values, ConfigError> {
     let mut table: Table = toml::from_str(text).map_err(|error| {
-        let (line, column) = position(text, error.span().map_or(0, |span| span.start));
+        let (line, column) = line_and_column(text, error.span().map_or(0, |span| span.start));
         let (path, message) = (path.display(), error.message());
         ConfigError(format!("{path}:{line}:{column}: {message}"))
     })?;
@@ -45,7 +45,7 @@ pub(crate) fn values(text: &str, path: &Path) -> Result<Values, ConfigError> {
     let contexts = table.remove(contexts::SECTION);
     let views = table.remove(views::SECTION);
     let mut settings = Vec::new();
-    flatten("", table, &mut settings, path)?;
+    flatten_table("", table, &mut settings, path)?;
     Ok(Values {
         settings,
         contexts,
@@ -53,7 +53,7 @@ pub(crate) fn values(text: &str, path: &Path) -> Result<Values, ConfigError> {
     })
 }
 
-fn flatten(
+fn flatten_table(
     prefix: &str,
     table: Table,
     values: &mut Vec<(String, Value)>,
@@ -62,9 +62,9 @@ fn flatten(
     for (name, value) in table {
         let key = format!("{prefix}{name}");
         match value {
-            value if setting::find(&key).is_some() => values.push((key, value)),
+            value if setting::find_setting(&key).is_some() => values.push((key, value)),
             Value::Table(section) if setting::is_section(&key) => {
-                flatten(&format!("{key}."), section, values, path)?;
+                flatten_table(&format!("{key}."), section, values, path)?;
             }
             Value::Table(_) if prefix.is_empty() => return Err(unknown_section(&key, path)),
             _ => return Err(unknown_setting_error(&key, path)),
@@ -75,8 +75,8 @@ fn flatten(
 
 fn unknown_section(name: &str, path: &Path) -> ConfigError {
     let others = [KEYS_SECTION, contexts::SECTION, views::SECTION];
-    let sections = setting::sections().chain(others);
-    let nearest = setting::nearest_of(sections, name);
+    let sections = setting::section_names().chain(others);
+    let nearest = setting::nearest_name(sections, name);
     let path = path.display();
     ConfigError(format!(
         "[{name}] (in {path}): unknown section; the nearest is [{nearest}]"
@@ -85,13 +85,13 @@ fn unknown_section(name: &str, path: &Path) -> ConfigError {
 
 fn unknown_setting_error(key: &str, path: &Path) -> ConfigError {
     let why = setting::removal_message(key).unwrap_or_else(|| {
-        let nearest = setting::nearest(key);
+        let nearest = setting::nearest_key(key);
         format!("unknown setting; the nearest is {nearest}")
     });
     ConfigError(format!("{key} (in {}): {why}", path.display()))
 }
 
-pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = before.matches('\n').count() + 1;

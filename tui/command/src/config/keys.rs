@@ -13,7 +13,7 @@ use super::{
     file::{self, KEYS_SECTION as SECTION},
 };
 
-pub(super) fn read(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigError> {
+pub(super) fn parse_keymap(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigError> {
     // Invalid TOML has already been reported.
     let Ok(table) = DeTable::parse(text) else {
         return Ok(None);
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigErro
         problems: Vec::new(),
     };
     match section.get_ref() {
-        DeValue::Table(section) => reader.section(None, section),
+        DeValue::Table(section) => reader.read_section(None, section),
         _ => reader.reject(
             section.span().start,
             SECTION,
@@ -53,20 +53,20 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn section(&mut self, place: Option<&str>, section: &DeTable<'_>) {
+    fn read_section(&mut self, place: Option<&str>, section: &DeTable<'_>) {
         let mut rows: Vec<_> = section.iter().collect();
         rows.sort_by_key(|(name, _)| name.span().start);
         for (name, value) in rows {
             match value.get_ref() {
                 DeValue::Table(inner) if place.is_none() => {
-                    self.section(Some(name.get_ref()), inner);
+                    self.read_section(Some(name.get_ref()), inner);
                 }
-                _ => self.setting(place, name, value),
+                _ => self.read_setting(place, name, value),
             }
         }
     }
 
-    fn setting(
+    fn read_setting(
         &mut self,
         place: Option<&str>,
         name: &Spanned<DeString<'_>>,
@@ -92,17 +92,17 @@ impl Reader<'_> {
             place: place.map(str::to_owned),
             action: name.get_ref().to_string(),
             keys,
-            at: self.at(name.span().start),
+            at: self.location_at(name.span().start),
         });
     }
 
     fn reject(&mut self, offset: usize, name: &str, problem: &str) {
-        let at = self.at(offset);
+        let at = self.location_at(offset);
         self.problems.push(format!("{at}: {name}: {problem}"));
     }
 
-    fn at(&self, offset: usize) -> String {
-        let (line, _) = file::position(self.text, offset);
+    fn location_at(&self, offset: usize) -> String {
+        let (line, _) = file::line_and_column(self.text, offset);
         format!("{}:{line}", self.path.display())
     }
 }

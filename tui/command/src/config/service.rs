@@ -24,7 +24,7 @@ use bellwether_gateway::{Config as GatewayConfig, Severity};
 use bellwether_process::plain_file;
 
 use super::{
-    ConfigError, ConfiguredValue, Part, Source,
+    ConfigError, ConfiguredValue, Part, SettingSource,
     entry::Setting,
     value::{self, Read},
 };
@@ -52,14 +52,14 @@ pub(crate) struct ServiceSettings {
     gateway: GatewayConfig,
     pub(crate) metrics: MetricsSettings,
     traces: TraceSettings,
-    ping: Ping,
+    ping: PingSettings,
     origins: Option<Origins>,
     hosts: Hosts,
     proxies: Proxies,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Ping {
+struct PingSettings {
     url: Secret,
     every: Option<Duration>,
 }
@@ -80,7 +80,7 @@ pub(crate) struct MetricsSettings {
 
 pub(super) const SETTINGS: &[Setting] = &[
     Setting::new("tenant", |settings, value| {
-        settings.service.shared.tenant = unit::tenant(value)?;
+        settings.service.shared.tenant = unit::parse_tenant(value)?;
         Ok(())
     }),
     Setting::new("link_base", |settings, value| {
@@ -94,95 +94,95 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("link_lifetime", |settings, value| {
-        settings.service.link_lifetime = unit::duration(value)?;
+        settings.service.link_lifetime = unit::parse_duration(value)?;
         Ok(())
     }),
     Setting::new("templates", |settings, value| {
-        settings.service.shared.templates = Arc::new(unit::templates(value)?);
+        settings.service.shared.templates = Arc::new(unit::parse_templates(value)?);
         Ok(())
     }),
     Setting::new("store.cache_size", |settings, value| {
-        settings.service.store.cache_bytes = unit::size(value)?;
+        settings.service.store.cache_bytes = unit::parse_size(value)?;
         Ok(())
     }),
     Setting::new("store.free_space_floor", |settings, value| {
-        settings.service.store.free_space_floor_bytes = unit::size(value)?;
+        settings.service.store.free_space_floor_bytes = unit::parse_size(value)?;
         Ok(())
     }),
     Setting::new("store.url", |settings, value| {
-        settings.service.database.url = database::url(value)?;
+        settings.service.database.url = database::parse_url(value)?;
         Ok(())
     }),
     Setting::new("store.password", |settings, value| {
         // The value is not repeated in the error: it may be most of a password.
-        let password = value::text(value).ok().ok_or("expected a string")?;
+        let password = value::parse_text(value).ok().ok_or("expected a string")?;
         settings.service.database.password = Some(Secret::new(password));
         Ok(())
     })
-    .secret(),
+    .with_secrecy(),
     Setting::new("store.schema", |settings, value| {
-        settings.service.database.schema = Some(database::schema(value)?);
+        settings.service.database.schema = Some(database::parse_schema(value)?);
         Ok(())
     }),
     Setting::new("store.node_name", |settings, value| {
-        settings.service.database.node_name = Some(value::text(value)?);
+        settings.service.database.node_name = Some(value::parse_text(value)?);
         Ok(())
     }),
     Setting::new("store.secret_key_file", |settings, value| {
-        settings.service.database.secret_key_file = Some(value::path(value)?);
+        settings.service.database.secret_key_file = Some(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("store.connections", |settings, value| {
         let bounds = STORE_CONNECTIONS_APART + 1..=STORE_CONNECTIONS_MAX;
-        settings.service.database.connections = Some(unit::number(value, bounds)?);
+        settings.service.database.connections = Some(unit::parse_number(value, bounds)?);
         Ok(())
     }),
     Setting::new("store.require_standby", |settings, value| {
-        settings.service.database.require_standby = value::flag(value)?;
+        settings.service.database.require_standby = value::parse_flag(value)?;
         Ok(())
     }),
     Setting::new("lifetime.info_age_max", |settings, value| {
-        settings.service.shared.info_age_max = unit::retention(value, true)?;
+        settings.service.shared.info_age_max = unit::parse_retention(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.warning_age_max", |settings, value| {
-        settings.service.shared.warning_age_max = unit::retention(value, true)?;
+        settings.service.shared.warning_age_max = unit::parse_retention(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.error_age_max", |settings, value| {
-        settings.service.shared.error_age_max = unit::retention(value, true)?;
+        settings.service.shared.error_age_max = unit::parse_retention(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.retention", |settings, value| {
-        settings.service.shared.event_retention = unit::retention(value, true)?;
+        settings.service.shared.event_retention = unit::parse_retention(value, true)?;
         Ok(())
     }),
     Setting::new("release.together_from", |settings, value| {
-        settings.service.shared.together_from = unit::number(value, 0..=TOGETHER_FROM_MAX)?;
+        settings.service.shared.together_from = unit::parse_number(value, 0..=TOGETHER_FROM_MAX)?;
         Ok(())
     }),
     Setting::new("delivery.schedule", |settings, value| {
-        settings.service.delivery.schedule = schedule(value)?;
+        settings.service.delivery.schedule = parse_schedule(value)?;
         Ok(())
     }),
     Setting::new("delivery.page_schedule", |settings, value| {
-        settings.service.delivery.page_schedule = schedule(value)?;
+        settings.service.delivery.page_schedule = parse_schedule(value)?;
         Ok(())
     }),
     Setting::new("delivery.jitter", |settings, value| {
-        settings.service.delivery.jitter = unit::share(value)?;
+        settings.service.delivery.jitter = unit::parse_fraction(value)?;
         Ok(())
     }),
     Setting::new("delivery.connect_timeout", |settings, value| {
-        settings.service.delivery.connect_timeout = unit::positive_duration(value)?;
+        settings.service.delivery.connect_timeout = unit::parse_positive_duration(value)?;
         Ok(())
     }),
     Setting::new("delivery.timeout", |settings, value| {
-        settings.service.delivery.timeout = unit::positive_duration(value)?;
+        settings.service.delivery.timeout = unit::parse_positive_duration(value)?;
         Ok(())
     }),
     Setting::new("delivery.mail_answer_timeout", |settings, value| {
-        let timeout = unit::positive_duration(value)?;
+        let timeout = unit::parse_positive_duration(value)?;
         if timeout > MAIL_ANSWER_TIMEOUT_MAX {
             return Err(format!(
                 "expected at most {MAIL_ANSWER_TIMEOUT_MAX:?}, found {timeout:?}"
@@ -192,40 +192,41 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("delivery.max_in_flight", |settings, value| {
-        settings.service.delivery.max_in_flight = unit::number(value, 1..=IN_FLIGHT_MAX)?;
+        settings.service.delivery.max_in_flight = unit::parse_number(value, 1..=IN_FLIGHT_MAX)?;
         Ok(())
     }),
     Setting::new(
         "delivery.max_in_flight_per_destination",
         |settings, value| {
-            settings.service.delivery.max_in_flight_per_destination = unit::number(value, 1..=64)?;
+            settings.service.delivery.max_in_flight_per_destination =
+                unit::parse_number(value, 1..=64)?;
             Ok(())
         },
     ),
     Setting::new("delivery.pause_after", |settings, value| {
-        settings.service.delivery.pause_after = unit::positive_duration(value)?;
+        settings.service.delivery.pause_after = unit::parse_positive_duration(value)?;
         Ok(())
     }),
     Setting::new("delivery.retention", |settings, value| {
-        settings.service.shared.delivery_retention = unit::retention(value, false)?;
+        settings.service.shared.delivery_retention = unit::parse_retention(value, false)?;
         Ok(())
     }),
     Setting::new("audit.retention", |settings, value| {
-        settings.service.shared.audit_retention = unit::retention(value, false)?;
+        settings.service.shared.audit_retention = unit::parse_retention(value, false)?;
         Ok(())
     }),
     Setting::new("egress.allow", |settings, value| {
-        settings.service.egress.allow = unit::list(value, |item| {
-            value::parse(item, "a network such as \"10.0.0.0/8\"")
+        settings.service.egress.allow = unit::parse_list(value, |item| {
+            value::parse_from_str(item, "a network such as \"10.0.0.0/8\"")
         })?;
         Ok(())
     }),
     Setting::new("egress.allow_names", |settings, value| {
-        settings.service.egress.allow_names = unit::list(value, value::text)?;
+        settings.service.egress.allow_names = unit::parse_list(value, value::parse_text)?;
         Ok(())
     }),
     Setting::new("egress.ca_file", |settings, value| {
-        settings.service.egress.authorities = authorities(&unit::text_or_empty(value)?)?;
+        settings.service.egress.authorities = parse_authorities(&unit::text_or_empty(value)?)?;
         Ok(())
     }),
     Setting::new("egress.proxy", |settings, value| {
@@ -235,21 +236,21 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("egress.proxy_by_name", |settings, value| {
-        settings.service.egress.proxy_by_name = value::flag(value)?;
+        settings.service.egress.proxy_by_name = value::parse_flag(value)?;
         Ok(())
     }),
     Setting::new("egress.no_proxy", |settings, value| {
-        let hosts = unit::list(value, value::text)?;
+        let hosts = unit::parse_list(value, value::parse_text)?;
         let hosts = hosts.iter().map(String::as_str);
         settings.service.egress.no_proxy = NoProxy::parse(hosts)?;
         Ok(())
     }),
     Setting::new("smtp.host", |settings, value| {
-        settings.service.smtp.host = Some(value::text(value)?);
+        settings.service.smtp.host = Some(value::parse_text(value)?);
         Ok(())
     }),
     Setting::new("smtp.port", |settings, value| {
-        settings.service.smtp.port = Some(unit::number(value, 1..=u16::MAX)?);
+        settings.service.smtp.port = Some(unit::parse_number(value, 1..=u16::MAX)?);
         Ok(())
     }),
     Setting::new("smtp.security", |settings, value| {
@@ -262,7 +263,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("smtp.from", |settings, value| {
-        settings.service.smtp.from = Some(value::text(value)?);
+        settings.service.smtp.from = Some(value::parse_text(value)?);
         Ok(())
     }),
     Setting::new("smtp.hello", |settings, value| {
@@ -272,20 +273,20 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("smtp.user", |settings, value| {
-        settings.service.smtp.user = Some(value::text(value)?);
+        settings.service.smtp.user = Some(value::parse_text(value)?);
         Ok(())
     }),
     Setting::new("smtp.password", |settings, value| {
         // The value is not repeated in the error: it may be most of a password.
-        let password = value::text(value).ok().ok_or("expected a string")?;
+        let password = value::parse_text(value).ok().ok_or("expected a string")?;
         settings.service.smtp.password = Some(Secret::new(password));
         Ok(())
     })
-    .secret(),
+    .with_secrecy(),
     Setting::new("smtp.oauth_token_url", |settings, value| {
         let url = unit::text_or_empty(value)?;
         if !url.is_empty() {
-            value::url(value)?;
+            value::parse_url(value)?;
         }
         settings.service.smtp.oauth.token_url = url;
         Ok(())
@@ -298,30 +299,30 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.smtp.oauth.client_secret = secret_or_empty(value)?;
         Ok(())
     })
-    .secret(),
+    .with_secrecy(),
     Setting::new("smtp.oauth_refresh_token", |settings, value| {
         settings.service.smtp.oauth.refresh_token = secret_or_empty(value)?;
         Ok(())
     })
-    .secret(),
+    .with_secrecy(),
     Setting::new("smtp.oauth_scope", |settings, value| {
         settings.service.smtp.oauth.scope = unit::text_or_empty(value)?;
         Ok(())
     }),
     Setting::new("providers.slack", |settings, value| {
-        settings.service.providers.slack = value::url(value)?;
+        settings.service.providers.slack = value::parse_url(value)?;
         Ok(())
     }),
     Setting::new("providers.pagerduty", |settings, value| {
-        settings.service.providers.pagerduty = value::url(value)?;
+        settings.service.providers.pagerduty = value::parse_url(value)?;
         Ok(())
     }),
     Setting::new("oidc.issuer", |settings, value| {
-        settings.service.oidc.issuer = oidc::issuer(value)?;
+        settings.service.oidc.issuer = oidc::parse_issuer(value)?;
         Ok(())
     }),
     Setting::new("oidc.client_id", |settings, value| {
-        settings.service.oidc.client_id = value::text(value)?;
+        settings.service.oidc.client_id = value::parse_text(value)?;
         Ok(())
     }),
     Setting::new("oidc.audience", |settings, value| {
@@ -329,23 +330,23 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("oidc.role_claim", |settings, value| {
-        settings.service.oidc.role_claim = value::text(value)?;
+        settings.service.oidc.role_claim = value::parse_text(value)?;
         Ok(())
     }),
     Setting::new("oidc.admins", |settings, value| {
-        settings.service.oidc.admins = unit::list(value, value::text)?;
+        settings.service.oidc.admins = unit::parse_list(value, value::parse_text)?;
         Ok(())
     }),
     Setting::new("oidc.editors", |settings, value| {
-        settings.service.oidc.editors = unit::list(value, value::text)?;
+        settings.service.oidc.editors = unit::parse_list(value, value::parse_text)?;
         Ok(())
     }),
     Setting::new("oidc.operators", |settings, value| {
-        settings.service.oidc.operators = unit::list(value, value::text)?;
+        settings.service.oidc.operators = unit::parse_list(value, value::parse_text)?;
         Ok(())
     }),
     Setting::new("oidc.viewers", |settings, value| {
-        settings.service.oidc.viewers = unit::list(value, value::text)?;
+        settings.service.oidc.viewers = unit::parse_list(value, value::parse_text)?;
         Ok(())
     }),
     Setting::new("oidc.name_claim", |settings, value| {
@@ -353,65 +354,67 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("oidc.scopes", |settings, value| {
-        settings.service.oidc.scopes = value::text(value)?;
+        settings.service.oidc.scopes = value::parse_text(value)?;
         Ok(())
     }),
     Setting::new("oidc.page", |settings, value| {
-        settings.service.oidc.page = oidc::page(value)?;
+        settings.service.oidc.page = oidc::parse_page_url(value)?;
         Ok(())
     }),
     Setting::new("gateway.body_limit", |settings, value| {
-        settings.service.gateway.body_limit_bytes = unit::size(value)?;
+        settings.service.gateway.body_limit_bytes = unit::parse_size(value)?;
         Ok(())
     }),
     Setting::new("gateway.header_limit", |settings, value| {
-        settings.service.gateway.header_limit_bytes = unit::size(value)?;
+        settings.service.gateway.header_limit_bytes = unit::parse_size(value)?;
         Ok(())
     }),
     Setting::new("gateway.deadline", |settings, value| {
-        settings.service.gateway.deadline = unit::positive_duration(value)?;
+        settings.service.gateway.deadline = unit::parse_positive_duration(value)?;
         Ok(())
     }),
     Setting::new("gateway.header_timeout", |settings, value| {
-        settings.service.gateway.header_timeout = unit::positive_duration(value)?;
+        settings.service.gateway.header_timeout = unit::parse_positive_duration(value)?;
         Ok(())
     }),
     Setting::new("gateway.drain", |settings, value| {
-        settings.service.gateway.drain = unit::positive_duration(value)?;
+        settings.service.gateway.drain = unit::parse_positive_duration(value)?;
         Ok(())
     }),
     Setting::new("gateway.max_connections", |settings, value| {
-        settings.service.gateway.max_connections = unit::number(value, 1..=CONNECTIONS_MAX)?;
+        settings.service.gateway.max_connections = unit::parse_number(value, 1..=CONNECTIONS_MAX)?;
         Ok(())
     }),
     Setting::new("gateway.max_in_flight", |settings, value| {
-        settings.service.gateway.max_in_flight = unit::number(value, 1..=IN_FLIGHT_MAX)?;
+        settings.service.gateway.max_in_flight = unit::parse_number(value, 1..=IN_FLIGHT_MAX)?;
         Ok(())
     }),
     Setting::new("metrics.listen", |settings, value| {
-        settings.service.metrics.listen = Some(value::address(value)?);
+        settings.service.metrics.listen = Some(value::parse_address(value)?);
         Ok(())
     }),
     Setting::new("metrics.key", |settings, value| {
         // The value is not repeated in the error: it may be most of a key.
-        let key = value::text(value).ok().filter(|key| !key.trim().is_empty());
+        let key = value::parse_text(value)
+            .ok()
+            .filter(|key| !key.trim().is_empty());
         let key = key.ok_or("expected a string that is not empty")?;
         settings.service.metrics.key = Some(Secret::new(key));
         Ok(())
     })
-    .secret(),
+    .with_secrecy(),
     Setting::new("heartbeat.url", |settings, value| {
         let text = unit::text_or_empty(value).unwrap_or_default();
         // The value is not repeated in the error: it may contain a key.
-        if !text.is_empty() && value::url(value).is_err() {
+        if !text.is_empty() && value::parse_url(value).is_err() {
             return Err("expected an address such as \"https://hc-ping.com/…\"".into());
         }
         settings.service.ping.url = Secret::new(text);
         Ok(())
     })
-    .secret(),
+    .with_secrecy(),
     Setting::new("heartbeat.every", |settings, value| {
-        let every = unit::positive_duration(value)?;
+        let every = unit::parse_positive_duration(value)?;
         if !(PING_EVERY_MIN..=PING_EVERY_MAX).contains(&every) {
             return Err(format!(
                 "expected {PING_EVERY_MIN:?} to {PING_EVERY_MAX:?}, found {every:?}"
@@ -436,15 +439,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("traces.sample", |settings, value| {
-        settings.service.traces.sample = Some(unit::share(value)?);
+        settings.service.traces.sample = Some(unit::parse_fraction(value)?);
         Ok(())
     }),
     Setting::new("cors.origins", |settings, value| {
-        settings.service.origins = Some(origins(unit::list(value, value::text)?)?);
+        settings.service.origins =
+            Some(parse_origins(unit::parse_list(value, value::parse_text)?)?);
         Ok(())
     }),
     Setting::new("hosts", |settings, value| {
-        let names = unit::list(value, value::text)?;
+        let names = unit::parse_list(value, value::parse_text)?;
         settings.service.hosts = Hosts::new(names).map_err(|name| {
             format!(
                 "`{name}` is not a host name; expected a name such as \"ops.example.net\" or \"*.lan\""
@@ -453,35 +457,37 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("trusted_proxies", |settings, value| {
-        settings.service.proxies = Proxies(unit::list(value, |item| {
-            value::parse(item, "a network such as \"10.0.0.0/8\"")
+        settings.service.proxies = Proxies(unit::parse_list(value, |item| {
+            value::parse_from_str(item, "a network such as \"10.0.0.0/8\"")
         })?);
         Ok(())
     }),
     Setting::new("senders.replica_labels", |settings, value| {
-        settings.service.gateway.senders.replica_labels = unit::list(value, value::text)?;
+        settings.service.gateway.senders.replica_labels =
+            unit::parse_list(value, value::parse_text)?;
         Ok(())
     }),
     Setting::new("senders.fold_labels", |settings, value| {
-        settings.service.gateway.senders.fold_labels = unit::list(value, value::text)?;
+        settings.service.gateway.senders.fold_labels = unit::parse_list(value, value::parse_text)?;
         Ok(())
     }),
     Setting::new("senders.alert_severity", |settings, value| {
-        settings.service.gateway.senders.alert_severity = severity(value)?;
+        settings.service.gateway.senders.alert_severity = parse_severity(value)?;
         Ok(())
     }),
     Setting::new("senders.log_floor", |settings, value| {
-        settings.service.gateway.senders.logs.floor = severity(value)?.into();
+        settings.service.gateway.senders.logs.floor = parse_severity(value)?.into();
         Ok(())
     }),
     Setting::new("senders.log_dimensions", |settings, value| {
-        settings.service.gateway.senders.logs.dimensions = unit::list(value, value::text)?;
+        settings.service.gateway.senders.logs.dimensions =
+            unit::parse_list(value, value::parse_text)?;
         Ok(())
     }),
 ];
 
-fn schedule(value: &toml::Value) -> Read<Vec<Duration>> {
-    let schedule = unit::list(value, unit::duration)?;
+fn parse_schedule(value: &toml::Value) -> Read<Vec<Duration>> {
+    let schedule = unit::parse_list(value, unit::parse_duration)?;
     if schedule.is_empty() || schedule.len() > ATTEMPTS_MAX {
         let attempts = schedule.len();
         return Err(format!(
@@ -491,7 +497,7 @@ fn schedule(value: &toml::Value) -> Read<Vec<Duration>> {
     Ok(schedule)
 }
 
-fn origins(listed: Vec<String>) -> Read<Origins> {
+fn parse_origins(listed: Vec<String>) -> Read<Origins> {
     if listed.is_empty() {
         return Ok(Origins::None);
     }
@@ -514,19 +520,19 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
     }
 }
 
-fn severity(value: &toml::Value) -> Read<Severity> {
+fn parse_severity(value: &toml::Value) -> Read<Severity> {
     value::one_of_names(
         value,
         &Severity::ALL.map(|severity| (severity.as_str(), severity)),
     )
 }
 
-fn authorities(path: &str) -> Read<Authorities> {
+fn parse_authorities(path: &str) -> Read<Authorities> {
     if path.is_empty() {
         return Ok(Authorities::default());
     }
     let cannot_read = |error| format!("cannot read {path}: {error}");
-    let text = plain_file::read(Path::new(path), CA_FILE_BYTES_MAX).map_err(cannot_read)?;
+    let text = plain_file::read_file(Path::new(path), CA_FILE_BYTES_MAX).map_err(cannot_read)?;
     Authorities::from_pem(&text).map_err(|error| format!("{path} is unusable: {error}"))
 }
 
@@ -551,7 +557,7 @@ fn missing_error(setting: &str, because: &str) -> ConfigError {
     ConfigError(format!("{setting}: required because {because} is set"))
 }
 
-impl Ping {
+impl PingSettings {
     fn config(&self) -> Option<PingConfig> {
         (!self.url.is_empty()).then(|| PingConfig {
             url: self.url.clone(),
@@ -609,8 +615,9 @@ impl super::Settings {
     }
 
     pub(crate) fn selects_store(&self) -> bool {
-        let is_flag =
-            |it: &ConfiguredValue| it.key == "store.url" && matches!(it.source, Source::Flag(_));
+        let is_flag = |it: &ConfiguredValue| {
+            it.key == "store.url" && matches!(it.source, SettingSource::Flag(_))
+        };
         self.given.iter().any(is_flag)
     }
 

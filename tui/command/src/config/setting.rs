@@ -7,81 +7,84 @@ use super::{KeySource, LogFormat, Part, entry::Setting, value};
 
 const COMMAND: &[Setting] = &[
     Setting::new("data_dir", |settings, value| {
-        settings.data_dir = value::path(value)?;
+        settings.data_dir = value::parse_path(value)?;
         Ok(())
     }),
     Setting::new("grpc_listen", |settings, value| {
-        settings.grpc_listen = Some(value::address(value)?);
+        settings.grpc_listen = Some(value::parse_address(value)?);
         Ok(())
     }),
     Setting::new("rest_listen", |settings, value| {
-        settings.rest_listen = Some(value::address(value)?);
+        settings.rest_listen = Some(value::parse_address(value)?);
         Ok(())
     }),
     Setting::new("backend", |settings, value| {
-        settings.backend = value::url(value)?;
+        settings.backend = value::parse_url(value)?;
         Ok(())
     }),
     Setting::new("connect", |settings, value| {
-        settings.connect = Some(value::url(value)?);
+        settings.connect = Some(value::parse_url(value)?);
         Ok(())
     }),
     Setting::new("tls_cert", |settings, value| {
-        settings.tls.cert = Some(value::path(value)?);
+        settings.tls.cert = Some(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("tls_key", |settings, value| {
-        settings.tls.key = Some(value::path(value)?);
+        settings.tls.key = Some(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("tls_client_ca", |settings, value| {
-        settings.tls.client_ca = Some(value::path(value)?);
+        settings.tls.client_ca = Some(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("tls_client_crl", |settings, value| {
-        settings.tls.client_crl = Some(value::path(value)?);
+        settings.tls.client_crl = Some(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("tls_client_optional", |settings, value| {
-        settings.tls.client_optional = value::flag(value)?;
+        settings.tls.client_optional = value::parse_flag(value)?;
         Ok(())
     }),
     Setting::new("tls_client_cert", |settings, value| {
-        settings.tls.client_cert = Some(value::path(value)?);
+        settings.tls.client_cert = Some(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("tls_client_key", |settings, value| {
-        settings.tls.client_key = Some(value::path(value)?);
+        settings.tls.client_key = Some(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("tls_ca", |settings, value| {
-        settings.tls.ca = Some(value::path(value)?);
+        settings.tls.ca = Some(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("tls_name", |settings, value| {
-        settings.tls.name = Some(value::text(value)?);
+        settings.tls.name = Some(value::parse_text(value)?);
         Ok(())
     }),
     Setting::new("key_file", |settings, value| {
-        settings.key = KeySource::File(value::path(value)?);
+        settings.key = KeySource::File(value::parse_path(value)?);
         Ok(())
     }),
     Setting::new("read_only", |settings, value| {
-        settings.read_only = value::flag(value)?;
+        settings.read_only = value::parse_flag(value)?;
         Ok(())
     }),
     Setting::new("plain", |settings, value| {
-        settings.plain = value::flag(value)?;
+        settings.plain = value::parse_flag(value)?;
         Ok(())
     }),
     Setting::new("mouse", |settings, value| {
-        settings.mouse = value::flag(value)?;
+        settings.mouse = value::parse_flag(value)?;
         Ok(())
     }),
     Setting::new("escape_delay", |settings, value| {
-        let delay = value::duration(value)?;
+        let delay = value::parse_duration(value)?;
         if delay > ESCAPE_DELAY_MAX {
-            return Err(value::invalid("a duration from \"0ms\" to \"1s\"", value));
+            return Err(value::invalid_value_message(
+                "a duration from \"0ms\" to \"1s\"",
+                value,
+            ));
         }
         settings.escape_delay = delay;
         Ok(())
@@ -99,20 +102,20 @@ const COMMAND: &[Setting] = &[
     Setting::new("log_filter", |settings, value| {
         let expected = "a level such as \"info\", or levels by module such as \
                         \"warn,bellwether_backend=debug\"";
-        settings.log_filter = value::parse(value, expected)?;
+        settings.log_filter = value::parse_from_str(value, expected)?;
         Ok(())
     }),
     Setting::new("insecure", |settings, value| {
-        settings.insecure = value::flag(value)?;
+        settings.insecure = value::parse_flag(value)?;
         Ok(())
     }),
 ];
 
-pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
+pub(crate) fn all_settings() -> impl Iterator<Item = &'static Setting> {
     COMMAND.iter().chain(service::SETTINGS)
 }
 
-pub(crate) fn part(key: &str) -> Part {
+pub(crate) fn part_of_key(key: &str) -> Part {
     const SERVED: [&str; 5] = [
         "rest_listen",
         "backend",
@@ -129,16 +132,16 @@ pub(crate) fn part(key: &str) -> Part {
     }
 }
 
-pub(crate) fn find(key: &str) -> Option<&'static Setting> {
-    all().find(|setting| setting.key == key)
+pub(crate) fn find_setting(key: &str) -> Option<&'static Setting> {
+    all_settings().find(|setting| setting.key == key)
 }
 
-pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
-    all().filter_map(|setting| Some(setting.key.split_once('.')?.0))
+pub(crate) fn section_names() -> impl Iterator<Item = &'static str> {
+    all_settings().filter_map(|setting| Some(setting.key.split_once('.')?.0))
 }
 
 pub(crate) fn is_section(name: &str) -> bool {
-    sections().any(|section| section == name)
+    section_names().any(|section| section == name)
 }
 
 const REMOVED: [(&str, &str); 1] = [(
@@ -156,11 +159,11 @@ pub(crate) fn removed_keys() -> impl Iterator<Item = &'static str> {
     REMOVED.iter().map(|(key, _)| *key)
 }
 
-pub(crate) fn nearest(key: &str) -> &'static str {
-    nearest_of(all().map(|setting| setting.key), key)
+pub(crate) fn nearest_key(key: &str) -> &'static str {
+    nearest_name(all_settings().map(|setting| setting.key), key)
 }
 
-pub(crate) fn nearest_of(
+pub(crate) fn nearest_name(
     names: impl Iterator<Item = &'static str>,
     searched: &str,
 ) -> &'static str {

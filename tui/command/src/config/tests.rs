@@ -59,13 +59,13 @@ fn flags_override_variables_and_variables_override_the_file() {
 
 #[test]
 fn default_file_documents_every_setting() {
-    let values = file::values(&uncommented(), Path::new("default")).unwrap();
+    let values = file::read_values(&uncommented(), Path::new("default")).unwrap();
     let documented: Vec<_> = values
         .settings
         .iter()
         .map(|(key, _)| key.as_str())
         .collect();
-    for setting in setting::all() {
+    for setting in setting::all_settings() {
         assert!(
             documented.contains(&setting.key),
             "{} is not documented",
@@ -115,8 +115,8 @@ fn default_file_shows_the_actual_defaults() {
 
 #[test]
 fn every_setting_has_a_unique_variable() {
-    let mut names: Vec<_> = setting::all()
-        .map(|setting| variables::name(setting.key))
+    let mut names: Vec<_> = setting::all_settings()
+        .map(|setting| variables::variable_name(setting.key))
         .collect();
     names.push("BELLWETHER_KEY".into());
     names.push("BELLWETHER_CONFIG".into());
@@ -517,7 +517,10 @@ fn all_invalid_key_bindings_are_reported_with_their_lines() {
 #[test]
 fn key_bindings_are_read_from_any_toml_form() {
     let file = "data_dir = \"/x\"\nkeys.top = \"g g\"\nkeys.events = { mark = ['m'] }\n";
-    let message = load(&Flags::default(), &[], file).unwrap().keys.reference();
+    let message = load(&Flags::default(), &[], file)
+        .unwrap()
+        .keys
+        .reference_text();
     assert!(message.contains("`g g` | Go to the top"), "{message}");
     assert!(message.contains("`m` (events) | Mark"), "{message}");
 }
@@ -687,7 +690,7 @@ fn system_file_is_read_if_the_user_has_none() {
     let (named, own, system) = (path("named"), path("own"), path("system"));
     let selected = |named: Option<&Path>| {
         let named = named.map(Path::to_owned);
-        file::select(named, Some(own.clone()), &system)
+        file::select_file(named, Some(own.clone()), &system)
     };
     assert_eq!(selected(None), None);
     fs::write(&system, "").unwrap();

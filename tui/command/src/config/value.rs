@@ -12,30 +12,30 @@ use toml::Value;
 /// A value, or a description of the expected one.
 pub(crate) type Read<T> = Result<T, String>;
 
-pub(crate) fn text(value: &Value) -> Read<String> {
+pub(crate) fn parse_text(value: &Value) -> Read<String> {
     match value.as_str() {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
-        Some(_) => Err(invalid("a string that is not empty", value)),
+        Some(_) => Err(invalid_value_message("a string that is not empty", value)),
         None => Err(non_string_error(value)),
     }
 }
 
 /// Describes a value in place of a string.
 pub(crate) fn non_string_error(value: &Value) -> String {
-    let problem = invalid("a string", value);
+    let problem = invalid_value_message("a string", value);
     match value {
         Value::Array(_) | Value::Table(_) => problem,
         _ => problem + "; quote it",
     }
 }
 
-pub(crate) fn path(value: &Value) -> Read<PathBuf> {
-    text(value).map(PathBuf::from)
+pub(crate) fn parse_path(value: &Value) -> Read<PathBuf> {
+    parse_text(value).map(PathBuf::from)
 }
 
 /// Parses an address to listen on. A host name resolves to its first IPv4 address if it has one, as
 /// in the defaults; without a host, it means all IPv4 addresses.
-pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
+pub(crate) fn parse_address(value: &Value) -> Read<SocketAddr> {
     let expected = "an address and a port such as \"127.0.0.1:8480\", \"localhost:8480\", \":8480\" or \
          \"[::1]:0\"";
     let text = value.as_str().unwrap_or_default();
@@ -45,7 +45,7 @@ pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
     let parts = text.split_once(':');
     let named = parts.and_then(|(name, port)| Some((name, port.parse::<u16>().ok()?)));
     let Some((name, port)) = named else {
-        return Err(invalid(expected, value));
+        return Err(invalid_value_message(expected, value));
     };
     if name.is_empty() {
         return Ok((Ipv4Addr::UNSPECIFIED, port).into());
@@ -56,24 +56,24 @@ pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
     found.ok_or_else(|| format!("the name {name:?} resolves to no address"))
 }
 
-pub(crate) fn url(value: &Value) -> Read<String> {
+pub(crate) fn parse_url(value: &Value) -> Read<String> {
     let expected = "an address such as \"http://127.0.0.1:8481\"";
-    let url: tonic::transport::Uri = parse(value, expected)?;
+    let url: tonic::transport::Uri = parse_from_str(value, expected)?;
     match url.scheme_str() {
-        Some("http" | "https") if url.host().is_some() => text(value),
-        _ => Err(invalid(expected, value)),
+        Some("http" | "https") if url.host().is_some() => parse_text(value),
+        _ => Err(invalid_value_message(expected, value)),
     }
 }
 
-pub(crate) fn flag(value: &Value) -> Read<bool> {
+pub(crate) fn parse_flag(value: &Value) -> Read<bool> {
     match value {
         Value::Boolean(flag) => Ok(*flag),
-        _ => parse(value, "true or false"),
+        _ => parse_from_str(value, "true or false"),
     }
 }
 
 /// Parses a duration with its unit: `ms`, `s`, `m`, `h` or `d`.
-pub(crate) fn duration(value: &Value) -> Read<Duration> {
+pub(crate) fn parse_duration(value: &Value) -> Read<Duration> {
     let milliseconds = value.as_str().and_then(|text| {
         let (number, unit) = number_and_unit(text)?;
         let unit = match unit {
@@ -87,18 +87,18 @@ pub(crate) fn duration(value: &Value) -> Read<Duration> {
         number.checked_mul(unit)
     });
     milliseconds.map(Duration::from_millis).ok_or_else(|| {
-        invalid(
+        invalid_value_message(
             "a duration with a unit (ms, s, m, h, d) such as \"30s\"",
             value,
         )
     })
 }
 
-pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
+pub(crate) fn parse_from_str<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
     value
         .as_str()
         .and_then(|text| text.parse().ok())
-        .ok_or_else(|| invalid(expected, value))
+        .ok_or_else(|| invalid_value_message(expected, value))
 }
 
 pub(crate) fn one_of_names<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
@@ -108,7 +108,7 @@ pub(crate) fn one_of_names<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<
         .map(|(_, meaning)| *meaning);
     found.ok_or_else(|| {
         let words: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-        invalid(&join_alternatives(&words), value)
+        invalid_value_message(&join_alternatives(&words), value)
     })
 }
 
@@ -119,7 +119,7 @@ fn join_alternatives(words: &[String]) -> String {
     }
 }
 
-pub(crate) fn invalid(expected: &str, value: &Value) -> String {
+pub(crate) fn invalid_value_message(expected: &str, value: &Value) -> String {
     format!("expected {expected}, found {value}")
 }
 

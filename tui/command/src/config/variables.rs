@@ -10,23 +10,23 @@ use super::{ConfigError, VARIABLE_PREFIX, Variables};
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// Suffix of a variable that names a file with the value, as is usual for container secrets.
 const FILE_SUFFIX: &str = "_FILE";
-pub(super) fn name(key: &str) -> String {
+pub(super) fn variable_name(key: &str) -> String {
     let key = key.replace('.', "_").to_uppercase();
     format!("{VARIABLE_PREFIX}{key}")
 }
 
-fn variables_of(key: &str) -> [String; 2] {
-    let name = name(key);
+fn variable_names(key: &str) -> [String; 2] {
+    let name = variable_name(key);
     let file_name = format!("{name}{FILE_SUFFIX}");
     [name, file_name]
 }
 
 /// Returns the value of a setting's variable, with the variable's name.
-pub(super) fn find(
+pub(super) fn find_variable(
     variables: &Variables,
     key: &str,
 ) -> Result<Option<(String, String)>, ConfigError> {
-    let name = name(key);
+    let name = variable_name(key);
     let file_name = format!("{name}{FILE_SUFFIX}");
     match (variables.get(&name), variables.get(&file_name)) {
         (None, None) => Ok(None),
@@ -49,11 +49,13 @@ fn read(name: &str, path: &str) -> Result<String, ConfigError> {
 ///
 /// # Errors
 /// Returns an error that names the first of them and the nearest known variable.
-pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
+pub(super) fn reject_unknown_variables(variables: &Variables) -> Result<(), ConfigError> {
     const OTHERS: [&str; 2] = ["BELLWETHER_CONFIG", "BELLWETHER_KEY"];
     const SECRET_PREFIX: &str = "BELLWETHER_SECRET_";
 
-    let known: Vec<String> = setting::all().map(|setting| name(setting.key)).collect();
+    let known: Vec<String> = setting::all_settings()
+        .map(|setting| variable_name(setting.key))
+        .collect();
     let ours = variables
         .keys()
         .filter(|it| it.starts_with(VARIABLE_PREFIX));
@@ -66,7 +68,7 @@ pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
     let Some(name) = unknown.into_iter().next() else {
         return Ok(());
     };
-    let is_of = |key: &&str| variables_of(key).contains(name);
+    let is_of = |key: &&str| variable_names(key).contains(name);
     if let Some(why) = setting::removed_keys()
         .find(is_of)
         .and_then(setting::removal_message)

@@ -10,7 +10,7 @@ use super::ConfigError;
 pub(super) const SECTION: &str = "views";
 const MOST: usize = 50;
 
-pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, ConfigError> {
+pub(super) fn parse_views(table: Option<Value>, path: &Path) -> Result<Vec<View>, ConfigError> {
     let refuse = |key: &str, message: &str| {
         let path = path.display();
         ConfigError(format!("{key} (in {path}): {message}"))
@@ -26,9 +26,8 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, Confi
     let read = views.into_iter().map(|(name, value)| {
         let own = format!("{SECTION}.{name}");
         match value {
-            Value::Table(table) => {
-                view(name, table).map_err(|(key, message)| refuse(&format!("{own}.{key}"), message))
-            }
+            Value::Table(table) => parse_view(name, table)
+                .map_err(|(key, message)| refuse(&format!("{own}.{key}"), message)),
             _ => Err(refuse(&own, "expected a section with `filter`")),
         }
     });
@@ -36,7 +35,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, Confi
 }
 
 /// Parses a view. An error includes the invalid key.
-fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
+fn parse_view(name: String, table: Table) -> Result<View, (String, &'static str)> {
     let mut view = View {
         name,
         ..View::default()

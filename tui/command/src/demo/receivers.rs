@@ -25,7 +25,7 @@ impl Receivers {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let mut serving = JoinSet::new();
-        serving.spawn(accept(listener));
+        serving.spawn(accept_connections(listener));
         Ok(Self {
             url,
             _serving: serving,
@@ -33,7 +33,7 @@ impl Receivers {
     }
 }
 
-async fn accept(listener: TcpListener) {
+async fn accept_connections(listener: TcpListener) {
     let begin = Instant::now();
     let mut connections = JoinSet::new();
     loop {
@@ -43,14 +43,14 @@ async fn accept(listener: TcpListener) {
         match listener.accept().await {
             // A broken connection is a failed attempt, which the service retries.
             Ok((stream, _)) => drop(connections.spawn(async move {
-                drop(serve(stream, begin).await);
+                drop(serve_connection(stream, begin).await);
             })),
             Err(_) => sleep(Duration::from_millis(100)).await,
         }
     }
 }
 
-async fn serve(stream: TcpStream, begin: Instant) -> io::Result<()> {
+async fn serve_connection(stream: TcpStream, begin: Instant) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut line, mut body_bytes) = (String::new(), 0);

@@ -24,12 +24,12 @@ const NAMES: [(&str, &str); 6] = [
 ///
 /// # Errors
 /// Returns an error if the service is unreachable or rejects an event.
-pub(super) async fn run(mut api: Api) -> Result<(), CallError> {
+pub(super) async fn run_story(mut api: Api) -> Result<(), CallError> {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for tick in 0_u64.. {
         ticks.tick().await;
-        let events = events(tick);
+        let events = initial_events(tick);
         if !events.is_empty() {
             api.put_events(&json!({"events": events})).await?;
         }
@@ -41,7 +41,7 @@ pub(super) async fn run(mut api: Api) -> Result<(), CallError> {
 ///
 /// # Errors
 /// Returns an error if the service rejects it.
-pub(super) async fn silence_staging(api: &mut Api) -> Result<(), CallError> {
+pub(super) async fn create_staging_silence(api: &mut Api) -> Result<(), CallError> {
     let end = Timestamp::now() + SignedDuration::from_mins(30);
     let silence = json!({
         "name": "staging-upgrade",
@@ -56,7 +56,7 @@ pub(super) async fn silence_staging(api: &mut Api) -> Result<(), CallError> {
 }
 
 /// Returns the events of a second. The same second always has the same events.
-fn events(tick: u64) -> Vec<Value> {
+fn initial_events(tick: u64) -> Vec<Value> {
     let at = tick % ROUND;
     let mut events = Vec::new();
     if tick == 0 {
@@ -70,28 +70,28 @@ fn events(tick: u64) -> Vec<Value> {
         let hosts = if tick < 60 { 1..4 } else { 1..3 };
         events.extend(hosts.map(|number| {
             let summary = "the nightly backup is complete";
-            event("backup-done", &host_name(number), "SEVERITY_INFO", summary)
+            event_json("backup-done", &host_name(number), "SEVERITY_INFO", summary)
         }));
     }
     if at == 10 || at == 130 {
         let summary = "checkout 4.12.0 is deployed";
-        events.push(event("deployment", "web-01", "SEVERITY_INFO", summary));
+        events.push(event_json("deployment", "web-01", "SEVERITY_INFO", summary));
     }
     // The incident: a disk fills up, its database fails, and the errors spread.
     match at {
-        3 => events.push(event(
+        3 => events.push(event_json(
             "disk-full",
             "db-03",
             "SEVERITY_WARNING",
             "/var is 91% full",
         )),
-        6 => events.push(event(
+        6 => events.push(event_json(
             "disk-full",
             "db-03",
             "SEVERITY_ERROR",
             "/var is 97% full",
         )),
-        9 => events.push(event(
+        9 => events.push(event_json(
             "disk-full",
             "db-03",
             "SEVERITY_CRITICAL",
@@ -99,9 +99,14 @@ fn events(tick: u64) -> Vec<Value> {
         )),
         12..=30 => {
             let summary = format!("{} connections to db-03 refused", (at - 11) * 14);
-            events.push(event("errors", &host_name(at), "SEVERITY_ERROR", &summary));
+            events.push(event_json(
+                "errors",
+                &host_name(at),
+                "SEVERITY_ERROR",
+                &summary,
+            ));
         }
-        40 => events.push(event(
+        40 => events.push(event_json(
             "host-unreachable",
             "mq-05",
             "SEVERITY_CRITICAL",
@@ -130,7 +135,7 @@ fn routine_event(number: u64) -> Value {
         _ => "SEVERITY_DEBUG",
     };
     let summary = summary.replace("{}", &(60 + mixed % 40).to_string());
-    event(name, &host, severity, &summary)
+    event_json(name, &host, severity, &summary)
 }
 
 fn host_name(number: u64) -> String {
@@ -138,7 +143,7 @@ fn host_name(number: u64) -> String {
     format!("{role}-{:02}", number % HOSTS + 1)
 }
 
-fn event(name: &str, host: &str, severity: &str, summary: &str) -> Value {
+fn event_json(name: &str, host: &str, severity: &str, summary: &str) -> Value {
     let is_staging = host.ends_with('9');
     let env = if is_staging { "staging" } else { "production" };
     json!({
@@ -150,7 +155,7 @@ fn event(name: &str, host: &str, severity: &str, summary: &str) -> Value {
 }
 
 fn closing_event(name: &str, host: &str) -> Value {
-    let mut event = event(name, host, "SEVERITY_INFO", "has recovered");
+    let mut event = event_json(name, host, "SEVERITY_INFO", "has recovered");
     event["status"] = "STATUS_CLOSED".into();
     event
 }
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn every_severity_occurs_within_the_first_minute() {
-        let events: Vec<_> = (0..60).flat_map(events).collect();
+        let events: Vec<_> = (0..60).flat_map(initial_events).collect();
         for severity in ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] {
             let severity = format!("SEVERITY_{severity}");
             let found = events.iter().find(|event| event["severity"] == *severity);

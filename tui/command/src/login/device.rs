@@ -62,8 +62,9 @@ fn with_offline(scopes: &str, supported: &[String]) -> String {
 
 fn print_code(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
     // The text comes from the provider.
-    let user_code = text::visible(&code.user_code, false);
-    let shown = |address: &dyn std::fmt::Display| text::visible(&address.to_string(), false);
+    let user_code = text::escape_invisible(&code.user_code, false);
+    let shown =
+        |address: &dyn std::fmt::Display| text::escape_invisible(&address.to_string(), false);
     if let Some(address) = &code.full_address {
         let address = shown(address);
         writeln!(out, "To sign in, open {address}")?;
@@ -98,7 +99,9 @@ async fn poll_tokens(
                 return Err(expired_failure());
             }
             Err(ProviderError::Refused { code, .. }) if code == "access_denied" => {
-                return Err(Failure::not_allowed("the provider declined the sign-in"));
+                return Err(Failure::permission_denied(
+                    "the provider declined the sign-in",
+                ));
             }
             Err(other) => return Err(provider_failure(other)),
         }

@@ -22,24 +22,30 @@ use tonic::{Code, Status, Streaming};
 use super::progress::Progress;
 use crate::{cli::BackupArguments, clients, config::Settings, failure::Failure, ready};
 
-pub(crate) async fn run(
+pub(crate) async fn run_backup(
     arguments: BackupArguments,
     settings: &Settings,
     mut out: impl Write,
 ) -> Result<(), Failure> {
-    let keys = keys(&arguments, settings)?;
-    let mut target = BackupFolder::open(&arguments.folder).map_err(|error| failure(&error))?;
+    let keys = key_source(&arguments, settings)?;
+    let mut target =
+        BackupFolder::open(&arguments.folder).map_err(|error| backup_failure(&error))?;
     let goes_on = target.resume_position().is_some();
     let end = match open_source(&arguments, settings, &target).await? {
         Source::Service(mut service) => service.copy(&mut target).await?,
         Source::Folder(mut reader) => from_folder(&mut reader, &mut target).await?,
     };
-    let manifest = target.finish(end, keys).map_err(|error| failure(&error))?;
+    let manifest = target
+        .finish(end, keys)
+        .map_err(|error| backup_failure(&error))?;
     print_summary(&arguments, &manifest, goes_on, &mut out)
         .map_err(|error| Failure::new(format!("failed to write the output: {error}")))
 }
 
-fn keys<'a>(arguments: &BackupArguments, settings: &'a Settings) -> Result<Keys<'a>, Failure> {
+fn key_source<'a>(
+    arguments: &BackupArguments,
+    settings: &'a Settings,
+) -> Result<Keys<'a>, Failure> {
     if !arguments.with_keys {
         return Ok(Keys::LeftOut);
     }
@@ -99,14 +105,14 @@ async fn open_source(
     // A store in a database is backed up through a service that uses it.
     if let Some(config) = own.transpose()?.filter(|it| it.database.is_none()) {
         let cache_bytes = config.store.cache_bytes;
-        match store::open::open_to_read(&settings.data_dir, cache_bytes).await {
+        match store::open::open_read_only(&settings.data_dir, cache_bytes).await {
             Ok(reading) => {
-                let reader = Reader::begin(reading.store, target.resume_position()).await;
-                let reader = reader.map_err(|error| failure(&error))?;
+                let reader = Reader::start(reading.store, target.resume_position()).await;
+                let reader = reader.map_err(|error| backup_failure(&error))?;
                 return Ok(Source::Folder(Box::new(reader)));
             }
             Err(OpenError::InUse(_) | OpenError::NoStore(_)) => {}
-            Err(error) => return Err(Failure::of_error(&error)),
+            Err(error) => return Err(Failure::from_error(&error)),
         }
     }
     let address = ready::grpc_address(settings);
@@ -120,14 +126,21 @@ async fn open_source(
 
 async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<BackupEnd, Failure> {
     let bar = Progress::new("backing up");
-    let total = reader.row_count().await.map_err(|error| failure(&error))?;
+    let total = reader
+        .row_count()
+        .await
+        .map_err(|error| backup_failure(&error))?;
     let mut done = 0;
     let mut end = None;
-    while let Some(step) = reader.next().await.map_err(|error| failure(&error))? {
+    while let Some(step) = reader
+        .next()
+        .await
+        .map_err(|error| backup_failure(&error))?
+    {
         done += estimate_rows(&step);
-        bar.show(done, total);
+        bar.print(done, total);
         end = step.end.clone().or(end);
-        target.add(step).map_err(|error| failure(&error))?;
+        target.add(step).map_err(|error| backup_failure(&error))?;
     }
     end.ok_or_else(|| Failure::new("the stream ended before the backup was complete"))
 }
@@ -154,11 +167,13 @@ impl Service {
         let bar = Progress::new("backing up");
         loop {
             match self.read(target, &bar).await? {
-                Read::Whole(end) => return Ok(end),
-                Read::Overtaken if target.resume_position().is_some() => {
-                    target.restart_backup().map_err(|error| failure(&error))?;
+                ReadOutcome::Whole(end) => return Ok(end),
+                ReadOutcome::Overtaken if target.resume_position().is_some() => {
+                    target
+                        .restart_backup()
+                        .map_err(|error| backup_failure(&error))?;
                 }
-                Read::Overtaken => {
+                ReadOutcome::Overtaken => {
                     return Err(Failure::new(
                         "the store changes faster than the backup reads it; raise --rate, or \
                          retry at a quieter time",
@@ -168,14 +183,18 @@ impl Service {
         }
     }
 
-    async fn read(&mut self, target: &mut BackupFolder, bar: &Progress) -> Result<Read, Failure> {
+    async fn read(
+        &mut self,
+        target: &mut BackupFolder,
+        bar: &Progress,
+    ) -> Result<ReadOutcome, Failure> {
         let request = ReadBackupRequest {
             place: target.resume_position().unwrap_or_default().to_vec(),
             bytes_per_second: self.bytes_per_second,
         };
         let mut steps: Streaming<_> = match self.client.read_backup(request).await {
             Ok(steps) => steps.into_inner(),
-            Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
+            Err(status) if status.code() == Code::Aborted => return Ok(ReadOutcome::Overtaken),
             Err(status) => return Err(status.into()),
         };
         let (mut done, mut total, mut end) = (0, 0, None);
@@ -183,23 +202,23 @@ impl Service {
             let step = match steps.message().await {
                 Ok(Some(step)) => step,
                 Ok(None) => break,
-                Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
+                Err(status) if status.code() == Code::Aborted => return Ok(ReadOutcome::Overtaken),
                 Err(status) => return Err(interruption_failure(&status)),
             };
             total = total.max(step.row_count);
             let step = parse_step(step)?;
             done += estimate_rows(&step);
-            bar.show(done, total);
+            bar.print(done, total);
             end = step.end.clone().or(end);
-            target.add(step).map_err(|error| failure(&error))?;
+            target.add(step).map_err(|error| backup_failure(&error))?;
         }
-        end.map(Read::Whole).ok_or_else(|| {
+        end.map(ReadOutcome::Whole).ok_or_else(|| {
             interruption_failure(&Status::unavailable("the service aborted the backup"))
         })
     }
 }
 
-enum Read {
+enum ReadOutcome {
     Whole(BackupEnd),
     Overtaken,
 }
@@ -251,6 +270,6 @@ fn interruption_failure(status: &Status) -> Failure {
     ))
 }
 
-fn failure(error: &BackupError) -> Failure {
-    Failure::of_error(error)
+fn backup_failure(error: &BackupError) -> Failure {
+    Failure::from_error(error)
 }

@@ -8,7 +8,7 @@ use bellwether_backend::{
         self,
         backup::{Source, Trust},
         open::{OpenError, ReadOnlyStore},
-        restore::{Restore, RestoreError, Restored, rehearse},
+        restore::{Restore, RestoreError, RestoreReport, rehearse},
         verify::Findings,
     },
 };
@@ -25,13 +25,13 @@ use crate::{
     cli::CheckArguments,
     clients,
     config::Settings,
-    failure::{Failure, sentence},
+    failure::{Failure, to_sentence},
     output, ready,
 };
 
 /// Verifies everything in the data folder, without changes. If a running service is named or uses
 /// the folder, the service verifies the data instead.
-pub(crate) async fn run(
+pub(crate) async fn run_check(
     arguments: CheckArguments,
     settings: &Settings,
     out: impl Write,
@@ -44,11 +44,11 @@ pub(crate) async fn run(
         && let Some(findings) = check_data_folder(settings).await?
     {
         let what = settings.data_dir.display().to_string();
-        return report(("folder", &what), &findings, arguments.json, out);
+        return report_findings(("folder", &what), &findings, arguments.json, out);
     }
     let address = ready::grpc_address(settings);
     let findings = check_service(&address, settings).await?;
-    report(("service", &address), &findings, arguments.json, out)
+    report_findings(("service", &address), &findings, arguments.json, out)
 }
 
 /// Restores a backup into memory; without its keys, verifies only its checksums.
@@ -58,19 +58,19 @@ async fn check_backup(
     as_json: bool,
     mut out: impl Write,
 ) -> Result<(), Failure> {
-    let mut source = Source::open(folder).map_err(|error| Failure::of_error(&error))?;
+    let mut source = Source::open(folder).map_err(|error| Failure::from_error(&error))?;
     let keys = source
-        .keys(key_file)
-        .map_err(|error| Failure::of_error(&error))?;
-    let is_proven = keys.is_some() && source.manifest().is_proven();
+        .read_keys(key_file)
+        .map_err(|error| Failure::from_error(&error))?;
+    let is_proven = keys.is_some() && source.manifest().has_proofs();
     let restored = if keys.is_some() {
         let restored = rehearse_restore(folder, key_file).await;
-        Some(restored.map_err(|error| Failure::of_error(&error))?)
+        Some(restored.map_err(|error| Failure::from_error(&error))?)
     } else {
         let bytes = source.manifest().bytes();
         let bar = Progress::new("checking");
-        let verified = source.verify(Trust::Checksums, &|read| bar.show(read, bytes));
-        verified.map_err(|error| Failure::of_error(&error))?;
+        let verified = source.verify(Trust::Checksums, &|read| bar.print(read, bytes));
+        verified.map_err(|error| Failure::from_error(&error))?;
         None
     };
     let records = restored.map(|it| it.findings.records.values().sum::<u64>());
@@ -87,7 +87,7 @@ async fn check_backup(
             "restorable": records.is_some(),
             "records": records,
         });
-        writeln!(out, "{}", output::escape(&found.to_string()))
+        writeln!(out, "{}", output::escape_controls(&found.to_string()))
     } else {
         let keys = if manifest.has_keys { "with" } else { "without" };
         let (bytes, end_time) = (manifest.bytes(), &manifest.end_time);
@@ -105,7 +105,7 @@ async fn check_backup(
         ];
         if is_proven {
             lines.push("verified with its keys: unmodified".to_owned());
-        } else if !manifest.is_proven() {
+        } else if !manifest.has_proofs() {
             lines.push("not authenticated: created by an earlier version".to_owned());
         }
         writeln!(out, "{}", lines.join("\n"))
@@ -116,7 +116,7 @@ async fn check_backup(
 async fn rehearse_restore(
     folder: &Path,
     key_file: Option<&Path>,
-) -> Result<Restored, RestoreError> {
+) -> Result<RestoreReport, RestoreError> {
     let how = Restore {
         from: folder,
         key_file,
@@ -126,7 +126,7 @@ async fn rehearse_restore(
         now_ms: Timestamp::now().as_millisecond(),
     };
     let bar = Progress::new("checking");
-    rehearse(&how, &|_stage, done, total| bar.show(done, total)).await
+    rehearse(&how, &|_stage, done, total| bar.print(done, total)).await
 }
 
 /// Verifies the data folder; `None` if a service uses it, or the store is in a database.
@@ -136,22 +136,22 @@ async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>,
         return Ok(None);
     }
     let cache_bytes = config.store.cache_bytes;
-    let opened = store::open::open_to_read(&settings.data_dir, cache_bytes).await;
+    let opened = store::open::open_read_only(&settings.data_dir, cache_bytes).await;
     let ReadOnlyStore { store, key_error } = match opened {
         Ok(reading) => reading,
         Err(error @ (OpenError::Damaged { .. } | OpenError::Incomplete { .. })) => {
             let mut findings = Findings::default();
-            findings.add_error(sentence(&error));
+            findings.add_error(to_sentence(&error));
             return Ok(Some(FromDomain::from_domain(findings)));
         }
         Err(OpenError::InUse(_)) => return Ok(None),
-        Err(error) => return Err(Failure::of_error(&error)),
+        Err(error) => return Err(Failure::from_error(&error)),
     };
     let bar = Progress::new("checking");
-    let show = |progress: store::verify::Progress| bar.show(progress.done, progress.total);
+    let show = |progress: store::verify::Progress| bar.print(progress.done, progress.total);
     let mut findings = store::verify(&store, &show).await;
     if let Some(error) = key_error {
-        findings.add_error(sentence(&error));
+        findings.add_error(to_sentence(&error));
     }
     Ok(Some(FromDomain::from_domain(findings)))
 }
@@ -163,7 +163,7 @@ async fn check_service(address: &str, settings: &Settings) -> Result<CheckFindin
     let checking = service.check_store(CheckStoreRequest {}).await;
     let mut text = checking.map_err(check_failure)?.into_inner();
     while let Some(progress) = text.message().await.map_err(check_failure)? {
-        bar.show(progress.done, progress.total);
+        bar.print(progress.done, progress.total);
         if let Some(findings) = progress.findings {
             return Ok(findings);
         }
@@ -181,7 +181,7 @@ fn check_failure(status: Status) -> Failure {
     }
 }
 
-fn report(
+fn report_findings(
     (kind, what): (&str, &str),
     findings: &CheckFindings,
     as_json: bool,
@@ -198,7 +198,7 @@ fn report(
             "faults": findings.faults,
             "told": findings.told,
         });
-        writeln!(out, "{}", output::escape(&found.to_string()))
+        writeln!(out, "{}", output::escape_controls(&found.to_string()))
     } else {
         write_text(what, findings, &mut out)
     };
@@ -214,7 +214,7 @@ fn report(
 
 fn write_text(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
     for error in &findings.told {
-        writeln!(out, "fault: {}", text::visible(error, false))?;
+        writeln!(out, "fault: {}", text::escape_invisible(error, false))?;
     }
     let unlisted = findings.faults - findings.told.len() as u64;
     if unlisted > 0 {

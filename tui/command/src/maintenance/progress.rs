@@ -27,7 +27,7 @@ impl Progress {
     }
 
     /// Updates the bar, at most once per interval.
-    pub(crate) fn show(&self, done: u64, total: u64) {
+    pub(crate) fn print(&self, done: u64, total: u64) {
         if !self.is_shown {
             return;
         }
@@ -36,7 +36,11 @@ impl Progress {
             return;
         }
         *drawn = Some(Instant::now());
-        drop(write!(io::stderr(), "\r{}", line(self.what, done, total)));
+        drop(write!(
+            io::stderr(),
+            "\r{}",
+            progress_line(self.what, done, total)
+        ));
         drop(io::stderr().flush());
     }
 }
@@ -50,7 +54,7 @@ impl Drop for Progress {
     }
 }
 
-fn line(what: &str, done: u64, total: u64) -> String {
+fn progress_line(what: &str, done: u64, total: u64) -> String {
     let done = done.min(total);
     let share = |of: u64| (u128::from(done) * u128::from(of)) / u128::from(total.max(1));
     let filled = usize::try_from(share(BAR_COLUMNS)).unwrap_or_default();
@@ -67,14 +71,14 @@ mod tests {
     #[test]
     fn progress_bar_fills_and_stops_at_100_percent() {
         assert_eq!(
-            line("check", 0, 0),
+            progress_line("check", 0, 0),
             "check [------------------------------]   0 %"
         );
         assert_eq!(
-            line("check", 1, 2),
+            progress_line("check", 1, 2),
             "check [###############---------------]  50 %"
         );
-        assert_eq!(line("check", 9, 2), line("check", 2, 2));
-        assert!(line("check", 2, 2).ends_with("] 100 %"));
+        assert_eq!(progress_line("check", 9, 2), progress_line("check", 2, 2));
+        assert!(progress_line("check", 2, 2).ends_with("] 100 %"));
     }
 }

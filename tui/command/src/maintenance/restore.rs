@@ -2,13 +2,13 @@
 
 use std::{io::Write, path::Path};
 
-use bellwether_backend::store::restore::{Restore, Restored, Stage, restore};
+use bellwether_backend::store::restore::{Restore, RestoreReport, Stage, restore};
 use jiff::Timestamp;
 
 use super::progress::Progress;
 use crate::{cli::RestoreArguments, config::Settings, failure::Failure};
 
-pub(crate) async fn run(
+pub(crate) async fn run_restore(
     arguments: RestoreArguments,
     settings: &Settings,
     mut out: impl Write,
@@ -29,12 +29,12 @@ pub(crate) async fn run(
     ];
     let show = |stage, done, total| {
         for (_, bar) in bars.iter().filter(|(of, _)| *of == stage) {
-            bar.show(done, total);
+            bar.print(done, total);
         }
     };
     let restored = restore(&config.location(), &how, &show).await;
     drop(bars);
-    let restored = restored.map_err(|error| Failure::of_error(&error))?;
+    let restored = restored.map_err(|error| Failure::from_error(&error))?;
     let into = match &config.database {
         Some(database) => format!("schema {} of the database", database.schema),
         None => config.data_dir.display().to_string(),
@@ -47,7 +47,7 @@ pub(crate) async fn run(
 fn print_summary(
     into: &str,
     key_file: Option<&Path>,
-    restored: &Restored,
+    restored: &RestoreReport,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
     let records: u64 = restored.findings.records.values().sum();
@@ -56,7 +56,7 @@ fn print_summary(
         "{into} contains the store as of {}: {records} records, all verified",
         restored.end_time
     )?;
-    let Restored {
+    let RestoreReport {
         waiting,
         held,
         is_quiet,

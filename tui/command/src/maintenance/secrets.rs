@@ -14,7 +14,7 @@ pub(crate) async fn run(
     let SecretsCommand::Rotate { forget } = command;
     let config = settings.store_config()?;
     let rotated = rotate_key(&config.location(), forget).await;
-    let rotated = rotated.map_err(|error| Failure::of_error(&error))?;
+    let rotated = rotated.map_err(|error| Failure::from_error(&error))?;
     let file = match &config.database {
         Some(database) => database.secret_key_file.clone(),
         None => config.data_dir.join("secret.key"),

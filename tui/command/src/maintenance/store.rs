@@ -31,7 +31,7 @@ pub(crate) async fn run(
         }
     };
     let Some(database) = &config.database else {
-        return Err(Failure::usage(
+        return Err(Failure::usage_error(
             "--store: required; name the database, such as --store \
              postgres://bellwether@db.example.net/bellwether",
         ));
@@ -45,7 +45,7 @@ pub(crate) async fn run(
             print_sql: true, ..
         } => {
             let script = database_script(database).await;
-            script.map_err(|error| Failure::of_error(&error))?
+            script.map_err(|error| Failure::from_error(&error))?
         }
         StoreCommand::Migrate {
             if_stopped, force, ..
@@ -56,18 +56,18 @@ pub(crate) async fn run(
                 (false, true) => ToleratedNodes::All,
             };
             let raised = migrate_database(database, tolerated).await;
-            let before = raised.map_err(|error| Failure::of_error(&error))?;
+            let before = raised.map_err(|error| Failure::from_error(&error))?;
             format_upgrade(before)
         }
         StoreCommand::Status => {
             let status = database_status(database).await;
-            let status = status.map_err(|error| Failure::of_error(&error))?;
+            let status = status.map_err(|error| Failure::from_error(&error))?;
             let (text, is_fine) = format_status(&status);
             write(&mut out, &text)?;
             return if is_fine {
                 Ok(())
             } else {
-                Err(Failure::silent())
+                Err(Failure::without_message())
             };
         }
     };
@@ -85,14 +85,14 @@ async fn init(
     if_absent: bool,
 ) -> Result<String, Failure> {
     if admin_key_file.exists() && !if_absent {
-        return Err(Failure::usage(format!(
+        return Err(Failure::usage_error(format!(
             "--admin-key-file: {} already exists; name a new file",
             admin_key_file.display()
         )));
     }
     let made = init_store(database, admin_key_file).await;
     let key = database.secret_key_file.display();
-    match made.map_err(|error| Failure::of_error(&error))? {
+    match made.map_err(|error| Failure::from_error(&error))? {
         CreatedStore::Store => Ok(format!(
             "the store was created; the key of the client `admin` is in {}\n\
              {key} encrypts its secrets: keep a copy elsewhere, without it they are lost\n",
@@ -120,7 +120,7 @@ fn format_upgrade(before: Layout) -> String {
 }
 
 fn format_settings(about: &str, leader: &NodeReport) -> Vec<String> {
-    let settings = NodeReport::read(about);
+    let settings = NodeReport::parse(about);
     let mut lines = Vec::new();
     let digest = settings.digest();
     if !digest.is_empty() {
@@ -152,7 +152,7 @@ fn format_status(status: &Status) -> (String, bool) {
         }
         let leader = store.nodes.iter().find(|it| it.leads);
         let leader = leader
-            .map(|it| NodeReport::read(&it.about))
+            .map(|it| NodeReport::parse(&it.about))
             .unwrap_or_default();
         for node in &store.nodes {
             let behind = store.head.steps_since(node.follows);

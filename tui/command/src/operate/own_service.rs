@@ -25,7 +25,10 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Starts a service, opens the console, and drains the service when the operator leaves.
-pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
+pub(super) async fn open_with_own_service(
+    settings: &Settings,
+    frame: Option<Frame>,
+) -> Result<(), Failure> {
     if frame.is_some() {
         let folder = settings.data_dir.display();
         return Err(Failure::unreachable(format!(
@@ -33,10 +36,10 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
              name one with --connect"
         )));
     }
-    let service = Box::pin(bind(settings)).await?;
-    log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
+    let service = Box::pin(bind_service(settings)).await?;
+    log::log_to_file(settings, &settings.data_dir.join(LOG_FILE))?;
     serve_during(settings, service, async |address| {
-        super::open_own(settings, address).await
+        super::open_own_console(settings, address).await
     })
     .await
 }
@@ -73,7 +76,7 @@ pub(crate) async fn serve_during(
 }
 
 /// Binds the default addresses, or free ports if another program uses them.
-async fn bind(settings: &Settings) -> Result<Service, Failure> {
+async fn bind_service(settings: &Settings) -> Result<Service, Failure> {
     let mut settings = settings.clone();
     let mut moved = false;
     for (listen, default) in [

@@ -16,7 +16,7 @@ const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1
 /// Returns the shell access to the service at this gRPC address. The REST address is known if the
 /// service runs on this machine and its data folder is readable. `bellwether` commands use the
 /// token of a sign-in automatically.
-pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shell {
+pub(super) fn shell_settings(settings: &Settings, address: &str, signed_in: bool) -> Shell {
     let noted = Addresses::read_note(settings);
     let noted = noted.filter(|noted| noted.grpc.as_deref() == Some(address));
     let file = match &settings.key {

@@ -29,13 +29,13 @@ impl ApplyRequest {
         Ok(Self { documents, request })
     }
 
-    fn of(source: &Source) -> Result<Self, Failure> {
+    fn from_source(source: &Source) -> Result<Self, Failure> {
         if source.files.is_empty() {
-            return Err(Failure::usage("specify documents with --file"));
+            return Err(Failure::usage_error("specify documents with --file"));
         }
-        let documents = document::read(&source.files)?;
+        let documents = document::read_documents(&source.files)?;
         if documents.is_empty() && !source.prune {
-            return Err(Failure::usage("--file: contains no documents"));
+            return Err(Failure::usage_error("--file: contains no documents"));
         }
         Self::new(documents, source.owner.as_deref())
     }
@@ -63,7 +63,7 @@ impl ApplyRequest {
         let Some(days) = arguments.impact else {
             return Ok(None);
         };
-        let request = impact::request(&self.request, days);
+        let request = impact::impact_request(&self.request, days);
         let answer = api.call("ConfigService", "PreviewImpact", &request).await;
         Ok(Some(answer.map_err(|error| self.call_failure(error))?))
     }
@@ -99,35 +99,38 @@ impl ApplyRequest {
     }
 }
 
-pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Result<(), Failure> {
-    let mut request = ApplyRequest::of(&arguments.source)?;
-    let mut api = connect(settings).await?.patient(impact::PATIENCE);
+pub(super) async fn run_diff(arguments: DiffArguments, settings: &Settings) -> Result<(), Failure> {
+    let mut request = ApplyRequest::from_source(&arguments.source)?;
+    let mut api = connect(settings).await?.with_call_timeout(impact::PATIENCE);
     let changes = request.call(&mut api, true).await?;
     let impact = request.estimate_impact(&mut api, &arguments.impact).await?;
     if let Some(file) = &arguments.save {
         let owner = arguments.source.owner.as_deref();
         Plan::new(&request.documents, &changes, owner).save(file)?;
     }
-    write(&changes, impact.as_ref(), arguments.output)?;
+    write_changes(&changes, impact.as_ref(), arguments.output)?;
     if let Some(impact) = &impact {
         impact::check(impact, &arguments.impact)?;
     }
     let differs = changes.iter().any(|change| !changes::is_unchanged(change));
     // The differences have been printed; only the exit code remains.
     if differs {
-        Err(Failure::silent())
+        Err(Failure::without_message())
     } else {
         Ok(())
     }
 }
 
-pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Result<(), Failure> {
+pub(super) async fn run_apply(
+    arguments: ApplyArguments,
+    settings: &Settings,
+) -> Result<(), Failure> {
     let plan = arguments.plan.as_deref().map(Plan::read).transpose()?;
     let mut request = match &plan {
         Some(plan) => ApplyRequest::new(plan.documents()?, plan.owner())?,
-        None => ApplyRequest::of(&arguments.source)?,
+        None => ApplyRequest::from_source(&arguments.source)?,
     };
-    let mut api = connect(settings).await?.patient(impact::PATIENCE);
+    let mut api = connect(settings).await?.with_call_timeout(impact::PATIENCE);
     if let Some(plan) = &plan {
         plan.set_expected_etags(&mut request.request);
         plan.check(&request.call(&mut api, true).await?)?;
@@ -136,21 +139,25 @@ pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Res
     if let Some(impact) = &impact
         && let Err(refused) = impact::check(impact, &arguments.impact)
     {
-        write(&[], Some(impact), arguments.output)?;
+        write_changes(&[], Some(impact), arguments.output)?;
         return Err(refused);
     }
     let changes = request.call(&mut api, arguments.dry_run).await?;
-    write(&changes, impact.as_ref(), arguments.output)
+    write_changes(&changes, impact.as_ref(), arguments.output)
 }
 
-pub(super) fn write(changes: &[Value], impact: Option<&Value>, how: Output) -> Result<(), Failure> {
+pub(super) fn write_changes(
+    changes: &[Value],
+    impact: Option<&Value>,
+    how: Output,
+) -> Result<(), Failure> {
     if let Output::Text = how {
-        let impact = impact.map(impact::text).unwrap_or_default();
-        return output::write(&(changes::text(changes)? + &impact));
+        let impact = impact.map(impact::impact_text).unwrap_or_default();
+        return output::write_output(&(changes::changes_text(changes)? + &impact));
     }
     let mut all = json!({"changes": changes});
     if let Some(impact) = impact {
         all["impact"] = impact.clone();
     }
-    format::write(&all, how, |_| String::new())
+    format::write_formatted(&all, how, |_| String::new())
 }

@@ -43,13 +43,13 @@ complete -c bellwether -a "(bellwether completions fish -- (commandline -opc)[2.
 
 pub(super) async fn run(arguments: &CompletionsArguments) -> Result<(), Failure> {
     if !arguments.words.is_empty() {
-        return Box::pin(names::run(&arguments.words)).await;
+        return Box::pin(names::print_names(&arguments.words)).await;
     }
     let mut text = Vec::new();
     let mut command = Cli::offered_command();
     clap_complete::generate(arguments.shell, &mut command, "bellwether", &mut text);
     let text = String::from_utf8_lossy(&text).into_owned();
-    output::write(&match arguments.shell {
+    output::write_output(&match arguments.shell {
         Shell::Bash => with_names_in_bash(&text),
         Shell::Zsh => with_names_in_zsh(&text),
         Shell::Fish => text + FISH,

@@ -15,33 +15,33 @@ use serde_json::{Value, json};
 
 use super::format;
 use crate::{
-    config::{Settings, Source},
+    config::{SettingSource, Settings},
     failure::Failure,
     output, version,
 };
 
-pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
+pub(super) async fn run_doctor(settings: &Settings) -> Result<(), Failure> {
     let mut text = String::new();
     let parts = [
-        ("bellwether", version::long().to_owned()),
-        ("system", system()),
-        ("terminal", terminal()),
-        ("settings", settings_sources(settings)),
+        ("bellwether", version::long_version().to_owned()),
+        ("system", describe_system()),
+        ("terminal", describe_terminal()),
+        ("settings", describe_settings_sources(settings)),
         ("data folder", describe_folder(&settings.data_dir)),
-        ("service", service(settings).await),
+        ("service", describe_service(settings).await),
     ];
     for (name, part) in parts {
         let _ = writeln!(text, "{name}: {part}");
     }
-    output::write(&output::escape(&text))
+    output::write_output(&output::escape_controls(&text))
 }
 
-fn system() -> String {
+fn describe_system() -> String {
     let processors = thread::available_parallelism().map_or(0, usize::from);
     format!("{} {}, {processors} processors", consts::OS, consts::ARCH)
 }
 
-fn terminal() -> String {
+fn describe_terminal() -> String {
     let names = ["TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX"];
     let found = names.iter().filter_map(|name| {
         let value = env::var_os(name)?;
@@ -54,13 +54,13 @@ fn terminal() -> String {
     join_list(&found.collect::<Vec<_>>())
 }
 
-fn settings_sources(settings: &Settings) -> String {
+fn describe_settings_sources(settings: &Settings) -> String {
     let in_force = settings.effective();
     let named = in_force.values().map(|given| {
         let source = match given.source {
-            Source::File(_) => "file",
-            Source::Variable(_) => "variable",
-            Source::Flag(_) => "flag",
+            SettingSource::File(_) => "file",
+            SettingSource::Variable(_) => "variable",
+            SettingSource::Flag(_) => "flag",
         };
         format!("{} ({source})", given.key)
     });
@@ -85,14 +85,14 @@ fn describe_folder(path: &Path) -> String {
     join_list(&files.collect::<Vec<_>>())
 }
 
-async fn service(settings: &Settings) -> String {
+async fn describe_service(settings: &Settings) -> String {
     let start = Instant::now();
     // The error message contains the address.
     let Ok(mut api) = super::connect(settings).await else {
         return "does not respond or rejects the key".to_owned();
     };
     let mut lines = vec![format!("responded in {} ms", start.elapsed().as_millis())];
-    for kind in ConfigKind::all() {
+    for kind in ConfigKind::iter() {
         lines.push(match api.list(kind).await {
             Ok(all) => format_counts(kind, &all),
             Err(error) => format!("{}: {:?}", kind.plural(), error.kind),

@@ -31,19 +31,21 @@ pub(super) struct Document {
 impl Document {
     pub(super) fn resolve_secrets(&self) -> Result<Value, Failure> {
         let mut body = self.body.clone();
-        resolve(&mut body, "").map_err(|why| self.invalid(&why))?;
+        resolve_secret_fields(&mut body, "").map_err(|why| self.invalid(&why))?;
         Ok(json!({self.kind.singular(): body}))
     }
 
     pub(super) fn invalid(&self, why: &str) -> Failure {
         let (source, kind, name) = (&self.source, self.kind.singular(), &self.name);
-        Failure::usage(format!("{source}: {kind} `{name}`: {why}"))
+        Failure::usage_error(format!("{source}: {kind} `{name}`: {why}"))
     }
 }
 
 /// Prints documents, each a kind and a body, as YAML or as one JSON list.
-pub(super) fn write(documents: Vec<(&str, Value)>, how: Output) -> Result<(), Failure> {
-    let documents = documents.into_iter().map(|(kind, body)| parts(kind, body));
+pub(super) fn write_document(documents: Vec<(&str, Value)>, how: Output) -> Result<(), Failure> {
+    let documents = documents
+        .into_iter()
+        .map(|(kind, body)| split_document(kind, body));
     if how == Output::Json {
         let merged = documents.map(|parts| {
             let fields = parts.into_iter().filter_map(|part| match part {
@@ -52,32 +54,34 @@ pub(super) fn write(documents: Vec<(&str, Value)>, how: Output) -> Result<(), Fa
             });
             Value::Object(fields.flatten().collect())
         });
-        return output::write(&format::json(&merged.collect()));
+        return output::write_output(&format::to_json(&merged.collect()));
     }
     let mut texts = Vec::with_capacity(documents.len());
     for parts in documents {
-        let parts: Result<Vec<_>, _> = parts.iter().map(format::yaml).collect();
+        let parts: Result<Vec<_>, _> = parts.iter().map(format::to_yaml).collect();
         texts.push(parts?.concat());
     }
-    output::write(&texts.join("---\n"))
+    output::write_output(&texts.join("---\n"))
 }
 
 /// Splits a document into kind, name and the rest, to be written in that order.
-fn parts(kind: &str, mut body: Value) -> [Value; 3] {
+fn split_document(kind: &str, mut body: Value) -> [Value; 3] {
     let name = body.as_object_mut().and_then(|body| body.remove("name"));
     let name = name.unwrap_or_default();
     [json!({"kind": kind}), json!({"name": name}), body]
 }
 
 /// Reads documents from files and folders; `-` is standard input.
-pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
+pub(super) fn read_documents(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let (mut documents, mut wrong) = (Vec::new(), Vec::new());
     for path in paths {
         if path == Path::new("-") {
             let mut text = String::new();
             let mut input = io::stdin().lock().take(FILE_BYTES_MAX + 1);
             let read = input.read_to_string(&mut text);
-            read.map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+            read.map_err(|error| {
+                Failure::usage_error(format!("cannot read standard input: {error}"))
+            })?;
             check_size("standard input", text.len() as u64)?;
             parse("standard input", &text, false, &mut documents, &mut wrong);
             continue;
@@ -86,8 +90,9 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
         collect_files(path, 0, &mut files)?;
         for file in files {
             let shown = file.display().to_string();
-            let unread = |error: io::Error| Failure::usage(format!("cannot read {shown}: {error}"));
-            let text = text(&file).map_err(unread)?;
+            let unread =
+                |error: io::Error| Failure::usage_error(format!("cannot read {shown}: {error}"));
+            let text = read_text(&file).map_err(unread)?;
             let is_json = file.extension().is_some_and(|ending| ending == "json");
             parse(&shown, &text, is_json, &mut documents, &mut wrong);
         }
@@ -95,13 +100,13 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     if wrong.is_empty() {
         Ok(documents)
     } else {
-        Err(Failure::usage(wrong.join("\n")))
+        Err(Failure::usage_error(wrong.join("\n")))
     }
 }
 
-pub(super) fn text(file: &Path) -> io::Result<String> {
+pub(super) fn read_text(file: &Path) -> io::Result<String> {
     let content = plain_file::read_rest(&fs::File::open(file)?, FILE_BYTES_MAX)?;
-    plain_file::text(content)
+    plain_file::into_text(content)
 }
 
 fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
@@ -109,7 +114,7 @@ fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
         return Ok(());
     }
     let mib = FILE_BYTES_MAX / (1024 * 1024);
-    Err(Failure::usage(format!(
+    Err(Failure::usage_error(format!(
         "{shown} is larger than {mib} MiB; split it into several files"
     )))
 }
@@ -118,7 +123,7 @@ fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
 fn collect_files(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(), Failure> {
     let unread = |error: io::Error| {
         let shown = path.display();
-        Failure::usage(format!("cannot read {shown}: {error}"))
+        Failure::usage_error(format!("cannot read {shown}: {error}"))
     };
     if !fs::metadata(path).map_err(unread)?.is_dir() {
         into.insert(path.to_owned());
@@ -127,7 +132,7 @@ fn collect_files(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Res
     if depth == DEPTH_MAX {
         let shown = path.display();
         let message = format!("{shown} is more than {DEPTH_MAX} folders deep");
-        return Err(Failure::usage(message));
+        return Err(Failure::usage_error(message));
     }
     for entry in fs::read_dir(path).map_err(unread)? {
         let entry = entry.map_err(unread)?;
@@ -171,7 +176,7 @@ fn parse(
     });
     for (at, value) in values.enumerate() {
         let source = format!("{shown}, document {}", at + 1);
-        match document(source, value) {
+        match parse_document(source, value) {
             Ok(document) => documents.push(document),
             Err(why) => wrong.push(why),
         }
@@ -182,13 +187,13 @@ fn parse(
 ///
 /// # Errors
 /// Returns an error that names the source if the value is not a document.
-pub(super) fn document(source: String, value: Value) -> Result<Document, String> {
+pub(super) fn parse_document(source: String, value: Value) -> Result<Document, String> {
     let wrong = |why: &str| format!("{source}: {why}");
     let Value::Object(mut fields) = value else {
         return Err(wrong("must be an object with the fields `kind` and `name`"));
     };
     let kinds = || {
-        let words: Vec<_> = ConfigKind::all().map(ConfigKind::singular).collect();
+        let words: Vec<_> = ConfigKind::iter().map(ConfigKind::singular).collect();
         words.join(", ")
     };
     let kind = match fields.remove("kind") {
@@ -200,7 +205,7 @@ pub(super) fn document(source: String, value: Value) -> Result<Document, String>
             return Err(wrong(&format!("has no `kind`; expected {}", kinds())));
         }
         Some(other) => {
-            let found = format::inline(&other);
+            let found = format::inline_value(&other);
             return Err(wrong(&format!(
                 "kind: expected a string, found {found}; expected {}",
                 kinds()
@@ -226,18 +231,18 @@ pub(super) fn document(source: String, value: Value) -> Result<Document, String>
 }
 
 /// Replaces `{fromEnv: NAME}` and `{fromFile: PATH}` with their values.
-fn resolve(value: &mut Value, path: &str) -> Result<(), String> {
+fn resolve_secret_fields(value: &mut Value, path: &str) -> Result<(), String> {
     if let Value::Object(fields) = value {
         if let Some(found) = secret_source(fields, path) {
             *value = Value::String(found?);
             return Ok(());
         }
         for (name, value) in fields {
-            resolve(value, &format!("{path}.{name}"))?;
+            resolve_secret_fields(value, &format!("{path}.{name}"))?;
         }
     } else if let Value::Array(items) = value {
         for (at, value) in items.iter_mut().enumerate() {
-            resolve(value, &format!("{path}[{at}]"))?;
+            resolve_secret_fields(value, &format!("{path}[{at}]"))?;
         }
     }
     Ok(())
@@ -259,7 +264,7 @@ fn secret_source(fields: &Map<String, Value>, path: &str) -> Option<Result<Strin
             Some(found.map_err(|_unset| format!("{field}: the variable {named} is not set")))
         }
         "fromFile" => {
-            let read = text(Path::new(named));
+            let read = read_text(Path::new(named));
             let text = read.map_err(|error| format!("{field}: cannot read {named}: {error}"));
             // Editors append a newline, which is not part of a secret.
             Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
@@ -334,13 +339,13 @@ mod tests {
             "c": {"fromEnv": 5},
             "d": {"fromEnv": "x", "other": "y"},
         });
-        resolve(&mut body, "").unwrap();
+        resolve_secret_fields(&mut body, "").unwrap();
         assert_eq!(body["a"], json!(["from a file"]));
         assert!(body["b"].as_str().unwrap().contains('/'));
         assert_eq!(body["c"], json!({"fromEnv": 5}));
         assert_eq!(body["d"]["fromEnv"], "x");
         let mut body = json!({"type": {"slack": {"token": {"fromEnv": "NOT_SET_ANYWHERE"}}}});
-        let message = resolve(&mut body, "").unwrap_err();
+        let message = resolve_secret_fields(&mut body, "").unwrap_err();
         assert!(message.starts_with("type.slack.token: "), "{message}");
     }
 }

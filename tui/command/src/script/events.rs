@@ -17,7 +17,7 @@ use crate::{
 
 const PAGE: u32 = 1_000;
 
-fn query(filter: Option<&str>, status: StatusChoice) -> Value {
+fn event_query(filter: Option<&str>, status: StatusChoice) -> Value {
     let filter = filter.unwrap_or_default();
     match status {
         StatusChoice::Current if !filter.contains("status") => {
@@ -27,11 +27,11 @@ fn query(filter: Option<&str>, status: StatusChoice) -> Value {
     }
 }
 
-pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(), Failure> {
-    let mut query = query(arguments.filter.as_deref(), arguments.status);
+pub(super) async fn run_events(arguments: EventsArguments, mut api: Api) -> Result<(), Failure> {
+    let mut query = event_query(arguments.filter.as_deref(), arguments.status);
     let (mut found, mut cursor) = (Vec::new(), String::new());
     loop {
-        let left = arguments.limit.saturating_sub(count(&found));
+        let left = arguments.limit.saturating_sub(to_count(&found));
         query["pageInput"] = json!({"limit": left.min(PAGE), "cursor": cursor});
         let request = json!({"query": query});
         let page = api
@@ -40,7 +40,7 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
         let mut page = page?;
         if cursor.is_empty() {
             let warnings = page["warnings"].as_array().into_iter().flatten();
-            for warning in warnings.map(format::inline) {
+            for warning in warnings.map(format::inline_value) {
                 // Standard output contains only events.
                 drop(writeln!(io::stderr(), "warning: {warning}"));
             }
@@ -49,7 +49,7 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
             found.extend(results);
         }
         let info = &page["pageInfo"];
-        if info["hasNext"] != true || count(&found) >= arguments.limit {
+        if info["hasNext"] != true || to_count(&found) >= arguments.limit {
             break;
         }
         info["endCursor"]
@@ -59,7 +59,7 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
     }
     let is_empty = found.is_empty();
     let found = json!({"results": found});
-    format::write(&found, arguments.output.output, |found| {
+    format::write_formatted(&found, arguments.output.output, |found| {
         let events = found["results"].as_array().into_iter().flatten();
         events.map(format::event_line).collect()
     })?;
@@ -69,16 +69,19 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
     Ok(())
 }
 
-fn count(found: &[Value]) -> u32 {
+fn to_count(found: &[Value]) -> u32 {
     u32::try_from(found.len()).unwrap_or(u32::MAX)
 }
 
 /// Follows changes. If the stream ends because the token of a sign-in expired, it is resumed with
 /// the renewed one.
-pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Result<(), Failure> {
+pub(super) async fn run_watch(
+    arguments: WatchArguments,
+    settings: &Settings,
+) -> Result<(), Failure> {
     let file = arguments.token_file.as_deref();
     let mut token = file.map(read_token).transpose()?.unwrap_or_default();
-    let query = query(arguments.filter.as_deref(), StatusChoice::All);
+    let query = event_query(arguments.filter.as_deref(), StatusChoice::All);
     let mut received = true;
     loop {
         let mut api = connect(settings).await?;
@@ -95,7 +98,7 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
                 .into_iter()
                 .any(|field| !message[field].is_null());
             if says_something {
-                output::write(&output::escape(&format!("{message}\n")))?;
+                output::write_output(&output::escape_controls(&format!("{message}\n")))?;
             }
             let newer = message["resumeToken"].as_str().unwrap_or_default();
             if newer != token {
@@ -135,5 +138,5 @@ fn write_token(file: &Path, token: &str) -> Result<(), Failure> {
 
 fn token_file_failure(file: &Path, error: &io::Error) -> Failure {
     let shown = file.display();
-    Failure::usage(format!("--token-file: {shown} is unusable: {error}"))
+    Failure::usage_error(format!("--token-file: {shown} is unusable: {error}"))
 }

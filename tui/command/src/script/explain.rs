@@ -14,7 +14,7 @@ use crate::{
 /// Limit on the clauses shown per trigger.
 const CLAUSES_MAX: usize = 10;
 
-pub(super) async fn run(arguments: ExplainArguments, mut api: Api) -> Result<(), Failure> {
+pub(super) async fn run_explain(arguments: ExplainArguments, mut api: Api) -> Result<(), Failure> {
     let (event, _number) = arguments.id.split_once(':').unwrap_or((&arguments.id, ""));
     let occurrence = if event == arguments.id {
         ""
@@ -27,33 +27,33 @@ pub(super) async fn run(arguments: ExplainArguments, mut api: Api) -> Result<(),
         .await;
     let answer = answer?;
     if arguments.output.output == Output::Text && answer["rules"].is_null() {
-        return output::write("no rules\n");
+        return output::write_output("no rules\n");
     }
-    format::write(&answer, arguments.output.output, explanation_text)
+    format::write_formatted(&answer, arguments.output.output, explanation_text)
 }
 
-fn mark(explained: &Value) -> &'static str {
+fn rule_mark(explained: &Value) -> &'static str {
     let name = explained["outcome"].as_str().unwrap_or_default();
     outcome_mark(NotificationOutcome::from_str_name(name).unwrap_or_default())
 }
 
 fn explanation_text(answer: &Value) -> String {
-    let now_ms = millis(&answer["time"]).unwrap_or_default();
+    let now_ms = parse_millis(&answer["time"]).unwrap_or_default();
     let mut lines = Vec::new();
-    for rule in items(&answer["rules"]) {
+    for rule in array_items(&answer["rules"]) {
         let (name, reason) = (&rule["ruleName"], &rule["reason"]);
-        let outcome = mark(&rule["reasonDetail"]);
+        let outcome = rule_mark(&rule["reasonDetail"]);
         lines.push(format!(
             "{outcome} {}\t{}",
-            format::inline(name),
-            format::inline(reason)
+            format::inline_value(name),
+            format::inline_value(reason)
         ));
         lines.extend(
             rule_details(rule, now_ms)
                 .into_iter()
                 .map(|line| format!("  {line}")),
         );
-        let responses = items(&answer["responses"]).filter(|it| it["ruleName"] == *name);
+        let responses = array_items(&answer["responses"]).filter(|it| it["ruleName"] == *name);
         lines.extend(responses.map(|it| format!("  {}", response_line(it))));
     }
     lines.join("\n") + "\n"
@@ -63,19 +63,20 @@ fn explanation_text(answer: &Value) -> String {
 fn rule_details(rule: &Value, now_ms: i64) -> Vec<String> {
     let mut lines = Vec::new();
     let is_notified = rule["notified"] == true;
-    let is_matched = items(&rule["triggers"]).any(|it| it["matched"] == true);
+    let is_matched = array_items(&rule["triggers"]).any(|it| it["matched"] == true);
     if !is_notified && !is_matched {
-        let triggers = items(&rule["triggers"]);
+        let triggers = array_items(&rule["triggers"]);
         lines.extend(triggers.flat_map(failed_clauses));
     }
-    let holds: Vec<_> = items(&rule["holds"]).collect();
+    let holds: Vec<_> = array_items(&rule["holds"]).collect();
     let is_held = |gate: &Value| {
         let kinds = holds.iter().map(|hold| hold_kind(hold));
-        { kinds }.any(|kind| text(gate, "name").replace('-', " ") == kind)
+        { kinds }.any(|kind| text_field(gate, "name").replace('-', " ") == kind)
     };
-    let failed = items(&rule["gates"]).filter(|gate| gate["passed"] != true && !is_held(gate));
+    let failed =
+        array_items(&rule["gates"]).filter(|gate| gate["passed"] != true && !is_held(gate));
     lines.extend(failed.map(|gate| {
-        let (name, detail) = (text(gate, "name"), text(gate, "detail"));
+        let (name, detail) = (text_field(gate, "name"), text_field(gate, "detail"));
         format!("condition {name} not met: {detail}")
     }));
     lines.extend(
@@ -83,17 +84,17 @@ fn rule_details(rule: &Value, now_ms: i64) -> Vec<String> {
             .iter()
             .map(|hold| hold_line(hold, &rule["ruleName"], now_ms)),
     );
-    lines.extend(items(&rule["deliveries"]).map(|it| delivery_line(it, now_ms)));
-    let mut others = items(&rule["others"]);
+    lines.extend(array_items(&rule["deliveries"]).map(|it| delivery_line(it, now_ms)));
+    let mut others = array_items(&rule["others"]);
     let now = others.find(|it| it["basis"] == "DECISION_BASIS_NOW");
     let would = now.filter(|it| it["notifies"] == true && !is_notified && holds.is_empty());
-    lines.extend(would.map(|it| format!("now: {}", text(it, "reason"))));
+    lines.extend(would.map(|it| format!("now: {}", text_field(it, "reason"))));
     lines
 }
 
 /// Returns the clauses because of which a trigger did not match, with the actual values.
 fn failed_clauses(trigger: &Value) -> Vec<String> {
-    let name = text(trigger, "triggerName");
+    let name = text_field(trigger, "triggerName");
     let clause = &trigger["clause"];
     if trigger["matched"] == true || trigger["unknown"] == true {
         return Vec::new();
@@ -140,7 +141,7 @@ fn format_comparison(clause: &Value) -> String {
         "endsWith" => "ends with",
         other => other,
     };
-    let field = text(clause, "field");
+    let field = text_field(clause, "field");
     let expected = match &clause["expected"] {
         Value::Null => String::new(),
         expected => format!(" {}", display_value(expected)),
@@ -156,7 +157,7 @@ fn format_comparison(clause: &Value) -> String {
 /// wire name.
 fn display_value(value: &Value) -> String {
     let Some(text) = value.as_str() else {
-        return format::inline(value);
+        return format::inline_value(value);
     };
     let prefixes = ["SEVERITY_", "STATUS_"].into_iter();
     let mut prefixes = prefixes.filter(|prefix| text.starts_with(prefix));
@@ -164,7 +165,7 @@ fn display_value(value: &Value) -> String {
     match prefixes.next() {
         Some(prefix) => enum_word(text, prefix),
         None if !text.is_empty() && text.chars().all(is_word) => text.to_owned(),
-        None => output::escape(&value.to_string()),
+        None => output::escape_controls(&value.to_string()),
     }
 }
 
@@ -185,16 +186,16 @@ fn hold_line(hold: &Value, rule: &Value, now_ms: i64) -> String {
     };
     // Holds by the rule itself have its name.
     let name = Some(&hold["name"]).filter(|name| *name != rule);
-    let name = with_prefix(" ", &name.map(format::inline).unwrap_or_default());
-    let author = with_prefix(" by ", &text(hold, "author"));
-    let detail = with_prefix(": ", &text(hold, "detail"));
+    let name = with_prefix(" ", &name.map(format::inline_value).unwrap_or_default());
+    let author = with_prefix(" by ", &text_field(hold, "author"));
+    let detail = with_prefix(": ", &text_field(hold, "detail"));
     let kind = hold_kind(hold);
     format!("held by {kind}{name}{author}{end}{detail}")
 }
 
 fn delivery_line(delivery: &Value, now_ms: i64) -> String {
-    let destination = text(delivery, "destinationName");
-    let receiver = match text(delivery, "contactName") {
+    let destination = text_field(delivery, "destinationName");
+    let receiver = match text_field(delivery, "contactName") {
         contact if contact.is_empty() => destination,
         contact => format!("{contact} by {destination}"),
     };
@@ -206,33 +207,39 @@ fn delivery_line(delivery: &Value, now_ms: i64) -> String {
         Some(count) => format!(" in a digest of {count} messages"),
         None => String::new(),
     };
-    let end = with_prefix(" at ", &time(&sent["endTime"]));
+    let end = with_prefix(" at ", &format_time(&sent["endTime"]));
     let attempts = match delivery["attemptCount"].as_u64() {
         None | Some(0) => String::new(),
         Some(1) => ", 1 attempt".to_owned(),
         Some(count) => format!(", {count} attempts"),
     };
-    let (reason, error) = (text(delivery, "waitReason"), text(delivery, "lastError"));
+    let (reason, error) = (
+        text_field(delivery, "waitReason"),
+        text_field(delivery, "lastError"),
+    );
     let waits = with_prefix(", waits: ", &reason);
-    let is_due = millis(&sent["nextAttemptTime"]).is_some_and(|ms| ms <= now_ms);
-    let next = match time(&sent["nextAttemptTime"]) {
+    let is_due = parse_millis(&sent["nextAttemptTime"]).is_some_and(|ms| ms <= now_ms);
+    let next = match format_time(&sent["nextAttemptTime"]) {
         _ if is_due => ", due now".to_owned(),
         next => with_prefix(", next attempt ", &next),
     };
     // The reason may already contain the error.
     let error = with_prefix(": ", if reason.contains(&error) { "" } else { &error });
-    let mark = mark(delivery);
+    let mark = rule_mark(delivery);
     format!("{mark} delivery to {receiver}: {state}{within}{end}{attempts}{waits}{next}{error}")
 }
 
 fn response_line(response: &Value) -> String {
-    let policy = text(response, "policyName");
+    let policy = text_field(response, "policyName");
     let state = enum_word(response["state"].as_str().unwrap_or_default(), "");
-    let by = with_prefix(" by ", &text(response, "acknowledgedBy"));
+    let by = with_prefix(" by ", &text_field(response, "acknowledgedBy"));
     let number = |field: &str| response[field].as_u64().unwrap_or_default();
     let (step, steps) = (number("step"), number("stepCount"));
-    let notified = items(&response["notified"]).map(|it| {
-        let (contact, destination) = (text(it, "contactName"), text(it, "destinationName"));
+    let notified = array_items(&response["notified"]).map(|it| {
+        let (contact, destination) = (
+            text_field(it, "contactName"),
+            text_field(it, "destinationName"),
+        );
         let step = it["step"].as_u64().unwrap_or_default();
         let receiver = if contact.is_empty() {
             destination
@@ -243,7 +250,7 @@ fn response_line(response: &Value) -> String {
     });
     let notified = notified.collect::<Vec<_>>().join(", ");
     let notified = with_prefix("; notified ", &notified);
-    let next = with_prefix("; next step ", &text(response, "nextStepTime"));
+    let next = with_prefix("; next step ", &text_field(response, "nextStepTime"));
     let unanswered = match response["unanswered"] {
         Value::Bool(true) => "; not acknowledged",
         _ => "",
@@ -251,20 +258,20 @@ fn response_line(response: &Value) -> String {
     format!("escalation {policy}: {state}{by}, step {step} of {steps}{notified}{next}{unanswered}")
 }
 
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
+fn array_items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn text(value: &Value, field: &str) -> String {
-    format::inline(&value[field])
+fn text_field(value: &Value, field: &str) -> String {
+    format::inline_value(&value[field])
 }
 
 /// Returns a time in milliseconds since 1970, which JSON represents as a string.
-fn millis(value: &Value) -> Option<i64> {
+fn parse_millis(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
 
-fn time(value: &Value) -> String {
+fn format_time(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         value => format::format_time(value),
@@ -282,21 +289,21 @@ fn with_prefix(prefix: &str, text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn comparing(kind: &str, expected: &Value, actual: &Value, result: bool) -> Value {
+    fn comparison_clause(kind: &str, expected: &Value, actual: &Value, result: bool) -> Value {
         json!({"type": kind, "field": "severity", "expected": expected, "actual": actual,
             "result": result})
     }
 
     #[test]
     fn clauses_that_decide_are_shown_with_actual_values() {
-        let low = comparing(
+        let low = comparison_clause(
             "greaterAndEquals",
             &json!("SEVERITY_ERROR"),
             &json!("SEVERITY_WARNING"),
             false,
         );
-        let equal = comparing("equals", &json!("a"), &json!("a"), true);
-        let missing = comparing("contains", &json!("b"), &Value::Null, false);
+        let equal = comparison_clause("equals", &json!("a"), &json!("a"), true);
+        let missing = comparison_clause("contains", &json!("b"), &Value::Null, false);
         let group = |kind: &str, result: bool, clauses: &[&Value]| json!({"type": kind, "result": result, "clauses": clauses});
         let needs_low = "trigger disk requires severity >= error, found warning";
         let needs_text = "trigger disk requires severity contains b, but is missing";
@@ -320,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_lines_state_holds_deliveries_and_the_escalation() {
+    fn rule_lines_show_holds_deliveries_and_escalation() {
         let answer = json!({
             "time": "4000",
             "rules": [{

@@ -13,17 +13,17 @@ use super::{Api, format, unreachable_failure};
 use crate::{
     cli::script::{QuietArguments, QuietChoice, StatusArguments},
     config::Settings,
-    failure::{Failure, sentence},
+    failure::{Failure, to_sentence},
     output, ready, tls,
 };
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(), Failure> {
+pub(super) async fn run_status(arguments: StatusArguments, mut api: Api) -> Result<(), Failure> {
     let overview = api.call("OverviewService", "GetOverview", &json!({})).await;
     let overview = overview?;
-    let troubles = problems(&overview);
-    format::write(&overview, arguments.output.output, |overview| {
+    let troubles = list_problems(&overview);
+    format::write_formatted(&overview, arguments.output.output, |overview| {
         let lines = format::open_counts(overview).chain(troubles.iter().cloned());
         let text: String = lines.map(|line| line + "\n").collect();
         match &*text {
@@ -39,13 +39,13 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
     ))
 }
 
-fn problems(overview: &Value) -> Vec<String> {
+fn list_problems(overview: &Value) -> Vec<String> {
     let destinations = overview["destinations"].as_array().into_iter().flatten();
     let store = &overview["store"];
     let refusal = store["reason"].as_str().filter(|it| !it.is_empty());
     let refusal = refusal.map(|_| {
         let state = enum_word(store["state"].as_str().unwrap_or_default(), "");
-        let reason = format::inline(&store["reason"]);
+        let reason = format::inline_value(&store["reason"]);
         match &*state {
             "short" | "full" => reason + " [DISK_FULL]",
             _ => reason,
@@ -60,14 +60,15 @@ fn problems(overview: &Value) -> Vec<String> {
         let number = |field: &str| destination[field].as_u64().unwrap_or_default();
         let (waiting, dead) = (number("waitingCount"), number("deadCount"));
         let is_unwell = matches!(&*state, "failing" | "paused");
-        let name = format::inline(&destination["destinationName"]);
+        let name = format::inline_value(&destination["destinationName"]);
         let unreported = match destination["failureUnheard"].as_bool() {
             Some(true) => "; reported only to failing destinations",
             _ => "",
         };
-        let code = match is_unwell {
-            true => "DESTINATION_FAILING",
-            false => "DEAD_LETTER",
+        let code = if is_unwell {
+            "DESTINATION_FAILING"
+        } else {
+            "DEAD_LETTER"
         };
         (is_unwell || dead > 0).then(|| {
             format!("{name}: {state}, {waiting} waiting, {dead} dead letters{unreported} [{code}]")
@@ -80,12 +81,12 @@ fn problems(overview: &Value) -> Vec<String> {
         .collect()
 }
 
-pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<(), Failure> {
+pub(super) async fn run_quiet(arguments: &QuietArguments, mut api: Api) -> Result<(), Failure> {
     let is_quiet = arguments.switch == QuietChoice::On;
     let request = json!({ "quiet": is_quiet });
     let answer = api.call("SettingsService", "SetQuiet", &request).await;
     answer?;
-    output::write(if is_quiet {
+    output::write_output(if is_quiet {
         "nothing is sent until `bellwether quiet off`\n"
     } else {
         "everything is sent\n"
@@ -93,10 +94,10 @@ pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<()
 }
 
 /// Calls the gRPC health service, which requires no key.
-pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
+pub(super) async fn run_health(settings: &Settings) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let endpoint = Endpoint::from_shared(address.clone())
-        .map_err(|error| Failure::usage(format!("--connect: {}", sentence(&error))))?;
+        .map_err(|error| Failure::usage_error(format!("--connect: {}", to_sentence(&error))))?;
     let endpoint = tls::without_key(endpoint, settings)?
         .connect_timeout(PATIENCE)
         .timeout(PATIENCE);
@@ -107,7 +108,7 @@ pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
         .await;
     let answer = answer.map_err(|status| unreachable_failure(&address, status))?;
     match answer.into_inner().status() {
-        ServingStatus::Serving => output::write("serving\n"),
+        ServingStatus::Serving => output::write_output("serving\n"),
         _ => Err(Failure::unreachable(format!("{address} is not serving"))),
     }
 }

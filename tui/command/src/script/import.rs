@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use bellwether_import::{Imported, alertmanager, opsgenie, pagerduty};
+use bellwether_import::{ImportOutput, import_alertmanager, import_opsgenie, import_pagerduty};
 use bellwether_process::plain_file;
 use bellwether_proto::text;
 use serde_json::Value;
@@ -21,22 +21,26 @@ use crate::{
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Prints the documents, and the report on standard error.
-pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
+pub(super) fn run_import(arguments: &ImportArguments) -> Result<(), Failure> {
     let (imported, output) = match &arguments.source {
         ImportSource::Alertmanager { file, printed } => (
-            alertmanager(read(file)?, printed.with_secrets),
+            import_alertmanager(read_input(file)?, printed.with_secrets),
             printed.output,
         ),
-        ImportSource::Opsgenie { folder, output } => (opsgenie(folder::read(folder)?), *output),
-        ImportSource::Pagerduty { folder, output } => (pagerduty(folder::read(folder)?), *output),
+        ImportSource::Opsgenie { folder, output } => {
+            (import_opsgenie(folder::read_folder(folder)?), *output)
+        }
+        ImportSource::Pagerduty { folder, output } => {
+            (import_pagerduty(folder::read_folder(folder)?), *output)
+        }
     };
-    let imported = imported.map_err(|error| Failure::usage(error.to_string()))?;
-    write(&imported, output)
+    let imported = imported.map_err(|error| Failure::usage_error(error.to_string()))?;
+    write_documents(&imported, output)
 }
 
-fn write(imported: &Imported, output: Output) -> Result<(), Failure> {
-    document::write(imported.documents().to_vec(), output)?;
-    let report = text::visible(&(imported.report().join("\n") + "\n"), true);
+fn write_documents(imported: &ImportOutput, output: Output) -> Result<(), Failure> {
+    document::write_document(imported.documents().to_vec(), output)?;
+    let report = text::escape_invisible(&(imported.report_lines().join("\n") + "\n"), true);
     // If standard error is closed too, there is no way left to report.
     drop(io::stderr().write_all(report.as_bytes()));
     Ok(())
@@ -44,15 +48,15 @@ fn write(imported: &Imported, output: Output) -> Result<(), Failure> {
 
 fn read_text(file: &Path) -> Result<String, Failure> {
     let text = plain_file::read_text(file, FILE_BYTES_MAX);
-    text.map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
+    text.map_err(|error| Failure::usage_error(format!("cannot read {}: {error}", file.display())))
 }
 
-fn read(file: &Path) -> Result<Value, Failure> {
+fn read_input(file: &Path) -> Result<Value, Failure> {
     let shown = file.display();
     let text = read_text(file)?;
     // Strict booleans, so that `no` stays a text. No snippets in errors, since a line of the file
     // can contain a secret.
     let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
     serde_saphyr::from_str_with_options(&text, options)
-        .map_err(|error| Failure::usage(format!("{shown} is not YAML or JSON: {error}")))
+        .map_err(|error| Failure::usage_error(format!("{shown} is not YAML or JSON: {error}")))
 }

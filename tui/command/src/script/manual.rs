@@ -27,20 +27,21 @@ const ENVIRONMENT: [(&str, &str); 6] = [
     ("NO_COLOR", "If not empty, the console uses no colours."),
 ];
 
-pub(super) fn run(arguments: &ManArguments) -> Result<(), Failure> {
+pub(super) fn run_manual(arguments: &ManArguments) -> Result<(), Failure> {
     let command = Cli::visible_command();
     let Some(folder) = &arguments.all else {
-        return output::write(&page(command)?);
+        return output::write_output(&render_page(command)?);
     };
     write_all(&command, folder).map_err(|error| {
         let folder = folder.display();
-        Failure::usage(format!("--all: cannot write to {folder}: {error}"))
+        Failure::usage_error(format!("--all: cannot write to {folder}: {error}"))
     })
 }
 
 fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    let page = page(command.clone()).map_err(|failure| io::Error::other(failure.to_string()))?;
+    let page =
+        render_page(command.clone()).map_err(|failure| io::Error::other(failure.to_string()))?;
     fs::write(folder.join(format!("{}.1", page_name(command))), page)?;
     shown_subcommands(command).try_for_each(|command| write_all(command, folder))
 }
@@ -56,7 +57,7 @@ fn page_name(command: &Command) -> &str {
     name.unwrap_or_else(|| command.get_name())
 }
 
-fn page(command: Command) -> Result<String, Failure> {
+fn render_page(command: Command) -> Result<String, Failure> {
     let title = page_name(&command).to_owned();
     let mut text = Vec::new();
     let rendered = clap_mangen::Man::new(command)
@@ -65,15 +66,15 @@ fn page(command: Command) -> Result<String, Failure> {
     rendered
         .map_err(|error| Failure::new(format!("failed to generate the manual page: {error}")))?;
     let mut text = String::from_utf8_lossy(&text).into_owned();
-    let statuses = ExitStatus::ALL.map(|it| (it.code().to_string(), it.meaning().to_owned()));
-    text += &section("EXIT STATUS", &statuses);
+    let statuses = ExitStatus::ALL.map(|it| (it.code().to_string(), it.description().to_owned()));
+    text += &render_section("EXIT STATUS", &statuses);
     let owned = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
-    text += &section("ENVIRONMENT", &ENVIRONMENT.map(owned));
-    text += &section("FILES", &files().map(owned));
+    text += &render_section("ENVIRONMENT", &ENVIRONMENT.map(owned));
+    text += &render_section("FILES", &file_entries().map(owned));
     Ok(text)
 }
 
-fn files() -> [(&'static str, &'static str); 6] {
+fn file_entries() -> [(&'static str, &'static str); 6] {
     [
         (
             "~/.config/bellwether/bellwether.toml",
@@ -103,7 +104,7 @@ fn files() -> [(&'static str, &'static str); 6] {
     ]
 }
 
-fn section(title: &str, items: &[(String, String)]) -> String {
+fn render_section(title: &str, items: &[(String, String)]) -> String {
     let mut text = format!(".SH \"{title}\"\n");
     for (term, meaning) in items {
         let (term, meaning) = (term.replace('-', "\\-"), meaning.replace('-', "\\-"));

@@ -16,86 +16,88 @@ use crate::{
     output,
 };
 
-pub(super) async fn run(command: PresetCommand, settings: &Settings) -> Result<(), Failure> {
+pub(super) async fn run_preset(command: PresetCommand, settings: &Settings) -> Result<(), Failure> {
     match command {
-        PresetCommand::List => list(),
-        PresetCommand::Show { name } => show(&name),
-        PresetCommand::Apply(arguments) => apply(arguments, settings).await,
+        PresetCommand::List => list_presets(),
+        PresetCommand::Show { name } => show_preset(&name),
+        PresetCommand::Apply(arguments) => apply_preset(arguments, settings).await,
     }
 }
 
-fn list() -> Result<(), Failure> {
+fn list_presets() -> Result<(), Failure> {
     let mut lines = String::new();
-    for file in Preset::all() {
-        let document = document(file)?;
+    for file in Preset::iter() {
+        let document = preset_document(file)?;
         let (name, kind) = (file.name, document.kind.singular());
-        let description = description(file, &document);
+        let description = preset_description(file, &document);
         let _ = writeln!(lines, "{name}\t{kind}\t{description}");
     }
-    output::write(&lines)
+    output::write_output(&lines)
 }
 
-fn show(name: &str) -> Result<(), Failure> {
-    let file = find(name)?;
+fn show_preset(name: &str) -> Result<(), Failure> {
+    let file = find_preset(name)?;
     if !file.is_json {
-        return output::write(file.text);
+        return output::write_output(file.text);
     }
-    let document = document(file)?;
-    document::write(
+    let document = preset_document(file)?;
+    document::write_document(
         vec![(document.kind.singular(), document.body)],
         Output::Yaml,
     )
 }
 
-async fn apply(arguments: PresetApplyArguments, settings: &Settings) -> Result<(), Failure> {
-    let mut document = document(find(&arguments.name)?)?;
+async fn apply_preset(arguments: PresetApplyArguments, settings: &Settings) -> Result<(), Failure> {
+    let mut document = preset_document(find_preset(&arguments.name)?)?;
     for (name, value) in &arguments.values {
-        let parameters = Parameter::all(&document.body);
+        let parameters = Parameter::from_document(&document.body);
         let Some(parameter) = parameters.iter().find(|it| it.name == *name) else {
-            return Err(Failure::usage(format!(
+            return Err(Failure::usage_error(format!(
                 "--set: unknown parameter `{name}`; this preset has {}",
                 parameter_names(&parameters)
             )));
         };
-        parameter.set(&mut document.body, value);
+        parameter.set_value(&mut document.body, value);
     }
-    let parameters = Parameter::all(&document.body);
+    let parameters = Parameter::from_document(&document.body);
     if let Some(open) = parameters.iter().find(|it| it.is_open) {
         let name = &open.name;
-        return Err(Failure::usage(format!("--set {name}=VALUE: required")));
+        return Err(Failure::usage_error(format!(
+            "--set {name}=VALUE: required"
+        )));
     }
     let named = document.body["name"].as_str().unwrap_or_default();
     named.clone_into(&mut document.name);
     let request = ApplyRequest::new(vec![document], None);
     let mut request = request.map_err(|failure| {
         let parameters = parameter_names(&parameters);
-        Failure::usage(format!(
+        Failure::usage_error(format!(
             "{failure}; set it, or one of these with --set: {parameters}"
         ))
     })?;
     let mut api = connect(settings).await?;
     let changes = request.call(&mut api, arguments.dry_run).await?;
-    apply::write(&changes, None, arguments.output)
+    apply::write_changes(&changes, None, arguments.output)
 }
 
-fn find(name: &str) -> Result<&'static Preset, Failure> {
+fn find_preset(name: &str) -> Result<&'static Preset, Failure> {
     Preset::find(name).ok_or_else(|| {
-        let known = Preset::all().map(|file| file.name);
+        let known = Preset::iter().map(|file| file.name);
         let nearest = known.min_by_key(|known| strsim::damerau_levenshtein(known, name));
         let nearest = nearest.expect("there are presets");
-        Failure::usage(format!(
+        Failure::usage_error(format!(
             "unknown preset `{name}`; the nearest is {nearest}; `bellwether preset list` lists all"
         ))
     })
 }
 
-fn document(file: &Preset) -> Result<Document, Failure> {
+fn preset_document(file: &Preset) -> Result<Document, Failure> {
     let source = format!("preset {}", file.name);
-    document::document(source, file.document()).map_err(Failure::new)
+    document::parse_document(source, file.document()).map_err(Failure::new)
 }
 
 /// Returns the first sentence of the comment or the description.
-fn description(file: &Preset, document: &Document) -> String {
+fn preset_description(file: &Preset, document: &Document) -> String {
     let comment = file.text.lines().map_while(|line| line.strip_prefix("# "));
     let text = match document.body["description"].as_str() {
         Some(text) => text.to_owned(),
@@ -113,8 +115,8 @@ fn parameter_names(parameters: &[Parameter]) -> String {
     names.join(", ")
 }
 
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    Preset::all().map(|file| file.name)
+pub(super) fn preset_names() -> impl Iterator<Item = &'static str> {
+    Preset::iter().map(|file| file.name)
 }
 
 #[cfg(test)]
@@ -123,45 +125,49 @@ mod tests {
 
     use super::*;
 
-    fn parameters_of(name: &str) -> Vec<String> {
-        let document = document(find(name).unwrap()).unwrap();
-        let found = Parameter::all(&document.body).into_iter();
+    fn preset_parameters(name: &str) -> Vec<String> {
+        let document = preset_document(find_preset(name).unwrap()).unwrap();
+        let found = Parameter::from_document(&document.body).into_iter();
         found.map(|it| it.name).collect()
     }
 
-    fn set(name: &str, values: &[(&str, &str)]) -> Value {
-        let mut body = document(find(name).unwrap()).unwrap().body;
+    fn document_with_values(name: &str, values: &[(&str, &str)]) -> Value {
+        let mut body = preset_document(find_preset(name).unwrap()).unwrap().body;
         for (name, value) in values {
-            let found = Parameter::all(&body);
+            let found = Parameter::from_document(&body);
             let found = found.iter().find(|it| it.name == *name).unwrap();
-            found.set(&mut body, value);
+            found.set_value(&mut body, value);
         }
         body
     }
 
     #[test]
     fn every_preset_is_a_document_with_a_description() {
-        for file in Preset::all() {
-            let document = document(file).unwrap();
+        for file in Preset::iter() {
+            let document = preset_document(file).unwrap();
             assert_eq!(document.name, file.name);
-            assert!(description(file, &document).len() > 10, "{}", file.name);
+            assert!(
+                preset_description(file, &document).len() > 10,
+                "{}",
+                file.name
+            );
         }
     }
 
     #[test]
-    fn parameters_are_the_fields_that_differ_between_users() {
-        assert_eq!(parameters_of("discord"), ["name", "url"]);
-        let telegram = parameters_of("telegram");
+    fn preset_parameters_are_the_fields_that_differ_between_users() {
+        assert_eq!(preset_parameters("discord"), ["name", "url"]);
+        let telegram = preset_parameters("telegram");
         assert_eq!(telegram, ["name", "url", "chat_id"]);
-        assert!(parameters_of("zulip").contains(&"authorization".to_owned()));
-        assert!(parameters_of("twilio-sms").contains(&"To".to_owned()));
-        assert!(parameters_of("watchdog").contains(&"every".to_owned()));
-        assert!(parameters_of("github").contains(&"secret".to_owned()));
+        assert!(preset_parameters("zulip").contains(&"authorization".to_owned()));
+        assert!(preset_parameters("twilio-sms").contains(&"To".to_owned()));
+        assert!(preset_parameters("watchdog").contains(&"every".to_owned()));
+        assert!(preset_parameters("github").contains(&"secret".to_owned()));
     }
 
     #[test]
     fn parameters_keep_place_and_syntax_of_the_document() {
-        let telegram = set(
+        let telegram = document_with_values(
             "telegram",
             &[
                 ("name", "alerts"),
@@ -177,15 +183,15 @@ mod tests {
             payload.contains(r#""chat_id": "@a\"b", "text""#),
             "{payload}"
         );
-        let twilio = set("twilio-sms", &[("To", "+49 1&2")]);
+        let twilio = document_with_values("twilio-sms", &[("To", "+49 1&2")]);
         let payload = twilio["type"]["webhook"]["payload"].as_str().unwrap();
         assert!(payload.contains("&To=%2B49%201%262&Body="), "{payload}");
-        let watchdog = set("watchdog", &[("every", "60s"), ("enabled", "false")]);
+        let watchdog = document_with_values("watchdog", &[("every", "60s"), ("enabled", "false")]);
         assert_eq!(
             (&watchdog["every"], &watchdog["enabled"]),
             (&json!("60s"), &json!(false))
         );
-        let github = set("github", &[("secret", "s3")]);
+        let github = document_with_values("github", &[("secret", "s3")]);
         assert!(!github.to_string().contains("SECRET"), "{github}");
     }
 }

@@ -15,15 +15,15 @@ use crate::{
 /// Timeout of a report by event name, which reads every delivery stored in the period.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) async fn run(arguments: ReportArguments, api: Api) -> Result<(), Failure> {
+pub(super) async fn run_report(arguments: ReportArguments, api: Api) -> Result<(), Failure> {
     let ReportCommand::Noise(arguments) = arguments.report;
-    noise(arguments, &mut api.patient(PATIENCE)).await
+    run_noise(arguments, &mut api.with_call_timeout(PATIENCE)).await
 }
 
-async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> {
+async fn run_noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> {
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let start = jiff::Timestamp::from_millisecond(now_ms.saturating_sub(arguments.since));
-    let start = start.map_err(|_far| Failure::usage("--since reaches back too far"))?;
+    let start = start.map_err(|_far| Failure::usage_error("--since reaches back too far"))?;
     let request = json!({
         "start": start.to_string(),
         "by": arguments.by.as_str(),
@@ -32,25 +32,25 @@ async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> 
     let answer = api.call("InsightService", "GetNoise", &request).await;
     let answer = answer?;
     if !arguments.table.csv {
-        return format::write(&answer, arguments.table.output.output, text);
+        return format::write_formatted(&answer, arguments.table.output.output, report_text);
     }
-    let plan = json::plan();
+    let plan = json::shared_plan();
     let message = plan.by_name.get("bellwether.v1.GetNoiseResponse").copied();
-    let table = message.and_then(|it| csv::table(plan, it, "rows", &answer));
-    output::write(&output::escape(&table.unwrap_or_default()))
+    let table = message.and_then(|it| csv::render_table(plan, it, "rows", &answer));
+    output::write_output(&output::escape_controls(&table.unwrap_or_default()))
 }
 
-fn text(answer: &Value) -> String {
-    let time = |field: &str| format::inline(&answer[field]);
+fn report_text(answer: &Value) -> String {
+    let time = |field: &str| format::inline_value(&answer[field]);
     let (start, end) = (time("startTime"), time("endTime"));
     let rows = answer["rows"].as_array().into_iter().flatten();
     let head = format!("noise from {start} to {end}\n");
-    std::iter::once(head).chain(rows.map(row)).collect()
+    std::iter::once(head).chain(rows.map(format_row)).collect()
 }
 
-fn row(row: &Value) -> String {
+fn format_row(row: &Value) -> String {
     let number = |field: &str| row[field].as_u64().unwrap_or_default();
-    let name = match format::inline(&row["name"]) {
+    let name = match format::inline_value(&row["name"]) {
         name if name.is_empty() => "(deleted)".to_owned(),
         name => name,
     };

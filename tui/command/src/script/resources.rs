@@ -14,48 +14,48 @@ use crate::{
 
 const MASK: &str = "********";
 
-pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Failure> {
+pub(super) async fn run_get(arguments: GetArguments, mut api: Api) -> Result<(), Failure> {
     let kind = arguments.kind;
     let Some(name) = arguments.name else {
         let found = api.list(kind).await?;
         let found = json!({kind.plural(): found});
-        return format::write(&found, arguments.output.output, |found| {
+        return format::write_formatted(&found, arguments.output.output, |found| {
             let rows = found[kind.plural()].as_array().into_iter().flatten();
             rows.map(format_line).collect()
         });
     };
     let found = api.get(kind, &name).await?;
     match arguments.output.output {
-        Output::Json => output::write(&format::json(&found)),
-        Output::Text | Output::Yaml => output::write(&format::yaml(&found)?),
+        Output::Json => output::write_output(&format::to_json(&found)),
+        Output::Text | Output::Yaml => output::write_output(&format::to_yaml(&found)?),
     }
 }
 
 fn format_line(resource: &Value) -> String {
-    let text = |field: &str| format::inline(&resource[field]);
+    let text = |field: &str| format::inline_value(&resource[field]);
     let (name, description) = (text("name"), text("description"));
     let line = format!("{name}\t{description}");
     format!("{}\n", line.trim_end())
 }
 
-pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(), Failure> {
+pub(super) async fn run_export(arguments: ExportArguments, mut api: Api) -> Result<(), Failure> {
     let mut documents = Vec::new();
-    for kind in ConfigKind::all() {
+    for kind in ConfigKind::iter() {
         if !arguments.kinds.is_empty() && !arguments.kinds.contains(&kind) {
             continue;
         }
         for stored in api.list(kind).await? {
-            let mut body = kind.authored(stored);
+            let mut body = kind.to_authored_form(stored);
             let name = body["name"].as_str().unwrap_or_default().to_owned();
-            name_secrets(&mut body, &[kind.singular(), &name]);
+            replace_secrets_with_variables(&mut body, &[kind.singular(), &name]);
             documents.push((kind.singular(), body));
         }
     }
-    document::write(documents, arguments.output)
+    document::write_document(documents, arguments.output)
 }
 
 /// Replaces masked secrets with references to environment variables.
-fn name_secrets(value: &mut Value, path: &[&str]) {
+fn replace_secrets_with_variables(value: &mut Value, path: &[&str]) {
     match value {
         Value::String(text) if text == MASK => {
             let name = secret_name(path);
@@ -66,23 +66,23 @@ fn name_secrets(value: &mut Value, path: &[&str]) {
                 // The path already contains the type.
                 let below = [path, &[name]].concat();
                 let path = if name == "type" { path } else { &below };
-                name_secrets(value, path);
+                replace_secrets_with_variables(value, path);
             }
         }
         Value::Array(items) => {
             for (at, value) in items.iter_mut().enumerate() {
-                name_secrets(value, &[path, &[&at.to_string()]].concat());
+                replace_secrets_with_variables(value, &[path, &[&at.to_string()]].concat());
             }
         }
         _ => {}
     }
 }
 
-pub(super) async fn delete(arguments: DeleteArguments, mut api: Api) -> Result<(), Failure> {
+pub(super) async fn run_delete(arguments: DeleteArguments, mut api: Api) -> Result<(), Failure> {
     let (kind, name) = (arguments.kind, &arguments.name);
     let deleted = api.delete(kind, name, arguments.force).await;
     deleted?;
-    output::write(&format!("deleted {} {name}\n", kind.singular()))
+    output::write_output(&format!("deleted {} {name}\n", kind.singular()))
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
             "name": "ops hook",
             "type": {"webhook": {"url": "https://x/", "headers": {"authorization": MASK}}},
         });
-        name_secrets(&mut body, &["destination", "ops hook"]);
+        replace_secrets_with_variables(&mut body, &["destination", "ops hook"]);
         let named = "BELLWETHER_SECRET_DESTINATION_OPS_HOOK_WEBHOOK_HEADERS_AUTHORIZATION";
         let secret = &body["type"]["webhook"]["headers"]["authorization"];
         assert_eq!(secret, &json!({"fromEnv": named}));

@@ -13,22 +13,26 @@ const BATCH: usize = 1_000;
 /// Bytes of events per call, below the service's limit.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-pub(super) async fn run(arguments: SendArguments, settings: &Settings) -> Result<(), Failure> {
+pub(super) async fn run_send(arguments: SendArguments, settings: &Settings) -> Result<(), Failure> {
     let lines = arguments.lines;
-    let single = if lines { None } else { Some(event(arguments)?) };
+    let single = if lines {
+        None
+    } else {
+        Some(build_event(arguments)?)
+    };
     let mut sender = Sender {
         api: connect(settings).await?,
         sent: 0,
         refused: Vec::new(),
     };
     match single {
-        Some(event) => sender.send(vec![("event".into(), event)]).await?,
+        Some(event) => sender.send_events(vec![("event".into(), event)]).await?,
         None => sender.send_lines().await?,
     }
     sender.finish()
 }
 
-fn event(arguments: SendArguments) -> Result<Value, Failure> {
+fn build_event(arguments: SendArguments) -> Result<Value, Failure> {
     let mut event = Map::new();
     let mut set = |field: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -40,7 +44,7 @@ fn event(arguments: SendArguments) -> Result<Value, Failure> {
     set("summary", arguments.summary);
     set("body", arguments.body);
     if let Some(word) = arguments.severity {
-        event.insert("severity".into(), severity(&word)?.into());
+        event.insert("severity".into(), parse_severity(&word)?.into());
     }
     if arguments.close {
         event.insert("status".into(), "STATUS_CLOSED".into());
@@ -59,10 +63,10 @@ fn event(arguments: SendArguments) -> Result<Value, Failure> {
     Ok(event.into())
 }
 
-fn severity(word: &str) -> Result<&'static str, Failure> {
+fn parse_severity(word: &str) -> Result<&'static str, Failure> {
     let known = severity::from_name(word).map(|severity| severity.as_str_name());
     known.ok_or_else(|| {
-        Failure::usage(format!(
+        Failure::usage_error(format!(
             "--severity: unknown severity `{word}`; expected debug, info, warning, error or critical"
         ))
     })
@@ -89,8 +93,9 @@ impl Sender {
         });
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some((line, number)) = read.recv().await {
-            let line = line
-                .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+            let line = line.map_err(|error| {
+                Failure::usage_error(format!("cannot read standard input: {error}"))
+            })?;
             if !line.trim().is_empty() {
                 let event: Value = serde_json::from_str(&line).map_err(|error| {
                     self.interruption_failure(&format!("line {number} is not JSON: {error}"))
@@ -99,15 +104,15 @@ impl Sender {
                 batch.push((format!("line {number}"), event));
             }
             if batch.len() == BATCH || bytes >= BATCH_BYTES || read.is_empty() {
-                self.send(std::mem::take(&mut batch)).await?;
+                self.send_events(std::mem::take(&mut batch)).await?;
                 bytes = 0;
             }
         }
-        self.send(batch).await
+        self.send_events(batch).await
     }
 
     /// Sends events, each with the name that a rejection reports.
-    async fn send(&mut self, named: Vec<(String, Value)>) -> Result<(), Failure> {
+    async fn send_events(&mut self, named: Vec<(String, Value)>) -> Result<(), Failure> {
         if named.is_empty() {
             return Ok(());
         }
@@ -130,12 +135,12 @@ impl Sender {
     }
 
     fn interruption_failure(&self, why: &str) -> Failure {
-        Failure::usage(format!("{why}; {} events were accepted before", self.sent))
+        Failure::usage_error(format!("{why}; {} events were accepted before", self.sent))
     }
 
     fn finish(self) -> Result<(), Failure> {
         if self.refused.is_empty() {
-            return output::write(&format!("{} accepted\n", self.sent));
+            return output::write_output(&format!("{} accepted\n", self.sent));
         }
         let (sent, refused) = (self.sent, self.refused.len());
         let text = self.refused.into_iter().take(100).collect::<Vec<_>>();

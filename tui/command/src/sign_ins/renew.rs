@@ -4,11 +4,11 @@ use bellwether_process::oidc::ProviderError;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    provider,
+    connect_provider,
     token_file::{SignIn, TokenFile},
 };
 use crate::{
-    config::{Settings, Source},
+    config::{SettingSource, Settings},
     failure::Failure,
 };
 
@@ -16,44 +16,51 @@ use crate::{
 const SOON: SignedDuration = SignedDuration::from_secs(60);
 
 /// Returns the token of the sign-in at this address; `None` if there is none.
-pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
+pub(crate) async fn current_token(
+    settings: &Settings,
+    address: &str,
+) -> Result<Option<String>, Failure> {
     if settings.sign_ins.is_none() {
         return Ok(None);
     }
-    let token_file = TokenFile::of(settings)?;
-    match token_file.get(address)? {
+    let token_file = TokenFile::for_settings(settings)?;
+    match token_file.find(address)? {
         None => return Ok(None),
-        Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
+        Some(sign_in) if !expires_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
         Some(_) => {}
     }
     // Another command may have renewed the sign-in in the meantime; a refresh token can be used
     // only once.
     let lock = token_file.lock().await?;
-    let Some(mut sign_in) = token_file.get(address)? else {
+    let Some(mut sign_in) = token_file.find(address)? else {
         return Ok(None);
     };
-    if !ends_within(&sign_in, SOON) {
+    if !expires_within(&sign_in, SOON) {
         return Ok(Some(sign_in.token));
     }
-    match renew(&mut sign_in, settings, address).await {
-        Ok(()) => token_file.put(&lock, address, sign_in.clone())?,
-        Err(_failure) if !ends_within(&sign_in, SignedDuration::ZERO) => {}
+    match renew_sign_in(&mut sign_in, settings, address).await {
+        Ok(()) => token_file.store(&lock, address, sign_in.clone())?,
+        Err(_failure) if !expires_within(&sign_in, SignedDuration::ZERO) => {}
         Err(failure) => return Err(failure),
     }
     Ok(Some(sign_in.token))
 }
 
-fn ends_within(sign_in: &SignIn, span: SignedDuration) -> bool {
+fn expires_within(sign_in: &SignIn, span: SignedDuration) -> bool {
     sign_in.ends.duration_since(Timestamp::now()) <= span
 }
 
-async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Result<(), Failure> {
-    let login = login(settings, address);
-    let ended = || Failure::not_allowed(format!("your sign-in has expired; run `{login}`"));
+async fn renew_sign_in(
+    sign_in: &mut SignIn,
+    settings: &Settings,
+    address: &str,
+) -> Result<(), Failure> {
+    let login = login_hint(settings, address);
+    let ended = || Failure::permission_denied(format!("your sign-in has expired; run `{login}`"));
     let Some(refresh_token) = &sign_in.refresh_token else {
         return Err(ended());
     };
-    let provider = provider(&sign_in.issuer, settings)?;
+    let provider = connect_provider(&sign_in.issuer, settings)?;
     let (endpoint, client_id) = (&sign_in.token_endpoint, &sign_in.client_id);
     let tokens = provider.refresh_tokens(endpoint, client_id, refresh_token);
     match tokens.await.map(|tokens| sign_in.apply(tokens)) {
@@ -65,13 +72,13 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
     }
 }
 
-fn login(settings: &Settings, address: &str) -> String {
+fn login_hint(settings: &Settings, address: &str) -> String {
     let named = settings.effective().get("connect").map(|it| &it.source);
     match (named, &settings.context) {
-        (Some(Source::Flag(flag)), Some(context)) if flag == "--context" => {
+        (Some(SettingSource::Flag(flag)), Some(context)) if flag == "--context" => {
             format!("bellwether login --context {}", context.name)
         }
-        (Some(Source::Flag(_)), _) => format!("bellwether login --connect {address}"),
+        (Some(SettingSource::Flag(_)), _) => format!("bellwether login --connect {address}"),
         _ => "bellwether login".to_owned(),
     }
 }

@@ -80,7 +80,7 @@ impl SignIn {
             let life = SignedDuration::from_secs(i64::try_from(seconds).ok()?);
             Timestamp::now().checked_add(life).ok()
         });
-        let Some(ends) = expiry(&token).or(after) else {
+        let Some(ends) = token_expiry(&token).or(after) else {
             return false;
         };
         (self.token, self.ends) = (token, ends);
@@ -105,7 +105,7 @@ mod rfc3339 {
 }
 
 /// Reads a token's expiry without verifying the token, which is up to the service.
-fn expiry(token: &str) -> Option<Timestamp> {
+fn token_expiry(token: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Claims {
         exp: i64,
@@ -125,13 +125,13 @@ pub(crate) struct TokenFile(PathBuf);
 pub(crate) struct Lock(#[expect(dead_code, reason = "the open file holds the lock")] File);
 
 impl TokenFile {
-    pub(crate) fn of(settings: &Settings) -> Result<Self, Failure> {
+    pub(crate) fn for_settings(settings: &Settings) -> Result<Self, Failure> {
         let file = settings.sign_ins.clone().map(Self);
         file.ok_or_else(|| Failure::new("no home folder to store the sign-in; use a key"))
     }
 
-    pub(crate) fn get(&self, address: &str) -> Result<Option<SignIn>, Failure> {
-        Ok(self.read()?.sign_ins.remove(&entry(address)))
+    pub(crate) fn find(&self, address: &str) -> Result<Option<SignIn>, Failure> {
+        Ok(self.read()?.sign_ins.remove(&entry_key(address)))
     }
 
     pub(crate) async fn lock(&self) -> Result<Lock, Failure> {
@@ -154,9 +154,9 @@ impl TokenFile {
         }
     }
 
-    pub(crate) fn put(&self, lock: &Lock, address: &str, it: SignIn) -> Result<(), Failure> {
+    pub(crate) fn store(&self, lock: &Lock, address: &str, it: SignIn) -> Result<(), Failure> {
         let mut content = self.read()?;
-        content.sign_ins.insert(entry(address), it);
+        content.sign_ins.insert(entry_key(address), it);
         if content.sign_ins.len() > SERVICES_MAX {
             return Err(Failure::new(format!(
                 "limit of {SERVICES_MAX} sign-ins reached; run `bellwether logout` for one"
@@ -168,7 +168,7 @@ impl TokenFile {
     /// Deletes the sign-in at this address and returns whether there was one.
     pub(crate) fn remove(&self, lock: &Lock, address: &str) -> Result<bool, Failure> {
         let mut content = self.read()?;
-        let was_there = content.sign_ins.remove(&entry(address)).is_some();
+        let was_there = content.sign_ins.remove(&entry_key(address)).is_some();
         if was_there {
             self.write(lock, &content)?;
         }
@@ -218,7 +218,7 @@ impl TokenFile {
 }
 
 /// Returns the key of a service's entry: the normalized address.
-fn entry(address: &str) -> String {
+fn entry_key(address: &str) -> String {
     let uri: Option<Uri> = address.parse().ok();
     let parts = uri.as_ref().and_then(|uri| {
         let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
@@ -233,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    fn sign_in(token: &str) -> SignIn {
+    fn sample_sign_in(token: &str) -> SignIn {
         SignIn {
             token: token.to_owned(),
             is_access_token: false,
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    fn token(claims: &str) -> String {
+    fn sample_token(claims: &str) -> String {
         format!("e30.{}.AA", URL_SAFE_NO_PAD.encode(claims))
     }
 
@@ -254,18 +254,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/sign-ins.json");
         let token_file = TokenFile(path.clone());
-        assert!(token_file.get("http://a:1").unwrap().is_none());
+        assert!(token_file.find("http://a:1").unwrap().is_none());
         let lock = token_file.lock().await.unwrap();
         let elsewhere = folder.path().join("elsewhere");
         std::fs::write(&elsewhere, r#"{"sign_ins": {}}"#).unwrap();
         symlink(&elsewhere, &path).unwrap();
         token_file
-            .put(&lock, "http://A:1/", sign_in("one"))
+            .store(&lock, "http://A:1/", sample_sign_in("one"))
             .unwrap();
         token_file
-            .put(&lock, "https://a:1", sign_in("two"))
+            .store(&lock, "https://a:1", sample_sign_in("two"))
             .unwrap();
-        let read = |address| token_file.get(address).unwrap().map(|it| it.token);
+        let read = |address| token_file.find(address).unwrap().map(|it| it.token);
         assert_eq!(read("http://a:1").as_deref(), Some("one"));
         assert_eq!(read("https://a:1/").as_deref(), Some("two"));
         let mode = path.symlink_metadata().unwrap().permissions().mode();
@@ -281,9 +281,9 @@ mod tests {
 
     #[test]
     fn refresh_token_is_retained_until_replaced() {
-        let mut stored = sign_in("old");
+        let mut stored = sample_sign_in("old");
         let renewed = Tokens {
-            id_token: Some(token(r#"{"exp": 1800000000}"#)),
+            id_token: Some(sample_token(r#"{"exp": 1800000000}"#)),
             expires_in: Some(5),
             ..Tokens::default()
         };
@@ -294,7 +294,7 @@ mod tests {
         other.refresh_token = Some("s".to_owned());
         assert!(stored.apply(other));
         assert_eq!(stored.refresh_token.as_deref(), Some("s"));
-        for unfit in [None, Some(token("{}")), Some("x".to_owned())] {
+        for unfit in [None, Some(sample_token("{}")), Some("x".to_owned())] {
             let id_token = unfit;
             assert!(!stored.apply(Tokens {
                 id_token,

@@ -13,7 +13,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-use super::read;
+use super::read_file;
 use crate::{
     config::{ConfigError, TlsSettings},
     permissions::Permissions,
@@ -22,13 +22,13 @@ use crate::{
 const KEY_BYTES_MAX: u64 = 64 * 1024;
 
 #[derive(Debug, Clone)]
-pub(super) struct Pair {
+pub(super) struct CertificatePair {
     pub(super) certificate: (&'static str, PathBuf),
     pub(super) key: (&'static str, PathBuf),
 }
 
-impl Pair {
-    pub(super) fn of_listeners(tls: &TlsSettings) -> Option<Self> {
+impl CertificatePair {
+    pub(super) fn for_listeners(tls: &TlsSettings) -> Option<Self> {
         Some(Self {
             certificate: ("tls_cert", tls.cert.clone()?),
             key: ("tls_key", tls.key.clone()?),
@@ -37,7 +37,7 @@ impl Pair {
 
     /// Returns the client certificate: the one set for clients, else that of the listeners if this
     /// user may read its key.
-    pub(super) fn of_caller(tls: &TlsSettings) -> Option<Self> {
+    pub(super) fn for_client(tls: &TlsSettings) -> Option<Self> {
         let own = tls.client_cert.clone().zip(tls.client_key.clone());
         let own = own.map(|(certificate, key)| Self {
             certificate: ("tls_client_cert", certificate),
@@ -50,12 +50,12 @@ impl Pair {
                 |_| true,
             )
         };
-        own.or_else(|| Self::of_listeners(tls).filter(is_readable))
+        own.or_else(|| Self::for_listeners(tls).filter(is_readable))
     }
 
     pub(super) fn load(&self) -> Result<CertifiedKey, ConfigError> {
         let (setting, file) = &self.certificate;
-        let chain = certificates(setting, file)?;
+        let chain = parse_certificates(setting, file)?;
         let key = self.private_key()?;
         let (key_setting, key_file) = (self.key.0, self.key.1.display());
         CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| {
@@ -81,7 +81,7 @@ impl Pair {
         let (setting, path) = (self.key.0, &self.key.1);
         let file = path.display();
         let unread = |error| ConfigError(format!("{setting}: cannot read {file}: {error}"));
-        let opened = plain_file::open(path).map_err(unread)?;
+        let opened = plain_file::open_file(path).map_err(unread)?;
         let mode = Permissions::of(&opened).map_err(unread)?;
         if mode.is_world_writable() {
             return Err(ConfigError(format!(
@@ -103,11 +103,11 @@ impl Pair {
     }
 }
 
-pub(super) fn certificates(
+pub(super) fn parse_certificates(
     setting: &str,
     file: &Path,
 ) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
-    let text = read(setting, file)?;
+    let text = read_file(setting, file)?;
     let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
     found.ok().filter(|it| !it.is_empty()).ok_or_else(|| {
         let file = file.display();

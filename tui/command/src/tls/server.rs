@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use bellwether_process::listen::{Secured, Tls};
+use bellwether_process::listen::{LoadedTlsConfig, Tls};
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},
@@ -22,8 +22,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    identity::{Pair, certificates},
-    read,
+    identity::{CertificatePair, parse_certificates},
+    read_file,
 };
 use crate::config::{ConfigError, Settings};
 
@@ -33,14 +33,14 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 #[derive(Debug)]
 pub(crate) struct ServerTls {
-    shown: watch::Sender<Secured>,
-    files: Files,
+    shown: watch::Sender<LoadedTlsConfig>,
+    files: TlsFiles,
     loaded: FileState,
 }
 
 #[derive(Debug, Clone)]
-struct Files {
-    shown: Pair,
+struct TlsFiles {
+    shown: CertificatePair,
     client_ca: Option<PathBuf>,
     client_crl: Option<PathBuf>,
     client_optional: bool,
@@ -53,13 +53,13 @@ impl ServerTls {
     /// Loads the configured files; `None` if there are none.
     pub(crate) fn load(settings: &Settings) -> Result<Option<Self>, ConfigError> {
         let tls = &settings.tls;
-        let Some(shown) = Pair::of_listeners(tls) else {
+        let Some(shown) = CertificatePair::for_listeners(tls) else {
             return Ok(None);
         };
         if let Some(message) = shown.permission_warning() {
             tracing::warn!("{message}");
         }
-        let files = Files {
+        let files = TlsFiles {
             shown,
             client_ca: tls.client_ca.clone(),
             client_crl: tls.client_crl.clone(),
@@ -107,8 +107,8 @@ impl ServerTls {
     }
 }
 
-impl Files {
-    fn load(&self) -> Result<Secured, ConfigError> {
+impl TlsFiles {
+    fn load(&self) -> Result<LoadedTlsConfig, ConfigError> {
         let provider = Arc::new(ring::default_provider());
         let certified = self.shown.load()?;
         let end_ms = expiry_ms(&certified.cert[0])?;
@@ -123,7 +123,7 @@ impl Files {
         };
         let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
-        Ok(Secured {
+        Ok(LoadedTlsConfig {
             config: Arc::new(config),
             end_ms,
         })
@@ -134,12 +134,12 @@ impl Files {
         authorities: &Path,
         provider: Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ClientCertVerifier>, ConfigError> {
-        let roots = Arc::new(roots("tls_client_ca", authorities)?);
+        let roots = Arc::new(load_roots("tls_client_ca", authorities)?);
         let mut builder = WebPkiClientVerifier::builder_with_provider(roots, provider);
         let mut setting = "tls_client_ca";
         if let Some(file) = &self.client_crl {
             setting = "tls_client_crl";
-            let text = read(setting, file)?;
+            let text = read_file(setting, file)?;
             let lists = CertificateRevocationListDer::pem_slice_iter(&text);
             let lists = lists.collect::<Result<Vec<_>, _>>().ok();
             let lists = lists.filter(|it| !it.is_empty()).ok_or_else(|| {
@@ -174,9 +174,9 @@ fn expiry_ms(certificate: &CertificateDer<'_>) -> Result<i64, ConfigError> {
     Ok(read.validity().not_after.timestamp().saturating_mul(1_000))
 }
 
-fn roots(setting: &str, file: &Path) -> Result<RootCertStore, ConfigError> {
+fn load_roots(setting: &str, file: &Path) -> Result<RootCertStore, ConfigError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(setting, file)? {
+    for certificate in parse_certificates(setting, file)? {
         roots.add(certificate).map_err(|error| {
             let file = file.display();
             ConfigError(format!(

@@ -18,7 +18,7 @@ pub(crate) enum Condition {
 }
 
 impl Condition {
-    pub(crate) fn all(conditions: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn all_of(conditions: impl IntoIterator<Item = Self>) -> Self {
         let mut clauses = Vec::new();
         for condition in conditions {
             match condition {
@@ -41,7 +41,7 @@ impl Condition {
         }
     }
 
-    pub(crate) fn any(conditions: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn any_of(conditions: impl IntoIterator<Item = Self>) -> Self {
         let mut clauses = Vec::new();
         for condition in conditions {
             match condition {
@@ -59,15 +59,17 @@ impl Condition {
         }
     }
 
-    pub(crate) fn not(self) -> Self {
+    pub(crate) fn negated(self) -> Self {
         match self {
             Self::Always => Self::Never,
             Self::Never => Self::Always,
             Self::Where(Clause::Not(inner)) => Self::Where(*inner),
             // Negated one by one, as in a hand-written filter.
-            Self::Where(Clause::Or(clauses)) => {
-                Self::all(clauses.into_iter().map(|clause| Self::Where(clause).not()))
-            }
+            Self::Where(Clause::Or(clauses)) => Self::all_of(
+                clauses
+                    .into_iter()
+                    .map(|clause| Self::Where(clause).negated()),
+            ),
             Self::Where(clause) => Self::Where(Clause::Not(Box::new(clause))),
         }
     }
@@ -81,10 +83,10 @@ impl Condition {
             return Err("its matchers match everything or nothing");
         };
         let clause = split_lists(clause);
-        if count(&clause) > CLAUSES_MAX {
+        if clause_count(&clause) > CLAUSES_MAX {
             return Err("the condition has more than 500 clauses; split the route");
         }
-        let text = filter::print(&clause);
+        let text = filter::print_clause(&clause);
         match filter::parse(&text, None) {
             Ok(read) if read.clause == clause => Ok(FilterOrQuery::Filter(text)),
             _ if text.len() > filter::BYTES_MAX => {
@@ -181,31 +183,34 @@ fn join_values(clauses: Vec<Clause>) -> Vec<Clause> {
     joined.into_iter().map(single).collect()
 }
 
-fn count(clause: &Clause) -> usize {
+fn clause_count(clause: &Clause) -> usize {
     1 + match clause {
-        Clause::And(clauses) | Clause::Or(clauses) => clauses.iter().map(count).sum(),
-        Clause::Not(inner) => count(inner),
+        Clause::And(clauses) | Clause::Or(clauses) => clauses.iter().map(clause_count).sum(),
+        Clause::Not(inner) => clause_count(inner),
         _ => 0,
     }
 }
 
-pub(crate) fn equals(field: &str, text: &str) -> Condition {
+pub(crate) fn equals_condition(field: &str, text: &str) -> Condition {
     Condition::Where(Clause::Equals(
         field.to_owned(),
         Literal::Text(text.to_owned()),
     ))
 }
 
-pub(crate) fn one_of<'a>(field: &str, texts: impl IntoIterator<Item = &'a str>) -> Condition {
-    Condition::any(texts.into_iter().map(|text| equals(field, text)))
+pub(crate) fn one_of_condition<'a>(
+    field: &str,
+    texts: impl IntoIterator<Item = &'a str>,
+) -> Condition {
+    Condition::any_of(texts.into_iter().map(|text| equals_condition(field, text)))
 }
 
-pub(crate) fn exists(field: &str) -> Condition {
+pub(crate) fn exists_condition(field: &str) -> Condition {
     Condition::Where(Clause::Exists(field.to_owned()))
 }
 
 /// Returns a condition that the whole field matches, case-sensitively.
-pub(crate) fn matches(field: &str, pattern: &str) -> Condition {
+pub(crate) fn matches_condition(field: &str, pattern: &str) -> Condition {
     let pattern = format!("(?-i)^(?:{pattern})$");
     Condition::Where(Clause::Matches(field.to_owned(), pattern))
 }
@@ -215,7 +220,7 @@ mod tests {
     use super::*;
 
     impl Condition {
-        pub(in super::super) fn text(&self) -> String {
+        pub(in super::super) fn to_text(&self) -> String {
             match self.to_filter() {
                 Ok(FilterOrQuery::Filter(text)) => text,
                 other => panic!("{other:?}"),
@@ -225,33 +230,43 @@ mod tests {
 
     #[test]
     fn conditions_print_in_their_simplest_form() {
-        let (a, b, c) = (equals("a", "1"), equals("a", "2"), equals("b", "x y"));
-        let excluded = Condition::any([a.clone(), b.clone(), c.clone()]).not();
-        let all = Condition::all([exists("d"), excluded.clone(), excluded, Condition::Always]);
-        assert_eq!(all.text(), r#"has:d -a in ("1", "2") b!="x y""#);
-        let both = Condition::all([a.clone(), c.clone()]);
-        assert_eq!(both.clone().not().text(), r#"-(a="1" b="x y")"#);
-        assert_eq!(both.clone().not().not(), both);
+        let (a, b, c) = (
+            equals_condition("a", "1"),
+            equals_condition("a", "2"),
+            equals_condition("b", "x y"),
+        );
+        let excluded = Condition::any_of([a.clone(), b.clone(), c.clone()]).negated();
+        let all = Condition::all_of([
+            exists_condition("d"),
+            excluded.clone(),
+            excluded,
+            Condition::Always,
+        ]);
+        assert_eq!(all.to_text(), r#"has:d -a in ("1", "2") b!="x y""#);
+        let both = Condition::all_of([a.clone(), c.clone()]);
+        assert_eq!(both.clone().negated().to_text(), r#"-(a="1" b="x y")"#);
+        assert_eq!(both.clone().negated().negated(), both);
         assert_eq!(
-            Condition::any([a.clone(), Condition::Always]),
+            Condition::any_of([a.clone(), Condition::Always]),
             Condition::Always
         );
         assert_eq!(
-            Condition::all([a.clone(), Condition::Never]),
+            Condition::all_of([a.clone(), Condition::Never]),
             Condition::Never
         );
-        assert_eq!(Condition::any([]), Condition::Never);
-        assert_eq!(Condition::any([a.clone(), a.clone()]), a);
-        assert!(a.clone().not().is_open_ended() && !both.is_open_ended());
-        let many = (0..600).map(|at| matches("a", &at.to_string()));
-        assert!(Condition::any(many).to_filter().is_err());
+        assert_eq!(Condition::any_of([]), Condition::Never);
+        assert_eq!(Condition::any_of([a.clone(), a.clone()]), a);
+        assert!(a.clone().negated().is_open_ended() && !both.is_open_ended());
+        let many = (0..600).map(|at| matches_condition("a", &at.to_string()));
+        assert!(Condition::any_of(many).to_filter().is_err());
     }
 
     #[test]
     fn condition_too_long_for_a_filter_becomes_a_query() {
         let values: Vec<_> = (0..1_200).map(|at| format!("{at:020}")).collect();
         let texts = values.iter().map(String::as_str);
-        let Ok(FilterOrQuery::Query(query)) = one_of("a", texts).not().to_filter() else {
+        let Ok(FilterOrQuery::Query(query)) = one_of_condition("a", texts).negated().to_filter()
+        else {
             panic!("no query");
         };
         let lists = &query["clause"]["not"]["clause"]["or"]["clauses"];

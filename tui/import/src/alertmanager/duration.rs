@@ -1,6 +1,6 @@
 //! Durations in the notation of Prometheus.
 
-use super::super::fields::{Fields, invalid};
+use super::super::fields::{Fields, invalid_field_error};
 use crate::error::ImportError;
 
 const UNITS: [(&str, u64); 7] = [
@@ -15,16 +15,19 @@ const UNITS: [(&str, u64); 7] = [
 
 /// Parses a field such as `1h30m` and returns milliseconds.
 pub(crate) fn read_field(fields: &mut Fields, name: &str) -> Result<Option<u64>, ImportError> {
-    let Some(text) = fields.text(name)? else {
+    let Some(text) = fields.take_text(name)? else {
         return Ok(None);
     };
-    let found = parse(&text);
-    found
-        .map(Some)
-        .ok_or_else(|| invalid(&fields.at(name), "expected a duration such as 30s or 1h30m"))
+    let found = parse_ms(&text);
+    found.map(Some).ok_or_else(|| {
+        invalid_field_error(
+            &fields.path_of(name),
+            "expected a duration such as 30s or 1h30m",
+        )
+    })
 }
 
-fn parse(text: &str) -> Option<u64> {
+fn parse_ms(text: &str) -> Option<u64> {
     if text == "0" {
         return Some(0);
     }
@@ -39,7 +42,7 @@ fn parse(text: &str) -> Option<u64> {
     (!text.is_empty()).then_some(sum)
 }
 
-pub(crate) fn wire(ms: u64) -> String {
+pub(crate) fn to_wire(ms: u64) -> String {
     let (seconds, rest) = (ms / 1_000, ms % 1_000);
     if rest == 0 {
         format!("{seconds}s")
@@ -68,7 +71,7 @@ mod tests {
             ("99999999999999999y", None),
         ];
         for (text, expected) in table {
-            assert_eq!(parse(text).map(wire).as_deref(), expected, "{text}");
+            assert_eq!(parse_ms(text).map(to_wire).as_deref(), expected, "{text}");
         }
     }
 }

@@ -6,8 +6,8 @@ use jiff::civil::{Date, Weekday};
 use serde_json::{Value, json};
 
 use super::super::{
-    fields::{Fields, invalid},
-    imported::Imported,
+    fields::{Fields, invalid_field_error},
+    imported::ImportOutput,
 };
 use crate::error::ImportError;
 
@@ -61,17 +61,23 @@ pub(crate) struct Times<'a> {
     pub(crate) muted: &'a [String],
 }
 
-pub(crate) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Intervals, ImportError> {
+pub(crate) fn read_intervals(
+    fields: &mut Fields,
+    imported: &mut ImportOutput,
+) -> Result<Intervals, ImportError> {
     let mut named = BTreeMap::new();
     for list in ["time_intervals", "mute_time_intervals"] {
-        for mut interval in fields.objects(list)? {
-            let name = interval.text("name")?;
+        for mut interval in fields.take_objects(list)? {
+            let name = interval.take_text("name")?;
             let path = interval.path.clone();
-            let name = name.ok_or_else(|| invalid(&format!("{path}.name"), "is required"))?;
+            let name =
+                name.ok_or_else(|| invalid_field_error(&format!("{path}.name"), "is required"))?;
             let mut zones: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-            for mut one in interval.objects("time_intervals")? {
-                let zone = one.text("location")?.unwrap_or_else(|| ZONE.to_owned());
-                let windows = windows(&mut one, imported)?;
+            for mut one in interval.take_objects("time_intervals")? {
+                let zone = one
+                    .take_text("location")?
+                    .unwrap_or_else(|| ZONE.to_owned());
+                let windows = read_windows(&mut one, imported)?;
                 zones.entry(zone).or_default().extend(windows);
                 one.finish(imported);
             }
@@ -80,10 +86,10 @@ pub(crate) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Inter
             for (zone, windows) in zones {
                 if windows.is_empty() || windows.len() > WINDOWS_MAX {
                     let why = format!("a calendar must have 1 to {WINDOWS_MAX} windows");
-                    imported.leave_out(&path, &why);
+                    imported.record_omission(&path, &why);
                     continue;
                 }
-                let calendar = imported.name("calendar", &name);
+                let calendar = imported.unique_name("calendar", &name);
                 let calendar = Calendar {
                     name: calendar,
                     zone,
@@ -102,7 +108,7 @@ pub(crate) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Inter
 }
 
 impl Calendar {
-    fn add(&self, description: &str, except: &[String], imported: &mut Imported) {
+    fn add(&self, description: &str, except: &[String], imported: &mut ImportOutput) {
         let mut body = json!({
             "name": self.name, "description": description, "timeZone": self.zone,
             "windows": self.windows,
@@ -125,7 +131,7 @@ impl Intervals {
         for name in names {
             let found = self.named.get(name).ok_or_else(|| {
                 let path = format!("{}.{field}", times.path);
-                invalid(&path, "expected `time_intervals` names")
+                invalid_field_error(&path, "expected `time_intervals` names")
             })?;
             calendars.extend(found.iter().cloned());
         }
@@ -133,10 +139,10 @@ impl Intervals {
     }
 
     /// Returns the calendar of a route's active times; `None` if it is always active.
-    pub(crate) fn calendar(
+    pub(crate) fn add_calendar(
         &mut self,
         times: &Times<'_>,
-        imported: &mut Imported,
+        imported: &mut ImportOutput,
     ) -> Result<Option<String>, ImportError> {
         let active = self.find(times.active, times, "active_time_intervals")?;
         let muted = self.find(times.muted, times, "mute_time_intervals")?;
@@ -147,7 +153,7 @@ impl Intervals {
             let is_lost = |name: &String| self.named.get(name).is_some_and(Vec::is_empty);
             if names.iter().any(is_lost) {
                 let why = "ignored a time interval that could not be converted";
-                imported.leave_out(&format!("{}.{field}", times.path), why);
+                imported.record_omission(&format!("{}.{field}", times.path), why);
             }
         }
         match (&active[..], &muted[..]) {
@@ -170,7 +176,7 @@ fn combine(
     times: &Times<'_>,
     active: &[Calendar],
     muted: &[Calendar],
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Option<String> {
     let zone = active.first().or(muted.first()).map(|it| it.zone.clone())?;
     let windows = if active.is_empty() {
@@ -190,7 +196,7 @@ fn combine(
             "{}.active_time_intervals and mute_time_intervals",
             times.path
         );
-        imported.leave_out(&field, &why);
+        imported.record_omission(&field, &why);
         return None;
     }
     let except: Vec<_> = muted.iter().map(|it| it.name.clone()).collect();
@@ -201,7 +207,7 @@ fn combine(
         (false, false) => format!("{} not {}", active.join(" "), except.join(" ")),
     };
     let calendar = Calendar {
-        name: imported.name("calendar", &wanted),
+        name: imported.unique_name("calendar", &wanted),
         zone,
         windows,
     };
@@ -216,13 +222,13 @@ struct Days {
     weekdays: BTreeSet<usize>,
 }
 
-fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, ImportError> {
-    let spans = spans(one, imported)?;
-    let Some(days) = days(one, imported)? else {
+fn read_windows(one: &mut Fields, imported: &mut ImportOutput) -> Result<Vec<Value>, ImportError> {
+    let spans = read_spans(one, imported)?;
+    let Some(days) = read_days(one, imported)? else {
         return Ok(Vec::new());
     };
     let year = |word: &str| word.parse().ok().filter(|it| (1970..=9998).contains(it));
-    let years = ranges(one, "years", year, "expected years such as 2026:2028")?;
+    let years = read_ranges(one, "years", year, "expected years such as 2026:2028")?;
     let years: Vec<_> = if years.is_empty() {
         vec![None]
     } else {
@@ -231,28 +237,35 @@ fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, Impo
     let mut windows = Vec::new();
     for years in years {
         let Some((first, rule)) = days.rule(years) else {
-            imported.leave_out(&one.path, "it is on no day");
+            imported.record_omission(&one.path, "it is on no day");
             continue;
         };
-        windows.extend(spans.iter().map(|span| window(first, *span, &rule)));
+        windows.extend(spans.iter().map(|span| window_json(first, *span, &rule)));
     }
     Ok(windows)
 }
 
 /// Returns the spans of a day, in minutes; the whole day if none are given.
-fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, ImportError> {
+fn read_spans(
+    one: &mut Fields,
+    imported: &mut ImportOutput,
+) -> Result<Vec<(u16, u16)>, ImportError> {
     let mut spans = Vec::new();
-    for mut times in one.objects("times")? {
+    for mut times in one.take_objects("times")? {
         let path = times.path.clone();
         let mut read = |name| {
-            let minutes = times.text(name)?.and_then(|text| minutes(&text));
-            minutes
-                .ok_or_else(|| invalid(&format!("{path}.{name}"), "expected a time such as 09:00"))
+            let minutes = times.take_text(name)?.and_then(|text| parse_minutes(&text));
+            minutes.ok_or_else(|| {
+                invalid_field_error(&format!("{path}.{name}"), "expected a time such as 09:00")
+            })
         };
         let (start, end) = (read("start_time")?, read("end_time")?);
         times.finish(imported);
         if start >= end {
-            return Err(invalid(&path, "expected `start_time` before `end_time`"));
+            return Err(invalid_field_error(
+                &path,
+                "expected `start_time` before `end_time`",
+            ));
         }
         spans.push((start, end));
     }
@@ -263,11 +276,11 @@ fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, I
 }
 
 /// Returns the days. If a calendar cannot represent the days, reports that and returns `None`.
-fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, ImportError> {
+fn read_days(one: &mut Fields, imported: &mut ImportOutput) -> Result<Option<Days>, ImportError> {
     let mut days = Days::default();
     let weekday = |word: &str| WEEKDAYS.iter().position(|(name, ..)| *name == word);
     let why = "expected days such as monday:friday";
-    for (first, last) in ranges(one, "weekdays", weekday, why)? {
+    for (first, last) in read_ranges(one, "weekdays", weekday, why)? {
         days.weekdays.extend(first..=last);
     }
     let month = |word: &str| {
@@ -277,48 +290,53 @@ fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Impor
             .ok()
             .filter(|it| (1..=12).contains(it))
     };
-    for (first, last) in ranges(one, "months", month, "expected months such as 1:3 or may")? {
+    for (first, last) in read_ranges(one, "months", month, "expected months such as 1:3 or may")? {
         days.months.extend(first..=last);
     }
     let date = |word: &str| {
         let number = word.parse().ok();
         number.filter(|it: &i8| *it != 0 && (-31..=31).contains(it))
     };
-    let path = one.at("days_of_month");
-    for text in one.texts("days_of_month")? {
+    let path = one.path_of("days_of_month");
+    for text in one.take_texts("days_of_month")? {
         match parse_range(&text, date) {
             Some((1, -1)) => days.dates.extend(1..=31),
             Some((first, last)) if first > 0 && last < 0 => {
                 let why = "days from one counted from the start to one counted from the end of \
                            the month; the time interval is omitted";
-                imported.leave_out(&path, why);
+                imported.record_omission(&path, why);
                 return Ok(None);
             }
             Some((first, last)) if first <= last && (first > 0) == (last > 0) => {
                 days.dates.extend(first..=last);
             }
-            _ => return Err(invalid(&path, "expected days such as 1:5 or -3:-1")),
+            _ => {
+                return Err(invalid_field_error(
+                    &path,
+                    "expected days such as 1:5 or -3:-1",
+                ));
+            }
         }
     }
     Ok(Some(days))
 }
 
-fn ranges<T: PartialOrd>(
+fn read_ranges<T: PartialOrd>(
     one: &mut Fields,
     name: &str,
     read: impl Fn(&str) -> Option<T>,
     why: &str,
 ) -> Result<Vec<(T, T)>, ImportError> {
-    let path = one.at(name);
-    let texts = one.texts(name)?.into_iter();
+    let path = one.path_of(name);
+    let texts = one.take_texts(name)?.into_iter();
     let ranges = texts.map(|text| {
         let range = parse_range(&text, &read).filter(|(first, last)| first <= last);
-        range.ok_or_else(|| invalid(&path, why))
+        range.ok_or_else(|| invalid_field_error(&path, why))
     });
     ranges.collect()
 }
 
-fn window(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
+fn window_json(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
     let clock = |minutes: u16| format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60);
     let dtstart = format!("{first}T{}:00", clock(start));
     if (start, end) == (0, 1_440) {
@@ -370,7 +388,7 @@ fn parse_range<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)
 }
 
 /// Parses a time of day as minutes; `24:00` is the end of the day.
-fn minutes(text: &str) -> Option<u16> {
+fn parse_minutes(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
     let whole = hours * 60 + minutes;
@@ -382,9 +400,9 @@ mod tests {
     use super::*;
 
     fn read_one(one: Value) -> (Vec<Value>, Vec<String>) {
-        let mut imported = Imported::new("test", false);
-        let mut fields = Fields::of("x", one).unwrap();
-        let found = windows(&mut fields, &mut imported).unwrap();
+        let mut imported = ImportOutput::new("test", false);
+        let mut fields = Fields::from_value("x", one).unwrap();
+        let found = read_windows(&mut fields, &mut imported).unwrap();
         (found, imported.differences())
     }
 
@@ -433,9 +451,12 @@ mod tests {
             json!({"times": [{"start_time": "9:00", "end_time": "08:00"}]}),
             json!({"years": ["x"]}),
         ] {
-            let mut fields = Fields::of("x", invalid.clone()).unwrap();
-            let mut imported = Imported::new("test", false);
-            assert!(windows(&mut fields, &mut imported).is_err(), "{invalid}");
+            let mut fields = Fields::from_value("x", invalid.clone()).unwrap();
+            let mut imported = ImportOutput::new("test", false);
+            assert!(
+                read_windows(&mut fields, &mut imported).is_err(),
+                "{invalid}"
+            );
         }
         let (none, report) = read_one(json!({"months": [2], "days_of_month": [30]}));
         assert!(none.is_empty(), "{none:?}");

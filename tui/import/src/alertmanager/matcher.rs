@@ -7,10 +7,12 @@ use regex::{Regex, RegexBuilder};
 
 use super::{
     super::{
-        fields::{Fields, invalid},
-        imported::Imported,
+        fields::{Fields, invalid_field_error},
+        imported::ImportOutput,
     },
-    condition::{Condition, equals, exists, matches, one_of},
+    condition::{
+        Condition, equals_condition, exists_condition, matches_condition, one_of_condition,
+    },
 };
 use crate::error::ImportError;
 
@@ -49,7 +51,7 @@ impl Matcher {
                 .size_limit(REGEX_BYTES_MAX)
                 .build();
             built.map_err(|_unfit| {
-                invalid(path, "a regular expression is invalid or too large (1 MiB)")
+                invalid_field_error(path, "a regular expression is invalid or too large (1 MiB)")
             })
         });
         let regex = compiled.transpose()?;
@@ -57,7 +59,7 @@ impl Matcher {
     }
 
     /// Whether a value of the label matches. An absent label counts as an empty text.
-    fn holds(&self, value: &str) -> bool {
+    fn matches(&self, value: &str) -> bool {
         let hit = match &self.regex {
             Some(regex) => regex.is_match(value),
             None => value == self.text.value,
@@ -81,98 +83,101 @@ impl Matcher {
         is_list.then_some(values)
     }
 
-    fn condition(&self) -> Condition {
+    fn to_condition(&self) -> Condition {
         match self.text.name.as_str() {
-            label if REPLICAS.contains(&label) => self.constant(""),
-            SEVERITY => self.severity(),
-            NAME => self.of_field("name"),
-            "name" => self.of_field("dimensions.label_name"),
-            label => self.of_field(&format!("dimensions.{label}")),
+            label if REPLICAS.contains(&label) => self.constant_condition(""),
+            SEVERITY => self.severity_condition(),
+            NAME => self.condition_for_field("name"),
+            "name" => self.condition_for_field("dimensions.label_name"),
+            label => self.condition_for_field(&format!("dimensions.{label}")),
         }
     }
 
-    fn constant(&self, value: &str) -> Condition {
-        if self.holds(value) {
+    fn constant_condition(&self, value: &str) -> Condition {
+        if self.matches(value) {
             Condition::Always
         } else {
             Condition::Never
         }
     }
 
-    fn of_field(&self, field: &str) -> Condition {
+    fn condition_for_field(&self, field: &str) -> Condition {
         let value = &self.text.value;
         let found = if !self.text.is_regex {
             if value.is_empty() {
-                exists(field).not()
+                exists_condition(field).negated()
             } else {
-                equals(field, value)
+                equals_condition(field, value)
             }
         } else if let Some(values) = self.alternatives() {
-            one_of(field, values)
+            one_of_condition(field, values)
         } else if value.is_empty() {
-            exists(field).not()
+            exists_condition(field).negated()
         } else if value == ".*" {
             Condition::Always
         } else if self.regex.as_ref().is_some_and(|it| it.is_match("")) {
             // An empty label is the same as an absent one.
-            Condition::any([exists(field).not(), matches(field, value)])
+            Condition::any_of([
+                exists_condition(field).negated(),
+                matches_condition(field, value),
+            ])
         } else if value == ".+" {
-            exists(field)
+            exists_condition(field)
         } else {
-            matches(field, value)
+            matches_condition(field, value)
         };
         self.negate_if_unequal(found)
     }
 
     /// Returns the condition on the event's severity. A label that is not the name of a severity is
     /// stored as metadata.
-    fn severity(&self) -> Condition {
-        let hit = |word: &&str| self.holds(word) == self.text.is_equal;
+    fn severity_condition(&self) -> Condition {
+        let hit = |word: &&str| self.matches(word) == self.text.is_equal;
         let words: Vec<_> = SEVERITIES.into_iter().filter(hit).collect();
-        let is_word = || exists(SENT_SEVERITY).not();
+        let is_word = || exists_condition(SENT_SEVERITY).negated();
         let by_word = if words.len() == SEVERITIES.len() {
             is_word()
         } else if words.is_empty() {
             Condition::Never
         } else {
-            Condition::all([one_of(SEVERITY, words), is_word()])
+            Condition::all_of([one_of_condition(SEVERITY, words), is_word()])
         };
         let value = &self.text.value;
         let sent = if !self.text.is_regex {
             if value.is_empty() || SEVERITIES.contains(&value.as_str()) {
                 Condition::Never
             } else {
-                equals(SENT_SEVERITY, value)
+                equals_condition(SENT_SEVERITY, value)
             }
         } else if let Some(values) = self.alternatives() {
             let others = values.into_iter().filter(|it| !SEVERITIES.contains(it));
-            one_of(SENT_SEVERITY, others)
+            one_of_condition(SENT_SEVERITY, others)
         } else if matches!(value.as_str(), ".*" | ".+") {
             return self.negate_if_unequal(Condition::Always);
         } else {
-            matches(SENT_SEVERITY, value)
+            matches_condition(SENT_SEVERITY, value)
         };
-        self.negate_if_unequal(Condition::any([by_word, sent]))
+        self.negate_if_unequal(Condition::any_of([by_word, sent]))
     }
 
     fn negate_if_unequal(&self, condition: Condition) -> Condition {
         if self.text.is_equal {
             condition
         } else {
-            condition.not()
+            condition.negated()
         }
     }
 
-    fn check(&self, path: &str, imported: &mut Imported) {
+    fn check(&self, path: &str, imported: &mut ImportOutput) {
         if REPLICAS.contains(&self.text.name.as_str()) {
             let label = &self.text.name;
-            imported.note(
+            imported.add_note(
                 path,
                 &format!("the label `{label}` is excluded from events (`senders.replica_labels`)"),
             );
         }
-        if self.text.name == SEVERITY && self.holds("") != self.holds(SEVERITY_DEFAULT) {
-            imported.note(
+        if self.text.name == SEVERITY && self.matches("") != self.matches(SEVERITY_DEFAULT) {
+            imported.add_note(
                 path,
                 "an alert without the label `severity` gets the severity warning here \
                  (`senders.alert_severity`)",
@@ -183,24 +188,25 @@ impl Matcher {
 
 /// Reads the matchers of a route or inhibition: the list of this name, and the deprecated objects
 /// of texts and regular expressions.
-pub(crate) fn read(
+pub(crate) fn read_matchers(
     fields: &mut Fields,
     [list, texts, patterns]: [&str; 3],
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Vec<Matcher>, ImportError> {
     let mut matchers = Vec::new();
-    let path = fields.at(list);
-    for (at, line) in lines(fields, list)?.into_iter().enumerate() {
+    let path = fields.path_of(list);
+    for (at, line) in matcher_lines(fields, list)?.into_iter().enumerate() {
         let path = format!("{path}[{at}]");
-        let read = MatcherText::parse_list(&line)
-            .ok_or_else(|| invalid(&path, "expected a matcher such as `team=\"db\"`"))?;
+        let read = MatcherText::parse_list(&line).ok_or_else(|| {
+            invalid_field_error(&path, "expected a matcher such as `team=\"db\"`")
+        })?;
         for text in read {
             matchers.push((path.clone(), text));
         }
     }
     for (name, is_regex) in [(texts, false), (patterns, true)] {
-        let path = fields.at(name);
-        for (label, value) in fields.pairs(name)? {
+        let path = fields.path_of(name);
+        for (label, value) in fields.take_pairs(name)? {
             let path = format!("{path}.{label}");
             let text = MatcherText {
                 name: label,
@@ -221,47 +227,47 @@ pub(crate) fn read(
 }
 
 /// Returns the matchers of a list; a text is a list of one.
-fn lines(fields: &mut Fields, name: &str) -> Result<Vec<String>, ImportError> {
+fn matcher_lines(fields: &mut Fields, name: &str) -> Result<Vec<String>, ImportError> {
     if fields.is_list(name) {
-        fields.texts(name)
+        fields.take_texts(name)
     } else {
-        Ok(fields.text(name)?.into_iter().collect())
+        Ok(fields.take_text(name)?.into_iter().collect())
     }
 }
 
 /// Returns the condition that all required matchers match, and that none of the excluded lists
 /// matches as a whole.
-pub(crate) fn condition(required: &[Matcher], excluded: &[Vec<Matcher>]) -> Condition {
+pub(crate) fn combined_condition(required: &[Matcher], excluded: &[Vec<Matcher>]) -> Condition {
     let known: BTreeMap<_, _> = required.iter().filter_map(Matcher::only_value).collect();
     // The required values decide some of the excluded matchers.
     let is_decided = |matcher: &&Matcher| {
         let value = known.get(matcher.text.name.as_str());
-        value.is_some_and(|value| matcher.holds(value))
+        value.is_some_and(|value| matcher.matches(value))
     };
     let one = |matchers: &Vec<Matcher>| {
         let contradicts = matchers.iter().any(|matcher| {
             let value = known.get(matcher.text.name.as_str());
-            value.is_some_and(|value| !matcher.holds(value))
+            value.is_some_and(|value| !matcher.matches(value))
         });
         if contradicts {
             return Condition::Never;
         }
         let open = matchers.iter().filter(|matcher| !is_decided(matcher));
-        Condition::all(open.map(Matcher::condition))
+        Condition::all_of(open.map(Matcher::to_condition))
     };
     let contradicts = required.iter().any(|matcher| {
         let value = known.get(matcher.text.name.as_str());
-        value.is_some_and(|value| !matcher.holds(value))
+        value.is_some_and(|value| !matcher.matches(value))
     });
     if contradicts {
         return Condition::Never;
     }
-    let excluded = Condition::any(excluded.iter().map(one)).not();
-    Condition::all(required.iter().map(Matcher::condition).chain([excluded]))
+    let excluded = Condition::any_of(excluded.iter().map(one)).negated();
+    Condition::all_of(required.iter().map(Matcher::to_condition).chain([excluded]))
 }
 
 /// Returns the event field for a label; `None` if events do not have it.
-pub(crate) fn field(label: &str) -> Option<String> {
+pub(crate) fn field_for_label(label: &str) -> Option<String> {
     match label {
         label if REPLICAS.contains(&label) => None,
         NAME => Some("name".to_owned()),
@@ -272,7 +278,10 @@ pub(crate) fn field(label: &str) -> Option<String> {
 }
 
 /// Reports values of a label that differ only in case, which conditions ignore.
-pub(crate) fn check_case<'a>(matchers: impl Iterator<Item = &'a Matcher>, imported: &mut Imported) {
+pub(crate) fn check_case<'a>(
+    matchers: impl Iterator<Item = &'a Matcher>,
+    imported: &mut ImportOutput,
+) {
     let mut seen: BTreeMap<(String, String), &str> = BTreeMap::new();
     let mut reported = Vec::new();
     for matcher in matchers {
@@ -286,7 +295,7 @@ pub(crate) fn check_case<'a>(matchers: impl Iterator<Item = &'a Matcher>, import
         if *first != value && !reported.contains(name) {
             reported.push(name.clone());
             let what = "matching ignores letter case here";
-            imported.note(&format!("route: label `{name}`"), what);
+            imported.add_note(&format!("route: label `{name}`"), what);
         }
     }
 }
@@ -295,7 +304,7 @@ pub(crate) fn check_case<'a>(matchers: impl Iterator<Item = &'a Matcher>, import
 mod tests {
     use super::*;
 
-    fn all(texts: &[&str]) -> Vec<Matcher> {
+    fn parse_matchers(texts: &[&str]) -> Vec<Matcher> {
         let parse = |text: &&str| {
             let text = MatcherText::parse(text).unwrap();
             Matcher::new("x", text).unwrap()
@@ -331,27 +340,38 @@ mod tests {
             ),
         ];
         for (text, expected) in table {
-            let found = condition(&all(&[text]), &[]).text();
+            let found = combined_condition(&parse_matchers(&[text]), &[]).to_text();
             assert_eq!(found, expected, "{text}");
         }
         for text in ["team=~\".*\"", "replica!=\"a\"", "severity!=\"\""] {
-            assert_eq!(condition(&all(&[text]), &[]), Condition::Always, "{text}");
+            assert_eq!(
+                combined_condition(&parse_matchers(&[text]), &[]),
+                Condition::Always,
+                "{text}"
+            );
         }
         for text in ["team!~\".*\"", "replica=\"a\"", "severity=\"\""] {
-            assert_eq!(condition(&all(&[text]), &[]), Condition::Never, "{text}");
+            assert_eq!(
+                combined_condition(&parse_matchers(&[text]), &[]),
+                Condition::Never,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn required_matchers_simplify_exclusions() {
-        let required = all(&["team=db"]);
-        let excluded = [all(&["team=web"]), all(&["team=db", "env=lab"])];
-        let found = condition(&required, &excluded).text();
+        let required = parse_matchers(&["team=db"]);
+        let excluded = [
+            parse_matchers(&["team=web"]),
+            parse_matchers(&["team=db", "env=lab"]),
+        ];
+        let found = combined_condition(&required, &excluded).to_text();
         assert_eq!(found, "dimensions.team=db dimensions.env!=lab");
-        let excluded = [all(&["team=~\"d.*\""])];
-        assert_eq!(condition(&required, &excluded), Condition::Never);
+        let excluded = [parse_matchers(&["team=~\"d.*\""])];
+        assert_eq!(combined_condition(&required, &excluded), Condition::Never);
         assert_eq!(
-            condition(&all(&["team=db", "team=web"]), &[]),
+            combined_condition(&parse_matchers(&["team=db", "team=web"]), &[]),
             Condition::Never
         );
     }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        fields::{Fields, invalid},
-        imported::Imported,
+        fields::{Fields, invalid_field_error},
+        imported::ImportOutput,
     },
     duration,
 };
@@ -46,23 +46,24 @@ pub(crate) struct Destination {
     pub(crate) send_resolved: bool,
 }
 
-pub(crate) fn read(
+pub(crate) fn import_receivers(
     fields: &mut Fields,
     global: &mut Fields,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<BTreeMap<String, Receiver>, ImportError> {
     let global = Global::read(global)?;
     let mut receivers = BTreeMap::new();
-    for mut receiver in fields.objects("receivers")? {
-        let name = receiver.text("name")?;
-        let name = name.ok_or_else(|| invalid(&receiver.at("name"), "is required"))?;
+    for mut receiver in fields.take_objects("receivers")? {
+        let name = receiver.take_text("name")?;
+        let name =
+            name.ok_or_else(|| invalid_field_error(&receiver.path_of("name"), "is required"))?;
         let mut made = Receiver {
             is_silent: true,
             ..Receiver::default()
         };
-        let lists = receiver.names().into_iter();
+        let lists = receiver.field_names().into_iter();
         for list in lists.filter(|list| list.ends_with(LIST)) {
-            for mut config in receiver.objects(&list)? {
+            for mut config in receiver.take_objects(&list)? {
                 made.is_silent = false;
                 let kind = list.trim_end_matches(LIST);
                 let mut writer = Writer {
@@ -71,8 +72,8 @@ pub(crate) fn read(
                     global: &global,
                     imported: &mut *imported,
                 };
-                if let Some((default, body)) = writer.destination(&mut config)? {
-                    let send_resolved = config.flag("send_resolved")?.unwrap_or(default);
+                if let Some((default, body)) = writer.convert_destination(&mut config)? {
+                    let send_resolved = config.take_flag("send_resolved")?.unwrap_or(default);
                     let name = writer.add(body, &mut config)?;
                     made.destinations.push(Destination {
                         name,
@@ -87,7 +88,7 @@ pub(crate) fn read(
     }
     if global.http.is_some() {
         let what = "applies only to webhooks without an `http_config`";
-        imported.note("global.http_config", what);
+        imported.add_note("global.http_config", what);
     }
     Ok(receivers)
 }
@@ -111,61 +112,64 @@ impl Global {
     fn read(global: &mut Fields) -> Result<Self, ImportError> {
         let (mut secrets, mut urls) = (BTreeMap::new(), BTreeMap::new());
         for name in GLOBAL_SECRETS {
-            secrets.extend(secret(global, name)?.map(|it| (name, it)));
+            secrets.extend(read_secret(global, name)?.map(|it| (name, it)));
         }
         for name in GLOBAL_URLS {
-            urls.extend(global.text(name)?.map(|it| (name, it)));
+            urls.extend(global.take_text(name)?.map(|it| (name, it)));
         }
         Ok(Self {
             secrets,
             urls,
-            http: global.take("http_config"),
-            slack: secret(global, "slack_api_url")?,
-            slack_token: secret(global, "slack_app_token")?,
-            pagerduty_url: global.text("pagerduty_url")?,
+            http: global.take_value("http_config"),
+            slack: read_secret(global, "slack_api_url")?,
+            slack_token: read_secret(global, "slack_app_token")?,
+            pagerduty_url: global.take_text("pagerduty_url")?,
         })
     }
 }
 
 /// Reads a secret with its path: the field of this name, or the one with the suffix `_file`.
-fn secret(fields: &mut Fields, name: &str) -> Result<Option<(String, Secret)>, ImportError> {
-    let value = fields.text(name)?.map(Secret::Value);
+fn read_secret(fields: &mut Fields, name: &str) -> Result<Option<(String, Secret)>, ImportError> {
+    let value = fields.take_text(name)?.map(Secret::Value);
     let file = format!("{name}_file");
     if let Some(value) = value {
-        return Ok(Some((fields.at(name), value)));
+        return Ok(Some((fields.path_of(name), value)));
     }
     Ok(fields
-        .text(&file)?
-        .map(|path| (fields.at(&file), Secret::File(path))))
+        .take_text(&file)?
+        .map(|path| (fields.path_of(&file), Secret::File(path))))
 }
 
 struct Writer<'a> {
     receiver: &'a str,
     kind: &'a str,
     global: &'a Global,
-    imported: &'a mut Imported,
+    imported: &'a mut ImportOutput,
 }
 
 /// Whether closings are sent by default, and the fields of the destination.
-type Converted = Option<(bool, Value)>;
+type ConvertedDestination = Option<(bool, Value)>;
 
 impl Writer<'_> {
-    fn destination(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn convert_destination(
+        &mut self,
+        config: &mut Fields,
+    ) -> Result<ConvertedDestination, ImportError> {
         match self.kind {
-            "webhook" => self.webhook(config),
-            "email" => self.email(config),
-            "slack" => self.slack(config),
-            "pagerduty" => self.pagerduty(config),
+            "webhook" => self.convert_webhook(config),
+            "email" => self.convert_email(config),
+            "slack" => self.convert_slack(config),
+            "pagerduty" => self.convert_pagerduty(config),
             "msteams" | "msteamsv2" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
                 Ok(Some((true, json!({"type": {"msteams": {"url": url}}}))))
             }
-            _ => self.preset(config),
+            _ => self.convert_with_preset(config),
         }
     }
 
     fn add(&mut self, mut body: Value, config: &mut Fields) -> Result<String, ImportError> {
-        let name = self.imported.name("destination", self.receiver);
+        let name = self.imported.unique_name("destination", self.receiver);
         body["name"] = json!(name);
         body["description"] = json!(format!("Alertmanager: {}", config.path));
         if let Some(ms) = duration::read_field(config, "timeout")?.filter(|ms| *ms > 0) {
@@ -173,12 +177,12 @@ impl Writer<'_> {
             if limited != ms {
                 let what = format!(
                     "{} instead of {}",
-                    duration::wire(limited),
-                    duration::wire(ms)
+                    duration::to_wire(limited),
+                    duration::to_wire(ms)
                 );
-                self.imported.note(&config.at("timeout"), &what);
+                self.imported.add_note(&config.path_of("timeout"), &what);
             }
-            body["delivery"] = json!({"timeout": duration::wire(limited)});
+            body["delivery"] = json!({"timeout": duration::to_wire(limited)});
         }
         self.imported.add("destination", body);
         Ok(name)
@@ -189,7 +193,7 @@ impl Writer<'_> {
             Secret::File(file) => json!({"fromFile": file}),
             Secret::Value(value) => {
                 let words = ["destination", self.receiver, self.kind, word];
-                self.imported.secret(&path, &words, value)
+                self.imported.secret_reference(&path, &words, value)
             }
         }
     }
@@ -200,69 +204,78 @@ impl Writer<'_> {
         name: &str,
         word: &str,
     ) -> Result<Value, ImportError> {
-        let found = secret(config, name)?;
-        let found = found.ok_or_else(|| invalid(&config.at(name), "is required"))?;
+        let found = read_secret(config, name)?;
+        let found =
+            found.ok_or_else(|| invalid_field_error(&config.path_of(name), "is required"))?;
         Ok(self.secret_value(found, word))
     }
 
-    fn webhook(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    fn convert_webhook(
+        &mut self,
+        config: &mut Fields,
+    ) -> Result<ConvertedDestination, ImportError> {
         let url = self.required_secret(config, "url", "url")?;
         let mut webhook = json!({"secretUrl": url});
         let what =
             "the body has this service's format, not Alertmanager's; see the topic «webhook»";
-        self.imported.note(&config.path, what);
-        self.http(config, &mut webhook)?;
+        self.imported.add_note(&config.path, what);
+        self.convert_http(config, &mut webhook)?;
         Ok(Some((true, json!({"type": {"webhook": webhook}}))))
     }
 
     /// Applies `http_config`, or that of `global`, to a webhook.
-    fn http(&mut self, config: &mut Fields, webhook: &mut Value) -> Result<(), ImportError> {
+    fn convert_http(
+        &mut self,
+        config: &mut Fields,
+        webhook: &mut Value,
+    ) -> Result<(), ImportError> {
         let own = config.has("http_config");
         let http = if own {
-            Some(config.object("http_config")?)
+            Some(config.take_object("http_config")?)
         } else {
             let shared = self.global.http.clone();
             shared
-                .map(|it| Fields::of("global.http_config", it))
+                .map(|it| Fields::from_value("global.http_config", it))
                 .transpose()?
         };
         if let Some(mut http) = http {
-            self.authentication(&mut http, webhook)?;
+            self.convert_authentication(&mut http, webhook)?;
             http.finish(self.imported);
         }
         Ok(())
     }
 
-    fn authentication(
+    fn convert_authentication(
         &mut self,
         http: &mut Fields,
         webhook: &mut Value,
     ) -> Result<(), ImportError> {
         if http.has("basic_auth") {
-            let mut basic = http.object("basic_auth")?;
-            if let Some(username) = basic.text("username")? {
+            let mut basic = http.take_object("basic_auth")?;
+            if let Some(username) = basic.take_text("username")? {
                 let password = self.required_secret(&mut basic, "password", "password")?;
                 webhook["auth"] = json!({"basic": {"username": username, "password": password}});
             }
             basic.finish(self.imported);
         }
-        if let Some(token) = secret(http, "bearer_token")? {
+        if let Some(token) = read_secret(http, "bearer_token")? {
             webhook["auth"] = json!({"bearer": {"token": self.secret_value(token, "token")}});
         }
         if http.has("authorization") {
-            let mut authorization = http.object("authorization")?;
+            let mut authorization = http.take_object("authorization")?;
             let kind = authorization
-                .text("type")?
+                .take_text("type")?
                 .unwrap_or_else(|| "Bearer".to_owned());
             if kind.eq_ignore_ascii_case("bearer") {
                 let token = self.required_secret(&mut authorization, "credentials", "token")?;
                 webhook["auth"] = json!({"bearer": {"token": token}});
             } else {
-                let found = secret(&mut authorization, "credentials")?;
-                let (path, found) = found
-                    .ok_or_else(|| invalid(&authorization.at("credentials"), "is required"))?;
+                let found = read_secret(&mut authorization, "credentials")?;
+                let (path, found) = found.ok_or_else(|| {
+                    invalid_field_error(&authorization.path_of("credentials"), "is required")
+                })?;
                 let what = format!("the header value is `{kind}`, a space and the credentials");
-                self.imported.note(&authorization.path, &what);
+                self.imported.add_note(&authorization.path, &what);
                 let header = match found {
                     Secret::Value(value) => Secret::Value(format!("{kind} {value}")),
                     file @ Secret::File(_) => file,
@@ -273,35 +286,42 @@ impl Writer<'_> {
             authorization.finish(self.imported);
         }
         if http.has("oauth2") {
-            self.oauth2(http.object("oauth2")?, webhook)?;
+            self.convert_oauth2(http.take_object("oauth2")?, webhook)?;
         }
         if http.has("tls_config") {
-            let mut tls = http.object("tls_config")?;
-            if let (Some(certificate), Some(key)) = (tls.text("cert_file")?, tls.text("key_file")?)
+            let mut tls = http.take_object("tls_config")?;
+            if let (Some(certificate), Some(key)) =
+                (tls.take_text("cert_file")?, tls.take_text("key_file")?)
             {
                 webhook["auth"] = json!({"mtls": {
                     "certificate": {"fromFile": certificate}, "privateKey": {"fromFile": key},
                 }});
             }
             let why = "certificate authorities are set in `egress.ca_file` of bellwether.toml";
-            tls.finish_with(self.imported, why);
+            tls.finish_with_reason(self.imported, why);
         }
         Ok(())
     }
 
-    fn oauth2(&mut self, mut oauth2: Fields, webhook: &mut Value) -> Result<(), ImportError> {
-        let id = oauth2.text("client_id")?;
-        let id = id.ok_or_else(|| invalid(&oauth2.at("client_id"), "is required"))?;
-        let token_url = oauth2.text("token_url")?;
-        let token_url = token_url.ok_or_else(|| invalid(&oauth2.at("token_url"), "is required"))?;
+    fn convert_oauth2(
+        &mut self,
+        mut oauth2: Fields,
+        webhook: &mut Value,
+    ) -> Result<(), ImportError> {
+        let id = oauth2.take_text("client_id")?;
+        let id =
+            id.ok_or_else(|| invalid_field_error(&oauth2.path_of("client_id"), "is required"))?;
+        let token_url = oauth2.take_text("token_url")?;
+        let token_url = token_url
+            .ok_or_else(|| invalid_field_error(&oauth2.path_of("token_url"), "is required"))?;
         let secret = self.required_secret(&mut oauth2, "client_secret", "client_secret")?;
-        let scopes = oauth2.texts("scopes")?.join(" ");
+        let scopes = oauth2.take_texts("scopes")?.join(" ");
         let mut auth = json!({"clientId": id, "clientSecret": secret, "tokenUrl": token_url});
         if !scopes.is_empty() {
             auth["scope"] = json!(scopes);
         }
         let mut params = serde_json::Map::new();
-        for (name, value) in oauth2.pairs("endpoint_params")? {
+        for (name, value) in oauth2.take_pairs("endpoint_params")? {
             if name == "audience" {
                 auth["audience"] = json!(value);
             } else {
@@ -316,18 +336,18 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn email(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
-        let to = config.text("to")?;
-        let to = to.ok_or_else(|| invalid(&config.at("to"), "is required"))?;
+    fn convert_email(&mut self, config: &mut Fields) -> Result<ConvertedDestination, ImportError> {
+        let to = config.take_text("to")?;
+        let to = to.ok_or_else(|| invalid_field_error(&config.path_of("to"), "is required"))?;
         if is_template(&to) {
-            self.imported.leave_out(
+            self.imported.record_omission(
                 &config.path,
                 "`to` is a template; templates are not supported here",
             );
             return Ok(None);
         }
         let mut email = json!({"to": to});
-        if let Some(from) = config.text("from")? {
+        if let Some(from) = config.take_text("from")? {
             email["from"] = json!(from);
         }
         let server = [
@@ -343,24 +363,24 @@ impl Writer<'_> {
             "tls_config",
         ];
         for name in server {
-            if config.take(name).is_some() {
+            if config.take_value(name).is_some() {
                 let why = "the mail server is set in section `[smtp]` of bellwether.toml";
-                self.imported.leave_out(&config.at(name), why);
+                self.imported.record_omission(&config.path_of(name), why);
             }
         }
         Ok(Some((false, json!({"type": {"email": email}}))))
     }
 
     /// Returns a `slack` destination for a bot token, or a webhook for an incoming webhook.
-    fn slack(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
-        let channel = config.text("channel")?;
-        let mut token = secret(config, "app_token")?;
-        let url = secret(config, "api_url")?;
+    fn convert_slack(&mut self, config: &mut Fields) -> Result<ConvertedDestination, ImportError> {
+        let channel = config.take_text("channel")?;
+        let mut token = read_secret(config, "app_token")?;
+        let url = read_secret(config, "api_url")?;
         // With credentials, the receiver uses a bot token; an incoming webhook requires none.
-        let mut http = config.object("http_config")?;
-        let mut authorization = http.object("authorization")?;
-        token = token.or(secret(&mut authorization, "credentials")?);
-        authorization.take("type");
+        let mut http = config.take_object("http_config")?;
+        let mut authorization = http.take_object("authorization")?;
+        token = token.or(read_secret(&mut authorization, "credentials")?);
+        authorization.take_value("type");
         authorization.finish(self.imported);
         http.finish(self.imported);
         let token = token.or_else(|| match url {
@@ -375,8 +395,8 @@ impl Writer<'_> {
             )));
         }
         let Some(url) = url.or_else(|| self.global.slack.clone()) else {
-            return Err(invalid(
-                &config.at("api_url"),
+            return Err(invalid_field_error(
+                &config.path_of("api_url"),
                 "is required, or `global.slack_api_url`",
             ));
         };
@@ -388,32 +408,37 @@ impl Writer<'_> {
         );
         let url = self.secret_value(url, "url");
         let what = "converted to a webhook; the type `slack` needs a bot token";
-        self.imported.note(&config.path, what);
+        self.imported.add_note(&config.path, what);
         Ok(Some((
             false,
             json!({"type": {"webhook": {"secretUrl": url, "payload": payload}}}),
         )))
     }
 
-    fn pagerduty(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
-        let Some(key) = secret(config, "routing_key")? else {
+    fn convert_pagerduty(
+        &mut self,
+        config: &mut Fields,
+    ) -> Result<ConvertedDestination, ImportError> {
+        let Some(key) = read_secret(config, "routing_key")? else {
             let why = "uses PagerDuty's Events API v1; create an integration for Events API v2";
-            self.imported.leave_out(&config.path, why);
+            self.imported.record_omission(&config.path, why);
             return Ok(None);
         };
-        let own = config.text("url")?.map(|url| (config.at("url"), url));
+        let own = config
+            .take_text("url")?
+            .map(|url| (config.path_of("url"), url));
         let shared = self.global.pagerduty_url.clone();
         let url = own.or_else(|| Some(("global.pagerduty_url".to_owned(), shared?)));
         if let Some((path, _)) = url.filter(|(_, url)| !url.contains("//events.pagerduty.com/")) {
             self.imported
-                .leave_out(&path, "the address of PagerDuty's Events API is fixed");
+                .record_omission(&path, "the address of PagerDuty's Events API is fixed");
         }
         let mut pagerduty = json!({"routingKey": self.secret_value(key, "routing_key")});
         for name in ["class", "component", "group"] {
-            match config.text(name)? {
+            match config.take_text(name)? {
                 Some(text) if is_template(&text) => {
                     let why = "Go templates are not converted";
-                    self.imported.leave_out(&config.at(name), why);
+                    self.imported.record_omission(&config.path_of(name), why);
                 }
                 Some(text) => pagerduty[name] = json!(text),
                 None => {}

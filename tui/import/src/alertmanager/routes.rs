@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        fields::{Fields, invalid},
-        imported::Imported,
+        fields::{Fields, invalid_field_error},
+        imported::ImportOutput,
     },
-    condition::{Condition, FilterOrQuery, exists},
+    condition::{Condition, FilterOrQuery, exists_condition},
     duration,
     intervals::{Intervals, Times},
     matcher::{self, ALERT, Matcher},
@@ -31,19 +31,19 @@ const REPEAT_MAX_MS: u64 = 31_536_000_000;
 #[derive(Debug, Clone)]
 struct Options {
     receiver: String,
-    group_by: Inherited<Vec<String>>,
-    wait_ms: Inherited<u64>,
-    interval_ms: Inherited<u64>,
-    repeat_ms: Inherited<u64>,
+    group_by: InheritedSetting<Vec<String>>,
+    wait_ms: InheritedSetting<u64>,
+    interval_ms: InheritedSetting<u64>,
+    repeat_ms: InheritedSetting<u64>,
 }
 
 #[derive(Debug, Clone)]
-struct Inherited<T> {
+struct InheritedSetting<T> {
     path: String,
     value: T,
 }
 
-impl<T: Clone> Inherited<T> {
+impl<T: Clone> InheritedSetting<T> {
     fn default(value: T) -> Self {
         Self {
             path: "route".to_owned(),
@@ -66,25 +66,25 @@ struct Route {
     routes: Vec<Self>,
 }
 
-pub(crate) fn read(
+pub(crate) fn import_routes(
     fields: &mut Fields,
     receivers: &BTreeMap<String, Receiver>,
     intervals: &mut Intervals,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let defaults = Options {
         receiver: String::new(),
-        group_by: Inherited::default(Vec::new()),
-        wait_ms: Inherited::default(30_000),
-        interval_ms: Inherited::default(300_000),
-        repeat_ms: Inherited::default(14_400_000),
+        group_by: InheritedSetting::default(Vec::new()),
+        wait_ms: InheritedSetting::default(30_000),
+        interval_ms: InheritedSetting::default(300_000),
+        repeat_ms: InheritedSetting::default(14_400_000),
     };
-    let root = read_route(fields.object("route")?, &defaults, 0, imported)?;
+    let root = read_route(fields.take_object("route")?, &defaults, 0, imported)?;
     let (mut routes, mut matchers) = (0, Vec::new());
     collect_matchers(&root, &mut routes, &mut matchers);
     if routes > ROUTES_MAX {
         let why = format!("expected at most {ROUTES_MAX} routes; found {routes}");
-        return Err(invalid("route", &why));
+        return Err(invalid_field_error("route", &why));
     }
     matcher::check_case(matchers.into_iter(), imported);
     let mut writer = Writer {
@@ -96,7 +96,7 @@ pub(crate) fn read(
 }
 
 impl Route {
-    fn times(&self) -> Times<'_> {
+    fn route_times(&self) -> Times<'_> {
         Times {
             path: &self.path,
             active: &self.active,
@@ -109,26 +109,35 @@ fn read_route(
     mut fields: Fields,
     around: &Options,
     depth: usize,
-    imported: &mut Imported,
+    imported: &mut ImportOutput,
 ) -> Result<Route, ImportError> {
     if depth == DEPTH_MAX {
         let why = format!("expected at most {DEPTH_MAX} levels of nested routes");
-        return Err(invalid(&fields.path, &why));
+        return Err(invalid_field_error(&fields.path, &why));
     }
-    let matchers = matcher::read(&mut fields, ["matchers", "match", "match_re"], imported)?;
-    let groups = fields.has("group_by").then(|| fields.texts("group_by"));
-    let receiver = fields.text("receiver")?;
-    let mut length = |name: &str, around: &Inherited<u64>| -> Result<Inherited<u64>, ImportError> {
+    let matchers =
+        matcher::read_matchers(&mut fields, ["matchers", "match", "match_re"], imported)?;
+    let groups = fields
+        .has("group_by")
+        .then(|| fields.take_texts("group_by"));
+    let receiver = fields.take_text("receiver")?;
+    let mut length = |name: &str,
+                      around: &InheritedSetting<u64>|
+     -> Result<InheritedSetting<u64>, ImportError> {
         let value = duration::read_field(&mut fields, name)?;
-        Ok(Inherited::or_inherited(fields.at(name), value, around))
+        Ok(InheritedSetting::or_inherited(
+            fields.path_of(name),
+            value,
+            around,
+        ))
     };
     let wait_ms = length("group_wait", &around.wait_ms)?;
     let interval_ms = length("group_interval", &around.interval_ms)?;
     let repeat_ms = length("repeat_interval", &around.repeat_ms)?;
     let options = Options {
         receiver: receiver.unwrap_or_else(|| around.receiver.clone()),
-        group_by: Inherited::or_inherited(
-            fields.at("group_by"),
+        group_by: InheritedSetting::or_inherited(
+            fields.path_of("group_by"),
             groups.transpose()?,
             &around.group_by,
         ),
@@ -136,10 +145,10 @@ fn read_route(
         interval_ms,
         repeat_ms,
     };
-    let continues = fields.flag("continue")?.unwrap_or_default();
-    let muted = fields.texts("mute_time_intervals")?;
-    let active = fields.texts("active_time_intervals")?;
-    let inner = fields.objects("routes")?.into_iter();
+    let continues = fields.take_flag("continue")?.unwrap_or_default();
+    let muted = fields.take_texts("mute_time_intervals")?;
+    let active = fields.take_texts("active_time_intervals")?;
+    let inner = fields.take_objects("routes")?.into_iter();
     let inner = inner.map(|inner| read_route(inner, &options, depth + 1, imported));
     let routes = inner.collect::<Result<_, _>>()?;
     let path = fields.path.clone();
@@ -166,7 +175,7 @@ fn collect_matchers<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec
 struct Writer<'a> {
     receivers: &'a BTreeMap<String, Receiver>,
     intervals: &'a mut Intervals,
-    imported: &'a mut Imported,
+    imported: &'a mut ImportOutput,
 }
 
 impl Writer<'_> {
@@ -190,32 +199,31 @@ impl Writer<'_> {
         // `continue`.
         let inner = route.routes.iter().map(|inner| inner.matchers.clone());
         let excluded: Vec<_> = excluded.iter().cloned().chain(inner).collect();
-        self.write_own(route, &matcher::condition(&required, &excluded))
+        self.write_own(route, &matcher::combined_condition(&required, &excluded))
     }
 
     fn write_own(&mut self, route: &Route, condition: &Condition) -> Result<(), ImportError> {
         let name = &route.options.receiver;
         let path = &route.path;
-        let receiver = self
-            .receivers
-            .get(name)
-            .ok_or_else(|| invalid(&format!("{path}.receiver"), "expected a receiver name"))?;
+        let receiver = self.receivers.get(name).ok_or_else(|| {
+            invalid_field_error(&format!("{path}.receiver"), "expected a receiver name")
+        })?;
         if *condition == Condition::Never {
             let why = "no alert reaches it: other routes match all of its alerts, or it has \
                        matchers that exclude each other";
             // The condition of a parent route often matches no alert.
             if route.routes.is_empty() {
-                self.imported.leave_out(path, why);
+                self.imported.record_omission(path, why);
             }
             return Ok(());
         }
         if receiver.is_silent {
             let what = "its receiver notifies no one, so no rule was created";
-            self.imported.note(path, what);
+            self.imported.add_note(path, what);
             return Ok(());
         }
         let condition = if condition.is_open_ended() {
-            Condition::all([exists(ALERT), condition.clone()])
+            Condition::all_of([exists_condition(ALERT), condition.clone()])
         } else {
             condition.clone()
         };
@@ -223,12 +231,12 @@ impl Writer<'_> {
             Ok(FilterOrQuery::Filter(text)) => json!({"filter": text}),
             Ok(FilterOrQuery::Query(query)) => json!({"query": query}),
             Err(why) => {
-                self.imported.leave_out(path, why);
+                self.imported.record_omission(path, why);
                 return Ok(());
             }
         };
         let description = format!("Alertmanager: {path}");
-        let trigger = self.imported.name("trigger", name);
+        let trigger = self.imported.unique_name("trigger", name);
         self.imported.add(
             "trigger",
             json!({
@@ -236,13 +244,15 @@ impl Writer<'_> {
                 "type": {"event": matched},
             }),
         );
-        let calendar = self.intervals.calendar(&route.times(), self.imported)?;
+        let calendar = self
+            .intervals
+            .add_calendar(&route.route_times(), self.imported)?;
         let shared = self.shared_rule_fields(route, &trigger, &description, calendar);
         if receiver.destinations.is_empty() {
             let what =
                 "its receiver has no counterpart, so its rule is disabled, without destinations";
-            self.imported.note(path, what);
-            self.rule(name, &shared, false, &[]);
+            self.imported.add_note(path, what);
+            self.write_rule(name, &shared, false, &[]);
             return Ok(());
         }
         for updates in [true, false] {
@@ -251,7 +261,7 @@ impl Writer<'_> {
                 .map(|it| &*it.name)
                 .collect();
             if !destinations.is_empty() {
-                self.rule(name, &shared, updates, &destinations);
+                self.write_rule(name, &shared, updates, &destinations);
             }
         }
         Ok(())
@@ -277,31 +287,31 @@ impl Writer<'_> {
         if !options.group_by.value.iter().any(|label| label == "...") {
             let wait_ms = self.clamp_setting(&options.wait_ms, 0..=WAIT_MAX_MS);
             let interval_ms = self.clamp_setting(&options.interval_ms, INTERVAL_MS);
-            let by = self.group_by(&options.group_by);
+            let by = self.grouping_fields(&options.group_by);
             let group = json!({
-                "by": by, "wait": duration::wire(wait_ms), "interval": duration::wire(interval_ms),
+                "by": by, "wait": duration::to_wire(wait_ms), "interval": duration::to_wire(interval_ms),
             });
             rule.insert("group".into(), group);
         }
         rule
     }
 
-    fn group_by(&mut self, labels: &Inherited<Vec<String>>) -> Vec<String> {
+    fn grouping_fields(&mut self, labels: &InheritedSetting<Vec<String>>) -> Vec<String> {
         let path = &labels.path;
         let mut by = Vec::new();
         for label in &labels.value {
-            match matcher::field(label) {
+            match matcher::field_for_label(label) {
                 Some(field) if by.len() < GROUP_BY_MAX && !by.contains(&field) => by.push(field),
                 Some(field) if by.contains(&field) => {}
                 Some(_) => {
                     let why = format!("`{label}`: a group can have at most {GROUP_BY_MAX} fields");
-                    self.imported.leave_out(path, &why);
+                    self.imported.record_omission(path, &why);
                 }
                 None => {
                     let why = format!(
                         "the label `{label}` is excluded from events (`senders.replica_labels`)"
                     );
-                    self.imported.leave_out(path, &why);
+                    self.imported.record_omission(path, &why);
                 }
             }
         }
@@ -310,22 +320,22 @@ impl Writer<'_> {
 
     fn clamp_setting(
         &mut self,
-        given: &Inherited<u64>,
+        given: &InheritedSetting<u64>,
         range: std::ops::RangeInclusive<u64>,
     ) -> u64 {
         let limited = given.value.clamp(*range.start(), *range.end());
         if limited != given.value {
             let what = format!(
                 "{} instead of {}",
-                duration::wire(limited),
-                duration::wire(given.value)
+                duration::to_wire(limited),
+                duration::to_wire(given.value)
             );
-            self.imported.note(&given.path, &what);
+            self.imported.add_note(&given.path, &what);
         }
         limited
     }
 
-    fn rule(
+    fn write_rule(
         &mut self,
         name: &str,
         shared: &Map<String, Value>,
@@ -333,7 +343,10 @@ impl Writer<'_> {
         destinations: &[&str],
     ) {
         let mut rule = shared.clone();
-        rule.insert("name".into(), json!(self.imported.name("rule", name)));
+        rule.insert(
+            "name".into(),
+            json!(self.imported.unique_name("rule", name)),
+        );
         rule.insert("enabled".into(), json!(!destinations.is_empty()));
         rule.insert("sendUpdates".into(), json!(updates));
         rule.insert("destinationNames".into(), json!(destinations));

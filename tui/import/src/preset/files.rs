@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_part_of_the_program() {
+    fn every_example_file_is_embedded_in_the_program() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/examples");
         for (folder, files) in [("presets", PRESETS), ("mappings", MAPPINGS)] {
             let found = fs::read_dir(examples.join(folder)).unwrap();

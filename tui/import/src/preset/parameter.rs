@@ -15,11 +15,11 @@ pub struct Parameter {
     pub name: String,
     /// Whether the document contains only a placeholder.
     pub is_open: bool,
-    place: Place,
+    place: ParameterLocation,
 }
 
 #[derive(Debug)]
-enum Place {
+enum ParameterLocation {
     /// A field, as a JSON pointer.
     Field(String),
     /// A constant in the payload, between these bytes.
@@ -37,11 +37,11 @@ fn is_template(text: &str) -> bool {
 }
 
 /// Returns the constants in a payload, which is JSON or a form.
-fn constants(payload: &str) -> Vec<(&str, Place)> {
+fn payload_constants(payload: &str) -> Vec<(&str, ParameterLocation)> {
     let start = |part: &str| part.as_ptr() as usize - payload.as_ptr() as usize;
     let place = |value: &str, syntax| {
         let start = start(value);
-        Place::Payload(start, start + value.len(), syntax)
+        ParameterLocation::Payload(start, start + value.len(), syntax)
     };
     let is_constant = |value: &str| !value.is_empty() && !is_template(value);
     if !payload.trim_start().starts_with('{') {
@@ -73,7 +73,7 @@ fn find_secret(value: &Value, pointer: &str) -> Option<String> {
 impl Parameter {
     /// Returns the parameters of a document: its scalar fields, the address, the headers, the constants
     /// of the payload, and a signing secret.
-    pub fn all(body: &Value) -> Vec<Self> {
+    pub fn from_document(body: &Value) -> Vec<Self> {
         let mut found = Vec::new();
         let mut add = |name: &str, is_open, place| {
             found.push(Self {
@@ -84,37 +84,41 @@ impl Parameter {
         };
         let is_template = |value: &Value| value.as_str().is_some_and(is_template);
         let fields = |pointer: &str| body.pointer(pointer).and_then(Value::as_object);
-        add("name", false, Place::Field("/name".into()));
+        add("name", false, ParameterLocation::Field("/name".into()));
         for (name, value) in fields("").into_iter().flatten() {
             let is_other = ["name", "description", "templateLanguage"].contains(&&**name);
             let is_scalar = !value.is_object() && !value.is_array();
             if is_scalar && !is_other {
-                add(name, false, Place::Field(format!("/{name}")));
+                add(name, false, ParameterLocation::Field(format!("/{name}")));
             }
         }
         for pointer in URLS {
             if body.pointer(pointer).is_some_and(|it| !is_template(it)) {
-                add("url", false, Place::Field(pointer.into()));
+                add("url", false, ParameterLocation::Field(pointer.into()));
             }
         }
         for (name, value) in fields(HEADERS).into_iter().flatten() {
             if name != "content-type" && !is_template(value) {
-                add(name, false, Place::Field(format!("{HEADERS}/{name}")));
+                add(
+                    name,
+                    false,
+                    ParameterLocation::Field(format!("{HEADERS}/{name}")),
+                );
             }
         }
         let payload = body.pointer(PAYLOAD).and_then(Value::as_str);
-        for (name, place) in constants(payload.unwrap_or_default()) {
+        for (name, place) in payload_constants(payload.unwrap_or_default()) {
             add(name, false, place);
         }
         if let Some(pointer) = find_secret(body, "") {
-            add("secret", true, Place::Field(pointer));
+            add("secret", true, ParameterLocation::Field(pointer));
         }
         found
     }
 
-    pub fn set(&self, body: &mut Value, value: &str) {
+    pub fn set_value(&self, body: &mut Value, value: &str) {
         match &self.place {
-            Place::Field(pointer) => {
+            ParameterLocation::Field(pointer) => {
                 let field = body.pointer_mut(pointer).expect("it was found there");
                 *field = match field {
                     Value::Bool(_) | Value::Number(_) => {
@@ -123,7 +127,7 @@ impl Parameter {
                     _ => json!(value),
                 };
             }
-            Place::Payload(start, end, syntax) => {
+            ParameterLocation::Payload(start, end, syntax) => {
                 let payload = body.pointer_mut(PAYLOAD).expect("it was found there");
                 let text = payload.as_str().unwrap_or_default();
                 let value = syntax.encode(value);

@@ -7,17 +7,17 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use super::{KeyProblem, Keymap, Keys, ParsedSetting, notation::write_keys};
 use crate::keymap::{
     actions::{Action, ActionPlace, Entry},
-    available, entry,
+    available_entries, entry_for,
 };
 
-struct Bound<'a> {
+struct BoundKeys<'a> {
     keys: Keys,
     entry: &'static Entry,
     from: Option<usize>,
     settings: &'a [ParsedSetting<'a>],
 }
 
-impl Bound<'_> {
+impl BoundKeys<'_> {
     fn name(&self) -> String {
         match self.from {
             Some(index) => {
@@ -29,11 +29,11 @@ impl Bound<'_> {
     }
 }
 
-pub(super) fn find(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<KeyProblem> {
+pub(super) fn find_conflicts(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<KeyProblem> {
     // Keyed by setting and message, so that each conflict is reported once for all its screens.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
-    for places in ActionPlace::screens() {
-        let bound = bindings(keymap, settings, &places);
+    for places in ActionPlace::screen_places() {
+        let bound = all_bindings(keymap, settings, &places);
         for (index, one) in bound.iter().enumerate() {
             for other in &bound[index + 1..] {
                 if let Some((at, problem)) = find_clash(one, other) {
@@ -56,13 +56,13 @@ pub(super) fn find(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<KeyPr
     problems
 }
 
-fn bindings<'a>(
+fn all_bindings<'a>(
     keymap: &Keymap,
     settings: &'a [ParsedSetting<'a>],
     places: &[ActionPlace],
-) -> Vec<Bound<'a>> {
+) -> Vec<BoundKeys<'a>> {
     let mut all = Vec::new();
-    for entry in available(places) {
+    for entry in available_entries(places) {
         let set = |place: Option<ActionPlace>| {
             settings
                 .iter()
@@ -70,7 +70,7 @@ fn bindings<'a>(
         };
         let near = places.iter().find_map(|place| set(Some(*place)));
         let from = near.or_else(|| set(None));
-        all.extend(keymap.keys(entry, places).map(|keys| Bound {
+        all.extend(keymap.keys_for(entry, places).map(|keys| BoundKeys {
             keys: keys.to_vec(),
             entry,
             from,
@@ -80,7 +80,7 @@ fn bindings<'a>(
     all
 }
 
-fn find_clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
+fn find_clash(one: &BoundKeys<'_>, other: &BoundKeys<'_>) -> Option<(usize, String)> {
     let same_action = one.entry.action == other.entry.action;
     let (at, mine, others) = match (one.from, other.from) {
         (None, None) => return None,
@@ -124,8 +124,10 @@ fn screens_without_exit(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<
         // Ctrl-C leaves a form regardless of the bindings.
         let safe =
             |places: &[ActionPlace; 3]| action == Action::Quit && places[0] == ActionPlace::Form;
-        let without: Vec<String> = ActionPlace::screens()
-            .filter(|places| keymap.keys(entry(action), places).next().is_none() && !safe(places))
+        let without: Vec<String> = ActionPlace::screen_places()
+            .filter(|places| {
+                keymap.keys_for(entry_for(action), places).next().is_none() && !safe(places)
+            })
             .map(|places| places[0].name())
             .collect();
         let read = settings.iter().rfind(|read| read.entry.action == action);

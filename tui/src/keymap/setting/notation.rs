@@ -37,7 +37,7 @@ const MODIFIERS: [(&str, KeyModifiers); 3] = [
     ("shift-", KeyModifiers::SHIFT),
 ];
 
-pub(super) fn read(written: &str) -> Result<Keys, String> {
+pub(super) fn parse_keys(written: &str) -> Result<Keys, String> {
     let keys: Keys = written
         .split_whitespace()
         .map(read_key)
@@ -68,7 +68,7 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
     };
     let mut modifiers = KeyModifiers::NONE;
     let mut name = written;
-    while code(name).is_none() {
+    while parse_key_code(name).is_none() {
         let lower = name.to_ascii_lowercase();
         let (prefix, modifier) = MODIFIERS
             .iter()
@@ -77,7 +77,7 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
         modifiers |= *modifier;
         name = &name[prefix.len()..];
     }
-    let code = code(name).ok_or_else(unknown)?;
+    let code = parse_key_code(name).ok_or_else(unknown)?;
     let control = modifiers.contains(KeyModifiers::CONTROL);
     let code = match code {
         KeyCode::Char(char) if control => KeyCode::Char(char.to_ascii_lowercase()),
@@ -100,7 +100,7 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
     Ok(chord::normalize(KeyEvent::new(code, modifiers)))
 }
 
-fn code(name: &str) -> Option<KeyCode> {
+fn parse_key_code(name: &str) -> Option<KeyCode> {
     let mut chars = name.chars();
     if let (Some(char), None) = (chars.next(), chars.next()) {
         return (!char.is_control()).then_some(KeyCode::Char(char));

@@ -2,10 +2,10 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use super::plural;
+use super::pluralize;
 use crate::{
     client::{Call, EventFilter, StatusChange, events, parse_empty},
-    data::{BulkTally, EventRow, Named, Status},
+    data::{BulkTally, EventRow, Label, Status},
     kind::EventCell,
     limits,
     model::{bulk_undo::BulkUndo, reply_purpose::BulkStep},
@@ -91,7 +91,7 @@ impl EventBulk {
                 self.left = true;
                 break;
             }
-            self.named.push(EventCell::of_row(&row, host_field));
+            self.named.push(EventCell::from_row(&row, host_field));
             self.named.sort_by_key(|cell| Reverse(cell.severity));
             self.named.truncate(NAMED);
             tally.count += 1;
@@ -117,7 +117,7 @@ impl EventBulk {
         }
     }
 
-    pub(crate) fn completed(&self, sent: i64) -> BulkUndo {
+    pub(crate) fn to_undo(&self, sent: i64) -> BulkUndo {
         let mut groups: Vec<(StatusChange, Vec<String>)> = Vec::new();
         let done = self.ids.iter().zip(&self.before).take(self.through);
         for (id, before) in done {
@@ -172,7 +172,7 @@ impl EventBulk {
     pub(crate) fn batch_call(&self) -> (Call, BulkStep) {
         let call = match &self.transition {
             EventTransition::Set(change) if self.is_quiet => {
-                events::set_status_quietly(self.batch(), change)
+                events::set_status_without_updates(self.batch(), change)
             }
             EventTransition::Set(change) => events::set_status(self.batch(), change),
             EventTransition::Note(text) => events::write_notes(self.batch(), text),
@@ -226,14 +226,14 @@ impl EventBulk {
     }
 
     pub(crate) fn announcement(&self, count: i64) -> String {
-        let events = plural(count, "event");
+        let events = pluralize(count, "event");
         match &self.transition {
             EventTransition::Note(text) => format!("Note for {events}: {text}"),
-            EventTransition::Set(_) => format!("{events} will be {}:", self.participle()),
+            EventTransition::Set(_) => format!("{events} will be {}:", self.past_participle()),
         }
     }
 
-    fn participle(&self) -> &'static str {
+    fn past_participle(&self) -> &'static str {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) => "acknowledged",
             EventTransition::Set(StatusChange::Acknowledged(false)) => "unacknowledged",
@@ -264,10 +264,10 @@ impl EventBulk {
     }
 
     pub(crate) fn outcome(&self, count: i64) -> (String, bool) {
-        let events = plural(count, "event");
+        let events = pluralize(count, "event");
         let done = match self.transition {
             EventTransition::Note(_) => format!("note added to {events}"),
-            EventTransition::Set(_) => format!("{events} {}", self.participle()),
+            EventTransition::Set(_) => format!("{events} {}", self.past_participle()),
         };
         let failed = match self.failed {
             0 => String::new(),

@@ -10,8 +10,8 @@ use bellwether_proto::{
 use serde_json::Value;
 
 use crate::{
-    data::{Kind, Named, Object, millis},
-    document::{Document, Link, difference, span},
+    data::{Kind, Label, Object, to_millis},
+    document::{Document, Link, diff_lines, span},
     kind,
     model::Model,
     route::Route,
@@ -24,7 +24,7 @@ const LINES: usize = 40;
 pub(super) fn describe_request(into: &mut Document, request: &ListAuditEntriesRequest) {
     into.text(Token::Dim, 0, "Who changed what, newest first.");
     for (kind, name) in request.kinds.iter().zip(&request.names) {
-        match route(kind, name) {
+        match entry_route(kind, name) {
             Some(route) => into.link(kind, name, Link::Go(route)),
             None => into.field(kind, Token::Text, name),
         }
@@ -37,10 +37,10 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListAuditEntriesR
         into.text(Token::Dim, 0, "no audit entries");
     }
     for row in rows {
-        entry(into, model, row);
+        write_entry(into, model, row);
     }
     if !read.next_page_token.is_empty() {
-        into.blank();
+        into.blank_line();
         let message = format!(
             "only the newest {} are shown; there may be more",
             rows.len()
@@ -50,8 +50,8 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListAuditEntriesR
 }
 
 /// Writes who did what to which object, and when.
-pub(super) fn headline(into: &mut Document, model: &Model, row: &AuditEntry) {
-    let at = millis(row.time.as_ref());
+pub(super) fn write_headline(into: &mut Document, model: &Model, row: &AuditEntry) {
+    let at = to_millis(row.time.as_ref());
     let at = at.map(|ms| model.format_time(ms)).unwrap_or_default();
     let client = match row.client_name.as_str() {
         "" => "unknown",
@@ -73,10 +73,10 @@ pub(super) fn headline(into: &mut Document, model: &Model, row: &AuditEntry) {
         span(Token::Title, &format!("{client:<14} ")),
         span(token, &format_action(row)),
         span(Token::Text, what.trim_end()),
-        span(Token::Dim, &from(row)),
+        span(Token::Dim, &format_caller(row)),
     ];
     let route = match row.names.as_slice() {
-        [name] => route(&row.kind, name),
+        [name] => entry_route(&row.kind, name),
         _ => None,
     };
     match route {
@@ -85,8 +85,8 @@ pub(super) fn headline(into: &mut Document, model: &Model, row: &AuditEntry) {
     }
 }
 
-fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
-    headline(into, model, row);
+fn write_entry(into: &mut Document, model: &Model, row: &AuditEntry) {
+    write_headline(into, model, row);
     if !row.reason.is_empty() && !is_test(row) {
         into.text(Token::Bad, 2, &row.reason);
     }
@@ -118,7 +118,7 @@ fn format_action(row: &AuditEntry) -> String {
 }
 
 /// Formats the address of the caller; for a rejected call, also its method.
-fn from(row: &AuditEntry) -> String {
+fn format_caller(row: &AuditEntry) -> String {
     let address = match row.address.as_str() {
         "" => String::new(),
         address => format!("  from {address}"),
@@ -131,7 +131,7 @@ fn from(row: &AuditEntry) -> String {
 
 fn draw_change(into: &mut Document, row: &AuditEntry) {
     let [before, after] = [&row.before, &row.after].map(|it| as_json(it.as_ref(), &row.kind));
-    let lines = difference(&before, &after, 0);
+    let lines = diff_lines(&before, &after, 0);
     let count = lines.len();
     for (token, line) in lines.into_iter().take(LINES) {
         into.text(token, 2, &line);
@@ -164,12 +164,15 @@ fn version(model: &Model, row: &AuditEntry) -> Option<Object> {
     let wire = json::to_json(state).ok()?;
     let mut read: Value = serde_json::from_slice(&wire).ok()?;
     let json = read[row.kind.as_str()].take();
-    let version = kind::draft(&Object { kind, json });
-    let now = model.store.object(kind, version.name()).map(kind::draft);
+    let version = kind::editable_part(&Object { kind, json });
+    let now = model
+        .store
+        .object(kind, version.name())
+        .map(kind::editable_part);
     (now.as_ref() != Some(&version)).then_some(version)
 }
 
-fn route(kind: &str, name: &str) -> Option<Route> {
+fn entry_route(kind: &str, name: &str) -> Option<Route> {
     match kind {
         "occurrence" => Some(Route::Event(name.to_owned())),
         "delivery" => Some(Route::Delivery(name.to_owned())),

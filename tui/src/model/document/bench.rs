@@ -7,10 +7,10 @@ use bellwether_proto::v1::{ExchangeTimes, Outcome, TestDestinationResponse};
 
 use crate::{
     data::span_ms,
-    document::{Document, duration},
+    document::{Document, format_duration},
     model::{
         Model,
-        form::{Comparison, Form, FormTest, RequestTab, curl},
+        form::{Comparison, Form, FormTest, RequestTab, curl_command},
     },
     theme::Token,
 };
@@ -18,7 +18,7 @@ use crate::{
 /// Differences listed when unfolded.
 const LISTED: usize = 12;
 
-pub(super) fn request(into: &mut Document, form: &Form) {
+pub(super) fn write_request(into: &mut Document, form: &Form) {
     match &form.live.made {
         _ if form.bench.shown > 0 => {}
         Some(Err(_)) if !form.is_changed() => {
@@ -28,7 +28,7 @@ pub(super) fn request(into: &mut Document, form: &Form) {
         Some(Err(failure)) if failure.fields.is_empty() => into.failure(failure),
         Some(Err(failure)) => {
             for error in &failure.fields {
-                let words = format!("{}: {}", form.label_of(&error.path), error.message);
+                let words = format!("{}: {}", form.label_for_path(&error.path), error.message);
                 into.text(Token::Warning, 0, &words);
             }
         }
@@ -54,14 +54,14 @@ pub(super) fn request(into: &mut Document, form: &Form) {
             into.body(0, &request.body);
         }
         RequestTab::Headers => write_headers(into, &request.headers),
-        RequestTab::Curl => match curl(request) {
+        RequestTab::Curl => match curl_command(request) {
             Some(command) => into.text(Token::Text, 0, &command),
             None => into.text(Token::Dim, 0, "not an HTTP request"),
         },
     }
 }
 
-pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
+pub(super) fn write_response_pane(into: &mut Document, model: &Model, form: &Form) {
     let bench = &form.bench;
     let (test, before) = bench.tests();
     let Some(test) = test else {
@@ -85,7 +85,12 @@ pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
     }
     if let Some(before) = before {
         let compared = test.compare(before);
-        write_comparison(into, &compared, bench.number() - 1, bench.is_unfolded);
+        write_comparison(
+            into,
+            &compared,
+            bench.current_number() - 1,
+            bench.is_unfolded,
+        );
     }
     if let Ok(found) = &test.result {
         write_response(into, found, bench.tab);
@@ -117,7 +122,7 @@ fn format_times(times: &ExchangeTimes) -> String {
     ];
     let parts = parts.into_iter();
     let parts: Vec<(&str, String)> = parts
-        .filter_map(|(name, span)| Some((name, duration(span_ms(span.as_ref()?)))))
+        .filter_map(|(name, span)| Some((name, format_duration(span_ms(span.as_ref()?)))))
         .collect();
     let is_short = parts.iter().all(|(_, took)| took.ends_with(" ms"));
     let last = parts.len().saturating_sub(1);
@@ -178,11 +183,11 @@ fn write_response(into: &mut Document, found: &TestDestinationResponse, tab: Req
 }
 
 /// Returns the title of the response: the outcome, and how it changed.
-pub(crate) fn verdict(form: &Form) -> String {
+pub(crate) fn format_verdict(form: &Form) -> String {
     let (test, before) = form.bench.tests();
     match test {
         _ if form.bench.waiting.is_some() => "… testing".to_owned(),
-        Some(test) => FormTest::verdict_after(test, before),
+        Some(test) => FormTest::verdict_compared_to(test, before),
         None => String::new(),
     }
 }

@@ -4,7 +4,7 @@ use bellwether_proto::v1::Delivery;
 
 use super::report;
 use crate::{
-    data::{Kind, Named, millis},
+    data::{Kind, Label, to_millis},
     document::{Document, Link, span},
     kind::EventCell,
     model::{Model, form::LivePreview},
@@ -17,7 +17,7 @@ const STATE: usize = 10;
 /// Minimum cells of an event with the other end of its delivery.
 const OTHER_END: usize = 50;
 
-pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
+pub(super) fn write_decided(into: &mut Document, model: &Model, kind: Kind) {
     let decided = &model.beside.decided;
     let Some(rows) = &decided.value else { return };
     into.heading("Last decisions");
@@ -25,7 +25,7 @@ pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
         into.text(Token::Dim, 0, "none yet");
     }
     for row in rows {
-        let at = millis(row.create_time.as_ref()).map(|ms| model.format_time(ms));
+        let at = to_millis(row.create_time.as_ref()).map(|ms| model.format_time(ms));
         let (at, state) = (at.unwrap_or_default(), row.state());
         let mut line = vec![
             span(Token::Dim, &format!("{at:<TIME$}")),
@@ -35,9 +35,9 @@ pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
         if row.event_name.is_empty() {
             line.push(span(Token::Dim, "test message"));
         } else {
-            let mut cell = EventCell::of_delivery(row, &model.host_field);
+            let mut cell = EventCell::from_delivery(row, &model.host_field);
             if spare >= OTHER_END {
-                cell.summary = other_end(kind, row);
+                cell.summary = describe_counterpart(kind, row);
             }
             line.extend(cell.spans(spare));
         }
@@ -46,17 +46,17 @@ pub(super) fn decided(into: &mut Document, model: &Model, kind: Kind) {
 }
 
 /// Returns the destination of a rule's delivery, or the rule of a destination's.
-fn other_end(kind: Kind, row: &Delivery) -> String {
+fn describe_counterpart(kind: Kind, row: &Delivery) -> String {
     match kind {
         Kind::Rule => format!("to {}", row.destination_name),
         _ => format!("by {}", row.rule_name),
     }
 }
 
-pub(super) fn message(into: &mut Document, model: &Model) {
+pub(super) fn write_message(into: &mut Document, model: &Model) {
     let message = &model.beside.message;
     match &message.value {
-        Some(LivePreview::Messages(found)) => report::previews(into, found),
+        Some(LivePreview::Messages(found)) => report::write_previews(into, found),
         Some(LivePreview::Request(found)) => {
             into.heading("Message, with a sample event");
             for warning in &found.warnings {

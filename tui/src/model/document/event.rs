@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{explain, incident, timeline};
 use crate::{
-    data::{EventRow, Named, Sign, occurrence, structure},
-    document::{Document, Link, duration, label, span},
+    data::{EventRow, Label, Sign, occurrence, struct_to_json},
+    document::{Document, Link, format_duration, label, span},
     kind,
     model::{Model, loaded::Loaded, page::Tab},
     route::Route,
@@ -29,17 +29,17 @@ pub(super) fn write(
             write_holds(into, model, occurrence);
             let explanation = explanation.value.as_ref();
             timeline::write(into, model, occurrence, explanation);
-            incident::history(into, model, explanation);
+            incident::write_history(into, model, explanation);
             into.heading("Details");
-            details(into, model, event, occurrence);
-            contents(into, event, occurrence);
+            write_details(into, model, event, occurrence);
+            write_contents(into, event, occurrence);
         }
-        Tab::Notes => notes(into, model, occurrence),
+        Tab::Notes => write_notes(into, model, occurrence),
     }
 }
 
 /// Writes what the row of an event does not show: its state, timeline, receivers and fields.
-pub(super) fn beside(
+pub(super) fn write_row_details(
     into: &mut Document,
     model: &Model,
     event: &v1::Event,
@@ -52,13 +52,18 @@ pub(super) fn beside(
     let explained = explanation.value.as_ref();
     timeline::write(into, model, occurrence, explained);
     if let Some(found) = explained {
-        explain::diagrams(into, model, found);
+        explain::draw_diagrams(into, model, found);
     }
-    incident::history(into, model, explained);
-    contents(into, event, occurrence);
+    incident::write_history(into, model, explained);
+    write_contents(into, event, occurrence);
 }
 
-fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v1::Occurrence) {
+fn write_details(
+    into: &mut Document,
+    model: &Model,
+    event: &v1::Event,
+    occurrence: &v1::Occurrence,
+) {
     if !event.r#type.is_empty() && event.r#type != event.name {
         into.field("type", Token::Text, &event.r#type);
     }
@@ -115,7 +120,7 @@ fn write_holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) 
     }
 }
 
-fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence) {
+fn write_contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence) {
     into.heading("Dimensions");
     for (key, value) in &event.dimensions {
         into.field(key, Token::Text, value);
@@ -124,7 +129,7 @@ fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence)
         into.heading("Body");
         into.text(Token::Text, 0, &occurrence.body);
     }
-    let metadata = occurrence.metadata_fields.as_ref().map(structure);
+    let metadata = occurrence.metadata_fields.as_ref().map(struct_to_json);
     if let Some(Value::Object(fields)) = metadata
         && !fields.is_empty()
     {
@@ -138,7 +143,7 @@ fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence)
     into.field("occurrence", Token::Text, &occurrence.id);
 }
 
-fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
+fn write_notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     into.heading("Notes");
     if occurrence.annotations.is_empty() {
         let message = model.expand_keys("none yet; ‹annotate› adds one");
@@ -178,11 +183,11 @@ fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     }
 }
 
-pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
+pub(super) fn write_row(into: &mut Document, model: &Model, row: &EventRow) {
     into.field("summary", Token::Title, &row.summary);
     into.line(vec![
         label("state"),
-        span(row.severity.into(), row.severity.sign()),
+        span(row.severity.into(), row.severity.symbol()),
         span(row.severity.into(), &format!(" {}", row.severity.label())),
         span(Token::Text, ", "),
         span(row.status.into(), row.status.label()),
@@ -194,7 +199,7 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
         into.field("assignee", Token::Info, &row.assignee);
     }
     into.field("name", Token::Text, &row.name);
-    let age = duration((model.now_ms - row.last_seen_ms).max(0));
+    let age = format_duration((model.now_ms - row.last_seen_ms).max(0));
     let seen = format!("{}, {age} ago", model.format_full_time(row.last_seen_ms));
     into.field("last seen", Token::Text, &seen);
     let sent = match row.count {
@@ -209,7 +214,7 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     }
     into.heading("Ids");
     into.field("occurrence", Token::Text, &row.id);
-    into.blank();
+    into.blank_line();
     let words = model.expand_keys("‹open› opens it, ‹explain› explains who was notified");
     into.text(Token::Dim, 0, &words);
 }

@@ -4,7 +4,7 @@
 use bellwether_proto::{
     cloud::{Severity, Status},
     v1::{
-        ClauseExplanation, DecisionBasis as Basis, DecisionReason, Definition,
+        ClauseExplanation, DecisionBasis as JudgementBasis, DecisionReason, Definition,
         ExplainEventResponse, ExplainedAttempt, ExplainedDelivery, ExplainedNotification, Gate,
         NotificationOutcome as Fate, RuleExplanation, RuleJudgement, TriggerExplanation,
     },
@@ -12,7 +12,7 @@ use bellwether_proto::{
 use serde_json::Value;
 
 use crate::{
-    data::{Kind, Named, Outcome, outcome_mark, value},
+    data::{Kind, Label, Outcome, outcome_mark, value_to_json},
     document::{Document, Link, Span, span},
     model::Model,
     route::Route,
@@ -32,7 +32,7 @@ pub(super) fn write(
         return;
     }
     let (matched, missed): (Vec<_>, Vec<_>) =
-        explanation.rules.iter().partition(|rule| matches(rule));
+        explanation.rules.iter().partition(|rule| is_matching(rule));
     write_summary(into, model, &matched);
     for rule in &matched {
         draw_diagram(into, model, rule);
@@ -42,7 +42,7 @@ pub(super) fn write(
     }
     for (index, rule) in matched.iter().enumerate() {
         if index > 0 {
-            into.blank();
+            into.blank_line();
         }
         explain_rule(into, model, rule);
     }
@@ -59,7 +59,7 @@ pub(super) fn write(
     for (index, rule) in missed.iter().enumerate() {
         if is_unfolded {
             if index > 0 {
-                into.blank();
+                into.blank_line();
             }
             explain_rule(into, model, rule);
         } else {
@@ -69,8 +69,16 @@ pub(super) fn write(
 }
 
 /// Draws the way of the event through each rule that matches, with the reason if none does.
-pub(super) fn diagrams(into: &mut Document, model: &Model, explanation: &ExplainEventResponse) {
-    let matched: Vec<_> = explanation.rules.iter().filter(|it| matches(it)).collect();
+pub(super) fn draw_diagrams(
+    into: &mut Document,
+    model: &Model,
+    explanation: &ExplainEventResponse,
+) {
+    let matched: Vec<_> = explanation
+        .rules
+        .iter()
+        .filter(|it| is_matching(it))
+        .collect();
     into.heading("Notifications");
     if matched.is_empty() {
         let words = "No one was notified: no rule's trigger matches.";
@@ -81,7 +89,7 @@ pub(super) fn diagrams(into: &mut Document, model: &Model, explanation: &Explain
     }
 }
 
-fn matches(rule: &RuleExplanation) -> bool {
+fn is_matching(rule: &RuleExplanation) -> bool {
     let any = |triggers: &[TriggerExplanation]| triggers.iter().any(|it| it.matched == Some(true));
     rule.notified == Some(true)
         || !rule.deliveries.is_empty()
@@ -90,7 +98,7 @@ fn matches(rule: &RuleExplanation) -> bool {
         || rule.others.iter().any(|other| any(&other.triggers))
 }
 
-fn mark(fate: Fate) -> (Token, &'static str) {
+fn fate_mark(fate: Fate) -> (Token, &'static str) {
     let token = match fate {
         Fate::Sent => Token::Good,
         Fate::NotSent => Token::Bad,
@@ -184,7 +192,7 @@ fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
     digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
 }
 
-fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
+fn format_next_attempt(model: &Model, delivery: &ExplainedDelivery) -> String {
     let next = match next_attempt(delivery) {
         Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.format_time(ms))),
         Some(_) => Some("next attempt as soon as possible".to_owned()),
@@ -206,7 +214,7 @@ fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
         error if error.is_empty() || delivery.wait_reason.contains(error) => String::new(),
         error => format!(": {error}"),
     };
-    let next = next_try(model, delivery);
+    let next = format_next_attempt(model, delivery);
     let digest = delivery.digest.as_ref();
     let with = digest.map_or_else(String::new, |it| {
         format!(", in a digest of {} messages", it.message_count)
@@ -215,9 +223,9 @@ fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
 }
 
 fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
-    into.blank();
+    into.blank_line();
     let trigger = rule.triggers.iter().find(|it| it.matched == Some(true));
-    let (token, mark) = mark(rule_fate(rule));
+    let (token, mark) = fate_mark(rule_fate(rule));
     let mut head = vec![span(Token::Text, "  event ")];
     if let Some(trigger) = trigger {
         head.push(span(Token::Good, "──▶ "));
@@ -235,11 +243,11 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         head.push(span(token, &format!("  {}", describe_fate(model, rule))));
         return into.linked_line(head, go);
     }
-    let before: usize = head.iter().map(|it| text::width(&it.text)).sum();
+    let before: usize = head.iter().map(|it| text::cell_width(&it.text)).sum();
     let wide = rule
         .deliveries
         .iter()
-        .map(|it| text::width(&it.destination_name) + 40)
+        .map(|it| text::cell_width(&it.destination_name) + 40)
         .max();
     let fits = before + wide.unwrap_or(0) <= into.columns;
     let pad = if fits { before } else { 6 };
@@ -250,7 +258,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let last = rule.deliveries.len() - 1;
     for (index, delivery) in rule.deliveries.iter().enumerate() {
         let fate = delivery.outcome();
-        let (token, mark) = self::mark(fate);
+        let (token, mark) = fate_mark(fate);
         let mut line = head
             .take()
             .unwrap_or_else(|| vec![span(Token::Text, &" ".repeat(pad))]);
@@ -277,7 +285,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
                 delivery.state.to_lowercase(),
                 at(delivery.end_time)
             ),
-            Fate::Waiting => format!("  waiting, {}", next_try(model, delivery)),
+            Fate::Waiting => format!("  waiting, {}", format_next_attempt(model, delivery)),
         };
         line.push(span(token, &words));
         into.linked_line(line, Link::Go(Route::Delivery(delivery.id.clone())));
@@ -304,7 +312,7 @@ fn describe_fate(model: &Model, rule: &RuleExplanation) -> String {
 }
 
 fn write_folded(into: &mut Document, rule: &RuleExplanation) {
-    let (_, mark) = mark(rule_fate(rule));
+    let (_, mark) = fate_mark(rule_fate(rule));
     let mut line = vec![
         span(Token::Dim, &format!("{mark} ")),
         span(Token::Link, &rule.rule_name),
@@ -339,7 +347,7 @@ fn first_false(clause: &ClauseExplanation) -> Option<&ClauseExplanation> {
     clause.clauses.iter().find_map(first_false)
 }
 
-fn verdict(good: Option<bool>) -> (Token, &'static str) {
+fn verdict_mark(good: Option<bool>) -> (Token, &'static str) {
     match good {
         Some(true) => (Token::Good, "✓"),
         Some(false) => (Token::Bad, "✗"),
@@ -359,7 +367,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         reason_detail: rule.reason_detail.clone(),
     };
     let fate = rule_fate(rule);
-    let (token, mark) = mark(fate);
+    let (token, mark) = fate_mark(fate);
     let message = match fate {
         Fate::NotSent if rule.notified != Some(true) => "did not notify",
         Fate::Waiting if rule.deliveries.is_empty() => "held",
@@ -389,9 +397,9 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         );
     }
     into.text(Token::Text, 2, &main.reason);
-    judgement(into, model, &main);
+    write_judgement(into, model, &main);
     for sent in &rule.notifications {
-        notification(into, model, rule, sent);
+        write_notification(into, model, rule, sent);
     }
     let listed = |id: &String| {
         rule.notifications
@@ -399,7 +407,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
             .any(|it| it.delivery_ids.contains(id))
     };
     for delivery in rule.deliveries.iter().filter(|it| !listed(&it.id)) {
-        self::delivery(into, model, delivery);
+        write_delivery(into, model, delivery);
     }
     for other in rule.others.iter().filter(|it| it.reason != main.reason) {
         write_other_judgement(into, model, &main, other);
@@ -409,14 +417,14 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
 fn describe_decision(model: &Model, judgement: &RuleJudgement) -> String {
     let at = model.format_time(judgement.time);
     match judgement.basis() {
-        Basis::Notification => format!(" {at}"),
-        Basis::Last => format!(" when last evaluated, {at}"),
-        Basis::Earlier => format!(" when evaluated {at}"),
-        Basis::Now | Basis::Unspecified => " (if evaluated now)".to_owned(),
+        JudgementBasis::Notification => format!(" {at}"),
+        JudgementBasis::Last => format!(" when last evaluated, {at}"),
+        JudgementBasis::Earlier => format!(" when evaluated {at}"),
+        JudgementBasis::Now | JudgementBasis::Unspecified => " (if evaluated now)".to_owned(),
     }
 }
 
-fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
+fn write_judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
     let since = describe_change(model, judgement.definition.as_ref());
     if !since.is_empty() {
         into.text(Token::Warning, 2, &format!("evaluated with{since}"));
@@ -460,7 +468,7 @@ fn describe_change(model: &Model, definition: Option<&Definition>) -> String {
 
 fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanation) {
     let matched = (!trigger.unknown).then(|| trigger.matched == Some(true));
-    let (token, mark) = verdict(matched);
+    let (token, mark) = verdict_mark(matched);
     let message = match (matched, &trigger.clause) {
         (Some(true), _) => "matches",
         (Some(false), Some(_)) => "does not match",
@@ -496,9 +504,10 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
 
 /// Writes a condition that did not pass; a notification that waits may still pass it.
 fn explain_condition(into: &mut Document, condition: &Gate, is_waiting: bool) {
-    let (token, mark) = match is_waiting {
-        true => mark(Fate::Waiting),
-        false => verdict(Some(false)),
+    let (token, mark) = if is_waiting {
+        fate_mark(Fate::Waiting)
+    } else {
+        verdict_mark(Some(false))
     };
     into.line(vec![
         span(token, &format!("  {mark} ")),
@@ -510,7 +519,7 @@ fn explain_condition(into: &mut Document, condition: &Gate, is_waiting: bool) {
     ]);
 }
 
-fn notification(
+fn write_notification(
     into: &mut Document,
     model: &Model,
     rule: &RuleExplanation,
@@ -538,14 +547,14 @@ fn notification(
     }
     let ours = |it: &&ExplainedDelivery| sent.delivery_ids.contains(&it.id);
     for delivery in rule.deliveries.iter().filter(ours) {
-        self::delivery(into, model, delivery);
+        write_delivery(into, model, delivery);
     }
 }
 
-fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
-    let (token, mark) = mark(delivery.outcome());
+fn write_delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
+    let (token, mark) = fate_mark(delivery.outcome());
     let waits = delivery.outcome() == Fate::Waiting;
-    let next = waits.then(|| format!(", {}", next_try(model, delivery)));
+    let next = waits.then(|| format!(", {}", format_next_attempt(model, delivery)));
     into.linked_line(
         vec![
             span(token, &format!("    {mark} ")),
@@ -581,9 +590,9 @@ fn write_other_judgement(
     other: &RuleJudgement,
 ) {
     let fate = other.reason_detail.as_ref();
-    let (token, mark) = mark(fate.map_or(Fate::Unknown, DecisionReason::outcome));
+    let (token, mark) = fate_mark(fate.map_or(Fate::Unknown, DecisionReason::outcome));
     let title = match other.basis() {
-        Basis::Now => "now: ".to_owned(),
+        JudgementBasis::Now => "now: ".to_owned(),
         _ => format!("last evaluated {}: ", model.format_time(other.time)),
     };
     let head: Vec<Span> = vec![
@@ -604,7 +613,7 @@ fn write_other_judgement(
     }
 }
 
-fn comparison(kind: &str) -> &str {
+fn comparison_text(kind: &str) -> &str {
     match kind {
         "equals" => "=",
         "greaterAndEquals" => ">=",
@@ -617,10 +626,10 @@ fn comparison(kind: &str) -> &str {
 
 /// Returns a compared value, with the word of a severity or status instead of its wire name.
 fn display_value(compared: &prost_types::Value) -> Value {
-    let value = value(compared);
+    let value = value_to_json(compared);
     let name = value.as_str().unwrap_or_default();
-    let severity = Severity::from_str_name(name).map(Named::label);
-    let status = || Status::from_str_name(name).map(Named::label);
+    let severity = Severity::from_str_name(name).map(Label::label);
+    let status = || Status::from_str_name(name).map(Label::label);
     severity.or_else(status).map_or(value, Value::from)
 }
 
@@ -630,7 +639,7 @@ fn format_comparison(clause: &ClauseExplanation) -> String {
         format!(
             "{} {} {}",
             clause.field,
-            comparison(&clause.r#type),
+            comparison_text(&clause.r#type),
             expected
         )
     };
@@ -644,7 +653,7 @@ fn format_comparison(clause: &ClauseExplanation) -> String {
 
 fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize) {
     let result = (!clause.unknown).then(|| clause.result == Some(true));
-    let (token, mark) = verdict(result);
+    let (token, mark) = verdict_mark(result);
     let pad = " ".repeat(indent.min(40));
     into.line(vec![
         span(token, &format!("{pad}{mark} ")),

@@ -5,8 +5,8 @@ use bellwether_proto::v1::{self, AuditEntry, Event, Occurrence, SearchEventsResp
 use super::audit;
 use crate::{
     data::{EventRow, Kind, Object, Status},
-    document::{Document, Link, duration, span},
-    kind::{EventCell, event_cell::pad, response},
+    document::{Document, Link, format_duration, span},
+    kind::{EventCell, event_cell::pad_to_width, response},
     model::{
         Model,
         inquiry::{HOUR_MS, Handover},
@@ -52,7 +52,7 @@ fn write_on_call(into: &mut Document, model: &Model) {
         into.text(Token::Dim, 0, "No schedules yet.");
     }
     for one in schedules {
-        super::on_call::schedule(into, model, one);
+        super::on_call::write_schedule(into, model, one);
     }
 }
 
@@ -100,12 +100,12 @@ fn write_open(into: &mut Document, model: &Model, open: Option<&SearchEventsResp
     for (row, occurrence) in rows.iter().take(ROWS) {
         let owner = owner(model, row, occurrence);
         let cells = into.columns.saturating_sub(OWNER + 3);
-        let mut line = EventCell::of_row(row, &model.host_field).spans(cells);
+        let mut line = EventCell::from_row(row, &model.host_field).spans(cells);
         let (token, words) = match owner {
             Some(name) => (Token::Info, name),
             None => (Token::Warning, "no one".to_owned()),
         };
-        line.push(span(token, &format!(" {}", pad(&words, OWNER))));
+        line.push(span(token, &format!(" {}", pad_to_width(&words, OWNER))));
         into.linked_line(line, Link::Go(Route::Event(row.id.to_string())));
     }
     if count > rows.len().min(ROWS) {
@@ -122,7 +122,7 @@ fn owner(model: &Model, row: &EventRow, occurrence: &Occurrence) -> Option<Strin
     if !row.assignee.is_empty() {
         return Some(row.assignee.to_string());
     }
-    let response = model.response_to(&row.id);
+    let response = model.response_for_event(&row.id);
     let responds = response.filter(|it| it.text("state") == "ACKNOWLEDGED");
     let responder = responds.map(response::responder);
     let last = occurrence.history.iter().rev();
@@ -148,7 +148,7 @@ fn write_silences(into: &mut Document, model: &Model, until_ms: i64) {
     }
     for (ms, one) in ending {
         let line = vec![
-            span(Token::Text, &pad(&model.format_time(ms), 17)),
+            span(Token::Text, &pad_to_width(&model.format_time(ms), 17)),
             span(Token::Link, one.name()),
             span(Token::Dim, &format!("  {}", one.text("reason"))),
         ];
@@ -162,7 +162,7 @@ fn write_failing(into: &mut Document, model: &Model) {
     let Some(overview) = &model.store.overview.value else {
         return into.text(Token::Dim, 0, "not read yet");
     };
-    let failing = wall::troubled_destinations(model, overview);
+    let failing = wall::unhealthy_destinations(model, overview);
     if failing.is_empty() {
         into.text(Token::Dim, 0, "none");
     }
@@ -187,7 +187,7 @@ fn write_changes(into: &mut Document, model: &Model, found: &Handover) {
         into.text(Token::Dim, 0, "none");
     }
     for row in changes.iter().take(ROWS) {
-        audit::headline(into, model, row);
+        audit::write_headline(into, model, row);
     }
     if changes.len() > ROWS {
         let words = format!("and {} more", changes.len() - ROWS);
@@ -222,15 +222,18 @@ fn write_notes(
         let host = row.dimension(&model.host_field).unwrap_or_default();
         let about = format!("{} {host}", row.name);
         let line = vec![
-            span(Token::Dim, &pad(&model.format_time(note.create_time), 17)),
+            span(
+                Token::Dim,
+                &pad_to_width(&model.format_time(note.create_time), 17),
+            ),
             span(Token::Title, &format!("{} ", note.author)),
-            span(Token::Link, &text::clean(about.trim())),
+            span(Token::Link, &text::clean_text(about.trim())),
         ];
         into.linked_line(line, Link::Go(Route::Event(row.id.to_string())));
         into.text(Token::Text, 2, &note.annotation);
     }
     if let Some((_, oldest)) = notes.get(ROWS) {
-        let age = duration((model.now_ms - oldest.create_time).max(0));
+        let age = format_duration((model.now_ms - oldest.create_time).max(0));
         let words = format!("and {} more, the newest {age} old", notes.len() - ROWS);
         into.text(Token::Dim, 0, &words);
     }

@@ -8,8 +8,8 @@ use bellwether_proto::v1::{
 };
 
 use crate::{
-    data::{Named, Sign, Status},
-    document::{Document, Span, duration, span},
+    data::{Label, Sign, Status},
+    document::{Document, Span, format_duration, span},
     model::{Model, loaded::Loaded},
     text,
     theme::Token,
@@ -34,7 +34,7 @@ pub(super) fn write(
         span(Token::Text, &event.name),
         span(Token::Dim, &pairs.collect::<String>()),
     ]);
-    let sign = format!("{} {}", severity.sign(), severity.label());
+    let sign = format!("{} {}", severity.symbol(), severity.label());
     let mut parts = vec![
         (severity.into(), sign),
         format_status(model, occurrence),
@@ -42,18 +42,18 @@ pub(super) fn write(
     ];
     parts.extend(
         model
-            .response_to(&occurrence.id)
+            .response_for_event(&occurrence.id)
             .map(|it| model.response_status(it)),
     );
     parts.extend(describe_receivers(model, explanation));
-    lines(into, parts);
+    write_lines(into, parts);
 }
 
-fn lines(into: &mut Document, parts: Vec<(Token, String)>) {
+fn write_lines(into: &mut Document, parts: Vec<(Token, String)>) {
     let mut line: Vec<Span> = Vec::new();
     let mut used = 0;
     for (token, words) in parts {
-        let cells = text::width(&text::clean(&words)) + 3;
+        let cells = text::cell_width(&text::clean_text(&words)) + 3;
         if used > 0 && used + cells > into.columns {
             into.line(std::mem::take(&mut line));
             used = 0;
@@ -69,7 +69,7 @@ fn lines(into: &mut Document, parts: Vec<(Token, String)>) {
 
 fn format_status(model: &Model, occurrence: &Occurrence) -> (Token, String) {
     let start = occurrence.start_time;
-    let lasted = |end: i64| duration(end.saturating_sub(start).max(0));
+    let lasted = |end: i64| format_duration(end.saturating_sub(start).max(0));
     match (occurrence.status(), occurrence.close_time) {
         (_, Some(at)) => {
             let reason = match occurrence.close_reason() {
@@ -139,7 +139,7 @@ fn describe_receivers(
         let ended = digest.map_or(delivery.end_time, |it| it.end_time);
         let at = ended.map_or_else(String::new, |ms| format!(" {}", model.format_time(ms)));
         let error = text::shorten_error(&delivery.last_error);
-        let error = text::fit(&error, REASON);
+        let error = text::fit_to_width(&error, REASON);
         let reason = if error.is_empty() {
             String::new()
         } else {
@@ -160,7 +160,11 @@ fn describe_receivers(
     parts.map(|(_, token, words)| (token, words)).collect()
 }
 
-pub(super) fn history(into: &mut Document, model: &Model, found: Option<&ExplainEventResponse>) {
+pub(super) fn write_history(
+    into: &mut Document,
+    model: &Model,
+    found: Option<&ExplainEventResponse>,
+) {
     let Some(found) = found.filter(|found| !found.timeline.is_empty()) else {
         return;
     };
@@ -169,7 +173,7 @@ pub(super) fn history(into: &mut Document, model: &Model, found: Option<&Explain
         into.text(
             Token::Dim,
             0,
-            &format!("… {} earlier", text::group_digits(wide(more))),
+            &format!("… {} earlier", text::group_digits(to_i64(more))),
         );
     }
     for entry in found.timeline.iter().skip(more) {
@@ -199,6 +203,6 @@ fn kind_word(entry: &TimelineEntry) -> &str {
     }
 }
 
-fn wide(count: usize) -> i64 {
+fn to_i64(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

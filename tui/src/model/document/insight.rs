@@ -6,7 +6,7 @@ use bellwether_proto::{
 };
 
 use crate::{
-    data::{Kind, millis},
+    data::{Kind, to_millis},
     document::{Document, Link, span},
     keymap::Action,
     model::Model,
@@ -18,7 +18,7 @@ use crate::{
 const NAME: usize = 24;
 const COLUMNS: [&str; 6] = ["sent", "acked", "soon", "unacted", "night", "skipped"];
 
-pub(super) fn by(by: NoiseBy) -> &'static str {
+pub(super) fn grouping_label(by: NoiseBy) -> &'static str {
     match by {
         NoiseBy::Unspecified | NoiseBy::Rule => "rule",
         NoiseBy::Trigger => "trigger",
@@ -28,28 +28,28 @@ pub(super) fn by(by: NoiseBy) -> &'static str {
     }
 }
 
-pub(super) fn about_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
+pub(super) fn write_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
     let answer = format!(
         "Notifications by {}; ‹noise_by› changes the grouping. Soon: closed by the sender within \
          5 min. Unacted: closed without any action.",
-        by(rows)
+        grouping_label(rows)
     );
     into.text(Token::Dim, 0, &model.expand_keys(&answer));
 }
 
-pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse) {
-    let moment = |at| millis(at).map_or_else(String::new, |ms| model.format_full_time(ms));
+pub(super) fn write_noise_table(into: &mut Document, model: &Model, found: &GetNoiseResponse) {
+    let moment = |at| to_millis(at).map_or_else(String::new, |ms| model.format_full_time(ms));
     let start = moment(found.start_time.as_ref());
     // The last day has not ended.
-    let end = millis(found.end_time.as_ref()).filter(|end| *end <= model.now_ms);
+    let end = to_millis(found.end_time.as_ref()).filter(|end| *end <= model.now_ms);
     let end = end.map_or_else(|| "now".to_owned(), |ms| model.format_full_time(ms));
     into.field("counted", Token::Text, &format!("{start} to {end}"));
-    into.blank();
+    into.blank_line();
     if found.rows.is_empty() {
         return into.text(Token::Good, 0, "no notifications");
     }
     let head: Vec<_> = COLUMNS.iter().map(|it| format!("{it:>8}")).collect();
-    let head = format!("{}{}", padded(by(found.by())), head.concat());
+    let head = format!("{}{}", pad_name(grouping_label(found.by())), head.concat());
     into.line(vec![span(Token::Dim, &head)]);
     for row in &found.rows {
         let name = if row.name.is_empty() {
@@ -57,14 +57,14 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
         } else {
             &row.name
         };
-        let column = padded(name);
+        let column = pad_name(name);
         let (name, blank) = column.split_at(column.trim_end().len());
         let line = vec![
             span(Token::Link, name),
             span(Token::Text, blank),
-            span(Token::Text, &numbers(row)),
+            span(Token::Text, &format_numbers(row)),
         ];
-        match link(found.by(), &row.name) {
+        match row_link(found.by(), &row.name) {
             Some(link) => into.linked_line(line, link),
             None => into.line(line),
         }
@@ -81,19 +81,19 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
     if left_out > 0 {
         into.text(Token::Warning, 0, &format!("{left_out} more rows"));
     }
-    into.blank();
+    into.blank_line();
     let hint =
         "Enter edits a resource. `bellwether diff -f FILE --impact 7d` replays a change on 7 days.";
     into.text(Token::Dim, 0, hint);
 }
 
-fn padded(name: &str) -> String {
-    let name = text::fit(name, NAME);
-    let missing = NAME.saturating_sub(text::width(&name));
+fn pad_name(name: &str) -> String {
+    let name = text::fit_to_width(name, NAME);
+    let missing = NAME.saturating_sub(text::cell_width(&name));
     format!("{name}{}", " ".repeat(missing))
 }
 
-fn numbers(row: &NoiseRow) -> String {
+fn format_numbers(row: &NoiseRow) -> String {
     let count = |number: Option<i32>| text::group_digits(number.unwrap_or_default().into());
     let share = row.acknowledged_share;
     let share = share.map_or_else(|| "-".to_owned(), |it| format!("{:.0} %", it * 100.0));
@@ -114,11 +114,14 @@ fn numbers(row: &NoiseRow) -> String {
 
 /// Returns the link of a row: the form of the resource, where the noise can be reduced, or the
 /// events of the name.
-fn link(by: NoiseBy, name: &str) -> Option<Link> {
+fn row_link(by: NoiseBy, name: &str) -> Option<Link> {
     let kind = match by {
         _ if name.is_empty() => return None,
         NoiseBy::EventName => {
-            return Some(Link::List(Route::Events, filter::part("name", name)));
+            return Some(Link::List(
+                Route::Events,
+                filter::print_condition("name", name),
+            ));
         }
         NoiseBy::Unspecified | NoiseBy::Rule => Kind::Rule,
         NoiseBy::Trigger => Kind::Trigger,

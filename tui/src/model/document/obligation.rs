@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use bellwether_proto::v1::{ListObligationsRequest, ListObligationsResponse};
 
 use crate::{
-    data::{Kind, Named, millis},
+    data::{Kind, Label, to_millis},
     document::{Document, Link, span},
     model::Model,
     route::Route,
@@ -53,11 +53,11 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
         // Entries of one decision have the same time and arrive in random order.
         let mut of_event: Vec<_> = of_event.iter().collect();
         of_event.sort_by_key(|row| {
-            let decided = Reverse(millis(row.notify_time.as_ref()));
+            let decided = Reverse(to_millis(row.notify_time.as_ref()));
             (decided, &row.destination_name, &row.rule_name)
         });
         for row in of_event {
-            let at = millis(row.notify_time.as_ref());
+            let at = to_millis(row.notify_time.as_ref());
             let at = at.map(|ms| model.format_time(ms)).unwrap_or_default();
             let contact = match row.contact_name.as_str() {
                 "" => String::new(),
@@ -73,7 +73,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
         }
     }
     if !read.next_page_token.is_empty() {
-        into.blank();
+        into.blank_line();
         let message = format!("only {} are shown; there are more", rows.len());
         into.text(Token::Warning, 0, &message);
     }

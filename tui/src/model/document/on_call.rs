@@ -6,10 +6,10 @@ use bellwether_proto::filter;
 
 use crate::{
     data::{Kind, Object},
-    document::{Document, Link, duration, span},
+    document::{Document, Link, format_duration, span},
     kind::{
         EventCell,
-        event_cell::{self, pad},
+        event_cell::{self, pad_to_width},
         response,
     },
     model::{Model, loaded::Slot},
@@ -31,22 +31,22 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     into.heading("On call now");
     let schedules = model.store.resources(Kind::Schedule);
     if schedules.value.is_none() {
-        into.missing(schedules.waiting().is_some(), schedules.failure());
+        into.loading_or_failure(schedules.pending_ticket().is_some(), schedules.failure());
     } else if schedules.rows().is_empty() {
         let words = "No schedules yet. ‹go_schedules› shows where to create one.";
         into.text(Token::Dim, 0, &model.expand_keys(words));
     }
     for one in schedules.rows() {
-        schedule(into, model, one);
+        write_schedule(into, model, one);
     }
     into.heading(&responses_title(model));
     let responses = model.store.resources(Kind::Response);
     if responses.value.is_none() {
-        into.missing(responses.waiting().is_some(), responses.failure());
+        into.loading_or_failure(responses.pending_ticket().is_some(), responses.failure());
     } else if responses.rows().is_empty() {
         into.text(Token::Dim, 0, "No one is paged.");
     }
-    let rows = rows(model);
+    let rows = build_rows(model);
     if !rows.is_empty() {
         write_rows(into, model, &rows);
     }
@@ -77,10 +77,10 @@ fn responses_title(model: &Model) -> String {
         .to_owned()
 }
 
-fn rows(model: &Model) -> Vec<Row> {
+fn build_rows(model: &Model) -> Vec<Row> {
     let all: Vec<&Object> = model.store.responses_by_urgency().collect();
     if all.len() <= ROWS {
-        return all.iter().map(|one| row(model, one)).collect();
+        return all.iter().map(|one| response_row(model, one)).collect();
     }
     let mut hosts: Vec<(String, Vec<&Object>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -98,12 +98,12 @@ fn rows(model: &Model) -> Vec<Row> {
         .collect()
 }
 
-fn row(model: &Model, response: &Object) -> Row {
+fn response_row(model: &Model, response: &Object) -> Row {
     Row {
-        event: EventCell::of(model, response),
-        open: open_for(model, response.timestamp_ms("beginTime")),
-        now: model.response_now(response),
-        next: model.response_next(response),
+        event: EventCell::from_object(model, response),
+        open: format_open_duration(model, response.timestamp_ms("beginTime")),
+        now: model.describe_current_step(response),
+        next: model.describe_next_step(response),
         link: Link::Go(Route::Object(Kind::Response, response.name().to_owned())),
     }
 }
@@ -111,7 +111,7 @@ fn row(model: &Model, response: &Object) -> Row {
 /// Returns the row of a host: its most urgent response, with the worst severity and the longest
 /// time of all.
 fn host_row(model: &Model, host: &str, responses: &[&Object]) -> Row {
-    let first = row(model, responses[0]);
+    let first = response_row(model, responses[0]);
     if responses.len() == 1 {
         return first;
     }
@@ -123,7 +123,7 @@ fn host_row(model: &Model, host: &str, responses: &[&Object]) -> Row {
     // The column of hosts shows another dimension if the operator counted by it.
     let is_host = model.host_field == "host" && !host.is_empty();
     let link = if is_host {
-        Link::List(list, filter::part("host", host))
+        Link::List(list, filter::print_condition("host", host))
     } else {
         Link::Go(list)
     };
@@ -133,19 +133,19 @@ fn host_row(model: &Model, host: &str, responses: &[&Object]) -> Row {
             name: format!("{} events", responses.len()),
             ..first.event
         },
-        open: open_for(model, begun.min()),
+        open: format_open_duration(model, begun.min()),
         link,
         ..first
     }
 }
 
-fn open_for(model: &Model, since: Option<i64>) -> String {
+fn format_open_duration(model: &Model, since: Option<i64>) -> String {
     let length = since.map(|ms| (model.now_ms - ms).max(0));
     // Whole minutes, so that the column does not change every second.
     length.map_or_else(String::new, |ms| match ms {
         ..60_000 => "<1 min".to_owned(),
         60_000..7_200_000 => format!("{} min", ms / 60_000),
-        ms => duration(ms),
+        ms => format_duration(ms),
     })
 }
 
@@ -155,27 +155,33 @@ fn write_rows(into: &mut Document, model: &Model, rows: &[Row]) {
         let widest = rows.iter().map(width).max().unwrap_or(0);
         widest.clamp(LEAST, most.max(LEAST))
     };
-    let now = widest(|row| text::width(&row.now.1), space / 4);
-    let next = widest(|row| text::width(&row.next), space * 3 / 10);
+    let now = widest(|row| text::cell_width(&row.now.1), space / 4);
+    let next = widest(|row| text::cell_width(&row.next), space * 3 / 10);
     let event = space.saturating_sub(OPEN + now + next + 4);
     let titles = format!(
         "{}  {} {} {}",
-        EventCell::titles(event, &model.host_field),
-        pad("Open for", OPEN),
-        pad("Now", now),
-        pad("Next", next)
+        EventCell::column_titles(event, &model.host_field),
+        pad_to_width("Open for", OPEN),
+        pad_to_width("Now", now),
+        pad_to_width("Next", next)
     );
     into.line(vec![span(Token::Dim, titles.trim_end())]);
     for row in rows {
         let mut spans = row.event.spans(event);
-        spans.push(span(Token::Dim, &format!("  {} ", pad(&row.open, OPEN))));
-        spans.push(span(row.now.0, &format!("{} ", pad(&row.now.1, now))));
-        spans.push(span(Token::Text, &pad(&row.next, next)));
+        spans.push(span(
+            Token::Dim,
+            &format!("  {} ", pad_to_width(&row.open, OPEN)),
+        ));
+        spans.push(span(
+            row.now.0,
+            &format!("{} ", pad_to_width(&row.now.1, now)),
+        ));
+        spans.push(span(Token::Text, &pad_to_width(&row.next, next)));
         into.linked_line(spans, row.link.clone());
     }
 }
 
-pub(super) fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
+pub(super) fn write_schedule(into: &mut Document, model: &Model, schedule: &Object) {
     let names = |field: &str| {
         let names: Vec<_> = schedule.texts(field).collect();
         match names.as_slice() {
@@ -198,14 +204,17 @@ pub(super) fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
         None => ("no change ahead".to_owned(), String::new()),
     };
     let name = schedule.name();
-    let shown = pad(name, NAME);
-    let gap = NAME + 1 - text::width(shown.trim_end());
+    let shown = pad_to_width(name, NAME);
+    let gap = NAME + 1 - text::cell_width(shown.trim_end());
     into.linked_line(
         vec![
             span(Token::Link, shown.trim_end()),
             span(Token::Text, &" ".repeat(gap)),
-            span(token, &format!("{} ", pad(&names("onCallNames"), WHO))),
-            span(Token::Dim, &format!("{} ", pad(&until, UNTIL))),
+            span(
+                token,
+                &format!("{} ", pad_to_width(&names("onCallNames"), WHO)),
+            ),
+            span(Token::Dim, &format!("{} ", pad_to_width(&until, UNTIL))),
             span(Token::Dim, &next),
         ],
         Link::Go(Route::Object(Kind::Schedule, name.to_owned())),

@@ -3,8 +3,8 @@
 use bellwether_proto::v1::{DestinationOverview, GetOverviewResponse as Overview};
 
 use crate::{
-    data::{Kind, Named, Sign, WORST_FIRST, millis, urgency},
-    document::{self, Document, Link, Span, duration, label, span},
+    data::{Kind, Label, Sign, WORST_FIRST, to_millis, urgency_rank},
+    document::{self, Document, Link, Span, format_duration, label, span},
     keymap::Action,
     kind::EventCell,
     model::{Model, setup_checklist::SetupStep, wall},
@@ -18,31 +18,31 @@ pub(crate) const UNANSWERED: usize = 3;
 pub(super) fn write(into: &mut Document, model: &Model) {
     let Some(overview) = &model.store.overview.value else {
         let waiting = model.store.overview.waiting.is_some() || !model.is_connected();
-        into.missing(waiting, model.store.overview.failure.as_ref());
+        into.loading_or_failure(waiting, model.store.overview.failure.as_ref());
         return;
     };
     let steps = model.first_steps();
     if model.is_plain && steps.is_none() {
-        return brief(into, model, overview);
+        return write_brief(into, model, overview);
     }
     if let Some(steps) = steps {
-        flow(into, model, overview, &steps);
-        first_steps(into, model, steps);
+        draw_flow(into, model, overview, &steps);
+        write_first_steps(into, model, steps);
     }
-    unanswered(into, model);
+    write_unanswered(into, model);
     // On an empty service, the first screen has only the next steps.
     if steps.is_none_or(|it| it.iter().any(|(_, is_done)| *is_done)) {
-        open(into, overview);
-        rate(into, overview);
-        deliveries(into, model, overview);
+        write_open_events(into, overview);
+        write_rate(into, overview);
+        write_deliveries(into, model, overview);
         write_noisiest(into, model);
     }
-    service(into, model, overview, steps.is_some());
+    write_service(into, model, overview, steps.is_some());
 }
 
 /// Writes only what needs attention, with links to the rest.
-fn brief(into: &mut Document, model: &Model, overview: &Overview) {
-    let (token, words) = match wall::headline(model, overview) {
+fn write_brief(into: &mut Document, model: &Model, overview: &Overview) {
+    let (token, words) = match wall::wall_headline(model, overview) {
         Some(words) => (Token::Bad, words),
         None => wall::healthy_line(overview),
     };
@@ -50,7 +50,7 @@ fn brief(into: &mut Document, model: &Model, overview: &Overview) {
         vec![span(token, &words)],
         Link::Go(Route::List(Kind::Destination)),
     );
-    for one in wall::troubled_destinations(model, overview) {
+    for one in wall::unhealthy_destinations(model, overview) {
         let words = format!("{}, {}", one.words, one.details);
         into.line(vec![span(one.token, &words)]);
     }
@@ -58,7 +58,7 @@ fn brief(into: &mut Document, model: &Model, overview: &Overview) {
         let link = Link::Go(Route::List(Kind::Silence));
         into.linked_line(vec![span(Token::Held, &quiet)], link);
     }
-    unanswered(into, model);
+    write_unanswered(into, model);
     into.heading("Open events");
     for severity in WORST_FIRST {
         let count = overview.open_by_severity.get(severity.as_str_name());
@@ -84,7 +84,7 @@ struct Stage {
     steps: &'static [SetupStep],
 }
 
-fn stages(model: &Model, overview: &Overview) -> [Stage; 5] {
+fn flow_stages(model: &Model, overview: &Overview) -> [Stage; 5] {
     use SetupStep::{Delivered, Destination, Enable, Event, Rule, Trigger};
     let list = |kind| Link::Go(Route::List(kind));
     let stored = |count: Option<i32>, kind| {
@@ -125,14 +125,19 @@ fn stages(model: &Model, overview: &Overview) -> [Stage; 5] {
 }
 
 /// Draws the way from events to deliveries with the counts, and marks the next step.
-fn flow(into: &mut Document, model: &Model, overview: &Overview, steps: &[(SetupStep, bool); 6]) {
+fn draw_flow(
+    into: &mut Document,
+    model: &Model,
+    overview: &Overview,
+    steps: &[(SetupStep, bool); 6],
+) {
     const ARROW: &str = "──▶";
     let next = steps
         .iter()
         .find(|(_, is_done)| !is_done)
         .map(|(step, _)| step);
     let [mut top, mut middle, mut bottom] = [(); 3].map(|()| Vec::new());
-    for (index, stage) in stages(model, overview).into_iter().enumerate() {
+    for (index, stage) in flow_stages(model, overview).into_iter().enumerate() {
         let is_next = next.is_some_and(|next| stage.steps.contains(next));
         let mut own = steps.iter().filter(|(step, _)| stage.steps.contains(step));
         let token = match own.all(|(_, is_done)| *is_done) {
@@ -141,9 +146,9 @@ fn flow(into: &mut Document, model: &Model, overview: &Overview, steps: &[(Setup
             false => Token::Dim,
         };
         let words = format!("{} {}", stage.name, text::group_digits(stage.count));
-        let edge = "─".repeat(text::width(&words));
+        let edge = "─".repeat(text::cell_width(&words));
         if index > 0 {
-            let gap = " ".repeat(text::width(ARROW));
+            let gap = " ".repeat(text::cell_width(ARROW));
             top.push(span(Token::Text, &gap));
             middle.push(span(Token::Dim, ARROW));
             bottom.push(span(Token::Text, &gap));
@@ -155,9 +160,9 @@ fn flow(into: &mut Document, model: &Model, overview: &Overview, steps: &[(Setup
         bottom.push(span(token, &format!("╰{edge}╯")));
     }
     into.heading("From events to messages");
-    let width: usize = middle.iter().map(|it| text::width(&it.text)).sum();
+    let width: usize = middle.iter().map(|it| text::cell_width(&it.text)).sum();
     if width > into.columns {
-        for stage in stages(model, overview) {
+        for stage in flow_stages(model, overview) {
             into.link(stage.name, &text::group_digits(stage.count), stage.link);
         }
         return;
@@ -167,7 +172,7 @@ fn flow(into: &mut Document, model: &Model, overview: &Overview, steps: &[(Setup
     }
 }
 
-fn first_steps(into: &mut Document, model: &Model, steps: [(SetupStep, bool); 6]) {
+fn write_first_steps(into: &mut Document, model: &Model, steps: [(SetupStep, bool); 6]) {
     into.heading("First steps");
     let next = steps.iter().position(|(_, done)| !done);
     for (index, (step, done)) in steps.into_iter().enumerate() {
@@ -194,7 +199,7 @@ fn first_steps(into: &mut Document, model: &Model, steps: [(SetupStep, bool); 6]
     }
 }
 
-fn open(into: &mut Document, overview: &Overview) {
+fn write_open_events(into: &mut Document, overview: &Overview) {
     into.heading("Open events");
     let counts = WORST_FIRST.map(|severity| {
         let count = overview.open_by_severity.get(severity.as_str_name());
@@ -237,8 +242,8 @@ fn open(into: &mut Document, overview: &Overview) {
     }
 }
 
-fn unanswered(into: &mut Document, model: &Model) {
-    let waiting = model.unanswered();
+fn write_unanswered(into: &mut Document, model: &Model) {
+    let waiting = model.unanswered_responses();
     if model.store.unanswered == 0 {
         return;
     }
@@ -246,8 +251,11 @@ fn unanswered(into: &mut Document, model: &Model) {
     let more = model.store.unanswered.saturating_sub(UNANSWERED);
     for one in waiting.take(UNANSWERED) {
         let (token, words) = model.response_status(one);
-        let cells = into.columns.saturating_sub(text::width(&words) + 4).max(30);
-        let mut line = EventCell::of(model, one).spans(cells);
+        let cells = into
+            .columns
+            .saturating_sub(text::cell_width(&words) + 4)
+            .max(30);
+        let mut line = EventCell::from_object(model, one).spans(cells);
         line.push(span(token, &format!("  {words}")));
         let name = one.name().to_owned();
         into.linked_line(line, Link::Go(Route::Object(Kind::Response, name)));
@@ -260,7 +268,7 @@ fn unanswered(into: &mut Document, model: &Model) {
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-fn rate(into: &mut Document, overview: &Overview) {
+fn write_rate(into: &mut Document, overview: &Overview) {
     into.heading("Events per minute, last hour");
     let minutes = &overview.events_per_minute;
     let most = minutes.iter().copied().max().unwrap_or(0);
@@ -284,7 +292,7 @@ fn rate(into: &mut Document, overview: &Overview) {
     into.line(vec![label(&words), span(Token::Info, &line)]);
 }
 
-fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
+fn write_deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     into.heading("Deliveries, last 24 h");
     if overview.destinations.is_empty() {
         into.line(vec![span(Token::Dim, "none")]);
@@ -292,21 +300,21 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     let mut traffic: Vec<&DestinationOverview> = overview.destinations.iter().collect();
     traffic.sort_by_key(|one| {
         (
-            urgency(wall::health(one)),
+            urgency_rank(wall::destination_health(one)),
             std::cmp::Reverse(one.dead_count),
         )
     });
     for one in traffic {
-        let health = wall::health(one);
+        let health = wall::destination_health(one);
         let token = Token::from(health);
-        let mark = health.sign();
+        let mark = health.symbol();
         let count = |count: Option<i32>, word: &str, token: Token| {
             let count = count.unwrap_or_default();
             let token = if count == 0 { Token::Dim } else { token };
             span(token, &format!("{count:>6} {word}"))
         };
-        let name = text::fit(&one.destination_name, 24);
-        let pad = " ".repeat(25_usize.saturating_sub(text::width(&name)));
+        let name = text::fit_to_width(&one.destination_name, 24);
+        let pad = " ".repeat(25_usize.saturating_sub(text::cell_width(&name)));
         let line: Vec<Span> = vec![
             span(token, &format!("{mark} ")),
             span(Token::Link, &name),
@@ -324,8 +332,8 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
             )),
         );
     }
-    if let Some(oldest) = millis(overview.oldest_undelivered_time.as_ref()) {
-        let age = duration(model.store.overview.received_ms.unwrap_or(oldest) - oldest);
+    if let Some(oldest) = to_millis(overview.oldest_undelivered_time.as_ref()) {
+        let age = format_duration(model.store.overview.received_ms.unwrap_or(oldest) - oldest);
         let words = format!("{} ({age} ago)", model.format_time(oldest));
         into.link("oldest waiting", &words, Link::Go(Route::Deliveries));
     }
@@ -346,7 +354,7 @@ fn write_noisiest(into: &mut Document, model: &Model) {
     }
 }
 
-fn service(into: &mut Document, model: &Model, overview: &Overview, is_new: bool) {
+fn write_service(into: &mut Document, model: &Model, overview: &Overview, is_new: bool) {
     into.heading("Service");
     into.field("address", Token::Text, &model.service);
     if is_new {
@@ -356,9 +364,9 @@ fn service(into: &mut Document, model: &Model, overview: &Overview, is_new: bool
     into.field(
         "status",
         Token::Text,
-        &wall::service(model, overview).join(", "),
+        &wall::service_lines(model, overview).join(", "),
     );
-    if let Some(start) = millis(overview.start_time.as_ref()) {
+    if let Some(start) = to_millis(overview.start_time.as_ref()) {
         into.field("running since", Token::Text, &model.format_full_time(start));
     }
     into.link(

@@ -1,6 +1,6 @@
 //! The reference: the list of topics, a topic, or the results of a search.
 
-use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
+use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, parse_pieces};
 
 use crate::{
     document::{Document, Line, Link, Span, span},
@@ -13,15 +13,15 @@ use crate::{
 /// Minimum columns for text beside a label; with fewer, it goes below.
 const BESIDE: usize = 30;
 
-pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
+pub(super) fn write_index(into: &mut Document, model: &Model, needle: &str) {
     let needle = needle.trim().to_lowercase();
     if needle.is_empty() {
-        return contents(into, model);
+        return write_contents(into, model);
     }
     let mut found = false;
     for topic in TOPICS {
         let mut whole = Document::new(into.columns);
-        self::topic(&mut whole, topic);
+        write_topic(&mut whole, topic);
         let lines = whole.lines.iter().map(Line::text).enumerate();
         let remaining: Vec<_> = lines
             .filter(|(_, line)| line.to_lowercase().contains(&needle))
@@ -30,7 +30,7 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
             continue;
         }
         found = true;
-        title(into, topic);
+        write_title(into, topic);
         for (at, line) in remaining {
             let words = format!("  {}", line.trim());
             let link = Link::Line(Route::Topic(topic.name.to_owned()), at);
@@ -43,11 +43,11 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
     }
 }
 
-fn contents(into: &mut Document, model: &Model) {
+fn write_contents(into: &mut Document, model: &Model) {
     let answer = model.expand_keys("‹open› opens a topic, ‹search› searches all of them.");
     into.text(Token::Dim, 0, &answer);
     for topic in TOPICS {
-        title(into, topic);
+        write_title(into, topic);
         for block in topic.blocks() {
             if let Block::Heading(heading) = block {
                 let words = span(Token::Text, &format!("  {heading}"));
@@ -58,50 +58,50 @@ fn contents(into: &mut Document, model: &Model) {
     }
 }
 
-fn title(into: &mut Document, topic: &Topic) {
-    into.blank();
+fn write_title(into: &mut Document, topic: &Topic) {
+    into.blank_line();
     let title = span(Token::Title, topic.title());
     into.linked_line(vec![title], Link::Go(Route::Topic(topic.name.to_owned())));
 }
 
-pub(super) fn of(into: &mut Document, name: &str) {
+pub(super) fn write_topic_named(into: &mut Document, name: &str) {
     match Topic::find(name) {
-        Some(found) => topic(into, found),
+        Some(found) => write_topic(into, found),
         None => into.text(Token::Warning, 0, &format!("unknown topic {name}")),
     }
 }
 
-fn topic(into: &mut Document, topic: &Topic) {
+fn write_topic(into: &mut Document, topic: &Topic) {
     into.line(vec![span(Token::Title, topic.title())]);
     let mut after_item = false;
     for block in topic.blocks() {
         let is_item = matches!(block, Block::Item(..));
         if !(matches!(block, Block::Heading(_)) || is_item && after_item) {
-            into.blank();
+            into.blank_line();
         }
         after_item = is_item;
         match block {
             Block::Heading(title) => into.heading(&title),
-            Block::Paragraph(text) => into.flow("", "", &text),
+            Block::Paragraph(text) => into.flow_text("", "", &text),
             Block::Item(number, text) => {
                 let mark = number.map_or_else(|| "- ".to_owned(), |number| format!("{number}. "));
-                into.flow(&mark, &" ".repeat(mark.len()), &text);
+                into.flow_text(&mark, &" ".repeat(mark.len()), &text);
             }
             Block::Code(_, lines) => {
                 for line in lines {
                     into.text(Token::Key, 2, &line);
                 }
             }
-            Block::Table(rows) => table(into, &rows),
+            Block::Table(rows) => write_table(into, &rows),
         }
     }
 }
 
-fn table(into: &mut Document, rows: &[Vec<String>]) {
+fn write_table(into: &mut Document, rows: &[Vec<String>]) {
     let Some((heading, rows)) = rows.split_first() else {
         return;
     };
-    let wide = |cell: &String| text::width(&plain(cell));
+    let wide = |cell: &String| text::cell_width(&plain_text(cell));
     let widths: Vec<usize> = (0..heading.len())
         .map(|at| {
             let cells = rows.iter().chain([heading]).filter_map(|row| row.get(at));
@@ -113,24 +113,24 @@ fn table(into: &mut Document, rows: &[Vec<String>]) {
     let fits = before + BESIDE.min(widths[last]) <= into.columns;
     if fits && (last == 1 || before + widths[last] <= into.columns) {
         let short: Vec<usize> = widths[..last].to_vec();
-        into.row(heading, &short, Some(Token::Title));
+        into.flow_row(heading, &short, Some(Token::Title));
         for row in rows {
-            into.row(row, &short, None);
+            into.flow_row(row, &short, None);
         }
         return;
     }
     for row in rows {
-        into.flow("", "  ", row.first().map_or("", String::as_str));
+        into.flow_text("", "  ", row.first().map_or("", String::as_str));
         let cells = row.iter().zip(heading).skip(1);
         for (cell, title) in cells.filter(|(cell, _)| !cell.is_empty()) {
             let mark = format!("  {title}: ");
-            into.flow(&mark, "    ", cell);
+            into.flow_text(&mark, "    ", cell);
         }
     }
 }
 
-fn plain(cell: &str) -> String {
-    let words = pieces(cell).into_iter().map(|piece| match piece {
+fn plain_text(cell: &str) -> String {
+    let words = parse_pieces(cell).into_iter().map(|piece| match piece {
         Piece::Text(text) | Piece::Code(text) | Piece::Link { text, .. } => text,
     });
     words.collect()
@@ -146,7 +146,7 @@ struct StyledWord {
 fn split_words(running: &str) -> Vec<StyledWord> {
     let mut words = Vec::new();
     let mut space = false;
-    for piece in pieces(running) {
+    for piece in parse_pieces(running) {
         let (token, shown, topic) = match piece {
             Piece::Text(text) => (Token::Text, text, None),
             Piece::Code(text) => (Token::Key, text, None),
@@ -169,30 +169,30 @@ fn split_words(running: &str) -> Vec<StyledWord> {
 }
 
 impl Document {
-    fn flow(&mut self, first: &str, rest: &str, running: &str) {
+    fn flow_text(&mut self, first: &str, rest: &str, running: &str) {
         let space = self.columns;
         let mut line = Line {
             spans: vec![span(Token::Dim, first)],
             link: None,
         };
-        let mut used = text::width(first);
+        let mut used = text::cell_width(first);
         let mut empty = true;
         for word in split_words(running) {
-            let width = text::width(&word.text) + usize::from(word.space && !empty);
+            let width = text::cell_width(&word.text) + usize::from(word.space && !empty);
             if used + width > space && !empty {
                 let next = Line {
                     spans: vec![span(Token::Dim, rest)],
                     link: None,
                 };
                 self.push(std::mem::replace(&mut line, next));
-                used = text::width(rest);
+                used = text::cell_width(rest);
                 empty = true;
             }
             if word.space && !empty {
                 line.spans.push(span(Token::Text, " "));
                 used += 1;
             }
-            used += text::width(&word.text);
+            used += text::cell_width(&word.text);
             empty = false;
             if let Some(topic) = word.topic {
                 line.link.get_or_insert(Link::Go(Route::Topic(topic)));
@@ -205,7 +205,7 @@ impl Document {
         self.push(line);
     }
 
-    fn row(&mut self, cells: &[String], widths: &[usize], token: Option<Token>) {
+    fn flow_row(&mut self, cells: &[String], widths: &[usize], token: Option<Token>) {
         let mut spans = Vec::new();
         let mut used = 0;
         let mut link = None;
@@ -219,13 +219,13 @@ impl Document {
                 link = link.or(word.topic.map(|topic| Link::Go(Route::Topic(topic))));
                 spans.push(span(token.unwrap_or(word.token), &shown));
             }
-            let pad = width.saturating_sub(text::width(&plain(cell))) + 2;
+            let pad = width.saturating_sub(text::cell_width(&plain_text(cell))) + 2;
             spans.push(span(Token::Text, &" ".repeat(pad)));
             used += width + 2;
         }
         let mut beside = Self::new(self.columns.saturating_sub(used).max(20));
         let last = cells.last().filter(|_| cells.len() > widths.len());
-        beside.flow("", "", last.map_or("", String::as_str));
+        beside.flow_text("", "", last.map_or("", String::as_str));
         for (at, line) in beside.lines.into_iter().enumerate() {
             let mut whole = if at == 0 {
                 std::mem::take(&mut spans)
@@ -242,7 +242,7 @@ impl Document {
     }
 }
 
-pub(crate) fn topic_of(path: &str) -> &'static str {
+pub(crate) fn topic_for_path(path: &str) -> &'static str {
     let field = path.rsplit('.').next().unwrap_or_default();
     match field {
         "clause" => "queries",

@@ -7,7 +7,7 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn message(into: &mut Document, rendered: &Value) {
+pub(super) fn write_message(into: &mut Document, rendered: &Value) {
     if let Some(fields) = rendered.as_object() {
         for (key, value) in fields {
             match value.as_str() {

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{audit, handover, insight, obligation, rendered, transcript};
 use crate::{
-    data::{EventRow, Named, Severity, Status, span_ms, structure},
-    document::{Document, Link, duration, span},
+    data::{EventRow, Label, Severity, Status, span_ms, struct_to_json},
+    document::{Document, Link, format_duration, span},
     model::{
         Model,
         inquiry::{Inquiry, Outcome},
@@ -26,13 +26,13 @@ use crate::{
 pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     into.text(Token::Title, 0, &report.title);
     describe_request(into, model, report);
-    into.blank();
+    into.blank_line();
     if report.found.waiting.is_some() {
         return write_progress(into, model, report);
     }
     if let Some(failure) = &report.found.failure {
         into.failure(failure);
-        into.blank();
+        into.blank_line();
         into.text(
             Token::Dim,
             0,
@@ -58,32 +58,32 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
                 into.text(Token::Good, 0, &model.expand_keys(&words));
             }
             if let Some(times) = &test.times {
-                transcript::times(into, times);
+                transcript::write_times(into, times);
             }
-            transcript::attempt(into, &attempt);
+            transcript::write_attempt(into, &attempt);
             if !test.delivery_id.is_empty() {
                 into.heading("Recorded");
                 let link = Link::Go(Route::Delivery(test.delivery_id.clone()));
                 into.link("delivery", &test.delivery_id, link);
             }
         }
-        Some(Outcome::Methods(found)) => methods(into, found),
-        Some(Outcome::Matches(test)) => matches(into, model, test, &report.inquiry),
-        Some(Outcome::Mapped(found)) => write_mapped(into, found),
+        Some(Outcome::Methods(found)) => write_methods(into, found),
+        Some(Outcome::Matches(test)) => write_matches(into, model, test, &report.inquiry),
+        Some(Outcome::Mapped(found)) => write_mapping_result(into, found),
         Some(Outcome::Obligations(read)) => obligation::write(into, model, read),
         Some(Outcome::Audit(read)) => audit::write(into, model, read),
-        Some(Outcome::Noise(found)) => insight::noise(into, model, found),
+        Some(Outcome::Noise(found)) => insight::write_noise_table(into, model, found),
         Some(Outcome::Handover(found)) => {
             if let Inquiry::Handover { hours } = report.inquiry {
                 handover::write(into, model, found, hours);
             }
         }
-        Some(Outcome::Previews(found)) => previews(into, found),
-        None => into.missing(false, None),
+        Some(Outcome::Previews(found)) => write_previews(into, found),
+        None => into.loading_or_failure(false, None),
     }
 }
 
-fn methods(into: &mut Document, found: &TestContactResponse) {
+fn write_methods(into: &mut Document, found: &TestContactResponse) {
     for method in &found.methods {
         let result = method.result.clone().unwrap_or_default();
         let (token, sign) = match result.outcome() {
@@ -94,7 +94,7 @@ fn methods(into: &mut Document, found: &TestContactResponse) {
         into.heading(&method.destination_name);
         into.field(sign, token, &result.explanation);
         if let Some(length) = &result.duration {
-            into.field("took", Token::Text, &duration(span_ms(length)));
+            into.field("took", Token::Text, &format_duration(span_ms(length)));
         }
         if !result.delivery_id.is_empty() {
             let link = Link::Go(Route::Delivery(result.delivery_id.clone()));
@@ -103,7 +103,7 @@ fn methods(into: &mut Document, found: &TestContactResponse) {
     }
 }
 
-pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
+pub(super) fn write_previews(into: &mut Document, found: &PreviewRuleResponse) {
     for warning in &found.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
@@ -112,7 +112,7 @@ pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
         into.text(Token::Dim, 0, answer);
     }
     for preview in &found.previews {
-        show_preview(into, preview);
+        write_preview(into, preview);
     }
 }
 
@@ -136,7 +136,7 @@ fn describe_request(into: &mut Document, model: &Model, report: &Report) {
             None
         }
         Inquiry::Noise(by) => {
-            insight::about_noise(into, model, *by);
+            insight::write_noise(into, model, *by);
             None
         }
         Inquiry::Handover { hours } => {
@@ -159,7 +159,7 @@ fn describe_request(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-fn write_mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
+fn write_mapping_result(into: &mut Document, found: &TestIntakeMappingResponse) {
     let many = |count: usize| if count == 1 { "event" } else { "events" };
     let count = found.events.len();
     let token = if count == 0 {
@@ -228,7 +228,7 @@ fn write_progress(into: &mut Document, model: &Model, report: &Report) {
         return;
     };
     if let Some(reached_ms) = progress.reached_ms {
-        let share = share(model.now_ms, reached_ms, progress.start_ms);
+        let share = scanned_percentage(model.now_ms, reached_ms, progress.start_ms);
         let share = share.map_or_else(String::new, |share| format!("  {share} %"));
         let answer = format!("back to {}{share}", model.format_time(reached_ms));
         into.field("looked", Token::Text, &answer);
@@ -241,13 +241,18 @@ fn write_progress(into: &mut Document, model: &Model, report: &Report) {
 }
 
 /// Returns the scanned percentage of a span; `None` if the span is unbounded.
-fn share(now_ms: i64, reached_ms: i64, start_ms: Option<i64>) -> Option<i64> {
+fn scanned_percentage(now_ms: i64, reached_ms: i64, start_ms: Option<i64>) -> Option<i64> {
     let start_ms = start_ms.filter(|it| *it > 0)?;
     let (done_ms, all_ms) = (now_ms - reached_ms, now_ms - start_ms);
     Some((done_ms.max(0).saturating_mul(100) / all_ms.max(1)).min(100))
 }
 
-fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inquiry: &Inquiry) {
+fn write_matches(
+    into: &mut Document,
+    model: &Model,
+    test: &TestTriggerResponse,
+    inquiry: &Inquiry,
+) {
     let now = test
         .matched_by_saved
         .map_or_else(String::new, |count| format!(" (now: {count})"));
@@ -311,7 +316,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
     }
 }
 
-fn show_preview(into: &mut Document, preview: &RulePreview) {
+fn write_preview(into: &mut Document, preview: &RulePreview) {
     into.heading(&preview.destination_name);
     let limit = preview
         .limit_bytes
@@ -325,7 +330,10 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
     // Values in the rule's message are deeply nested in the default document.
-    let rendered = preview.rendered.as_ref().map_or(Value::Null, structure);
+    let rendered = preview
+        .rendered
+        .as_ref()
+        .map_or(Value::Null, struct_to_json);
     let body = rendered.get("body").and_then(Value::as_str);
     let document = body.and_then(|body| serde_json::from_str::<Value>(body).ok());
     let text = document
@@ -334,5 +342,5 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     if let Some(text) = text.and_then(Value::as_str) {
         into.field("message", Token::Title, text);
     }
-    rendered::message(into, &rendered);
+    rendered::write_message(into, &rendered);
 }

@@ -4,8 +4,8 @@ use bellwether_proto::v1::{ListShiftsResponse, PreviewScheduleResponse, Shift};
 use jiff::{Timestamp, ToSpan as _, Unit, Zoned, ZonedRound};
 
 use crate::{
-    data::millis,
-    document::{Document, Link, Span, duration, span},
+    data::to_millis,
+    document::{Document, Link, Span, format_duration, span},
     model::{Model, loaded::Loaded},
     text,
     theme::Token,
@@ -16,7 +16,7 @@ const NAME: usize = 14;
 const ROWS: usize = 12;
 
 /// A continuous span with the same contacts on call.
-struct Stretch<'a> {
+struct OnCallSpan<'a> {
     start_ms: i64,
     end_ms: i64,
     names: &'a [String],
@@ -26,15 +26,15 @@ struct Stretch<'a> {
 pub(super) fn write(into: &mut Document, model: &Model, shifts: &Loaded<ListShiftsResponse>) {
     into.heading("Next 30 days");
     let Some(found) = &shifts.value else {
-        return into.missing(shifts.waiting.is_some(), shifts.failure.as_ref());
+        return into.loading_or_failure(shifts.waiting.is_some(), shifts.failure.as_ref());
     };
-    let stretches: Vec<Stretch<'_>> = found.shifts.iter().filter_map(stretch).collect();
-    draw(into, model, &stretches);
-    into.blank();
+    let stretches: Vec<OnCallSpan<'_>> = found.shifts.iter().filter_map(on_call_span).collect();
+    draw_shifts(into, model, &stretches);
+    into.blank_line();
     let words = "‹override› on a shift puts others on call";
     into.text(Token::Dim, 0, &model.expand_keys(words));
     for one in &stretches {
-        shift(into, model, one);
+        write_shift(into, model, one);
     }
     if found.stopped_early {
         let count = text::group_digits(i64::try_from(stretches.len()).unwrap_or(i64::MAX));
@@ -44,28 +44,28 @@ pub(super) fn write(into: &mut Document, model: &Model, shifts: &Loaded<ListShif
 }
 
 /// Draws the shifts of a draft: the chart, the gaps, and the first shifts.
-pub(super) fn preview(into: &mut Document, model: &Model, found: &PreviewScheduleResponse) {
+pub(super) fn write_preview(into: &mut Document, model: &Model, found: &PreviewScheduleResponse) {
     for warning in &found.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
-    let stretches: Vec<Stretch<'_>> = found.shifts.iter().filter_map(stretch).collect();
-    draw(into, model, &stretches);
-    into.blank();
+    let stretches: Vec<OnCallSpan<'_>> = found.shifts.iter().filter_map(on_call_span).collect();
+    draw_shifts(into, model, &stretches);
+    into.blank_line();
     for one in &stretches {
-        shift(into, model, one);
+        write_shift(into, model, one);
     }
 }
 
-fn stretch(shift: &Shift) -> Option<Stretch<'_>> {
-    Some(Stretch {
-        start_ms: millis(shift.start_time.as_ref())?,
-        end_ms: millis(shift.end_time.as_ref())?,
+fn on_call_span(shift: &Shift) -> Option<OnCallSpan<'_>> {
+    Some(OnCallSpan {
+        start_ms: to_millis(shift.start_time.as_ref())?,
+        end_ms: to_millis(shift.end_time.as_ref())?,
         names: &shift.contact_names,
         source: &shift.source,
     })
 }
 
-fn appearance(one: &Stretch<'_>) -> (Token, String) {
+fn shift_appearance(one: &OnCallSpan<'_>) -> (Token, String) {
     match (one.names, one.source) {
         ([], _) => (Token::Bad, "no one".to_owned()),
         (names, "override") => (Token::Warning, names.join(", ")),
@@ -73,10 +73,10 @@ fn appearance(one: &Stretch<'_>) -> (Token, String) {
     }
 }
 
-fn shift(into: &mut Document, model: &Model, one: &Stretch<'_>) {
-    let (token, names) = appearance(one);
-    let length = duration(one.end_ms - one.start_ms);
-    let at = model.zoned(one.start_ms);
+fn write_shift(into: &mut Document, model: &Model, one: &OnCallSpan<'_>) {
+    let (token, names) = shift_appearance(one);
+    let length = format_duration(one.end_ms - one.start_ms);
+    let at = model.to_zoned(one.start_ms);
     let at = at.map_or_else(String::new, |at| {
         at.strftime("%a %Y-%m-%d %H:%M").to_string()
     });
@@ -91,13 +91,13 @@ fn shift(into: &mut Document, model: &Model, one: &Stretch<'_>) {
 }
 
 /// Draws a row per contact by local days: `█` for on call, `▒` for part of the cell.
-fn draw(into: &mut Document, model: &Model, stretches: &[Stretch<'_>]) {
+fn draw_shifts(into: &mut Document, model: &Model, stretches: &[OnCallSpan<'_>]) {
     let space = into.columns.saturating_sub(NAME + 2);
     let per_day = (space / DAYS).clamp(1, 3);
-    let Some(cells) = cells(model, per_day) else {
+    let Some(cells) = cell_times(model, per_day) else {
         return;
     };
-    head(into, &cells, per_day);
+    draw_head(into, &cells, per_day);
     let mut names: Vec<&str> = Vec::new();
     for name in stretches.iter().flat_map(|it| it.names) {
         if !names.contains(&name.as_str()) {
@@ -105,22 +105,22 @@ fn draw(into: &mut Document, model: &Model, stretches: &[Stretch<'_>]) {
         }
     }
     for name in names.iter().take(ROWS) {
-        let has = |one: &Stretch<'_>| one.names.iter().any(|it| it == name);
-        row(into, name, Token::Text, &cells, stretches, &has);
+        let has = |one: &OnCallSpan<'_>| one.names.iter().any(|it| it == name);
+        draw_row(into, name, Token::Text, &cells, stretches, &has);
     }
     if names.len() > ROWS {
         let words = format!("and {} more", names.len() - ROWS);
         into.text(Token::Dim, 0, &words);
     }
     if stretches.iter().any(|it| it.names.is_empty()) {
-        row(into, "no one", Token::Bad, &cells, stretches, &|it| {
+        draw_row(into, "no one", Token::Bad, &cells, stretches, &|it| {
             it.names.is_empty()
         });
     }
 }
 
-fn cells(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
-    let now = model.zoned(model.now_ms)?;
+fn cell_times(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
+    let now = model.to_zoned(model.now_ms)?;
     let day = ZonedRound::new().smallest(Unit::Day);
     let start = now.round(day.mode(jiff::RoundMode::Floor)).ok()?;
     let hours = 24 / i64::try_from(per_day).ok()?;
@@ -135,35 +135,35 @@ fn cells(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
         .collect()
 }
 
-fn head(into: &mut Document, cells: &[Zoned], per_day: usize) {
+fn draw_head(into: &mut Document, cells: &[Zoned], per_day: usize) {
     let mut line = " ".repeat(NAME + 1);
     for (at, day) in cells.iter().step_by(per_day).take(DAYS).enumerate() {
         let is_monday = day.weekday() == jiff::civil::Weekday::Monday;
         let wanted = NAME + 1 + at * per_day;
         // Two digits require two cells and a gap.
         let fits = per_day > 2 || is_monday || at == 0;
-        if fits && text::width(&line) <= wanted {
-            line.push_str(&" ".repeat(wanted - text::width(&line)));
+        if fits && text::cell_width(&line) <= wanted {
+            line.push_str(&" ".repeat(wanted - text::cell_width(&line)));
             line.push_str(&day.strftime("%d").to_string());
         }
     }
     into.line(vec![span(Token::Dim, &line)]);
 }
 
-fn row(
+fn draw_row(
     into: &mut Document,
     name: &str,
     token: Token,
     cells: &[Zoned],
-    stretches: &[Stretch<'_>],
-    has: &dyn Fn(&Stretch<'_>) -> bool,
+    stretches: &[OnCallSpan<'_>],
+    has: &dyn Fn(&OnCallSpan<'_>) -> bool,
 ) {
-    let shown = text::clean(name);
-    let shown = text::fit(&shown, NAME);
-    let pad = " ".repeat(NAME - text::width(&shown) + 1);
+    let shown = text::clean_text(name);
+    let shown = text::fit_to_width(&shown, NAME);
+    let pad = " ".repeat(NAME - text::cell_width(&shown) + 1);
     let mut spans: Vec<Span> = vec![span(token, &shown), span(Token::Text, &pad)];
     for cell in cells.windows(2) {
-        let [start, end] = [0, 1].map(|at| ms(&cell[at]));
+        let [start, end] = [0, 1].map(|at| to_ms(&cell[at]));
         let own = stretches.iter().filter(|it| has(it));
         let covered: i64 = own
             .clone()
@@ -187,6 +187,6 @@ fn row(
     into.line(spans);
 }
 
-fn ms(at: &Zoned) -> i64 {
+fn to_ms(at: &Zoned) -> i64 {
     Timestamp::as_millisecond(at.timestamp())
 }

@@ -3,7 +3,7 @@
 use bellwether_proto::v1::{ExplainEventResponse, Occurrence};
 
 use crate::{
-    document::{Document, Span, duration, label, span},
+    document::{Document, Span, format_duration, label, span},
     model::Model,
     text,
     theme::Token,
@@ -19,7 +19,7 @@ struct Mark {
     words: &'static str,
 }
 
-const fn mark(at_ms: i64, sign: &'static str, token: Token, words: &'static str) -> Mark {
+const fn new_mark(at_ms: i64, sign: &'static str, token: Token, words: &'static str) -> Mark {
     Mark {
         at_ms,
         sign,
@@ -34,7 +34,7 @@ pub(super) fn write(
     occurrence: &Occurrence,
     explanation: Option<&ExplainEventResponse>,
 ) {
-    let marks = marks(occurrence, explanation);
+    let marks = timeline_marks(occurrence, explanation);
     let width = into.columns;
     let (start, end) = (
         occurrence.start_time,
@@ -50,7 +50,7 @@ pub(super) fn write(
             label("")
         }
     };
-    let space = width.saturating_sub(text::width(&margin().text) + 2);
+    let space = width.saturating_sub(text::cell_width(&margin().text) + 2);
     let columns = space.clamp(COLUMNS.0, COLUMNS.1);
     let place = |ms: i64| {
         let share = i128::from(ms.clamp(start, end) - start) * (columns - 1) as i128;
@@ -92,18 +92,18 @@ pub(super) fn write(
         into.line(signs);
     }
     let (from, to) = (model.format_time(start), model.format_time(end));
-    let lasted = duration(end - start);
+    let lasted = format_duration(end - start);
     let gap = columns.saturating_sub(from.len() + to.len() + lasted.len() + 2) / 2;
     let pad = " ".repeat(gap.max(1));
     into.line(vec![
         margin(),
         span(Token::Dim, &format!("{from}{pad} {lasted} {pad}{to}")),
     ]);
-    legend(into, &marks, margin());
-    sightings(into, model, occurrence, margin());
+    write_legend(into, &marks, margin());
+    write_sightings(into, model, occurrence, margin());
 }
 
-fn legend(into: &mut Document, marks: &[Mark], margin: Span) {
+fn write_legend(into: &mut Document, marks: &[Mark], margin: Span) {
     let mut message: Vec<Span> = vec![margin];
     let mut known: Vec<&str> = Vec::new();
     for mark in marks {
@@ -119,7 +119,7 @@ fn legend(into: &mut Document, marks: &[Mark], margin: Span) {
 }
 
 /// Writes the number of sightings and the last one; times of earlier ones are not stored.
-fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence, margin: Span) {
+fn write_sightings(into: &mut Document, model: &Model, occurrence: &Occurrence, margin: Span) {
     let count = occurrence.count.unwrap_or_default();
     if count > 1 {
         let last = model.format_time(occurrence.last_seen);
@@ -133,37 +133,40 @@ fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence, margin
     }
 }
 
-fn marks(occurrence: &Occurrence, explanation: Option<&ExplainEventResponse>) -> Vec<Mark> {
+fn timeline_marks(
+    occurrence: &Occurrence,
+    explanation: Option<&ExplainEventResponse>,
+) -> Vec<Mark> {
     let mut marks = Vec::new();
     for entry in &occurrence.history {
         let at = entry.time;
         match (&entry.field[..], &entry.to[..]) {
-            ("acknowledged", "true") => marks.push(mark(at, "✓", Token::Good, "acknowledged")),
-            ("acknowledged", _) => marks.push(mark(at, "○", Token::Dim, "unacknowledged")),
-            ("assignee", "") => marks.push(mark(at, "@", Token::Dim, "unassigned")),
-            ("assignee", _) => marks.push(mark(at, "@", Token::Info, "assigned")),
-            ("severity", _) => marks.push(mark(at, "▲", Token::Warning, "severity changed")),
+            ("acknowledged", "true") => marks.push(new_mark(at, "✓", Token::Good, "acknowledged")),
+            ("acknowledged", _) => marks.push(new_mark(at, "○", Token::Dim, "unacknowledged")),
+            ("assignee", "") => marks.push(new_mark(at, "@", Token::Dim, "unassigned")),
+            ("assignee", _) => marks.push(new_mark(at, "@", Token::Info, "assigned")),
+            ("severity", _) => marks.push(new_mark(at, "▲", Token::Warning, "severity changed")),
             ("status", _) if entry.from.is_empty() => {}
-            ("status", _) => marks.push(mark(at, "■", Token::Info, "status changed")),
+            ("status", _) => marks.push(new_mark(at, "■", Token::Info, "status changed")),
             _ => {}
         }
     }
     let notes = occurrence.annotations.iter();
-    marks.extend(notes.map(|note| mark(note.update_time, "✎", Token::Key, "note")));
+    marks.extend(notes.map(|note| new_mark(note.update_time, "✎", Token::Key, "note")));
     let rules = explanation.iter().flat_map(|it| &it.rules);
     for rule in rules {
         let decided = rule.notifications.iter();
-        marks.extend(decided.map(|it| mark(it.time, "→", Token::Info, "decided to notify")));
+        marks.extend(decided.map(|it| new_mark(it.time, "→", Token::Info, "decided to notify")));
         for delivery in &rule.deliveries {
             match (&delivery.state[..], delivery.end_time) {
-                ("DELIVERED", Some(at)) => marks.push(mark(at, "●", Token::Good, "delivered")),
-                ("DEAD", Some(at)) => marks.push(mark(at, "✗", Token::Bad, "failed for good")),
+                ("DELIVERED", Some(at)) => marks.push(new_mark(at, "●", Token::Good, "delivered")),
+                ("DEAD", Some(at)) => marks.push(new_mark(at, "✗", Token::Bad, "failed for good")),
                 _ => {}
             }
         }
     }
     if let Some(at) = occurrence.close_time {
-        marks.push(mark(at, "◼", Token::Dim, "closed"));
+        marks.push(new_mark(at, "◼", Token::Dim, "closed"));
     }
     marks.sort_by_key(|mark| mark.at_ms);
     marks

@@ -6,15 +6,15 @@ use bellwether_proto::v1::{Attempt, Delivery, ExchangeTimes, RequestTranscript};
 
 use super::rendered;
 use crate::{
-    data::{DeliveryState, Kind, Named, Outcome, Sign, millis, span_ms, structure},
-    document::{Document, Link, duration, label, span},
+    data::{DeliveryState, Kind, Label, Outcome, Sign, span_ms, struct_to_json, to_millis},
+    document::{Document, Link, format_duration, label, span},
     kind::RenderContext as _,
     model::Model,
     route::Route,
     theme::Token,
 };
 
-pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
+pub(super) fn write_summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     write_state(into, model, delivery);
     if delivery.test == Some(true) {
         into.field("what", Token::Text, "a test");
@@ -65,7 +65,7 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
         ("ended", &delivery.end_time),
     ];
     for (label, time) in moments {
-        if let Some(ms) = millis(time.as_ref()) {
+        if let Some(ms) = to_millis(time.as_ref()) {
             let at = match label {
                 "next attempt" => model.format_due(ms),
                 _ => model.format_full_time(ms),
@@ -83,7 +83,7 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
 }
 
 fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
-    let resent = millis(delivery.retry_time.as_ref());
+    let resent = to_millis(delivery.retry_time.as_ref());
     let resent = resent.map_or_else(String::new, |ms| {
         format!(", resent {}", model.format_time(ms))
     });
@@ -100,7 +100,7 @@ fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
             label("about"),
             span(
                 severity.into(),
-                &format!("{} {}", severity.sign(), severity.label()),
+                &format!("{} {}", severity.symbol(), severity.label()),
             ),
             span(Token::Text, &format!(" {}", delivery.event_name)),
             span(Token::Dim, &pairs.collect::<String>()),
@@ -108,8 +108,8 @@ fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
     }
 }
 
-pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) {
-    summary(into, model, delivery);
+pub(super) fn write_delivery(into: &mut Document, model: &Model, delivery: &Delivery) {
+    write_summary(into, model, delivery);
     if let Some(shown) = &delivery.rendered {
         let heading = match delivery.state() {
             DeliveryState::Shadowed => "What would have been sent",
@@ -117,7 +117,7 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
             _ => "The message, as far as known",
         };
         into.heading(heading);
-        rendered::message(into, &structure(shown));
+        rendered::write_message(into, &struct_to_json(shown));
         return;
     }
     if delivery.attempts.is_empty() {
@@ -126,28 +126,28 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
     }
     for one in delivery.attempts.iter().rev() {
         into.heading(&format!("Attempt {}", one.number));
-        if let Some(start) = millis(one.start_time.as_ref()) {
+        if let Some(start) = to_millis(one.start_time.as_ref()) {
             into.field("began", Token::Text, &model.format_full_time(start));
         }
-        attempt(into, one);
+        write_attempt(into, one);
     }
 }
 
-pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
+pub(super) fn write_attempt(into: &mut Document, attempt: &Attempt) {
     write_response(into, attempt);
     into.heading("Request");
     match &attempt.request {
         None => into.text(Token::Dim, 0, "nothing was sent"),
-        Some(it) => request(into, it),
+        Some(it) => write_request(into, it),
     }
 }
 
-pub(super) fn request(into: &mut Document, it: &RequestTranscript) {
+pub(super) fn write_request(into: &mut Document, it: &RequestTranscript) {
     let line = format!("{} {}", it.method, it.url);
     write_sent(into, &line, &it.headers, &it.body);
 }
 
-pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
+pub(super) fn write_times(into: &mut Document, times: &ExchangeTimes) {
     let opened = [
         ("name", &times.resolve),
         ("connect", &times.connect),
@@ -156,7 +156,7 @@ pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
     let answered = [("first byte", &times.first_byte), ("total", &times.total)];
     for (label, parts) in [("connection", &opened[..]), ("answer", &answered[..])] {
         let parts = parts.iter().filter_map(|(name, span)| {
-            let took = duration(span_ms(span.as_ref()?));
+            let took = format_duration(span_ms(span.as_ref()?));
             Some(format!("{name} {took}"))
         });
         let words = parts.collect::<Vec<_>>().join(" · ");
@@ -175,7 +175,7 @@ pub(super) fn write_response(into: &mut Document, attempt: &Attempt) {
         Outcome::Rejected | Outcome::Unreachable | Outcome::Blocked => "✗",
     };
     let took = attempt.duration.as_ref().map(span_ms);
-    let took = took.map_or_else(String::new, |ms| format!(" in {}", duration(ms)));
+    let took = took.map_or_else(String::new, |ms| format!(" in {}", format_duration(ms)));
     into.line(vec![
         label("verdict"),
         span(
@@ -205,7 +205,7 @@ fn write_sent(into: &mut Document, line: &str, headers: &BTreeMap<String, String
         into.text(Token::Dim, 0, &format!("{name}: {value}"));
     }
     if !body.is_empty() {
-        into.blank();
+        into.blank_line();
         into.body(0, body);
     }
 }

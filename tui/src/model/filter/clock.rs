@@ -1,17 +1,17 @@
 //! Times in filters: an age, a time of day, a date, or both, in the console's time zone.
 
-use bellwether_proto::filter::Now;
+use bellwether_proto::filter::TimeReference;
 use jiff::{Timestamp, tz::TimeZone};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Clock(Now);
+pub(crate) struct Clock(TimeReference);
 
 impl Clock {
     pub(crate) fn new(now_ms: i64, zone: TimeZone) -> Self {
-        Self(Now { ms: now_ms, zone })
+        Self(TimeReference { ms: now_ms, zone })
     }
 
-    pub(super) fn now(&self) -> &Now {
+    pub(super) fn time_reference(&self) -> &TimeReference {
         &self.0
     }
 
@@ -31,7 +31,7 @@ mod tests {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let clock = Clock::new(now.as_millisecond(), zone);
         assert_eq!(clock.write(now), "2031-05-06T14:00:00");
-        let read = clock.now().read("2031-05-06T14:00:00");
+        let read = clock.time_reference().parse_ms("2031-05-06T14:00:00");
         assert_eq!(read, Some(now.as_millisecond()));
     }
 }

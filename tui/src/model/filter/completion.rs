@@ -8,7 +8,7 @@ use bellwether_proto::{
 };
 
 use super::FIELDS;
-use crate::data::{EventRow, Named as _};
+use crate::data::{EventRow, Label as _};
 
 const MOST: usize = 5;
 /// Prefixes that are not part of a field's name.
@@ -20,7 +20,10 @@ pub(crate) struct Completion<'a> {
 }
 
 /// Returns completions from the common fields and the rows held.
-pub(crate) fn of_events<'a>(text: &'a str, rows: &[&EventRow]) -> Option<Completion<'a>> {
+pub(crate) fn complete_event_filter<'a>(
+    text: &'a str,
+    rows: &[&EventRow],
+) -> Option<Completion<'a>> {
     // No completion within quotes.
     if text.matches('"').count() % 2 == 1 {
         return None;
@@ -29,10 +32,10 @@ pub(crate) fn of_events<'a>(text: &'a str, rows: &[&EventRow]) -> Option<Complet
     let word = word.strip_prefix('-').unwrap_or(word);
     let (typed, known) = if let Some(at) = word.rfind(['=', '>', '<']) {
         let field = word[..at].trim_end_matches(['!', '>', '<', '=']);
-        (&word[at + 1..], values(field, rows))
+        (&word[at + 1..], value_suggestions(field, rows))
     } else {
         let field = BEFORE.iter().find_map(|it| word.strip_prefix(it));
-        (field.unwrap_or(word), fields(rows))
+        (field.unwrap_or(word), field_suggestions(rows))
     };
     let goes_on = |it: &String| it.len() > typed.len() && it.starts_with(typed);
     let mut words: Vec<String> = known.into_iter().filter(goes_on).collect();
@@ -41,13 +44,13 @@ pub(crate) fn of_events<'a>(text: &'a str, rows: &[&EventRow]) -> Option<Complet
     (is_begun && !words.is_empty()).then_some(Completion { typed, words })
 }
 
-fn fields(rows: &[&EventRow]) -> Vec<String> {
-    let dimensions: BTreeSet<&str> = pairs(rows).map(|(field, _)| field).collect();
+fn field_suggestions(rows: &[&EventRow]) -> Vec<String> {
+    let dimensions: BTreeSet<&str> = dimension_pairs(rows).map(|(field, _)| field).collect();
     let own = FIELDS.into_iter().chain(["since", "until"]);
     own.chain(dimensions).map(str::to_owned).collect()
 }
 
-fn values(field: &str, rows: &[&EventRow]) -> Vec<String> {
+fn value_suggestions(field: &str, rows: &[&EventRow]) -> Vec<String> {
     let severities = [
         Severity::Critical,
         Severity::Error,
@@ -68,16 +71,16 @@ fn values(field: &str, rows: &[&EventRow]) -> Vec<String> {
         "name" => rows.iter().map(|it| &*it.name).collect(),
         dimension => {
             let dimension = dimension.strip_prefix("dimensions.").unwrap_or(dimension);
-            let own = pairs(rows).filter(|(field, _)| *field == dimension);
+            let own = dimension_pairs(rows).filter(|(field, _)| *field == dimension);
             own.map(|(_, value)| value).collect()
         }
     };
     let mut seen = BTreeSet::new();
     let new = words.into_iter().filter(|it| seen.insert(*it));
-    new.map(filter::value).collect()
+    new.map(filter::print_literal).collect()
 }
 
-fn pairs<'a>(rows: &[&'a EventRow]) -> impl Iterator<Item = (&'a str, &'a str)> {
+fn dimension_pairs<'a>(rows: &[&'a EventRow]) -> impl Iterator<Item = (&'a str, &'a str)> {
     let all = rows.iter().flat_map(|row| row.entity.split(' '));
     all.filter_map(|pair| pair.split_once('='))
 }
@@ -88,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    fn rows() -> Vec<EventRow> {
+    fn sample_rows() -> Vec<EventRow> {
         let event = |name: &str, host: &str| v1::Event {
             name: name.to_owned(),
             dimensions: [("host".to_owned(), host.to_owned())].into(),
@@ -101,7 +104,7 @@ mod tests {
 
     #[test]
     fn completion_suggests_fields_and_seen_values() {
-        let rows = rows();
+        let rows = sample_rows();
         let rows: Vec<_> = rows.iter().collect();
         let cases: [(&str, &[&str]); 12] = [
             ("", &[]),
@@ -118,7 +121,7 @@ mod tests {
             ("nothing=", &[]),
         ];
         for (typed, words) in cases {
-            let found = of_events(typed, &rows).map_or_else(Vec::new, |it| it.words);
+            let found = complete_event_filter(typed, &rows).map_or_else(Vec::new, |it| it.words);
             assert_eq!(found, words, "{typed}");
         }
     }

@@ -33,13 +33,13 @@ impl LocalFilter {
         if text.is_empty() {
             return Ok(Self::All);
         }
-        let parsed = match filter::parse(text, Some(clock.now())) {
+        let parsed = match filter::parse(text, Some(clock.time_reference())) {
             Ok(parsed) => parsed,
             Err(error) if text.contains(OPERATORS) => return Err(error),
             // Not a condition but, for example, an address or a channel; searched as text.
             Err(_) => return Ok(Self::Text(text.to_lowercase())),
         };
-        if let Some(error) = unknown(&parsed.clause, known) {
+        if let Some(error) = find_unknown_field(&parsed.clause, known) {
             let at = parsed
                 .fields()
                 .into_iter()
@@ -73,13 +73,15 @@ impl LocalFilter {
     }
 }
 
-fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
+fn find_unknown_field(clause: &Clause, known: &[String]) -> Option<(String, String)> {
     if filter::is_search(clause) {
         return None;
     }
     match clause {
-        Clause::And(all) | Clause::Or(all) => all.iter().find_map(|it| unknown(it, known)),
-        Clause::Not(inner) => unknown(inner, known),
+        Clause::And(all) | Clause::Or(all) => {
+            all.iter().find_map(|it| find_unknown_field(it, known))
+        }
+        Clause::Not(inner) => find_unknown_field(inner, known),
         other => {
             let field = other.field()?;
             let lower = field.to_lowercase();
@@ -87,7 +89,7 @@ fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
                 return None;
             }
             let names = known.iter().map(String::as_str);
-            let near = filter::nearest(&lower, names.clone());
+            let near = filter::nearest_field(&lower, names.clone());
             let message = if let Some((_, near)) = near {
                 format!("no field `{field}` here: `{near}`?")
             } else {
@@ -135,9 +137,11 @@ fn clause_matches(clause: &Clause, expressions: &HashMap<String, Regex>, row: &d
         Clause::And(all) => all.iter().all(|it| clause_matches(it, expressions, row)),
         Clause::Or(all) => all.iter().any(|it| clause_matches(it, expressions, row)),
         Clause::Not(inner) => !clause_matches(inner, expressions, row),
-        Clause::Equals(field, literal) => any(field, &|value| equals(value, literal)),
+        Clause::Equals(field, literal) => any(field, &|value| equals_literal(value, literal)),
         Clause::In(field, literals) => any(field, &|value| {
-            literals.iter().any(|literal| equals(value, literal))
+            literals
+                .iter()
+                .any(|literal| equals_literal(value, literal))
         }),
         Clause::Contains(field, part) => any(field, &|value| value.contains(&text(part))),
         Clause::StartsWith(field, part) => any(field, &|value| value.starts_with(&text(part))),
@@ -146,15 +150,17 @@ fn clause_matches(clause: &Clause, expressions: &HashMap<String, Regex>, row: &d
             expressions.get(text).is_some_and(|it| it.is_match(value))
         }),
         Clause::Exists(field) => any(field, &|value| !value.is_empty()),
-        Clause::Greater(field, than) => any(field, &|value| compare(value, than) == Some(true)),
+        Clause::Greater(field, than) => any(field, &|value| {
+            compare_with_literal(value, than) == Some(true)
+        }),
         Clause::LessAndEquals(field, than) => any(field, &|value| {
-            compare(value, than) == Some(false) || equals(value, than)
+            compare_with_literal(value, than) == Some(false) || equals_literal(value, than)
         }),
         Clause::Less(field, than) => any(field, &|value| {
-            compare(value, than) == Some(false) && !equals(value, than)
+            compare_with_literal(value, than) == Some(false) && !equals_literal(value, than)
         }),
         Clause::GreaterAndEquals(field, than) => any(field, &|value| {
-            compare(value, than) == Some(true) || equals(value, than)
+            compare_with_literal(value, than) == Some(true) || equals_literal(value, than)
         }),
     }
 }
@@ -170,26 +176,26 @@ fn search_text(clause: &Clause) -> Option<&str> {
     }
 }
 
-fn equals(value: &str, literal: &Literal) -> bool {
+fn equals_literal(value: &str, literal: &Literal) -> bool {
     match literal {
         Literal::Text(text) => value == text.to_lowercase(),
-        Literal::Number(wanted) => number(value) == Some(*wanted),
+        Literal::Number(wanted) => parse_number(value) == Some(*wanted),
         Literal::Bool(true) => matches!(value, "yes" | "true" | "on"),
         Literal::Bool(false) => matches!(value, "no" | "false" | "off"),
     }
 }
 
 /// Compares a value with a literal; `None` if they are not comparable.
-fn compare(value: &str, literal: &Literal) -> Option<bool> {
+fn compare_with_literal(value: &str, literal: &Literal) -> Option<bool> {
     let wanted = match literal {
         Literal::Number(wanted) => *wanted,
-        Literal::Text(text) => number(text)?,
+        Literal::Text(text) => parse_number(text)?,
         Literal::Bool(_) => return None,
     };
-    Some(number(value)? > wanted)
+    Some(parse_number(value)? > wanted)
 }
 
-fn number(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     let digits = text.replace(',', "");
     digits.trim_end_matches('+').parse().ok()
 }

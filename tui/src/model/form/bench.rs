@@ -12,8 +12,8 @@ pub(crate) use self::comparison::Comparison;
 use super::{Form, Input, LivePreview};
 use crate::{
     client::Ticket,
-    data::{Failure, Kind, Named, Object, span_ms},
-    document::duration,
+    data::{Failure, Kind, Label, Object, span_ms},
+    document::format_duration,
     limits,
     model::inquiry::LastingEffect,
 };
@@ -50,7 +50,7 @@ pub(crate) enum Pane {
 }
 
 impl Pane {
-    pub(crate) fn other(self) -> Self {
+    pub(crate) fn opposite(self) -> Self {
         match self {
             Self::Response => Self::Request,
             Self::Request => Self::Response,
@@ -102,22 +102,22 @@ pub(crate) struct LikelyCause {
 }
 
 impl FormTest {
-    pub(crate) fn is_good(&self) -> bool {
+    pub(crate) fn was_delivered(&self) -> bool {
         let test = self.result.as_ref();
         test.is_ok_and(|test| test.outcome() == Outcome::Delivered)
     }
 
     /// Formats the outcome, such as `✓ 200 in 12 ms`.
     pub(crate) fn verdict(&self) -> String {
-        let mark = if self.is_good() { "✓" } else { "✗" };
+        let mark = if self.was_delivered() { "✓" } else { "✗" };
         let took = self.result.as_ref().ok();
         let took = took.and_then(|test| test.duration.as_ref()).map(span_ms);
-        let took = took.map_or_else(String::new, |ms| format!(" in {}", duration(ms)));
+        let took = took.map_or_else(String::new, |ms| format!(" in {}", format_duration(ms)));
         format!("{mark} {}{took}", self.status())
     }
 
     /// Formats the outcome after that of the previous test, such as `✓ 401 → 200 in 12 ms`.
-    pub(crate) fn verdict_after(&self, before: Option<&Self>) -> String {
+    pub(crate) fn verdict_compared_to(&self, before: Option<&Self>) -> String {
         let verdict = self.verdict();
         match before.map(Self::status) {
             Some(was) if was != self.status() => verdict.replacen(' ', &format!(" {was} → "), 1),
@@ -142,14 +142,14 @@ impl FormTest {
         let lead = |path, words: String| Some(LikelyCause { path, words });
         match (test.outcome(), status) {
             (Outcome::Delivered, _) => None,
-            (Outcome::Blocked, _) => lead(address(kind), blocked(said)),
+            (Outcome::Blocked, _) => lead(address_field(kind), blocked_address_advice(said)),
             (_, Some(401 | 403)) => {
                 let words = "the receiver rejected the credentials: check the authentication";
-                lead(credential(kind), words.to_owned())
+                lead(credential_field(kind), words.to_owned())
             }
             (_, Some(404 | 405 | 410)) => {
                 let words = "not found at the receiver: check the URL";
-                lead(address(kind), words.to_owned())
+                lead(address_field(kind), words.to_owned())
             }
             (Outcome::Unreachable, None) if said.contains("smtp.host") => {
                 let words = "the service has no mail server: ask its operator to set smtp.host; see the topic «smtp»";
@@ -157,14 +157,14 @@ impl FormTest {
             }
             (Outcome::Unreachable, None) => {
                 let words = "cannot reach the receiver: check the address";
-                lead(address(kind), words.to_owned())
+                lead(address_field(kind), words.to_owned())
             }
             _ => None,
         }
     }
 }
 
-fn blocked(said: &str) -> String {
+fn blocked_address_advice(said: &str) -> String {
     if said.contains("this service itself listens") {
         return "this is the service's own address: enter a receiver's".to_owned();
     }
@@ -178,7 +178,7 @@ fn blocked(said: &str) -> String {
     )
 }
 
-fn address(kind: &str) -> &'static str {
+fn address_field(kind: &str) -> &'static str {
     match kind {
         "webhook" => "type.webhook.url",
         "msteams" => "type.msteams.url",
@@ -188,7 +188,7 @@ fn address(kind: &str) -> &'static str {
     }
 }
 
-fn credential(kind: &str) -> &'static str {
+fn credential_field(kind: &str) -> &'static str {
     match kind {
         "webhook" => "#sign",
         "msteams" => "type.msteams.url",
@@ -209,7 +209,7 @@ impl Bench {
     }
 
     /// Returns the number of the selected test, from 1 for the first.
-    pub(crate) fn number(&self) -> usize {
+    pub(crate) fn current_number(&self) -> usize {
         self.total.saturating_sub(self.shown)
     }
 
@@ -233,11 +233,11 @@ impl Bench {
         }
     }
 
-    pub(crate) fn top(&self, pane: Pane) -> usize {
+    pub(crate) fn scroll_top(&self, pane: Pane) -> usize {
         self.tops[pane as usize]
     }
 
-    pub(crate) fn scroll_to(&mut self, pane: Pane, top: usize) {
+    pub(crate) fn set_scroll(&mut self, pane: Pane, top: usize) {
         self.tops[pane as usize] = top;
     }
 
@@ -279,12 +279,12 @@ impl Form {
         self.bench.shown = 0;
         self.bench.tops = [0; 2];
         if let Some(lead) = lead.filter(|_| self.version == version) {
-            self.go_to(lead.path);
+            self.focus_path(lead.path);
         }
         true
     }
 
-    fn go_to(&mut self, path: &str) {
+    fn focus_path(&mut self, path: &str) {
         let meant = |at: &usize| self.specs[*at].path == path && self.is_applicable(*at);
         // A secret address has a separate field.
         let path_is_empty = |at: usize| self.inputs[at].is_blank();
@@ -296,7 +296,7 @@ impl Form {
                 .find(|at| self.specs[*at].path == "type.webhook.secretUrl")
                 .unwrap_or(at);
         }
-        self.unfold(at);
+        self.expand_section(at);
         if let Input::Section(is_open) = &mut self.inputs[at] {
             *is_open = true;
             // The credential in use, or the usual one.
@@ -335,7 +335,7 @@ impl Form {
         let age = match age_ms / 1_000 {
             ..10 => "just now".to_owned(),
             seconds @ 10..60 => format!("{} s ago", seconds / 10 * 10),
-            seconds => format!("{} ago", duration(seconds / 60 * 60_000)),
+            seconds => format!("{} ago", format_duration(seconds / 60 * 60_000)),
         };
         Some(if self.is_test_current() {
             format!("tested {age} {verdict}")
@@ -361,12 +361,12 @@ impl Form {
             kind: self.kind,
             json: self.to_json(),
         };
-        draft.part(&["name", "type", "delivery", "templateLanguage"])
+        draft.with_only_fields(&["name", "type", "delivery", "templateLanguage"])
     }
 }
 
 /// Returns the request as a `curl` command; `None` if it is not HTTP.
-pub(crate) fn curl(request: &RequestTranscript) -> Option<String> {
+pub(crate) fn curl_command(request: &RequestTranscript) -> Option<String> {
     if !request.url.starts_with("http") {
         return None;
     }
@@ -391,7 +391,7 @@ mod tests {
 
     use super::*;
 
-    fn test(outcome: Outcome, status: Option<i32>, said: &str) -> FormTest {
+    fn sample_test(outcome: Outcome, status: Option<i32>, said: &str) -> FormTest {
         let response = status.map(|status| v1::ResponseTranscript {
             status,
             ..v1::ResponseTranscript::default()
@@ -413,25 +413,25 @@ mod tests {
         let rejected = Outcome::Rejected;
         for (found, kind, path, words) in [
             (
-                test(rejected, Some(401), ""),
+                sample_test(rejected, Some(401), ""),
                 "webhook",
                 "#sign",
                 "authentication",
             ),
             (
-                test(rejected, Some(403), ""),
+                sample_test(rejected, Some(403), ""),
                 "slack",
                 "type.slack.token",
                 "credentials",
             ),
             (
-                test(rejected, Some(404), ""),
+                sample_test(rejected, Some(404), ""),
                 "webhook",
                 "type.webhook.url",
                 "URL",
             ),
             (
-                test(
+                sample_test(
                     Outcome::Unreachable,
                     None,
                     "the host name `x` cannot be resolved",
@@ -441,7 +441,7 @@ mod tests {
                 "address",
             ),
             (
-                test(
+                sample_test(
                     Outcome::Unreachable,
                     None,
                     "no mail server is configured: set `smtp.host`",
@@ -451,7 +451,7 @@ mod tests {
                 "smtp.host",
             ),
             (
-                test(
+                sample_test(
                     Outcome::Blocked,
                     None,
                     "refuses 10.0.0.9: it is in 10.0.0.0/8 (private network)",
@@ -466,7 +466,7 @@ mod tests {
             assert!(lead.words.contains(words), "{}", lead.words);
         }
         assert_eq!(
-            test(Outcome::Delivered, Some(200), "").likely_cause("webhook"),
+            sample_test(Outcome::Delivered, Some(200), "").likely_cause("webhook"),
             None
         );
     }
@@ -479,13 +479,13 @@ mod tests {
             headers: [("x-a".to_owned(), "it's".to_owned())].into(),
             body: "{\"a\": 1}".to_owned(),
         };
-        let command = curl(&request).unwrap();
+        let command = curl_command(&request).unwrap();
         let wanted = "curl -X PUT 'https://x.example/a?b=c' \\\n  -H 'x-a: it'\\''s' \\\n  --data-raw '{\"a\": 1}'";
         assert_eq!(command, wanted);
         let mail = RequestTranscript {
             url: "smtp://mail:25".to_owned(),
             ..request
         };
-        assert_eq!(curl(&mail), None);
+        assert_eq!(curl_command(&mail), None);
     }
 }

@@ -23,7 +23,7 @@ impl ClauseInput {
         let wire = json::from_json::<v1::Clause>(value.to_string().as_bytes()).ok();
         let clause = wire.as_ref().and_then(filter::Clause::from_wire);
         match clause {
-            Some(clause) => Self::of(clause),
+            Some(clause) => Self::from_clause(clause),
             None => Self {
                 unknown: Some(value.clone()),
                 ..Self::default()
@@ -31,9 +31,9 @@ impl ClauseInput {
         }
     }
 
-    fn of(clause: filter::Clause) -> Self {
+    fn from_clause(clause: filter::Clause) -> Self {
         Self {
-            line: TextField::new(filter::print(&clause)),
+            line: TextField::new(filter::print_clause(&clause)),
             clause: Some(clause),
             ..Self::default()
         }
@@ -63,7 +63,7 @@ impl ClauseInput {
             return Ok(Self::read(Some(&value)));
         }
         let read = filter::parse(text, None).map_err(|error| error.to_string())?;
-        Ok(Self::of(read.clause))
+        Ok(Self::from_clause(read.clause))
     }
 
     /// Returns the error. An empty condition is an error only if a condition is required.

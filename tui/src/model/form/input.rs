@@ -40,15 +40,15 @@ impl Input {
                 Self::Text(TextField::new(shown.unwrap_or(text)))
             }
             FieldKind::Lines => Self::Text(TextField::new(text()).with_lines()),
-            FieldKind::Words => Self::Text(TextField::new(strings(value).join(", "))),
+            FieldKind::Words => Self::Text(TextField::new(string_values(value).join(", "))),
             FieldKind::Numbers => Self::Text(TextField::new(list::format_numbers(value))),
-            FieldKind::Pairs => Self::Text(TextField::new(pairs(value)).with_lines()),
+            FieldKind::Pairs => Self::Text(TextField::new(format_pairs(value)).with_lines()),
             FieldKind::WordPairs(words) => {
                 Self::Text(TextField::new(list::format_word_map(value, words)).with_lines())
             }
             FieldKind::Maps => Self::Text(TextField::new(list::format_maps(value)).with_lines()),
             FieldKind::LineFormat(form) => {
-                Self::Text(TextField::new(form.show(value)).with_lines())
+                Self::Text(TextField::new(form.format(value)).with_lines())
             }
             FieldKind::Toggle => Self::Toggle(value.and_then(Value::as_bool).unwrap_or_default()),
             FieldKind::Choice(words) => {
@@ -65,7 +65,7 @@ impl Input {
                 let at = words.iter().position(|(_, name)| *name == text());
                 Self::Choice(at.unwrap_or_default())
             }
-            FieldKind::Names(_) => Self::Names(strings(value)),
+            FieldKind::Names(_) => Self::Names(string_values(value)),
             FieldKind::Clause => Self::Clause(Box::new(ClauseInput::read(value))),
             FieldKind::Section => Self::Section(false),
         }
@@ -100,7 +100,7 @@ impl Input {
                 list::parse_word_map(field.text(), words).ok().flatten()
             }
             (Self::Text(field), FieldKind::Maps) => list::parse_maps(field.text()).ok().flatten(),
-            (Self::Text(field), FieldKind::LineFormat(form)) => form.read(field.text()).ok(),
+            (Self::Text(field), FieldKind::LineFormat(form)) => form.parse(field.text()).ok(),
             (Self::Text(field), FieldKind::Number(..)) => {
                 field.text().trim().parse::<i64>().ok().map(Value::from)
             }
@@ -163,7 +163,7 @@ impl Input {
                 _ => return Err("expected yes or no".to_owned()),
             },
             FieldKind::Choice(_) | FieldKind::Named(_) => {
-                let words = spec.kind.choices();
+                let words = spec.kind.choice_names();
                 let at = words.iter().position(|word| *word == text);
                 Self::Choice(at.ok_or_else(|| format!("expected one of {}", words.join(", ")))?)
             }
@@ -204,7 +204,7 @@ impl Input {
             FieldKind::Numbers => list::parse_numbers(text).err(),
             FieldKind::WordPairs(words) => list::parse_word_map(text, words).err(),
             FieldKind::Maps => list::parse_maps(text).err(),
-            FieldKind::LineFormat(form) => form.read(text).err(),
+            FieldKind::LineFormat(form) => form.parse(text).err(),
             FieldKind::Pairs => {
                 // The line is not repeated: it may contain a secret.
                 let mut lines = text.lines();
@@ -217,7 +217,7 @@ impl Input {
     }
 }
 
-fn strings(value: Option<&Value>) -> Vec<String> {
+fn string_values(value: Option<&Value>) -> Vec<String> {
     let items = value
         .and_then(Value::as_array)
         .map(Vec::as_slice)
@@ -229,7 +229,7 @@ fn strings(value: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-fn pairs(value: Option<&Value>) -> String {
+fn format_pairs(value: Option<&Value>) -> String {
     let Some(object) = value.and_then(Value::as_object) else {
         return String::new();
     };

@@ -26,7 +26,7 @@ pub(super) fn format_word_map(value: Option<&Value>, words: &Words) -> String {
         let word = words.iter().find(|(_, wire)| *wire == value);
         format!("{name}: {}", word.map_or(value, |(word, _)| word))
     };
-    lines(value, line)
+    format_map_lines(value, line)
 }
 
 /// Parses lines of a map to words; `None` if there are no lines.
@@ -42,8 +42,8 @@ pub(super) fn parse_word_map(text: &str, words: &Words) -> Result<Option<Value>,
 
 /// Formats derived variables, one per line; as JSON if the line notation is not sufficient.
 pub(super) fn format_maps(value: Option<&Value>) -> String {
-    lines(value, |(name, value): (&String, &Value)| {
-        let plain = plain_map(value);
+    format_map_lines(value, |(name, value): (&String, &Value)| {
+        let plain = format_plain_map(value);
         let same = |line: &String| parse_map(line).is_ok_and(|read| read == *value);
         let line = plain.filter(same).unwrap_or_else(|| value.to_string());
         format!("{name}: {line}")
@@ -62,7 +62,7 @@ pub(super) fn parse_maps(text: &str) -> Result<Option<Value>, String> {
     parse_lines(text, SHAPE, line)
 }
 
-fn plain_map(value: &Value) -> Option<String> {
+fn format_plain_map(value: &Value) -> Option<String> {
     let from = value.get("from").and_then(Value::as_str)?;
     let mut parts = vec![from.to_owned()];
     let map = value.get("map").and_then(Value::as_object);
@@ -91,7 +91,10 @@ fn parse_map(text: &str) -> Result<Value, ()> {
     Ok(read)
 }
 
-fn lines<'a>(value: Option<&'a Value>, line: impl Fn((&'a String, &'a Value)) -> String) -> String {
+fn format_map_lines<'a>(
+    value: Option<&'a Value>,
+    line: impl Fn((&'a String, &'a Value)) -> String,
+) -> String {
     let pairs = value.and_then(Value::as_object).into_iter().flatten();
     pairs.map(line).collect::<Vec<_>>().join("\n")
 }

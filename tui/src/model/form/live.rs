@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Live {
+pub(crate) struct LivePreviewState {
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
     /// The last response, shown until the next one.
@@ -45,8 +45,8 @@ const WARNED: [(&str, &str); 12] = [
     ("the rule's message", "message"),
 ];
 
-impl Live {
-    pub(super) fn warning(&self, path: &str) -> Option<String> {
+impl LivePreviewState {
+    pub(super) fn warning_for(&self, path: &str) -> Option<String> {
         let warnings = self.made.as_ref()?.as_ref().ok()?.warnings();
         let is_about = |warning: &String| {
             let mut all = WARNED.iter();
@@ -55,7 +55,7 @@ impl Live {
         warnings.into_iter().find(is_about)
     }
 
-    pub(super) fn schedule(&mut self, now_ms: i64) {
+    pub(super) fn schedule_preview(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
         self.waiting = None;
         // An outdated number is misleading and is removed; messages stay until replaced.
@@ -63,7 +63,7 @@ impl Live {
             .take_if(|made| matches!(made, Ok(LivePreview::Matching(_))));
     }
 
-    fn record(&mut self, ticket: Ticket, found: Result<LivePreview, Failure>) -> bool {
+    fn record_preview(&mut self, ticket: Ticket, found: Result<LivePreview, Failure>) -> bool {
         let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
         if is_waited_for {
             self.made = Some(found);
@@ -104,7 +104,7 @@ impl LivePreview {
 
 impl Form {
     /// Records the response of the live call, and returns whether it was expected.
-    pub(crate) fn record_live(&mut self, ticket: Ticket, answer: CallResult) -> bool {
+    pub(crate) fn record_live_response(&mut self, ticket: Ticket, answer: CallResult) -> bool {
         let found = match self.kind {
             Kind::Rule => message(answer).map(LivePreview::Messages),
             Kind::Destination => message(answer).map(|it| LivePreview::Request(Box::new(it))),
@@ -112,7 +112,7 @@ impl Form {
             Kind::Policy => message(answer).map(LivePreview::Notices),
             _ => parse_estimate(answer).map(LivePreview::Matching),
         };
-        self.live.record(ticket, found)
+        self.live.record_preview(ticket, found)
     }
 
     pub(crate) fn live_call(&self) -> Option<Call> {

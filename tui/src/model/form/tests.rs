@@ -113,7 +113,7 @@ fn out_of_range_number_is_reported_without_a_call() {
 }
 
 #[test]
-fn folded_fields_are_saved_validated_and_unfolded_on_error() {
+fn collapsed_fields_are_saved_validated_and_expanded_on_error() {
     let at = |form: &Form, path: &str| form.specs.iter().position(|it| it.path == path).unwrap();
     let mut form = Form::new(Kind::Rule, None, json!({"name": "r"}));
     let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));
@@ -121,7 +121,7 @@ fn folded_fields_are_saved_validated_and_unfolded_on_error() {
     assert!(form.filled_labels(section).is_empty());
     // Moving between fields stops at headings, and skips collapsed fields.
     form.focus = section;
-    form.step(true);
+    form.move_focus(true);
     assert_eq!(form.focus, at(&form, "#gather"));
     form.fill(interval, "60", 0).unwrap();
     assert!(form.is_shown(interval), "existing values are shown");
@@ -143,7 +143,7 @@ fn folded_fields_are_saved_validated_and_unfolded_on_error() {
 }
 
 #[test]
-fn saving_unfolds_invalid_fields_and_skips_counting() {
+fn saving_expands_invalid_fields_and_skips_counting() {
     let mut form = Form::new(Kind::Rule, None, json!({"name": "r"}));
     let at = |form: &Form, path: &str| form.specs.iter().position(|it| it.path == path).unwrap();
     let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));

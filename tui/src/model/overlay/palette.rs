@@ -89,7 +89,7 @@ impl Item {
         }
     }
 
-    pub(crate) fn completed(&self) -> &str {
+    pub(crate) fn completion_text(&self) -> &str {
         match &self.target {
             PaletteTarget::Type(typed) => typed,
             _ => &self.title,
@@ -108,7 +108,7 @@ impl Palette {
         if self.here {
             let mut items = action_items(model);
             items.sort_by_key(|item| item.group);
-            return rank(items, typed, 0);
+            return rank_items(items, typed, 0);
         }
         if let Some((word, rest)) = typed.split_once(' ')
             && let Some(items) = argument_items(model, &word.to_lowercase(), rest)
@@ -126,7 +126,7 @@ impl Palette {
             let found = if free {
                 items
             } else {
-                rank(items, rest, word.len() + 1)
+                rank_items(items, rest, word.len() + 1)
             };
             if !found.is_empty() {
                 return found;
@@ -140,13 +140,13 @@ impl Palette {
             resource_routes(model)
                 .map(|route| Item::new(resource_title(&route), PaletteTarget::Go(route))),
         );
-        rank(items, typed, 0)
+        rank_items(items, typed, 0)
     }
 }
 
 /// Returns the items that match the text, best first. The first `common` bytes of their titles are
 /// not searched.
-fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
+fn rank_items(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
     let typed = typed.trim();
     if typed.is_empty() {
         return items;
@@ -184,10 +184,11 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
 
 /// Returns the actions available on this screen.
 fn action_items(model: &Model) -> Vec<Item> {
-    let places = model.page.route.places();
-    let applying = keymap::available(&places).filter(|entry| access::applies(model, entry));
+    let places = model.page.route.key_places();
+    let applying =
+        keymap::available_entries(&places).filter(|entry| access::has_target(model, entry));
     let item = |entry: &'static Entry| Item {
-        keys: keys(model, entry, &places),
+        keys: format_entry_keys(model, entry, &places),
         refusal: access::check_allowed(model, entry).err(),
         group: Some(entry.group),
         ..Item::new(entry.title, PaletteTarget::Act(entry.action))
@@ -195,10 +196,10 @@ fn action_items(model: &Model) -> Vec<Item> {
     applying.map(item).collect()
 }
 
-fn keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {
+fn format_entry_keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {
     let keys: Vec<String> = model
         .keymap
-        .keys(entry, places)
+        .keys_for(entry, places)
         .map(keymap::format_keys)
         .collect();
     keys.join("  ")
@@ -212,7 +213,7 @@ fn command_items(model: &Model) -> impl Iterator<Item = Item> + '_ {
         )
     };
     let on_objects = ON_OBJECTS.iter().map(move |(name, action)| {
-        let entry = keymap::entry(*action);
+        let entry = keymap::entry_for(*action);
         Item {
             refusal: access::check_allowed(model, entry).err(),
             ..word(name, &entry.title.to_lowercase())
@@ -255,7 +256,7 @@ fn argument_items(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
                 )
             })
             .to_vec(),
-        "sort" => sort::columns(&model.store, &model.page.route)
+        "sort" => sort::sortable_columns(&model.store, &model.page.route)
             .into_iter()
             .flat_map(|head| {
                 let first = Sort::by_column(head);
@@ -338,8 +339,8 @@ fn silence_item(model: &Model, typed: &str) -> Item {
             format!("for {SILENCE}"),
         ),
     };
-    let entry = keymap::entry(Action::Silence);
-    let error = filter::events(&filter, &model.reader()).err();
+    let entry = keymap::entry_for(Action::Silence);
+    let error = filter::parse_event_filter(&filter, &model.filter_reader()).err();
     let refusal = access::check_allowed(model, entry).err();
     let refusal = refusal.or_else(|| error.map(|error| error.to_string()));
     let is_empty = filter
@@ -358,7 +359,7 @@ fn unsortable_columns(model: &Model) -> Vec<Item> {
     if model.page.route != Route::Events {
         return Vec::new();
     }
-    let sorted = sort::columns(&model.store, &model.page.route);
+    let sorted = sort::sortable_columns(&model.store, &model.page.route);
     let columns = kind::EVENTS.iter().map(|column| &column.head);
     let others = columns.filter(|head| !sorted.iter().any(|other| other.title == head.title));
     let item = |head| Item {
@@ -390,15 +391,15 @@ fn event_items(model: &Model, id: &str) -> Vec<Item> {
 }
 
 fn object_items(model: &Model, word: &str, action: Action) -> Vec<Item> {
-    let entry = keymap::entry(action);
+    let entry = keymap::entry_for(action);
     let refusal = access::check_allowed(model, entry).err();
     resource_routes(model)
         .filter(|route| {
-            let own = route.places()[0];
+            let own = route.key_places()[0];
             entry.places.contains(&own)
         })
         .map(|route| Item {
-            keys: keys(model, entry, &route.places()),
+            keys: format_entry_keys(model, entry, &route.key_places()),
             refusal: refusal.clone(),
             ..Item::new(
                 format!("{word} {}", resource_title(&route)),
@@ -410,7 +411,7 @@ fn object_items(model: &Model, word: &str, action: Action) -> Vec<Item> {
 
 fn resource_title(route: &Route) -> String {
     let word = route.kind().map_or("", Kind::singular);
-    format!("{word} {}", route.object())
+    format!("{word} {}", route.object_name())
 }
 
 fn resource_routes(model: &Model) -> impl Iterator<Item = Route> + '_ {

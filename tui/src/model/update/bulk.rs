@@ -27,45 +27,53 @@ use crate::{
 
 pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
     let words = model.page.list.filter.trim().to_owned();
-    match filter::deliveries(&words, &model.clock()) {
+    match filter::parse_delivery_filter(&words, &model.clock()) {
         Ok(filter) => {
             let chosen = DeliverySelection::Matching { filter, words };
-            begin(model, Work::Deliveries(transition, chosen), effects);
+            begin_bulk(model, Work::Deliveries(transition, chosen), effects);
         }
         Err(error) => model.show_notice(Token::Bad, error.to_string()),
     }
 }
 
 /// Starts a change of the marked deliveries; for a single one, asks immediately.
-pub(super) fn deliveries(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
+pub(super) fn begin_for_deliveries(
+    model: &mut Model,
+    transition: Transition,
+    effects: &mut Vec<Effect>,
+) {
     let marks = &model.page.list.marks;
     if marks.len() < 2 || !model.page.route.is_list() {
-        return confirm::delivery(model, transition);
+        return confirm::confirm_delivery_change(model, transition);
     }
     let ids = marks.iter().take(limits::BULK_ITEMS).cloned().collect();
-    begin(
+    begin_bulk(
         model,
         Work::Deliveries(transition, DeliverySelection::Ids(ids)),
         effects,
     );
 }
 
-pub(super) fn events(model: &mut Model, transition: EventTransition, effects: &mut Vec<Effect>) {
+pub(super) fn begin_for_events(
+    model: &mut Model,
+    transition: EventTransition,
+    effects: &mut Vec<Effect>,
+) {
     let filter = model.store.events.filter.clone();
     let words = match model.page.list.filter.trim() {
         "" => String::new(),
         typed => format!("with {typed}"),
     };
-    begin(
+    begin_bulk(
         model,
         Work::Events(EventBulk::new(transition, filter, words)),
         effects,
     );
 }
 
-pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
+pub(super) fn begin_for_group(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
     let Some(group) = model.group() else { return };
-    let filter = match filter::events(&group.group_filter(), &model.reader()) {
+    let filter = match filter::parse_event_filter(&group.group_filter(), &model.filter_reader()) {
         Ok(clause) => EventFilter {
             clause,
             open_only: true,
@@ -74,7 +82,7 @@ pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<E
         Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
     let events = EventBulk::new(EventTransition::Set(change), filter, group.description());
-    begin(model, Work::Events(events), effects);
+    begin_bulk(model, Work::Events(events), effects);
 }
 
 /// Requests the number of messages that a change sends; returns `false` if it is already known.
@@ -148,16 +156,16 @@ fn handle_receivers(
         }
         Err(failure) => Err(failure.message),
     });
-    ask_confirmation(model, bulk);
+    prompt_confirmation(model, bulk);
 }
 
-fn ask_confirmation(model: &mut Model, mut bulk: Box<Bulk>) {
+fn prompt_confirmation(model: &mut Model, mut bulk: Box<Bulk>) {
     bulk.is_counted = true;
     bulk.stage = Stage::Asking { yes: false };
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
-fn begin(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
+fn begin_bulk(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
     model.overlay = Some(Overlay::Bulk(Box::new(Bulk::new(work))));
     continue_next(model, effects);
 }
@@ -192,7 +200,7 @@ pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn press(
+pub(super) fn handle_key(
     model: &mut Model,
     mut bulk: Box<Bulk>,
     key: KeyEvent,
@@ -201,31 +209,31 @@ pub(super) fn press(
     let leaves = matches!(key.code, KeyCode::Esc | KeyCode::Char('n' | 'q'));
     let can_be_quiet = bulk.can_be_quiet();
     match &mut bulk.stage {
-        Stage::Counting if leaves => return abandon(model, &bulk, effects),
+        Stage::Counting if leaves => return abandon_bulk(model, &bulk, effects),
         Stage::Asking { .. } if leaves => return,
         Stage::Asking { yes } => match key.code {
-            KeyCode::Char('y') => return run(model, bulk, effects),
+            KeyCode::Char('y') => return run_bulk(model, bulk, effects),
             KeyCode::Char('w') if can_be_quiet => {
                 if let Work::Events(events) = &mut bulk.work {
                     events.is_quiet = true;
                 }
-                return run(model, bulk, effects);
+                return run_bulk(model, bulk, effects);
             }
-            KeyCode::Enter if *yes => return run(model, bulk, effects),
+            KeyCode::Enter if *yes => return run_bulk(model, bulk, effects),
             KeyCode::Enter => return,
             KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => *yes = !*yes,
             _ => {}
         },
         Stage::Running if leaves => bulk.stage = Stage::Stopping,
         Stage::Failed(_) if leaves => return finish(model, &bulk, effects),
-        Stage::Failed(_) if key.code == KeyCode::Enter => return run(model, bulk, effects),
+        Stage::Failed(_) if key.code == KeyCode::Enter => return run_bulk(model, bulk, effects),
         _ => {}
     }
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
 /// Starts or resumes the change; the only function that does.
-fn run(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
+fn run_bulk(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
     if model.is_connected() {
         bulk.stage = if bulk.is_counted {
             Stage::Running
@@ -239,7 +247,7 @@ fn run(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
-fn abandon(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
+fn abandon_bulk(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     if let Some(ticket) = bulk.waiting {
         model.pending.remove(&ticket);
         effects.push(Effect::Send(Command::Abandon(ticket)));
@@ -344,7 +352,7 @@ fn handle_result(
                 model.overlay = Some(Overlay::Bulk(bulk));
                 return;
             }
-            return ask_confirmation(model, bulk);
+            return prompt_confirmation(model, bulk);
         }
     }
     model.overlay = Some(Overlay::Bulk(bulk));
@@ -353,13 +361,13 @@ fn handle_result(
 
 fn finish(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     let (outcome, has_failed) = bulk.outcome();
-    if let Some(done) = bulk.undo() {
+    if let Some(done) = bulk.to_undo() {
         model.record_undo(outcome.clone(), UndoAction::Many(Box::new(done)));
     }
     if bulk.is_complete() && has_failed {
         model.show_notice(Token::Bad, format!("✗ {outcome}"));
     } else if bulk.is_complete() {
-        if bulk.undo().is_none() {
+        if bulk.to_undo().is_none() {
             model.show_notice(Token::Good, format!("✓ {outcome}"));
         }
     } else if bulk.token.is_empty() && bulk.is_counted {
@@ -371,5 +379,5 @@ fn finish(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
         model.show_notice(Token::Warning, text);
     }
     model.page.list.marks.clear();
-    read::after_write(model, effects);
+    read::refresh_after_write(model, effects);
 }

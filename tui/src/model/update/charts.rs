@@ -14,7 +14,7 @@ const NAME: &str = "name";
 const HOST: &str = "host";
 
 /// Reads all data, one call at a time.
-pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_statistics(model: &mut Model, effects: &mut Vec<Effect>) {
     let back = model.chart_period;
     let span = prost_types::Duration {
         seconds: back.seconds(),
@@ -62,11 +62,11 @@ pub(super) fn handle_statistics(
             count(model, counted, NAME, effects);
             false
         }
-        Err(failure) => model.store.wall.set(Err(failure), model.now_ms),
+        Err(failure) => model.store.wall.record(Err(failure), model.now_ms),
     }
 }
 
-pub(super) fn handle_noisiest(
+pub(super) fn handle_noise_response(
     model: &mut Model,
     ticket: Ticket,
     mut counted: Box<ChartData>,
@@ -81,7 +81,7 @@ pub(super) fn handle_noisiest(
         Ok(found) => Some(found),
         // Not supported by older services.
         Err(failure) if failure.kind == FailureKind::Unsupported => None,
-        Err(failure) => return model.store.wall.set(Err(failure), model.now_ms),
+        Err(failure) => return model.store.wall.record(Err(failure), model.now_ms),
     };
     if by == NAME {
         counted.names = found;
@@ -89,5 +89,5 @@ pub(super) fn handle_noisiest(
         return false;
     }
     counted.hosts = found;
-    model.store.wall.set(Ok(*counted), model.now_ms)
+    model.store.wall.record(Ok(*counted), model.now_ms)
 }

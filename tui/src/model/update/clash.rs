@@ -6,18 +6,18 @@ use crate::{
     kind,
     model::{
         Model,
-        form::{Form, changes},
+        form::{Form, describe_changes},
         message::Effect,
         overlay::{Clash, ClashChoice, Overlay},
     },
     theme::Token,
 };
 
-pub(super) fn begin(model: &mut Model, mine: Object, effects: &mut Vec<Effect>) {
+pub(super) fn begin_clash(model: &mut Model, mine: Object, effects: &mut Vec<Effect>) {
     let kind = mine.kind;
     model.store.resources_mut(kind).waiting = None;
     model.clash = Some(Box::new(mine));
-    read::resources(model, &[kind], effects);
+    read::read_resources(model, &[kind], effects);
 }
 
 pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
@@ -26,7 +26,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     };
     let mine = *mine;
     let theirs = model.store.object(kind, mine.name());
-    let theirs = theirs.map(|it| (kind::draft(it), it.etag().to_owned()));
+    let theirs = theirs.map(|it| (kind::editable_part(it), it.etag().to_owned()));
     let Some((theirs, etag)) = theirs else {
         let words = format!(
             "{} {} was deleted concurrently",
@@ -36,19 +36,19 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
         keep_draft(model, &mine, None);
         return model.show_notice(Token::Bad, words);
     };
-    let base = model.page.form().map(Form::original).cloned();
+    let base = model.page.form().map(Form::original_json).cloned();
     let mut lines = Vec::new();
     if let Some(json) = base {
         let base = Object { kind, json };
         lines.push((Token::Title, "What others changed:".to_owned()));
-        lines.extend(changes(Some(&base), &theirs));
+        lines.extend(describe_changes(Some(&base), &theirs));
         lines.push((Token::Text, String::new()));
     }
     lines.push((
         Token::Title,
         "Your changes to the stored version:".to_owned(),
     ));
-    lines.extend(changes(Some(&theirs), &mine));
+    lines.extend(describe_changes(Some(&theirs), &mine));
     model.overlay = Some(Overlay::Clash(Box::new(Clash {
         mine,
         theirs,
@@ -60,7 +60,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
 }
 
 /// Applies the choice. The draft is preserved until it is stored or discarded.
-pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>) {
+pub(super) fn resolve_clash(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>) {
     let Clash {
         mine, theirs, etag, ..
     } = clash;

@@ -5,7 +5,7 @@ use bellwether_proto::reference;
 use crate::{
     data::Kind,
     kind::{FieldKind, line_format::LineFormat},
-    model::{Model, field::TextField, filter::completion::of_events, form::Input},
+    model::{Model, field::TextField, filter::completion::complete_event_filter, form::Input},
 };
 
 const MOST: usize = 8;
@@ -35,14 +35,14 @@ fn completable_field(model: &Model) -> Option<&TextField> {
         }
         _ => return None,
     };
-    field.split().1.is_empty().then_some(field)
+    field.split_at_cursor().1.is_empty().then_some(field)
 }
 
 fn completion(model: &Model) -> Option<Completion> {
     let text = completable_field(model)?.text();
     if let Input::Clause(_) = model.page.form()?.input() {
         let rows: Vec<_> = model.seen_events().collect();
-        let found = of_events(text, &rows)?;
+        let found = complete_event_filter(text, &rows)?;
         return Some(Completion {
             typed: found.typed.len(),
             words: found.words,
@@ -121,10 +121,10 @@ fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
     let before = inside.trim_end_matches(is_name);
     let typed = &inside[before.len()..];
     let names: Vec<String> = if before.trim_end().ends_with('|') {
-        let filters = reference::filters().into_iter();
+        let filters = reference::template_filters().into_iter();
         filters.map(str::to_owned).collect()
     } else {
-        let known = reference::variables().into_iter();
+        let known = reference::template_variables().into_iter();
         let keyed = known.flat_map(|name| match name.strip_suffix(ANY_KEY) {
             Some("event.dimensions.") => dimensions
                 .iter()

@@ -6,11 +6,11 @@ use bellwether_proto::v1;
 use super::execute::{execute, undo_last};
 use crate::{
     client::{Call, CallResult, StatusChange, deliveries, events, message, parse_empty, resources},
-    data::{Kind, Named, Object, Status, Transition},
+    data::{Kind, Label, Object, Status, Transition},
     kind,
     model::{
         Model,
-        form::changes,
+        form::describe_changes,
         message::Effect,
         overlay::{Confirm, Consequence, Overlay},
         page::Content,
@@ -27,7 +27,7 @@ pub(super) fn show_question(model: &mut Model, confirm: Confirm) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-pub(super) fn write_of(call: Call, done: impl Into<String>) -> Consequence {
+pub(super) fn write_consequence(call: Call, done: impl Into<String>) -> Consequence {
     Consequence::Write(Box::new(call), Box::new(Write::new(done)))
 }
 
@@ -49,11 +49,11 @@ fn run_or_confirm(
     execute(model, then, effects);
 }
 
-pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_undo(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((what, back)) = model.last_change() else {
         return model.show_notice(Token::Info, "nothing to undo");
     };
-    let lines = back.question(model);
+    let lines = back.question_lines(model);
     if lines.is_empty() {
         return undo_last(model, true, effects);
     }
@@ -64,7 +64,7 @@ pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
     show_question(model, confirm);
 }
 
-pub(super) fn delete(model: &mut Model) {
+pub(super) fn confirm_delete(model: &mut Model) {
     let name = model.resource_name().unwrap_or_default();
     let kind = model.page.route.kind();
     let Some((kind, object)) = kind.and_then(|kind| Some((kind, model.store.object(kind, &name)?)))
@@ -75,7 +75,7 @@ pub(super) fn delete(model: &mut Model) {
     let word = kind.singular();
     let force = !users.is_empty();
     let call = resources::delete(kind, &name, object.etag(), force);
-    let then = write_of(call, format!("{word} {name} deleted"));
+    let then = write_consequence(call, format!("{word} {name} deleted"));
     let mut confirm = Confirm::new(format!("Delete {word} {name}?"), "Delete", then);
     if users.is_empty() {
         let words = match kind {
@@ -127,13 +127,13 @@ fn describe_remaining(model: &Model, kind: Kind, rule: &str) -> String {
     }
 }
 
-pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     let name = model.resource_name();
     let Some(rule) = name.and_then(|name| model.store.object(Kind::Rule, &name)) else {
         return;
     };
     let on = !rule.flag("enabled");
-    let mut draft = kind::draft(rule);
+    let mut draft = kind::editable_part(rule);
     draft.set("enabled", Some(on.into()));
     let name = draft.name().to_owned();
     let (verb, done) = if on {
@@ -142,7 +142,7 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
         ("Disable", "disabled")
     };
     let call = resources::update(&draft, rule.etag());
-    let then = write_of(call, format!("rule {name} {done}"));
+    let then = write_consequence(call, format!("rule {name} {done}"));
     let back = UndoAction::Enable {
         rule: name.clone(),
         on: !on,
@@ -161,7 +161,7 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     run_or_confirm(model, then, back, question, effects);
 }
 
-pub(super) fn pause(model: &mut Model) {
+pub(super) fn confirm_pause(model: &mut Model) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Destination, &name)) else {
         return;
@@ -182,7 +182,7 @@ pub(super) fn pause(model: &mut Model) {
     show_question(model, confirm.line(Token::Text, words));
 }
 
-pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((name, count)) = model.tested_backlog() else {
         return model.show_notice(Token::Info, "no messages are waiting for it");
     };
@@ -191,10 +191,14 @@ pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
         "sending the {} waiting for {name}",
         text::group_digits(count)
     );
-    execute(model, write_of(pause_call(&name, false), done), effects);
+    execute(
+        model,
+        write_consequence(pause_call(&name, false), done),
+        effects,
+    );
 }
 
-pub(super) fn release(model: &mut Model) {
+pub(super) fn confirm_release(model: &mut Model) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Pending, &name)) else {
         return;
@@ -202,8 +206,8 @@ pub(super) fn release(model: &mut Model) {
     let names: Vec<&str> = found.texts("destinationNames").collect();
     let words = format!("Notifies {} now.", names.join(", "));
     if let Some(id) = Some(found.text("deliveryId")).filter(|id| !id.is_empty()) {
-        let call = deliveries::change(Transition::SendAgain, id.to_owned());
-        let then = write_of(call, "being sent");
+        let call = deliveries::change_delivery(Transition::SendAgain, id.to_owned());
+        let then = write_consequence(call, "being sent");
         let confirm = Confirm::new("Send the messages over the budget?", "Send", then);
         return show_question(model, confirm.line(Token::Text, words));
     }
@@ -214,13 +218,13 @@ pub(super) fn release(model: &mut Model) {
         occurrence_id: found.text("occurrenceId").to_owned(),
     };
     let call = Call::from_request("PendingService", &request).into_write(parse_empty);
-    let then = write_of(call, format!("{rule} notifies now"));
+    let then = write_consequence(call, format!("{rule} notifies now"));
     let title = format!("Send the held notifications of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
     show_question(model, confirm.line(Token::Dim, "This ends its holds."));
 }
 
-pub(super) fn group(model: &mut Model, change: &StatusChange) {
+pub(super) fn confirm_group_change(model: &mut Model, change: &StatusChange) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Group, &name)) else {
         return;
@@ -236,7 +240,7 @@ pub(super) fn group(model: &mut Model, change: &StatusChange) {
     let title = format!("{verb} the {open} open events in this group of rule {rule}?");
     let call = events::set_group_status(found.name(), change);
     let done = format!("{done} the {open} open events in a group of rule {rule}");
-    let then = write_of(call, done);
+    let then = write_consequence(call, done);
     let words = "Includes members that join meanwhile; 1,000 per commit.";
     show_question(
         model,
@@ -244,7 +248,7 @@ pub(super) fn group(model: &mut Model, change: &StatusChange) {
     );
 }
 
-pub(super) fn silence(
+pub(super) fn confirm_silence(
     model: &mut Model,
     scope: &SilenceScope,
     until: &str,
@@ -252,8 +256,8 @@ pub(super) fn silence(
     effects: &mut Vec<Effect>,
 ) {
     let what = &scope.what;
-    let then = write_of(call, format!("silenced {what} {until}"));
-    if !scope.is_broad() && !model.is_plain {
+    let then = write_consequence(call, format!("silenced {what} {until}"));
+    if !scope.is_too_broad() && !model.is_plain {
         return execute(model, then, effects);
     }
     let mut confirm = Confirm::new(format!("Silence {what} {until}?"), "Silence", then);
@@ -283,9 +287,9 @@ pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: CallResult)
 
 /// Adds the scope of a silence to the confirmation; for a broad one, Yes also allows that.
 fn add_coverage(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
-    let scope = SilenceScope::of_form(found);
+    let scope = SilenceScope::from_form(found);
     let mut lines = scope.lines();
-    if scope.is_broad() {
+    if scope.is_too_broad() {
         let words = "It is broad: Yes silences all these events.".to_owned();
         lines.push((Token::Warning, words));
         if let Consequence::Write(call, _) = &mut confirm.then {
@@ -295,14 +299,16 @@ fn add_coverage(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     confirm.lines.splice(0..0, lines);
 }
 
-pub(super) fn revoke(model: &mut Model) {
-    let Some(name) = model.selected() else { return };
+pub(super) fn confirm_revoke(model: &mut Model) {
+    let Some(name) = model.selected_id() else {
+        return;
+    };
     let own = model
         .caller
         .as_ref()
         .is_some_and(|caller| caller.name == name);
     let call = resources::delete(Kind::Client, &name, "", false);
-    let then = write_of(call, format!("revoked the key of {name}"));
+    let then = write_consequence(call, format!("revoked the key of {name}"));
     let mut confirm = Confirm::new(format!("Revoke the key of {name}?"), "Revoke", then).line(
         Token::Text,
         "It stops working immediately, even on open connections.",
@@ -313,20 +319,20 @@ pub(super) fn revoke(model: &mut Model) {
     show_question(model, confirm.line(Token::Dim, "This cannot be undone."));
 }
 
-pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effect>) {
     let (verb, done) = if flag {
         ("Acknowledge", "acknowledged")
     } else {
         ("Unacknowledge", "removed the acknowledgement of")
     };
     let change = StatusChange::Acknowledged(flag);
-    self::change(model, &change, (verb, done, ""), effects);
+    confirm_status_change(model, &change, (verb, done, ""), effects);
 }
 
 pub(super) fn toggle_own_assignment(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(caller) = &model.caller else { return };
     let own = caller.name.clone();
-    let ids = model.targets();
+    let ids = model.selected_targets();
     let is_mine = |id: &String| {
         model
             .occurrence_status(id)
@@ -337,11 +343,11 @@ pub(super) fn toggle_own_assignment(model: &mut Model, effects: &mut Vec<Effect>
     } else {
         own
     };
-    assign(model, assignee, effects);
+    confirm_assign(model, assignee, effects);
 }
 
 /// Assigns the events to a client; an empty name unassigns them.
-pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_assign(model: &mut Model, assignee: String, effects: &mut Vec<Effect>) {
     let done = if assignee.is_empty() {
         "unassigned".to_owned()
     } else {
@@ -349,10 +355,10 @@ pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effe
     };
     let words = "This sends no notifications.";
     let change = StatusChange::Assigned(assignee);
-    self::change(model, &change, ("Assign", &done, words), effects);
+    confirm_status_change(model, &change, ("Assign", &done, words), effects);
 }
 
-pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
     let (verb, done, words) = match status {
         Status::Closed => (
             "Close",
@@ -367,17 +373,17 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
         Status::Open | Status::Default => ("Open", "reopened", "Rules may notify again."),
     };
     let change = StatusChange::Status(status);
-    self::change(model, &change, (verb, done, words), effects);
+    confirm_status_change(model, &change, (verb, done, words), effects);
 }
 
 /// Changes the marked occurrences, else the selected or shown one.
-fn change(
+fn confirm_status_change(
     model: &mut Model,
     change: &StatusChange,
     (verb, done, words): (&'static str, &str, &str),
     effects: &mut Vec<Effect>,
 ) {
-    let ids = model.targets();
+    let ids = model.selected_targets();
     let title = match ids.as_slice() {
         [] => return,
         [_] => format!("{verb} this occurrence?"),
@@ -389,12 +395,12 @@ fn change(
     let is_quiet = match change {
         StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,
-        StatusChange::Status(_) => model.all_open(&ids),
+        StatusChange::Status(_) => model.are_all_open(&ids),
     };
-    let then = write_of(events::set_status(&ids, change), done);
+    let then = write_consequence(events::set_status(&ids, change), done);
     let question = |model: &Model, then| {
         let mut confirm = Confirm::new(title, verb, then);
-        for line in model.describe_some(&ids) {
+        for line in model.describe_worst_events(&ids) {
             confirm = confirm.line(Token::Text, line);
         }
         if !words.is_empty() {
@@ -410,10 +416,10 @@ fn change(
     }
 }
 
-pub(super) fn delivery(model: &mut Model, transition: Transition) {
+pub(super) fn confirm_delivery_change(model: &mut Model, transition: Transition) {
     let id = match &model.page.route {
         Route::Delivery(id) => Some(id.clone()),
-        _ => model.targets().pop(),
+        _ => model.selected_targets().pop(),
     };
     let Some(id) = id else { return };
     let row = model
@@ -438,7 +444,10 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
             "It will not be attempted again.",
         ),
     };
-    let then = write_of(deliveries::change(transition, id), format!("{done}{to}"));
+    let then = write_consequence(
+        deliveries::change_delivery(transition, id),
+        format!("{done}{to}"),
+    );
     let mut confirm = Confirm::new(title, verb, then);
     if let Some(line) = line {
         confirm = confirm.line(Token::Text, line);
@@ -453,7 +462,7 @@ pub(super) fn confirm_note(
     effects: &mut Vec<Effect>,
 ) {
     let done = format!("note added to {}", model.name_events(ids));
-    let then = write_of(events::write_notes(ids, text), done);
+    let then = write_consequence(events::write_notes(ids, text), done);
     // The response contains the ids for the undo.
     let back = UndoAction::Notes(Vec::new());
     let question = |model: &Model, then| {
@@ -462,7 +471,7 @@ pub(super) fn confirm_note(
             count => format!("Add this note to {count} occurrences?"),
         };
         let mut confirm = Confirm::new(title, "Add", then);
-        for line in model.describe_some(ids) {
+        for line in model.describe_worst_events(ids) {
             confirm = confirm.line(Token::Dim, line);
         }
         confirm.line(Token::Text, text)
@@ -485,14 +494,14 @@ pub(super) fn store_write(
     write.closes_form = matches!(model.page.content, Content::Form(_));
     write.text = text;
     let before = stored.and_then(|_| model.store.object(draft.kind, &name));
-    write.back = before.map(|before| UndoAction::Edited(Box::new(kind::draft(before))));
+    write.back = before.map(|before| UndoAction::Edited(Box::new(kind::editable_part(before))));
     write.then = Some(Route::Object(draft.kind, name));
     write.draft = Some(Box::new(draft));
     write.replaces = stored.is_some();
     Consequence::Write(Box::new(call), write)
 }
 
-pub(super) fn save(
+pub(super) fn confirm_save(
     model: &mut Model,
     draft: Object,
     stored: Option<&(String, String)>,
@@ -501,7 +510,7 @@ pub(super) fn save(
 ) {
     let verb = if stored.is_some() { "Change" } else { "Create" };
     let title = format!("{verb} {} {}?", draft.kind.singular(), draft.name());
-    let lines = changes(before, &draft);
+    let lines = describe_changes(before, &draft);
     let is_client = draft.kind == Kind::Client;
     let mut confirm = Confirm::new(title, verb, store_write(model, draft, stored, text));
     if is_client {
@@ -512,10 +521,10 @@ pub(super) fn save(
     show_question(model, confirm);
 }
 
-pub(super) fn restore(model: &mut Model, version: Object) {
+pub(super) fn confirm_restore(model: &mut Model, version: Object) {
     let now = model.store.object(version.kind, version.name());
     let stored = now.map(|now| (now.name().to_owned(), now.etag().to_owned()));
-    let lines = changes(now.map(kind::draft).as_ref(), &version);
+    let lines = describe_changes(now.map(kind::editable_part).as_ref(), &version);
     let (word, name) = (version.kind.singular(), version.name().to_owned());
     let then = store_write(model, version, stored.as_ref(), None);
     let mut confirm = Confirm::new(

@@ -1,9 +1,9 @@
 //! Copying: the id with one key, other forms from a menu.
 
-use bellwether_proto::{json, text::percent_encoded, v1};
+use bellwether_proto::{json, text::percent_encode, v1};
 use prost::Name;
 
-use super::send;
+use super::send_call;
 use crate::{
     client::{Ticket, events},
     data::{Failure, Kind, occurrence},
@@ -21,7 +21,7 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn id(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn copy_id(model: &mut Model, effects: &mut Vec<Effect>) {
     let wanted = match &model.page.route {
         Route::Events if model.page.list.count == 0 => match model.sending.clone() {
             Some(command) => {
@@ -44,7 +44,7 @@ pub(super) fn id(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Returns the text of the page, without the hints about keys.
 fn page_text(model: &Model) -> String {
-    let lines = document::current(model).lines;
+    let lines = document::current_document(model).lines;
     let is_hint = |line: &&Line| {
         let mut words = line.spans.iter().filter(|it| !it.text.is_empty());
         words.all(|it| it.token == Token::Dim)
@@ -62,13 +62,13 @@ fn copy_text(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
         return model.show_notice(Token::Info, "nothing to copy here");
     }
     let first = wanted.lines().next().unwrap_or_default();
-    let shown = text::fit(first, model.columns().saturating_sub(12));
+    let shown = text::fit_to_width(first, model.terminal_columns().saturating_sub(12));
     model.show_notice(Token::Info, format!("copied {shown}"));
     effects.push(Effect::Copy(wanted));
 }
 
-pub(super) fn choose(model: &mut Model) {
-    let items = model.copyable();
+pub(super) fn open_copy_menu(model: &mut Model) {
+    let items = model.copy_menu_items();
     if items.is_empty() {
         return model.show_notice(Token::Info, "nothing to copy here");
     }
@@ -85,7 +85,7 @@ pub(super) fn run_menu_action(model: &mut Model, what: MenuAction, effects: &mut
         MenuAction::Field(_) | MenuAction::View(_) => {}
         MenuAction::Text(text) => copy_text(model, text, effects),
         MenuAction::Event(id) => {
-            let ticket = send(model, events::get(&id), ReplyPurpose::Copy, effects);
+            let ticket = send_call(model, events::get_event(&id), ReplyPurpose::Copy, effects);
             model.copies = Some(ticket);
             model.show_notice(Token::Dim, "…");
         }
@@ -120,12 +120,12 @@ impl Model {
     /// Returns the id or name of the selected or shown item; empty if there is none.
     fn current_id(&self) -> String {
         match &self.page.route {
-            route if route.is_list() => self.selected().unwrap_or_default(),
-            route => route.object().to_owned(),
+            route if route.is_list() => self.selected_id().unwrap_or_default(),
+            route => route.object_name().to_owned(),
         }
     }
 
-    fn copyable(&self) -> Vec<MenuItem> {
+    fn copy_menu_items(&self) -> Vec<MenuItem> {
         let id = self.current_id();
         let mut items = Vec::new();
         let mut add = |key, label: &str, what: Option<MenuAction>| {
@@ -141,7 +141,7 @@ impl Model {
         add(
             'c',
             "curl",
-            path.map(|path| MenuAction::Text(self.curl(&path))),
+            path.map(|path| MenuAction::Text(self.curl_command(&path))),
         );
         let command = self.current_command(&id);
         add('b', "bellwether", command.map(MenuAction::Text));
@@ -150,22 +150,22 @@ impl Model {
 
     fn current_row(&self) -> String {
         if !self.page.route.is_list() {
-            let lines = document::current(self).lines;
+            let lines = document::current_document(self).lines;
             let line = lines.get(self.page.reading.cursor);
             return line.map_or_else(String::new, |line| line.text().trim().to_owned());
         }
         let id = self.page.list.selected_id(&*self.rows());
-        let cells = id.map(|id| self.cells_of(&id)).unwrap_or_default();
+        let cells = id.map(|id| self.row_cells(&id)).unwrap_or_default();
         let cells = cells.into_iter().filter(|cell| !cell.is_empty());
         cells.collect::<Vec<_>>().join("  ")
     }
 
-    fn cells_of(&self, id: &str) -> Vec<String> {
-        let Some(table) = self.store.table(&self.page.route) else {
+    fn row_cells(&self, id: &str) -> Vec<String> {
+        let Some(table) = self.store.table_for_route(&self.page.route) else {
             return Vec::new();
         };
         let rows = self.rows();
-        let place = rows.position(id).map(|index| rows.place(index));
+        let place = rows.position(id).map(|index| rows.row_index(index));
         let cells = place.map(|place| table.cells(self, place));
         let cells = cells.into_iter().flatten();
         cells.map(|cell| cell.text.trim().to_owned()).collect()
@@ -196,7 +196,7 @@ impl Model {
         }
     }
 
-    fn curl(&self, path: &str) -> String {
+    fn curl_command(&self, path: &str) -> String {
         let rest = self.shell.rest.as_deref().unwrap_or("$BELLWETHER_REST");
         let key = &self.shell.key;
         format!("curl -H \"authorization: Bearer {key}\" \"{rest}{path}\"")
@@ -236,7 +236,7 @@ fn is_configuration(kind: Kind) -> bool {
 fn rest_path(route: &Route, id: &str) -> Option<String> {
     let event = id.split_once(':').map_or(id, |(event, _)| event);
     let below =
-        |path: &str, id: &str| (!id.is_empty()).then(|| format!("{path}/{}", percent_encoded(id)));
+        |path: &str, id: &str| (!id.is_empty()).then(|| format!("{path}/{}", percent_encode(id)));
     match route {
         Route::Events | Route::Event(_) => below("/v1/events", event),
         Route::List(Kind::Client | Kind::Pending)

@@ -12,22 +12,22 @@ use crate::{
     },
 };
 
-pub(super) fn annotate(model: &mut Model) {
-    let ids = model.targets();
+pub(super) fn prompt_annotate(model: &mut Model) {
+    let ids = model.selected_targets();
     match ids.len() {
         0 => {}
-        1 => note(model, "Add a note", PromptPurpose::Annotate(ids)),
+        1 => prompt_note(model, "Add a note", PromptPurpose::Annotate(ids)),
         count => {
             let title = format!("Add a note to {count} occurrences");
-            note(model, &title, PromptPurpose::Annotate(ids));
+            prompt_note(model, &title, PromptPurpose::Annotate(ids));
         }
     }
 }
 
 pub(super) const NOBODY: &str = "-";
 
-pub(super) fn assign(model: &mut Model) {
-    let ids = model.targets();
+pub(super) fn prompt_assign(model: &mut Model) {
+    let ids = model.selected_targets();
     let before: Vec<_> = ids
         .iter()
         .filter_map(|id| Some(model.occurrence_status(id)?.assignee))
@@ -49,7 +49,7 @@ pub(super) fn assign(model: &mut Model) {
     }));
 }
 
-fn note(model: &mut Model, title: &str, then: PromptPurpose) {
+fn prompt_note(model: &mut Model, title: &str, then: PromptPurpose) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.to_owned(),
         help: "others see it with your client name; Enter continues",
@@ -59,12 +59,12 @@ fn note(model: &mut Model, title: &str, then: PromptPurpose) {
     }));
 }
 
-pub(super) fn set_all(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
-    bulk::events(model, EventTransition::Set(change), effects);
+pub(super) fn set_all_statuses(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
+    bulk::begin_for_events(model, EventTransition::Set(change), effects);
 }
 
-pub(super) fn annotate_all(model: &mut Model) {
-    note(
+pub(super) fn annotate_all_events(model: &mut Model) {
+    prompt_note(
         model,
         "Add a note to all of them",
         PromptPurpose::AnnotateAll,

@@ -1,6 +1,6 @@
 //! Execution of confirmed actions.
 
-use super::{navigate, report, send};
+use super::{navigate, report, send_call};
 use crate::{
     client::parse_empty,
     model::{
@@ -18,14 +18,16 @@ pub(super) fn execute(model: &mut Model, then: Consequence, effects: &mut Vec<Ef
         Consequence::Test(None, inquiry) if model.page.form().is_some() => {
             report::run_in_form(model, &inquiry, effects);
         }
-        Consequence::Test(Some(title), inquiry) => report::open(model, title, *inquiry, effects),
-        Consequence::Test(None, _) => report::repeat(model, effects),
+        Consequence::Test(Some(title), inquiry) => {
+            report::open_report(model, title, *inquiry, effects);
+        }
+        Consequence::Test(None, _) => report::repeat_report(model, effects),
         Consequence::Write(call, write) => {
             if !model.is_connected() {
                 return model.show_notice(Token::Bad, "not connected; nothing was changed");
             }
             let read = call.parse_outcome.unwrap_or(parse_empty);
-            let ticket = send(model, *call, ReplyPurpose::Write(write, read), effects);
+            let ticket = send_call(model, *call, ReplyPurpose::Write(write, read), effects);
             if let Some(form) = model.page.form_mut() {
                 form.waiting = Some(ticket);
             }

@@ -13,10 +13,10 @@ use crate::{
     model::{
         Model, document,
         field::TextField,
-        form::{Form, Input, Pane, curl},
+        form::{Form, Input, Pane, curl_command},
         inquiry::Inquiry,
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay, Pick, PickPurpose},
+        overlay::{Confirm, Consequence, Overlay, Picker, PickerPurpose},
         page::{Content, Page},
         reply_purpose::{PendingSave, ReplyPurpose},
         write::TextEdit,
@@ -28,14 +28,14 @@ use crate::{
 /// Lines that a key scrolls a pane of the test bench.
 const SCROLLED: isize = 3;
 
-pub(super) fn open(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>) {
+pub(super) fn open_form(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>) {
     form.live.due_ms = Some(model.now_ms);
-    form.read_moments_at(model.now_ms, &model.zone);
+    form.parse_times_at(model.now_ms, &model.zone);
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
-    navigate::push(model, page);
+    navigate::push_page(model, page);
     if model.is_connected() {
-        read::refresh(model, effects);
+        read::refresh_page(model, effects);
     }
 }
 
@@ -46,16 +46,16 @@ pub(super) fn open_draft(
     json: Value,
 ) {
     let mut form = Form::new(kind, stored, json);
-    form.read_moments_at(model.now_ms, &model.zone);
+    form.parse_times_at(model.now_ms, &model.zone);
     form.record_change(model.now_ms);
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
-    navigate::push(model, page);
+    navigate::push_page(model, page);
 }
 
 pub(super) fn new(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(kind) = model.page.route.kind() {
-        open(model, Form::new(kind, None, json!({})), effects);
+        open_form(model, Form::new(kind, None, json!({})), effects);
     }
 }
 
@@ -63,21 +63,21 @@ fn stored_resource(model: &Model) -> Option<(Object, (String, String))> {
     let kind = model.page.route.kind()?;
     let object = model.store.object(kind, &model.resource_name()?)?;
     let stored = (object.name().to_owned(), object.etag().to_owned());
-    Some((kind::draft(object), stored))
+    Some((kind::editable_part(object), stored))
 }
 
-pub(super) fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn edit_selected(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((Object { kind, json }, stored)) = stored_resource(model) {
-        open(model, Form::new(kind, Some(stored), json), effects);
+        open_form(model, Form::new(kind, Some(stored), json), effects);
     }
 }
 
-pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn duplicate_selected(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((mut draft, (name, _))) = stored_resource(model) {
         draft.set("name", Some(format!("{name}-copy").into()));
         // An accidental copy must not notify anyone.
         draft.set("enabled", None);
-        open(model, Form::new(draft.kind, None, draft.json), effects);
+        open_form(model, Form::new(draft.kind, None, draft.json), effects);
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
         let edit = TextEdit {
             kind: draft.kind,
             stored: Some(stored),
-            text: kind::text(&draft),
+            text: kind::field_text(&draft),
             into_form: false,
         };
         effects.push(Effect::Edit(edit));
@@ -128,10 +128,10 @@ pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
         clause
     };
     let base = json!({"type": {"event": {"query": {"clause": clause}}}});
-    open(model, Form::new(Kind::Trigger, None, base), effects);
+    open_form(model, Form::new(Kind::Trigger, None, base), effects);
 }
 
-pub(super) fn press(model: &mut Model, key: KeyEvent) {
+pub(super) fn handle_form_key(model: &mut Model, key: KeyEvent) {
     if let Some(form) = model.page.form_mut()
         && form.saving.is_some()
         && key.code != KeyCode::Esc
@@ -142,13 +142,13 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
         }
         return;
     }
-    if model.step(key) {
+    if model.continue_sequence(key) {
         return;
     }
     if key.code == KeyCode::Right && completion::complete(model) {
         return;
     }
-    if key.code == KeyCode::Enter && line_picks::open(model) {
+    if key.code == KeyCode::Enter && line_picks::open_line_picker(model) {
         return;
     }
     let now_ms = model.now_ms;
@@ -158,15 +158,15 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
     // Typing returns to the form.
     form.bench.is_open = false;
     if key.code == KeyCode::Enter && matches!(form.input(), Input::Names(_)) {
-        pick(model, "");
+        open_picker(model, "");
         return;
     }
     match handle_key(form, key) {
         KeyOutcome::Changed => form.record_change(now_ms),
         KeyOutcome::Moved => {}
         KeyOutcome::Nothing => match key.code {
-            KeyCode::Down | KeyCode::Enter => form.step(true),
-            KeyCode::Up => form.step(false),
+            KeyCode::Down | KeyCode::Enter => form.move_focus(true),
+            KeyCode::Up => form.move_focus(false),
             KeyCode::Char(typed) if !has_modifier(key) => {
                 handle_unexpected_text(model, &typed.to_string());
             }
@@ -185,7 +185,7 @@ fn has_modifier(key: KeyEvent) -> bool {
 
 /// Opens the picker of a field that accepts no text, or shows how to change the field.
 fn handle_unexpected_text(model: &mut Model, text: &str) {
-    if pick(model, text) {
+    if open_picker(model, text) {
         return;
     }
     let words = match model.page.form().map(Form::input) {
@@ -208,7 +208,7 @@ fn handle_key(form: &mut Form, key: KeyEvent) -> KeyOutcome {
     );
     let forward = key.code != KeyCode::Left;
     let choices = match form.spec().kind {
-        FieldKind::Choice(_) | FieldKind::Named(_) => form.spec().kind.choices().len(),
+        FieldKind::Choice(_) | FieldKind::Named(_) => form.spec().kind.choice_names().len(),
         _ => 0,
     };
     let field = match form.input_mut() {
@@ -242,7 +242,7 @@ fn handle_key(form: &mut Form, key: KeyEvent) -> KeyOutcome {
     }
 }
 
-pub(super) fn paste(model: &mut Model, text: &str) {
+pub(super) fn paste_text(model: &mut Model, text: &str) {
     let now_ms = model.now_ms;
     let Some(form) = model.page.form_mut() else {
         return;
@@ -261,7 +261,7 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     }
 }
 
-pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
+pub(super) fn fill_from_text(model: &mut Model, index: usize, text: &str) {
     let now_ms = model.now_ms;
     let filled = match model.page.form_mut() {
         Some(form) if index < form.specs.len() => form.fill(index, text, now_ms),
@@ -272,26 +272,28 @@ pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
     }
 }
 
-pub(super) fn step(model: &mut Model, forward: bool) {
+pub(super) fn move_focus(model: &mut Model, forward: bool) {
     if let Some(form) = model.page.form_mut() {
-        form.step(forward);
+        form.move_focus(forward);
     }
 }
 
-pub(super) fn reveal(model: &mut Model) {
+pub(super) fn reveal_secret(model: &mut Model) {
     if let Some(form) = model.page.form_mut() {
         form.reveal = !form.reveal;
     }
 }
 
-pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(draft) = draft(model) else { return };
+pub(super) fn test_draft(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(draft) = current_draft(model) else {
+        return;
+    };
     let event_id = model.page.form().map(|form| form.bench.event_id.clone());
     if draft.kind != Kind::Destination {
-        return report::draft(model, &draft, effects);
+        return report::test_draft(model, &draft, effects);
     }
     let inquiry = Inquiry::Destination {
-        fields: draft.part(&["name", "type", "delivery", "templateLanguage"]),
+        fields: draft.with_only_fields(&["name", "type", "delivery", "templateLanguage"]),
         event_id: event_id.unwrap_or_default(),
     };
     report::test_form(model, &inquiry, effects);
@@ -310,7 +312,7 @@ pub(super) fn switch_pane(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(form) = model.page.form_mut() {
         let bench = &mut form.bench;
         if columns >= limits::BENCH_COLUMNS {
-            bench.pane = bench.pane.other();
+            bench.pane = bench.pane.opposite();
         } else if !bench.is_open {
             bench.is_open = true;
             form.live.due_ms = Some(now_ms);
@@ -351,7 +353,7 @@ pub(super) fn toggle_differences(model: &mut Model) {
 
 pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     let request = model.page.form().and_then(Form::request);
-    let Some(command) = request.and_then(curl) else {
+    let Some(command) = request.and_then(curl_command) else {
         return model.show_notice(Token::Info, "no HTTP request to copy");
     };
     effects.push(Effect::Copy(command));
@@ -361,10 +363,10 @@ pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     );
 }
 
-fn draft(model: &mut Model) -> Option<Object> {
+fn current_draft(model: &mut Model) -> Option<Object> {
     let (now_ms, zone) = (model.now_ms, model.zone.clone());
     let form = model.page.form_mut()?;
-    form.read_moments_at(now_ms, &zone);
+    form.parse_times_at(now_ms, &zone);
     form.is_tried = true;
     let draft = form.draft();
     if draft.is_none() {
@@ -376,24 +378,26 @@ fn draft(model: &mut Model) -> Option<Object> {
 
 pub(super) fn as_text(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(form) = model.page.form() {
-        effects.push(Effect::Edit(TextEdit::of_form(form)));
+        effects.push(Effect::Edit(TextEdit::from_form(form)));
     }
 }
 
-pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_reference(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(form) = model.page.form() else {
         return;
     };
-    let route = match document::topic_of(form.spec().path) {
+    let route = match document::topic_for_path(form.spec().path) {
         "" => Route::Reference,
         topic => Route::Topic(topic.to_owned()),
     };
-    navigate::go(model, route, effects);
+    navigate::go_to_route(model, route, effects);
 }
 
 /// Asks whether to save the form, after the service has validated it.
-pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(draft) = draft(model) else { return };
+pub(super) fn save_form(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(draft) = current_draft(model) else {
+        return;
+    };
     let is_up = model.is_connected();
     let Some(form) = model.page.form_mut() else {
         return;
@@ -401,7 +405,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let stored = form.stored.clone();
     let before = stored.as_ref().map(|_| Object {
         kind: form.kind,
-        json: form.original().clone(),
+        json: form.original_json().clone(),
     });
     let check = match draft.kind {
         _ if !is_up => None,
@@ -411,7 +415,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
         _ => resources::validate(&draft, stored.is_some()),
     };
     let Some(check) = check else {
-        return confirm::save(model, draft, stored.as_ref(), before.as_ref(), None);
+        return confirm::confirm_save(model, draft, stored.as_ref(), before.as_ref(), None);
     };
     let saving = PendingSave {
         draft,
@@ -449,7 +453,7 @@ pub(super) fn handle_validation(
         // Other errors are reported when saving.
         answer => {
             let kind = draft.kind;
-            confirm::save(model, draft, stored.as_ref(), before.as_ref(), None);
+            confirm::confirm_save(model, draft, stored.as_ref(), before.as_ref(), None);
             if let Some(Overlay::Confirm(confirm)) = &mut model.overlay {
                 confirm::add_preview(confirm, kind, answer);
             }
@@ -459,7 +463,7 @@ pub(super) fn handle_validation(
 }
 
 /// Leaves the form, after a confirmation if it has changes.
-pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn leave_form(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(form) = model.page.form() else {
         return;
     };
@@ -474,7 +478,7 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Quits the console, after a confirmation if a form on the screen or in the history has unsaved
 /// changes. A second request while the question is open quits immediately.
-pub(super) fn quit(model: &mut Model) {
+pub(super) fn quit_from_form(model: &mut Model) {
     model.next_context = None;
     let pages = std::iter::once(&model.page).chain(&model.back);
     let unsaved = pages
@@ -495,14 +499,14 @@ pub(super) fn quit(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-pub(super) fn leave_for(model: &mut Model, context: String) {
-    quit(model);
+pub(super) fn quit_to_context(model: &mut Model, context: String) {
+    quit_from_form(model);
     model.next_context = Some(context);
 }
 
 /// Opens the picker of a field with names or choices, filtered by a text. Returns `false` for other
 /// fields.
-fn pick(model: &mut Model, needle: &str) -> bool {
+fn open_picker(model: &mut Model, needle: &str) -> bool {
     let Some(form) = model.page.form() else {
         return false;
     };
@@ -517,15 +521,15 @@ fn pick(model: &mut Model, needle: &str) -> bool {
             // Names that are no longer stored can still be removed.
             let missing = chosen.iter().filter(|name| !items.contains(name));
             items.extend(missing.cloned().collect::<Vec<_>>());
-            (PickPurpose::Names, items, chosen.clone())
+            (PickerPurpose::Names, items, chosen.clone())
         }
         (kind, Input::Choice(_)) => {
-            let items = kind.choices().into_iter().map(str::to_owned);
-            (PickPurpose::Choice, items.collect(), Vec::new())
+            let items = kind.choice_names().into_iter().map(str::to_owned);
+            (PickerPurpose::Choice, items.collect(), Vec::new())
         }
         _ => return false,
     };
-    model.overlay = Some(Overlay::Pick(Pick {
+    model.overlay = Some(Overlay::Picker(Picker {
         title: spec.label.to_owned(),
         items,
         chosen,
@@ -538,10 +542,10 @@ fn pick(model: &mut Model, needle: &str) -> bool {
 }
 
 /// Applies the choice under the cursor; without a match, the picker stays open.
-pub(super) fn apply_choice(model: &mut Model, pick: Pick) {
+pub(super) fn apply_choice(model: &mut Model, pick: Picker) {
     let item = pick.matching_items().get(pick.cursor).copied();
     let Some(at) = item.and_then(|item| pick.items.iter().position(|it| it == item)) else {
-        model.overlay = Some(Overlay::Pick(pick));
+        model.overlay = Some(Overlay::Picker(pick));
         return;
     };
     let now_ms = model.now_ms;
@@ -635,11 +639,11 @@ pub(super) fn handle_edited(
     if text == edit.text {
         return model.show_notice(Token::Info, "nothing was changed in the editor");
     }
-    let draft = match editor::read(edit.kind, &text) {
+    let draft = match editor::parse_text(edit.kind, &text) {
         Ok(draft) => draft,
         Err(problems) => {
             // Reopened with the errors at their lines, so that no text is lost.
-            let text = editor::annotate(&text, &problems);
+            let text = editor::annotate_text(&text, &problems);
             return effects.push(Effect::Edit(TextEdit { text, ..edit }));
         }
     };
@@ -653,13 +657,13 @@ pub(super) fn handle_edited(
     let same_name = stored.as_ref().is_none_or(|(name, _)| name == draft.name());
     if !same_name {
         let problem = editor::Problem::new("name", "the name cannot be changed");
-        let text = editor::annotate(&text, &[problem]);
+        let text = editor::annotate_text(&text, &[problem]);
         return effects.push(Effect::Edit(TextEdit { text, ..edit }));
     }
     let before = stored.as_ref().and_then(|(name, _)| {
         let object = model.store.object(edit.kind, name)?;
-        Some(kind::draft(object))
+        Some(kind::editable_part(object))
     });
     let edit = TextEdit { text, ..edit };
-    confirm::save(model, draft, stored.as_ref(), before.as_ref(), Some(edit));
+    confirm::confirm_save(model, draft, stored.as_ref(), before.as_ref(), Some(edit));
 }

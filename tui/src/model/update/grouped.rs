@@ -24,17 +24,17 @@ const FIELDS: [(char, &str); 6] = [
 ];
 const DIMENSIONS: usize = 12;
 
-pub(super) fn choose(model: &mut Model) {
+pub(super) fn choose_grouping(model: &mut Model) {
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Count events by".to_owned(),
         help: "key or Enter · `:group FIELD` for any field · Esc",
-        items: items(model),
+        items: grouping_items(model),
         cursor: 0,
     }));
 }
 
 /// Returns the dimensions of events seen, then the common fields, each with a unique letter.
-fn items(model: &Model) -> Vec<MenuItem> {
+fn grouping_items(model: &Model) -> Vec<MenuItem> {
     let mut used: Vec<char> = FIELDS.iter().map(|(key, _)| *key).chain(['q']).collect();
     let mut items = Vec::new();
     for field in model.seen_dimensions().into_iter().take(DIMENSIONS) {
@@ -55,12 +55,12 @@ fn items(model: &Model) -> Vec<MenuItem> {
     .collect()
 }
 
-pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_groups(model: &mut Model, effects: &mut Vec<Effect>) {
     let route = model.page.route.clone();
     let Route::EventGroups { field, filter } = &route else {
         return;
     };
-    let clause = match filter::events(filter, &model.reader()) {
+    let clause = match filter::parse_event_filter(filter, &model.filter_reader()) {
         Ok(clause) => clause,
         Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
@@ -84,7 +84,7 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     // Forces the list of events to be read again when shown.
     model.store.events.generation = crate::client::Ticket(0);
     model.store.event_groups.clear();
-    read(model, effects);
+    read_groups(model, effects);
 }
 
 pub(super) fn group_filter(model: &Model) -> Option<String> {

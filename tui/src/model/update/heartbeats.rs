@@ -21,8 +21,8 @@ fn current_heartbeat(model: &Model) -> Option<&Object> {
     model.store.object(Kind::Heartbeat, &name)
 }
 
-fn expectations(heartbeat: &Object) -> impl Iterator<Item = &Value> {
-    let all = heartbeat.at("expectations").and_then(Value::as_array);
+fn shown_expectations(heartbeat: &Object) -> impl Iterator<Item = &Value> {
+    let all = heartbeat.value_at("expectations").and_then(Value::as_array);
     all.into_iter().flatten()
 }
 
@@ -35,7 +35,7 @@ fn parse_address(answer: CallResult) -> Result<WriteOutcome, Failure> {
     })
 }
 
-pub(super) fn rotate(model: &mut Model) {
+pub(super) fn confirm_rotate(model: &mut Model) {
     let Some(heartbeat) = current_heartbeat(model) else {
         return;
     };
@@ -55,12 +55,14 @@ pub(super) fn rotate(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm.line(Token::Text, words)));
 }
 
-pub(super) fn ask_forget(model: &mut Model) {
+pub(super) fn prompt_forget(model: &mut Model) {
     let Some(heartbeat) = current_heartbeat(model) else {
         return;
     };
     let name = heartbeat.name().to_owned();
-    let offers: Vec<_> = expectations(heartbeat).map(expectation_words).collect();
+    let offers: Vec<_> = shown_expectations(heartbeat)
+        .map(expectation_words)
+        .collect();
     let Some(first) = offers.first() else {
         model.show_notice(Token::Dim, "nothing is expected");
         return;
@@ -80,7 +82,7 @@ pub(super) fn forget_expectation(
     typed: &str,
 ) -> Result<Consequence, String> {
     let heartbeat = model.store.object(Kind::Heartbeat, name);
-    let mut all = heartbeat.into_iter().flat_map(expectations);
+    let mut all = heartbeat.into_iter().flat_map(shown_expectations);
     let found = all.find(|it| it["key"] == typed || expectation_words(it) == typed);
     let found = found.ok_or_else(|| format!("`{typed}`: type the values as shown on the page"))?;
     let request = json!({"name": name, "key": found["key"]});

@@ -4,12 +4,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::{forms, navigate, overlays};
 use crate::{
-    keymap::{self, KeyMeaning},
+    keymap::{self, KeyLookup},
     model::{Model, field::TextField, matching::Matching, message::Effect},
     theme::Token,
 };
 
-pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+pub(super) fn handle_key_press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     if key.kind == KeyEventKind::Release {
         return;
     }
@@ -17,18 +17,19 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     let placed = keymap::to_latin_position(key);
     if placed.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
         model.cancel_sequence();
-        return forms::quit(model);
+        return forms::quit_from_form(model);
     }
     model.clear_notice();
     model.page.list.to_end = false;
     if let Some(overlay) = &model.overlay {
         let key = if overlay.accepts_text() { key } else { placed };
-        overlays::press(model, key, effects);
+        overlays::handle_overlay_key(model, key, effects);
     } else if model.page.form().is_some() {
-        forms::press(model, key);
+        forms::handle_form_key(model, key);
     } else if model.page.list.typing.is_some() {
         handle_text_key(model, key, effects);
-    } else if !model.step(key) && matches!(key.code, KeyCode::Char(_) | KeyCode::F(_)) {
+    } else if !model.continue_sequence(key) && matches!(key.code, KeyCode::Char(_) | KeyCode::F(_))
+    {
         let key = keymap::format_keys(&[key]);
         let words = model.expand_keys(&format!("{key} does nothing here; ‹help› lists the keys"));
         model.show_notice(Token::Info, words);
@@ -45,26 +46,26 @@ fn without_alt_gr(model: &Model, key: KeyEvent) -> KeyEvent {
     if !is_held || char.is_ascii_alphanumeric() || char == ' ' {
         return key;
     }
-    let places = model.page.route.places();
-    let meaning = model.keymap.step(&[keymap::normalize(key)], &places);
+    let places = model.page.route.key_places();
+    let meaning = model.keymap.look_up(&[keymap::normalize(key)], &places);
     match meaning {
-        KeyMeaning::Nothing => KeyEvent {
+        KeyLookup::Nothing => KeyEvent {
             modifiers: key.modifiers - KeyModifiers::ALT - KeyModifiers::CONTROL,
             ..key
         },
-        KeyMeaning::Act(_) | KeyMeaning::Wait => key,
+        KeyLookup::Act(_) | KeyLookup::Wait => key,
     }
 }
 
 /// Pastes into the current text field, or else into the filter; pasted text is never interpreted as
 /// keys.
-pub(super) fn paste(model: &mut Model, text: &str) {
+pub(super) fn handle_paste(model: &mut Model, text: &str) {
     model.clear_notice();
     model.cancel_sequence();
     if model.overlay.is_some() {
-        overlays::paste(model, text);
+        overlays::handle_overlay_paste(model, text);
     } else if model.page.form().is_some() {
-        forms::paste(model, text);
+        forms::paste_text(model, text);
     } else if let Some(field) = &mut model.page.list.typing {
         field.insert(text);
         model.page.list.matching = Matching::after_typing(model.now_ms);
@@ -86,7 +87,7 @@ fn handle_text_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) 
         KeyCode::Esc => model.page.list.typing = None,
         KeyCode::Enter => {
             let text = field.text().trim().to_owned();
-            if let Err(message) = navigate::check(model, &text) {
+            if let Err(message) = navigate::check_filter(model, &text) {
                 return model.show_notice(Token::Bad, message);
             }
             model.page.list.typing = None;
@@ -94,7 +95,7 @@ fn handle_text_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) 
             model.remember_filter(&route, &text);
             navigate::set_filter(model, text, effects);
         }
-        KeyCode::Tab => complete(model),
+        KeyCode::Tab => complete_text(model),
         KeyCode::Up => model.recall_filter(true),
         KeyCode::Down => model.recall_filter(false),
         _ => {
@@ -105,7 +106,7 @@ fn handle_text_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) 
     }
 }
 
-fn complete(model: &mut Model) {
+fn complete_text(model: &mut Model) {
     let Some(found) = model.filter_completion() else {
         return;
     };

@@ -9,7 +9,7 @@ use crate::{
         Model,
         field::TextField,
         form::Input,
-        overlay::{Overlay, Pick, PickPurpose},
+        overlay::{Overlay, Picker, PickerPurpose},
     },
     theme::Token,
 };
@@ -30,14 +30,14 @@ fn empty_line(model: &Model) -> Option<LineFormat> {
     else {
         return None;
     };
-    let (before, after) = field.split();
+    let (before, after) = field.split_at_cursor();
     let starts = before.is_empty() || before.ends_with('\n');
     let ends = after.is_empty() || after.starts_with('\n');
     (starts && ends).then_some(*format)
 }
 
 /// Opens the picker for a new line. Returns `false` unless the cursor is on an empty line.
-pub(super) fn open(model: &mut Model) -> bool {
+pub(super) fn open_line_picker(model: &mut Model) -> bool {
     let Some(format) = empty_line(model) else {
         return false;
     };
@@ -60,18 +60,18 @@ pub(super) fn open(model: &mut Model) -> bool {
             named(Kind::Destination).collect(),
         ),
     };
-    show(model, title, items, None, PickPurpose::Line(format));
+    show_picker(model, title, items, None, PickerPurpose::Line(format));
     true
 }
 
-fn show(
+fn show_picker(
     model: &mut Model,
     title: &str,
     items: Vec<String>,
     values: Option<Vec<String>>,
-    purpose: PickPurpose,
+    purpose: PickerPurpose,
 ) {
-    model.overlay = Some(Overlay::Pick(Pick {
+    model.overlay = Some(Overlay::Picker(Picker {
         title: title.to_owned(),
         items,
         chosen: Vec::new(),
@@ -83,43 +83,43 @@ fn show(
 }
 
 /// Continues with what was chosen for a line: asks for the wait or the hand-offs, or writes it.
-pub(super) fn chosen(model: &mut Model, format: LineFormat, names: &[String]) {
+pub(super) fn handle_choice(model: &mut Model, format: LineFormat, names: &[String]) {
     if names.is_empty() {
         return model.show_notice(Token::Info, "nothing selected: Space selects");
     }
     let words = names.join(", ");
     match format {
-        LineFormat::Methods => insert(model, &names.join("\n")),
+        LineFormat::Methods => insert_line(model, &names.join("\n")),
         LineFormat::Steps => {
             let waits = WAITS.map(str::to_owned).to_vec();
             let title = "How long until the next step?";
             let items = waits.clone();
-            show(model, title, items, Some(waits), PickPurpose::Wait(words));
+            show_picker(model, title, items, Some(waits), PickerPurpose::Wait(words));
         }
         LineFormat::Layers => {
             let start = first_hand_off(model);
             let items = HAND_OFFS.map(|(item, _)| item.to_owned()).to_vec();
             let rules = HAND_OFFS.map(|(_, rule)| format!("{start}{rule}"));
             let title = "When do they hand over?";
-            let purpose = PickPurpose::HandOff(words);
-            show(model, title, items, Some(rules.to_vec()), purpose);
+            let purpose = PickerPurpose::HandOff(words);
+            show_picker(model, title, items, Some(rules.to_vec()), purpose);
         }
     }
 }
 
 /// Writes a step with the chosen or typed wait.
 pub(super) fn write_step(model: &mut Model, targets: &str, wait: &str) {
-    insert(model, &format!("{targets} wait {wait}"));
+    insert_line(model, &format!("{targets} wait {wait}"));
 }
 
 /// Writes a layer with the chosen or typed hand-offs.
 pub(super) fn write_layer(model: &mut Model, names: &str, hand_offs: &str) {
-    insert(model, &format!("{names} from {hand_offs}"));
+    insert_line(model, &format!("{names} from {hand_offs}"));
 }
 
 /// Returns Monday of this week at 08:00, so that someone is on call at once.
 fn first_hand_off(model: &Model) -> String {
-    let now = model.zoned(model.now_ms).map(|now| now.date());
+    let now = model.to_zoned(model.now_ms).map(|now| now.date());
     let monday = now.and_then(|today| {
         let since = today.weekday().since(Weekday::Monday);
         today.checked_sub(i64::from(since).days()).ok()
@@ -127,7 +127,7 @@ fn first_hand_off(model: &Model) -> String {
     monday.map_or_else(String::new, |day| format!("{day}T08:00:00"))
 }
 
-fn insert(model: &mut Model, line: &str) {
+fn insert_line(model: &mut Model, line: &str) {
     let now_ms = model.now_ms;
     let Some(form) = model.page.form_mut() else {
         return;

@@ -11,10 +11,10 @@ use crate::{
 
 const WHEEL_ROWS: isize = 3;
 
-pub(super) fn handle(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
+pub(super) fn handle_mouse(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
     model.page.list.to_end = false;
     let over = model.overlay.is_some() || model.page.form().is_some();
-    if let Some(lines) = wheel_lines(event.kind)
+    if let Some(lines) = scroll_lines(event.kind)
         && model.overlay.is_none()
         && let Some(pane) = model.bench_pane_at(event.column, event.row)
     {
@@ -24,12 +24,12 @@ pub(super) fn handle(model: &mut Model, event: MouseEvent, effects: &mut Vec<Eff
     match event.kind {
         MouseEventKind::ScrollDown if over => press_key(model, KeyCode::Down, effects),
         MouseEventKind::ScrollUp if over => press_key(model, KeyCode::Up, effects),
-        MouseEventKind::ScrollDown => navigate::move_by(model, WHEEL_ROWS, effects),
-        MouseEventKind::ScrollUp => navigate::move_by(model, -WHEEL_ROWS, effects),
+        MouseEventKind::ScrollDown => navigate::move_cursor(model, WHEEL_ROWS, effects),
+        MouseEventKind::ScrollUp => navigate::move_cursor(model, -WHEEL_ROWS, effects),
         // Questions and forms accept keys only.
         MouseEventKind::Down(MouseButton::Left) if !over && model.page.list.typing.is_none() => {
             model.clear_notice();
-            click(
+            handle_click(
                 model,
                 usize::from(event.column),
                 usize::from(event.row),
@@ -40,7 +40,7 @@ pub(super) fn handle(model: &mut Model, event: MouseEvent, effects: &mut Vec<Eff
     }
 }
 
-fn wheel_lines(event: MouseEventKind) -> Option<isize> {
+fn scroll_lines(event: MouseEventKind) -> Option<isize> {
     match event {
         MouseEventKind::ScrollDown => Some(WHEEL_ROWS),
         MouseEventKind::ScrollUp => Some(-WHEEL_ROWS),
@@ -49,16 +49,16 @@ fn wheel_lines(event: MouseEventKind) -> Option<isize> {
 }
 
 fn press_key(model: &mut Model, code: KeyCode, effects: &mut Vec<Effect>) {
-    keys::press(model, KeyEvent::from(code), effects);
+    keys::handle_key_press(model, KeyEvent::from(code), effects);
 }
 
-fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>) {
+fn handle_click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>) {
     if row == 0 {
         return click_header(model, column, effects);
     }
-    if row == 1 && tabs::has_line(model) {
+    if row == 1 && tabs::has_tab_line(model) {
         if let Some(tab) = tabs::tab_at(model, column) {
-            navigate::go(model, tab, effects);
+            navigate::go_to_route(model, tab, effects);
         }
         return;
     }
@@ -84,21 +84,24 @@ fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>
 
 fn click_header(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     if (1..=HOME.len()).contains(&column) {
-        return navigate::go(model, Route::Overview, effects);
+        return navigate::go_to_route(model, Route::Overview, effects);
     }
     let parts = model.head_parts();
-    let before: usize = parts.iter().map(|(_, words)| text::width(words)).sum();
-    let start = before + text::width(CRUMB_GAP);
+    let before: usize = parts.iter().map(|(_, words)| text::cell_width(words)).sum();
+    let start = before + text::cell_width(CRUMB_GAP);
     let route = &model.page.route;
     if *route == Route::Report {
-        let below = model.back.last().map_or("", |page| page.route.screen());
+        let below = model
+            .back
+            .last()
+            .map_or("", |page| page.route.screen_name());
         if (start..start + below.len()).contains(&column) {
             navigate::go_back(model, effects);
         }
-    } else if (start..start + route.screen().len()).contains(&column)
-        && let Some(above) = route.above()
+    } else if (start..start + route.screen_name().len()).contains(&column)
+        && let Some(above) = route.parent()
     {
-        navigate::go(model, above, effects);
+        navigate::go_to_route(model, above, effects);
     }
 }
 
@@ -110,7 +113,7 @@ fn click_list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     }
     let before = model.page.list.index;
     let by = isize::try_from(index).unwrap_or(0) - isize::try_from(before).unwrap_or(0);
-    navigate::move_by(model, by, effects);
+    navigate::move_cursor(model, by, effects);
     if before == index {
         navigate::open_row(model, effects);
     }
@@ -119,7 +122,7 @@ fn click_list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
 /// Moves the cursor to a line, or follows its link if the cursor is already there.
 fn click_line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     let at = model.page.reading.top + below;
-    let lines = document::current(model).lines;
+    let lines = document::current_document(model).lines;
     let Some(line) = lines.get(at) else { return };
     let linked = line.link.is_some();
     if model.page.reading.cursor == at && linked {
@@ -132,7 +135,7 @@ fn click_line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
 fn click_tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     let mut start = 1;
     let hit = Tab::ALL.into_iter().find(|tab| {
-        let width = text::width(tab.title()) + 2;
+        let width = text::cell_width(tab.title()) + 2;
         let here = (start..start + width).contains(&column);
         start += width + 1;
         here

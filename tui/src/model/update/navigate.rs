@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_proto::filter::part;
+use bellwether_proto::filter::print_condition;
 
 use super::{grouped, read};
 use crate::{
@@ -21,16 +21,16 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+pub(super) fn go_to_route(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     if model.page.route == route && !matches!(route, Route::Form | Route::Report) {
         return;
     }
-    push(model, Page::new(route));
-    read::refresh(model, effects);
+    push_page(model, Page::new(route));
+    read::refresh_page(model, effects);
 }
 
 /// Opens a screen as it was left, with its filter, order and cursor.
-pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+pub(super) fn open_screen(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     if model.page.route == route {
         return;
     }
@@ -45,16 +45,16 @@ pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effec
         };
         page.reading = left.reading;
     }
-    push(model, page);
-    read::refresh(model, effects);
+    push_page(model, page);
+    read::refresh_page(model, effects);
 }
 
 pub(super) fn switch_tab(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     model.page = Page::new(route);
-    read::refresh(model, effects);
+    read::refresh_page(model, effects);
 }
 
-pub(super) fn go_filtered(
+pub(super) fn open_filtered(
     model: &mut Model,
     route: Route,
     filter: String,
@@ -63,18 +63,18 @@ pub(super) fn go_filtered(
     let mut page = Page::new(route);
     page.list.given.clone_from(&filter);
     page.list.filter = filter;
-    push(model, page);
-    read::refresh(model, effects);
+    push_page(model, page);
+    read::refresh_page(model, effects);
 }
 
-pub(super) fn dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(name) = model.resource_name() {
-        let filter = format!("{} {}", filter::DEAD, part("destination", &name));
-        go_filtered(model, Route::Deliveries, filter, effects);
+        let filter = format!("{} {}", filter::DEAD, print_condition("destination", &name));
+        open_filtered(model, Route::Deliveries, filter, effects);
     }
 }
 
-pub(super) fn push(model: &mut Model, page: Page) {
+pub(super) fn push_page(model: &mut Model, page: Page) {
     let before = std::mem::replace(&mut model.page, page);
     model.back.push(before);
     if model.back.len() > limits::HISTORY_PAGES {
@@ -105,7 +105,7 @@ pub(super) fn go_back(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn forward(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn go_forward(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(page) = model.forward.pop() {
         let left = std::mem::replace(&mut model.page, page);
         model.back.push(left);
@@ -119,22 +119,22 @@ pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut V
     go_back(model, effects);
     let Some(route) = then else { return };
     if model.page.route.is_list() {
-        if model.page.route.screen() == route.screen() {
-            model.page.list.wanted = Some(route.object().to_owned());
+        if model.page.route.screen_name() == route.screen_name() {
+            model.page.list.wanted = Some(route.object_name().to_owned());
         }
         return;
     }
     if model.page.route != route {
         let page = Page::new(route);
-        push(model, page);
-        read::refresh(model, effects);
+        push_page(model, page);
+        read::refresh_page(model, effects);
     }
 }
 
 /// Refreshes the data of a page that is shown again; preserves typed text.
 fn refresh_returned(model: &mut Model, effects: &mut Vec<Effect>) {
     if !matches!(model.page.route, Route::Form | Route::Report) {
-        read::refresh(model, effects);
+        read::refresh_page(model, effects);
     }
 }
 
@@ -143,18 +143,18 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
         return next_link(model);
     };
     match link {
-        Link::Go(route) => go(model, route, effects),
-        Link::List(route, filter) => go_filtered(model, route, filter, effects),
+        Link::Go(route) => go_to_route(model, route, effects),
+        Link::List(route, filter) => open_filtered(model, route, filter, effects),
         Link::Line(route, line) => {
-            go(model, route, effects);
+            go_to_route(model, route, effects);
             model.page.reading = DocumentCursor {
                 cursor: line,
                 top: line,
             };
         }
         Link::Heading(route, heading) => {
-            go(model, route, effects);
-            let lines = document::current(model).lines;
+            go_to_route(model, route, effects);
+            let lines = document::current_document(model).lines;
             let line = lines.iter().position(|line| line.text() == heading);
             let line = line.unwrap_or_default();
             model.page.reading = DocumentCursor {
@@ -163,7 +163,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             };
         }
         Link::Act(route, action) => {
-            go(model, route, effects);
+            go_to_route(model, route, effects);
             model.follow.push_back(action);
         }
         // These prompts are opened where the link is followed.
@@ -173,10 +173,10 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Moves the cursor to the next line with a link, wrapping around.
 pub(super) fn next_link(model: &mut Model) {
-    let lines = document::current(model).lines;
+    let lines = document::current_document(model).lines;
     let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
     let mut cursor = model.page.reading.cursor;
-    if model.is_on_links() {
+    if model.is_link_page() {
         // On these pages the cursor stops only at links.
         cursor = (cursor..lines.len()).find(linked).unwrap_or(cursor);
     }
@@ -210,7 +210,7 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
         let answer = model.expand_keys("no search yet; ‹search› starts one");
         return model.show_notice(Token::Info, answer);
     }
-    let lines = document::current(model).lines;
+    let lines = document::current_document(model).lines;
     let cursor = model.page.reading.cursor.min(lines.len());
     let holds = |at: &usize| lines[*at].text().to_lowercase().contains(&needle);
     let after = (cursor + 1).min(lines.len());
@@ -229,21 +229,23 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
 pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     if matches!(model.page.route, Route::EventGroups { .. }) {
         if let Some(filter) = grouped::group_filter(model) {
-            go_filtered(model, Route::Events, filter, effects);
+            open_filtered(model, Route::Events, filter, effects);
         }
         return;
     }
-    let Some(id) = model.selected() else { return };
+    let Some(id) = model.selected_id() else {
+        return;
+    };
     let route = match model.page.route {
         Route::Events => Route::Event(id),
         Route::List(kind) if kind.has_page() => Route::Object(kind, id),
         Route::Deliveries => Route::Delivery(id),
         _ => return,
     };
-    go(model, route, effects);
+    go_to_route(model, route, effects);
 }
 
-pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
+pub(super) fn choose_row(model: &mut Model, ids: Vec<String>, mark: bool) {
     let count = ids.len().min(limits::BULK_ITEMS);
     let list = &mut model.page.list;
     if mark {
@@ -262,19 +264,19 @@ pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
 /// Moves to the end of the list. Events are read page by page until there are no more or a key is
 /// pressed.
 pub(super) fn go_to_end(model: &mut Model, effects: &mut Vec<Effect>) {
-    move_by(model, isize::MAX / 2, effects);
+    move_cursor(model, isize::MAX / 2, effects);
     let reading = model.store.events.waiting.is_some();
     model.page.list.to_end = model.page.route == Route::Events && reading;
 }
 
-pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
-    if model.is_on_links() {
+pub(super) fn move_cursor(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
+    if model.is_link_page() {
         return move_by_links(model, by);
     }
     let height = model.body_rows();
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
-        let rows = model.rows_for(&list);
+        let rows = model.rows_of_list(&list);
         let index = list.index.saturating_add_signed(by);
         let at_end = index.saturating_add(height) >= rows.len();
         list.select(&*rows, height.saturating_sub(1), index);
@@ -284,7 +286,7 @@ pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
             read::read_more(model, effects);
         }
     } else {
-        let count = document::current(model).lines.len();
+        let count = document::current_document(model).lines.len();
         let reading = &mut model.page.reading;
         reading.cursor = reading
             .cursor
@@ -304,22 +306,22 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
         model.page.list.marks.clear();
         // No row replaces another one: the rows are those of another filter.
         (model.page.list.follows, model.page.list.count) = (false, 0);
-        read::refresh(model, effects);
+        read::refresh_page(model, effects);
     }
 }
 
-pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
-    check_on(model, &model.page.route, text)
+pub(super) fn check_filter(model: &Model, text: &str) -> Result<(), String> {
+    validate_filter_text(model, &model.page.route, text)
 }
 
-pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), String> {
+pub(super) fn validate_filter_text(model: &Model, route: &Route, text: &str) -> Result<(), String> {
     match route {
-        Route::Events => filter::events(text, &model.reader()).map(drop),
-        Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
+        Route::Events => filter::parse_event_filter(text, &model.filter_reader()).map(drop),
+        Route::Deliveries => filter::parse_delivery_filter(text, &model.clock()).map(drop),
         Route::List(_) | Route::EventGroups { .. } => {
             let known = model
                 .store
-                .table(route)
+                .table_for_route(route)
                 .map_or_else(Vec::new, |table| table.fields());
             LocalFilter::read(text, &known, &model.clock()).map(drop)
         }
@@ -329,7 +331,10 @@ pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), S
 }
 
 fn move_by_links(model: &mut Model, by: isize) {
-    let lines = document::current(model).lines.into_iter().enumerate();
+    let lines = document::current_document(model)
+        .lines
+        .into_iter()
+        .enumerate();
     let linked: Vec<usize> = lines
         .filter_map(|(at, line)| line.link.map(|_| at))
         .collect();
@@ -351,7 +356,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn selected(&self) -> Option<String> {
+    pub(crate) fn selected_id(&self) -> Option<String> {
         self.page.list.selected_id(&*self.rows())
     }
 
@@ -361,7 +366,7 @@ impl Model {
     }
 }
 
-pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
+pub(super) fn open_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
     let field = field.trim().to_owned();
     if field.is_empty() {
         return model.show_notice(Token::Info, "expected a field, such as `group host`");
@@ -375,5 +380,5 @@ pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effec
     if !filter::FIELDS.contains(&dimension) && !dimension.contains('.') {
         dimension.clone_into(&mut model.host_field);
     }
-    go(model, Route::EventGroups { field, filter }, effects);
+    go_to_route(model, Route::EventGroups { field, filter }, effects);
 }

@@ -4,7 +4,7 @@ use bellwether_proto::v1;
 use serde_json::json;
 
 use super::{
-    confirm::{show_question, write_of},
+    confirm::{show_question, write_consequence},
     execute::execute,
     navigate,
 };
@@ -38,7 +38,7 @@ fn selected_response(model: &Model) -> Option<&Object> {
 }
 
 /// Acknowledges the event of a response, or all open events of its group.
-pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(found) = selected_response(model) else {
         return;
     };
@@ -48,10 +48,10 @@ pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
         "" => events::set_status(&[found.text("occurrenceId").to_owned()], &change),
         group => events::set_group_status(group, &change),
     };
-    execute(model, write_of(call, done), effects);
+    execute(model, write_consequence(call, done), effects);
 }
 
-pub(super) fn ask_acknowledge_for(model: &mut Model) {
+pub(super) fn prompt_acknowledge_for(model: &mut Model) {
     let Some(found) = selected_response(model) else {
         return;
     };
@@ -65,7 +65,7 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
     }));
 }
 
-pub(super) fn escalate(model: &mut Model) {
+pub(super) fn confirm_escalate(model: &mut Model) {
     let Some(found) = selected_response(model) else {
         return;
     };
@@ -77,19 +77,19 @@ pub(super) fn escalate(model: &mut Model) {
         seen_step: seen("step"),
     };
     let call = Call::from_request("ResponseService", &request).into_write(parse_empty);
-    let then = write_of(call, format!("{event} was escalated"));
+    let then = write_consequence(call, format!("{event} was escalated"));
     let title = format!("Run the next step for {event}?");
     let words = "Notifies the receivers of the next step now.";
     let confirm = Confirm::new(title, "Escalate", then);
     show_question(model, confirm.line(Token::Text, words));
 }
 
-pub(super) fn ask_override(model: &mut Model) {
+pub(super) fn prompt_override(model: &mut Model) {
     let Some(name) = model.target_name(Kind::Schedule) else {
         return;
     };
     let stretch = match model.link_at_cursor() {
-        Some(Link::Shift(start_ms, end_ms)) => stretch(model, start_ms, end_ms),
+        Some(Link::Shift(start_ms, end_ms)) => format_shift_range(model, start_ms, end_ms),
         _ => String::new(),
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
@@ -103,7 +103,7 @@ pub(super) fn ask_override(model: &mut Model) {
 
 /// Formats ` from … until …` in the operator's time zone; an override of the current shift starts
 /// now.
-fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
+fn format_shift_range(model: &Model, start_ms: i64, end_ms: i64) -> String {
     let typed = |ms| model.format_input_time(ms);
     if start_ms <= model.now_ms {
         return format!(" until {}", typed(end_ms));
@@ -113,7 +113,7 @@ fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
 
 /// Shows the feed address of a schedule or a contact. The service records the request, so the call
 /// is a write with a confirmation.
-pub(super) fn feed(model: &mut Model) {
+pub(super) fn confirm_show_feed(model: &mut Model) {
     let words = "Anyone with the URL can read the shifts without a key. The audit log records who requested it.";
     let methods = ["GetScheduleFeed", "GetContactFeed"];
     confirm_feed(model, methods, "Show", words);
@@ -175,7 +175,7 @@ fn acknowledge_for(model: &Model, name: &str, typed: &str) -> Result<Consequence
     let (occurrence, group) = (found.text("occurrenceId"), found.text("groupId"));
     let call = events::acknowledge_for(occurrence, group, length / 1_000);
     let done = format!("acknowledged {} for {typed}", found.text("eventName"));
-    Ok(write_of(call, done))
+    Ok(write_consequence(call, done))
 }
 
 /// Parses an override: names, then optionally `from` a time, then `until` a time or `for` a
@@ -227,5 +227,5 @@ fn override_shift(model: &Model, schedule: &str, typed: &str) -> Result<Conseque
     });
     let until = model.format_time(end.as_millisecond());
     let done = format!("{who} on call for {schedule}{start} until {until}");
-    Ok(write_of(call, done))
+    Ok(write_consequence(call, done))
 }

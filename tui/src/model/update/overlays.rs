@@ -14,22 +14,24 @@ use crate::{
         message::Effect,
         overlay::{
             Clash, ClashChoice, Confirm, Consequence, Menu, MenuAction, Overlay, Palette,
-            PaletteTarget, Pick, PickPurpose, Prompt, PromptPurpose,
+            PaletteTarget, Picker, PickerPurpose, Prompt, PromptPurpose,
         },
     },
     theme::Token,
 };
 
-pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+pub(super) fn handle_overlay_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     match model.overlay.take() {
         Some(Overlay::Confirm(confirm)) => handle_confirm_key(model, confirm, key, effects),
         Some(Overlay::Clash(clash)) => handle_clash_key(model, clash, key, effects),
-        Some(Overlay::Bulk(bulk)) => bulk::press(model, bulk, key, effects),
+        Some(Overlay::Bulk(bulk)) => bulk::handle_key(model, bulk, key, effects),
         Some(Overlay::Prompt(prompt)) => handle_prompt_key(model, prompt, key, effects),
-        Some(Overlay::Pick(pick)) => handle_pick_key(model, pick, key, effects),
+        Some(Overlay::Picker(pick)) => handle_pick_key(model, pick, key, effects),
         Some(Overlay::Palette(palette)) => handle_palette_key(model, palette, key, effects),
         Some(Overlay::Menu(menu)) => handle_menu_key(model, menu, key, effects),
-        Some(Overlay::Silence(choice)) => silencing::press(model, choice, key, effects),
+        Some(Overlay::Silence(choice)) => {
+            silencing::handle_silence_key(model, choice, key, effects);
+        }
         Some(Overlay::Key { name, key: secret }) => match key.code {
             KeyCode::Char('y') => {
                 effects.push(Effect::Copy(secret.clone()));
@@ -43,11 +45,11 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
 }
 
-pub(super) fn paste(model: &mut Model, text: &str) {
+pub(super) fn handle_overlay_paste(model: &mut Model, text: &str) {
     match &mut model.overlay {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
         Some(Overlay::Palette(palette)) => palette.field.insert(text),
-        Some(Overlay::Pick(pick)) => pick.needle.insert(text),
+        Some(Overlay::Picker(pick)) => pick.needle.insert(text),
         Some(Overlay::Silence(choice)) => {
             if let Some((_, field)) = &mut choice.typing {
                 field.insert(text);
@@ -105,10 +107,10 @@ fn handle_clash_key(
         .position(|choice| *choice == shown.choice)
         .unwrap_or(0);
     match key.code {
-        KeyCode::Enter => return clash::resolve(model, *shown, effects),
+        KeyCode::Enter => return clash::resolve_clash(model, *shown, effects),
         KeyCode::Esc | KeyCode::Char('q') => {
             shown.choice = ClashChoice::Edit;
-            return clash::resolve(model, *shown, effects);
+            return clash::resolve_clash(model, *shown, effects);
         }
         KeyCode::Tab | KeyCode::Right | KeyCode::Char('l') => {
             shown.choice = all[(at + 1) % all.len()];
@@ -145,12 +147,12 @@ fn handle_prompt_key(
                     if text.is_empty() => {}
                 PromptPurpose::Annotate(ids) => confirm::confirm_note(model, &ids, &text, effects),
                 PromptPurpose::AnnotateAll => {
-                    bulk::events(model, EventTransition::Note(text), effects);
+                    bulk::begin_for_events(model, EventTransition::Note(text), effects);
                 }
                 PromptPurpose::Assign if text == events::NOBODY => {
-                    confirm::assign(model, String::new(), effects);
+                    confirm::confirm_assign(model, String::new(), effects);
                 }
-                PromptPurpose::Assign => confirm::assign(model, text, effects),
+                PromptPurpose::Assign => confirm::confirm_assign(model, text, effects),
                 PromptPurpose::Override(_) | PromptPurpose::AcknowledgeFor(_) => {
                     let then = on_call::parse_answer(model, &prompt.then, &text);
                     submit_prompt(model, prompt, then, effects);
@@ -191,19 +193,21 @@ fn submit_prompt(
     }
 }
 
-fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_pick_key(model: &mut Model, mut pick: Picker, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Esc => return,
         KeyCode::Enter => {
             let value = pick.value().unwrap_or_default();
             return match &pick.purpose {
-                PickPurpose::Event => report::with_event(model, &value, effects),
-                PickPurpose::Columns => screen::set_columns(model, pick.chosen),
-                PickPurpose::Names => forms::apply_pick(model, pick.chosen),
-                PickPurpose::Choice => forms::apply_choice(model, pick),
-                PickPurpose::Line(format) => line_picks::chosen(model, *format, &pick.chosen),
-                PickPurpose::Wait(targets) => line_picks::write_step(model, targets, &value),
-                PickPurpose::HandOff(names) => line_picks::write_layer(model, names, &value),
+                PickerPurpose::Event => report::with_event(model, &value, effects),
+                PickerPurpose::Columns => screen::set_columns(model, pick.chosen),
+                PickerPurpose::Names => forms::apply_pick(model, pick.chosen),
+                PickerPurpose::Choice => forms::apply_choice(model, pick),
+                PickerPurpose::Line(format) => {
+                    line_picks::handle_choice(model, *format, &pick.chosen);
+                }
+                PickerPurpose::Wait(targets) => line_picks::write_step(model, targets, &value),
+                PickerPurpose::HandOff(names) => line_picks::write_layer(model, names, &value),
             };
         }
         KeyCode::Char(' ') | KeyCode::Tab if pick.has_marks() => pick.toggle(),
@@ -216,7 +220,7 @@ fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &m
     pick.cursor = pick
         .cursor
         .min(pick.matching_items().len().saturating_sub(1));
-    model.overlay = Some(Overlay::Pick(pick));
+    model.overlay = Some(Overlay::Picker(pick));
 }
 
 fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
@@ -229,8 +233,8 @@ fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &m
     };
     if let Some(at) = at.filter(|at| *at <= last) {
         return match menu.items.swap_remove(at).what {
-            MenuAction::Field(field) => navigate::go_grouped(model, &field, effects),
-            MenuAction::View(name) => views::show(model, &name, effects),
+            MenuAction::Field(field) => navigate::open_grouped(model, &field, effects),
+            MenuAction::View(name) => views::show_view(model, &name, effects),
             what => copy::run_menu_action(model, what, effects),
         };
     }
@@ -246,10 +250,10 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
     match target {
         PaletteTarget::Act(action) => model.follow.push_back(action),
         PaletteTarget::ActOn(route, action) => {
-            navigate::go(model, route, effects);
+            navigate::go_to_route(model, route, effects);
             model.follow.push_back(action);
         }
-        PaletteTarget::Go(route) => navigate::go(model, route, effects),
+        PaletteTarget::Go(route) => navigate::go_to_route(model, route, effects),
         PaletteTarget::Theme(theme) => {
             model.theme = theme;
             let words = format!(
@@ -259,10 +263,10 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             model.show_notice(Token::Info, words);
         }
         PaletteTarget::Sort(sort) => {
-            let sorted = model.sort_by(sort);
+            let sorted = model.set_sort(sort);
             screen::apply_sort(model, sorted, effects);
         }
-        PaletteTarget::Filter(filter) => match navigate::check(model, &filter) {
+        PaletteTarget::Filter(filter) => match navigate::check_filter(model, &filter) {
             Ok(()) => {
                 let route = model.page.route.clone();
                 model.remember_filter(&route, &filter);
@@ -270,19 +274,21 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             }
             Err(message) => model.show_notice(Token::Bad, message),
         },
-        PaletteTarget::List(route, filter) => match navigate::check_on(model, &route, &filter) {
-            Ok(()) => {
-                model.remember_filter(&route, &filter);
-                navigate::go_filtered(model, route, filter, effects);
+        PaletteTarget::List(route, filter) => {
+            match navigate::validate_filter_text(model, &route, &filter) {
+                Ok(()) => {
+                    model.remember_filter(&route, &filter);
+                    navigate::open_filtered(model, route, filter, effects);
+                }
+                Err(message) => model.show_notice(Token::Bad, message),
             }
-            Err(message) => model.show_notice(Token::Bad, message),
-        },
+        }
         PaletteTarget::Silence(filter, end) => {
             silencing::silence_typed(model, &filter, &end, effects);
         }
-        PaletteTarget::Context(name) => forms::leave_for(model, name),
-        PaletteTarget::View(name) => views::show(model, &name, effects),
-        PaletteTarget::Group(field) => navigate::go_grouped(model, &field, effects),
+        PaletteTarget::Context(name) => forms::quit_to_context(model, name),
+        PaletteTarget::View(name) => views::show_view(model, &name, effects),
+        PaletteTarget::Group(field) => navigate::open_grouped(model, &field, effects),
         PaletteTarget::Type(_) => {}
     }
 }
@@ -320,7 +326,7 @@ fn handle_palette_key(
         KeyCode::Tab => {
             let items = palette.items(model);
             if let Some(item) = items.get(palette.cursor) {
-                palette.set_text(item.completed());
+                palette.set_text(item.completion_text());
             }
         }
         KeyCode::PageDown => palette.cursor += 10,

@@ -12,7 +12,7 @@ use crate::{
     kind, limits,
     model::{
         Model,
-        beside::BesidePart,
+        beside::RowDetailsPart,
         filter,
         inquiry::{Inquiry, preview},
         loaded::Loaded,
@@ -25,24 +25,24 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn refresh_page(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route.clone() {
-        Route::Overview => overview(model, effects),
+        Route::Overview => read_overview(model, effects),
         Route::Events => {
-            events(model, false, effects);
-            resources(model, &[Kind::View, Kind::Response, Kind::Silence], effects);
+            read_events(model, false, effects);
+            read_resources(model, &[Kind::View, Kind::Response, Kind::Silence], effects);
         }
-        Route::EventGroups { .. } => grouped::read(model, effects),
-        Route::OnCall => resources(model, &ON_CALL, effects),
+        Route::EventGroups { .. } => grouped::read_groups(model, effects),
+        Route::OnCall => read_resources(model, &ON_CALL, effects),
         Route::Event(id) => {
-            event(model, &id, effects);
-            resources(model, &ON_CALL, effects);
+            read_event(model, &id, effects);
+            read_resources(model, &ON_CALL, effects);
         }
         Route::List(kind) => {
-            resources(model, &[kind], effects);
+            read_resources(model, &[kind], effects);
             match kind {
-                Kind::Destination => last_hour(model, effects),
-                Kind::Response => resources(model, &[Kind::Policy], effects),
+                Kind::Destination => read_last_hour(model, effects),
+                Kind::Response => read_resources(model, &[Kind::Policy], effects),
                 _ => {}
             }
         }
@@ -53,26 +53,26 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
                 let now_ms = model.now_ms;
                 model.store.resources_mut(kind).request(ticket, now_ms);
             } else {
-                resources(model, &[kind], effects);
+                read_resources(model, &[kind], effects);
             }
-            resources(model, kind::spec(kind).beside, effects);
-            shifts(model, name, effects);
+            read_resources(model, kind::spec(kind).beside, effects);
+            read_shifts(model, name, effects);
         }
         Route::Form => {
-            resources(model, &JOINED, effects);
+            read_resources(model, &JOINED, effects);
             let named: &[Kind] = match model.page.form().map(|form| form.kind) {
                 Some(Kind::Schedule) => &[Kind::Contact],
                 Some(Kind::Policy) => &[Kind::Contact, Kind::Schedule],
                 Some(Kind::Rule) => &[Kind::Policy],
                 _ => &[],
             };
-            resources(model, named, effects);
+            read_resources(model, named, effects);
         }
         Route::Deliveries => {
-            deliveries(model, effects);
+            read_deliveries(model, effects);
             count_deliveries(model, effects);
         }
-        Route::Delivery(id) => delivery(model, id, effects),
+        Route::Delivery(id) => read_delivery(model, id, effects),
         Route::Report | Route::Reference | Route::Topic(_) => {}
     }
 }
@@ -83,7 +83,7 @@ pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destinati
 const ON_CALL: [Kind; 3] = [Kind::Response, Kind::Schedule, Kind::Policy];
 
 /// Reads all resources of these kinds, unless they are already being read.
-pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
+pub(super) fn read_resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
     for kind in kinds {
         if model.store.resources(*kind).waiting.is_none() {
             request_page(model, *kind, Vec::new(), "", effects);
@@ -127,17 +127,17 @@ pub(super) fn handle_page(
         }
         Err(failure) => Err(failure),
     };
-    let changed = model.store.resources_mut(kind).set(found, model.now_ms);
+    let changed = model.store.resources_mut(kind).record(found, model.now_ms);
     if kind == Kind::Response {
         model.store.index_responses();
     }
     Some(changed)
 }
 
-pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn refresh_after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     model.beside.refresh_soon(model.now_ms);
-    resources(model, &JOINED, effects);
-    resources(model, &[Kind::Silence], effects);
+    read_resources(model, &JOINED, effects);
+    read_resources(model, &[Kind::Silence], effects);
     match model.page.route {
         Route::Events if model.store.events.stream_failure.is_none() => {}
         Route::Overview
@@ -147,7 +147,7 @@ pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
         | Route::List(_)
         | Route::Object(..)
         | Route::Deliveries
-        | Route::Delivery(_) => refresh(model, effects),
+        | Route::Delivery(_) => refresh_page(model, effects),
         _ => {}
     }
 }
@@ -168,9 +168,9 @@ pub(super) fn refresh_soon(model: &mut Model) {
 }
 
 /// Refreshes the counts of the tabs, which also updates the overview.
-pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_tab_counts(model: &mut Model, effects: &mut Vec<Effect>) {
     request_overview(model, effects);
-    resources(model, &[Kind::Silence, Kind::Response], effects);
+    read_resources(model, &[Kind::Silence, Kind::Response], effects);
     if model.page.route == Route::Overview {
         read_statistics_if_due(model, effects);
     }
@@ -201,15 +201,15 @@ pub(super) fn handle_overview(model: &mut Model, answer: CallResult) -> bool {
         round(&mut footprint.free_bytes);
         round(&mut footprint.memory_bytes);
     }
-    model.store.overview.set(found, model.now_ms)
+    model.store.overview.record(found, model.now_ms)
 }
 
-fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
+fn read_overview(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.overview.waiting.is_none() {
         request_overview(model, effects);
     }
     if read_statistics_if_due(model, effects) {
-        resources(
+        read_resources(
             model,
             &[Kind::Silence, Kind::Response, Kind::Schedule],
             effects,
@@ -229,17 +229,17 @@ fn read_statistics_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool 
     // With very many open events, counting takes the service seconds.
     let is_due = is_count_due(&model.store.wall, wait_ms, model.now_ms);
     if is_due {
-        charts::read(model, effects);
+        charts::read_statistics(model, effects);
     }
     is_due
 }
 
-fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
-    let ticket = call(model, events::get(id), ReplyPurpose::Event, effects);
+fn read_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+    let ticket = call(model, events::get_event(id), ReplyPurpose::Event, effects);
     // The timeline also shows when receivers were notified.
     let explained = call(
         model,
-        events::explain(id),
+        events::explain_event(id),
         ReplyPurpose::Explanation,
         effects,
     );
@@ -255,37 +255,40 @@ fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
 }
 
 /// Reads the details of the selected row, once the cursor has rested on it.
-pub(super) fn beside_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.beside_at_ms().is_none_or(|at| at > model.now_ms) {
+pub(super) fn read_row_details_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model
+        .row_details_due_ms()
+        .is_none_or(|at| at > model.now_ms)
+    {
         return;
     }
     model.beside.due_ms = None;
-    let Some((route, id)) = model.beside.row() else {
+    let Some((route, id)) = model.beside.current_row() else {
         return;
     };
     let parts = match &route {
         Route::Events => vec![
-            (BesidePart::Event, events::get(&id)),
-            (BesidePart::Explanation, events::explain(&id)),
+            (RowDetailsPart::Event, events::get_event(&id)),
+            (RowDetailsPart::Explanation, events::explain_event(&id)),
         ],
         Route::List(kind @ (Kind::Rule | Kind::Destination))
         | Route::Object(kind @ (Kind::Rule | Kind::Destination), _) => {
             let object = model.store.object(*kind, &id);
             let message = object.and_then(|it| sample_message(*kind, it));
-            let message = message.map(|it| (BesidePart::Message, it));
-            let decided = (BesidePart::Decided, deliveries::last(*kind, id));
+            let message = message.map(|it| (RowDetailsPart::Message, it));
+            let decided = (RowDetailsPart::Decided, deliveries::list_last(*kind, id));
             message.into_iter().chain([decided]).collect()
         }
         _ => Vec::new(),
     };
     for (part, wanted) in parts {
-        let ticket = Some(call(model, wanted, ReplyPurpose::Beside(part), effects));
+        let ticket = Some(call(model, wanted, ReplyPurpose::RowDetails(part), effects));
         let beside = &mut model.beside;
         match part {
-            BesidePart::Event => beside.event.waiting = ticket,
-            BesidePart::Explanation => beside.explanation.waiting = ticket,
-            BesidePart::Decided => beside.decided.waiting = ticket,
-            BesidePart::Message => beside.message.waiting = ticket,
+            RowDetailsPart::Event => beside.event.waiting = ticket,
+            RowDetailsPart::Explanation => beside.explanation.waiting = ticket,
+            RowDetailsPart::Decided => beside.decided.waiting = ticket,
+            RowDetailsPart::Message => beside.message.waiting = ticket,
         }
     }
 }
@@ -293,14 +296,14 @@ pub(super) fn beside_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Requests the messages of a rule, or the request to a destination, for a sample event.
 fn sample_message(kind: Kind, object: &Object) -> Option<Call> {
     if kind == Kind::Rule {
-        return Some(preview(&kind::draft(object).json, ""));
+        return Some(preview(&kind::editable_part(object).json, ""));
     }
     let fields = json!({"name": object.name()});
     let event_id = String::new();
     Inquiry::Destination { fields, event_id }.render_call()
 }
 
-fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
+fn read_shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
     if !matches!(model.page.content, Content::Shifts(_)) {
         return;
     }
@@ -315,7 +318,7 @@ fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
     }
 }
 
-fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
+fn read_delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
     let ticket = call(model, deliveries::get(id), ReplyPurpose::Delivery, effects);
     if let Content::Delivery(delivery) = &mut model.page.content {
         delivery.waiting = Some(ticket);
@@ -325,7 +328,7 @@ fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
 /// Counts the deliveries in each tab of the list; less often if counting is slow.
 fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = filter::with_delivery_tab(&model.page.list.filter, 0, &model.clock());
-    let Ok(filter) = filter::deliveries(&text, &model.clock()) else {
+    let Ok(filter) = filter::parse_delivery_filter(&text, &model.clock()) else {
         return;
     };
     let is_other = model.store.delivery_counts_of != text;
@@ -367,7 +370,7 @@ fn is_count_due<T>(counts: &Loaded<T>, pace_ms: i64, now_ms: i64) -> bool {
     due_ms.is_some_and(|due_ms| due_ms <= now_ms)
 }
 
-fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
+fn read_last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.last_hour.waiting.is_none() {
         let request = v1::GetStatisticsRequest::default();
         let query = Call::from_request("OverviewService", &request);
@@ -376,9 +379,9 @@ fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
+fn read_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
-    let filter = match filter::deliveries(&text, &model.clock()) {
+    let filter = match filter::parse_delivery_filter(&text, &model.clock()) {
         Ok(filter) => filter,
         Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
@@ -396,9 +399,9 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Reads and follows the events that match the list's filter. Does nothing if they are already
 /// followed, unless `anew` is set.
-pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
+pub(super) fn read_events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
-    let clause = match filter::events(&text, &model.reader()) {
+    let clause = match filter::parse_event_filter(&text, &model.filter_reader()) {
         Ok(clause) => clause,
         Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
@@ -411,10 +414,10 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     };
     let following = events.generation != Ticket(0) && events.filter == wanted;
     if following && !anew {
-        return first_page(model, effects);
+        return read_first_page(model, effects);
     }
-    let hint = filter::hint(&text, &model.reader());
-    follow(model, text, wanted, effects);
+    let hint = filter::filter_hint(&text, &model.filter_reader());
+    follow_events(model, text, wanted, effects);
     if let Some(hint) = hint {
         model.show_notice(Token::Bad, hint.to_string());
     }
@@ -422,18 +425,18 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
 
 /// Follows the events as soon as there is a connection, so that the list is ready when it is
 /// opened.
-pub(super) fn events_from_the_start(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_events_from_start(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route == Route::Events {
-        events(model, false, effects);
+        read_events(model, false, effects);
     } else if model.store.events.generation == Ticket(0) {
         let filter = model.store.events.filter.clone();
-        follow(model, String::new(), filter, effects);
+        follow_events(model, String::new(), filter, effects);
     } else {
-        first_page(model, effects);
+        read_first_page(model, effects);
     }
 }
 
-fn follow(model: &mut Model, text: String, filter: EventFilter, effects: &mut Vec<Effect>) {
+fn follow_events(model: &mut Model, text: String, filter: EventFilter, effects: &mut Vec<Effect>) {
     let generation = model.ticket();
     let events = &mut model.store.events;
     events.clear();
@@ -449,10 +452,10 @@ fn follow(model: &mut Model, text: String, filter: EventFilter, effects: &mut Ve
         resume_token: String::new(),
     };
     effects.push(Effect::Send(command));
-    first_page(model, effects);
+    read_first_page(model, effects);
 }
 
-pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     let more = false;
     let search = model.store.events.filter.search(String::new());
     let ticket = call(model, search, ReplyPurpose::Events { more }, effects);
@@ -481,7 +484,7 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route != Route::Events || !model.is_connected() {
         return;
     }
-    if let Ok(clause) = filter::events(&text, &model.reader()) {
+    if let Ok(clause) = filter::parse_event_filter(&text, &model.filter_reader()) {
         let filter = EventFilter {
             clause,
             open_only: model.store.events.filter.open_only,
@@ -493,11 +496,11 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Requests whether active silences cover the events in view.
-pub(super) fn coverage_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_coverage_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.coverage_at_ms().is_none_or(|at| at > model.now_ms) {
         return;
     }
-    let wanted = events::route(model.store.coverage.missing());
+    let wanted = events::route_event(model.store.coverage.missing_ids());
     let ticket = call(model, wanted, ReplyPurpose::Coverage, effects);
     model.store.coverage.request(ticket, model.now_ms);
 }
@@ -528,7 +531,7 @@ pub(super) fn read_more(model: &mut Model, effects: &mut Vec<Effect>) {
                 return;
             }
             let page_token = store.deliveries_next.clone();
-            deliveries_page(model, page_token, effects);
+            read_deliveries_page(model, page_token, effects);
         }
         _ => {}
     }
@@ -537,11 +540,12 @@ pub(super) fn read_more(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Reads the next page between the newest deliveries and older ones already read.
 pub(super) fn read_gap_page(model: &mut Model, effects: &mut Vec<Effect>) {
     let page_token = model.store.deliveries_between.clone();
-    deliveries_page(model, page_token, effects);
+    read_deliveries_page(model, page_token, effects);
 }
 
-fn deliveries_page(model: &mut Model, page_token: String, effects: &mut Vec<Effect>) {
-    let Ok(filter) = filter::deliveries(&model.store.deliveries_filter, &model.clock()) else {
+fn read_deliveries_page(model: &mut Model, page_token: String, effects: &mut Vec<Effect>) {
+    let Ok(filter) = filter::parse_delivery_filter(&model.store.deliveries_filter, &model.clock())
+    else {
         return;
     };
     let more = !page_token.is_empty();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{call, navigate, read};
 use crate::{
     client::{Command, Span, Ticket, events},
-    data::{EventRow, Failure, FailureKind, Kind, Named, Object},
+    data::{EventRow, Failure, FailureKind, Kind, Label, Object},
     kind, limits,
     model::{
         Model,
@@ -14,7 +14,7 @@ use crate::{
         inquiry::{Inquiry, LastingEffect, Outcome},
         loaded::Loaded,
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay, Pick, PickPurpose, Prompt, PromptPurpose},
+        overlay::{Confirm, Consequence, Overlay, Picker, PickerPurpose, Prompt, PromptPurpose},
         page::{Content, Page, Report},
         reply_purpose::{PendingInquiry, ReplyPurpose, TestQuestion},
     },
@@ -24,7 +24,7 @@ use crate::{
 
 pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
     if matches!(model.page.content, Content::Report(_)) {
-        return rerun(model, effects);
+        return rerun_report(model, effects);
     }
     let Some(name) = model.resource_name() else {
         return;
@@ -46,17 +46,17 @@ pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Repeats the report, or cancels a running one.
-pub(super) fn rerun(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn rerun_report(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &model.page.content else {
         return;
     };
     let inquiry = report.inquiry.clone();
-    if !confirms_first(model, None, &inquiry, effects) {
-        repeat(model, effects);
+    if !confirm_lasting_effect(model, None, &inquiry, effects) {
+        repeat_report(model, effects);
     }
 }
 
-pub(super) fn repeat(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn repeat_report(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
@@ -87,18 +87,18 @@ pub(super) fn pick_event(model: &mut Model) {
     };
     let sample = ("the sample event".to_owned(), String::new());
     let (items, events) = std::iter::once(sample).chain(rows.map(event)).unzip();
-    model.overlay = Some(Overlay::Pick(Pick {
+    model.overlay = Some(Overlay::Picker(Picker {
         title: "Test with which event?".to_owned(),
         items,
         chosen: Vec::new(),
         values: Some(events),
-        purpose: PickPurpose::Event,
+        purpose: PickerPurpose::Event,
         needle: TextField::default(),
         cursor: usize::from(model.store.events.len() > 0),
     }));
 }
 
-pub(super) fn use_longer_span(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_report_span(model: &mut Model, effects: &mut Vec<Effect>) {
     match &mut model.page.content {
         Content::Report(report) => match &mut report.inquiry {
             Inquiry::Trigger { span, .. } => *span = span.next(),
@@ -114,21 +114,21 @@ pub(super) fn use_longer_span(model: &mut Model, effects: &mut Vec<Effect>) {
         },
         _ => return,
     }
-    rerun(model, effects);
+    rerun_report(model, effects);
 }
 
 /// Opens the noise report, and reads the resources for the forms of its rows.
-pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_noise(model: &mut Model, effects: &mut Vec<Effect>) {
     let counted = [Kind::Rule, Kind::Trigger, Kind::Destination, Kind::Contact];
-    read::resources(model, &counted, effects);
+    read::read_resources(model, &counted, effects);
     let inquiry = Inquiry::Noise(v1::NoiseBy::Rule);
     report(model, "Noise".to_owned(), inquiry, effects);
 }
 
 /// Opens the handover of the last hours, and reads what else it shows.
-pub(super) fn handover(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_handover(model: &mut Model, effects: &mut Vec<Effect>) {
     let shown = [Kind::Schedule, Kind::Response, Kind::Silence];
-    read::resources(model, &shown, effects);
+    read::read_resources(model, &shown, effects);
     let hours = HANDOVER_HOURS[0];
     let inquiry = Inquiry::Handover { hours };
     report(model, "Handover".to_owned(), inquiry, effects);
@@ -136,7 +136,7 @@ pub(super) fn handover(model: &mut Model, effects: &mut Vec<Effect>) {
 
 const HANDOVER_HOURS: [i64; 4] = [12, 24, 168, 8];
 
-pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_noise_grouping(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
@@ -148,7 +148,7 @@ pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
             v1::NoiseBy::EventName => v1::NoiseBy::Contact,
             v1::NoiseBy::Contact => v1::NoiseBy::Rule,
         };
-        rerun(model, effects);
+        rerun_report(model, effects);
     }
 }
 
@@ -158,26 +158,26 @@ pub(super) fn run_stored(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let name = model.resource_name();
     let found = name.and_then(|name| model.store.object(kind, &name));
-    if let Some((title, inquiry)) = found.and_then(|object| of(object, "")) {
-        begin(model, title, inquiry, effects);
+    if let Some((title, inquiry)) = found.and_then(|object| inquiry_for(object, "")) {
+        begin_inquiry(model, title, inquiry, effects);
     }
 }
 
-pub(super) fn draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>) {
-    if let Some((title, inquiry)) = of(draft, "the unsaved ") {
-        begin(model, title, inquiry, effects);
+pub(super) fn test_draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>) {
+    if let Some((title, inquiry)) = inquiry_for(draft, "the unsaved ") {
+        begin_inquiry(model, title, inquiry, effects);
     }
 }
 
-fn begin(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+fn begin_inquiry(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
     match inquiry {
-        Inquiry::Mapping { fields, document } => ask_document(model, title, fields, document),
+        Inquiry::Mapping { fields, document } => prompt_document(model, title, fields, document),
         inquiry => report(model, title, inquiry, effects),
     }
 }
 
 /// Prompts for the document to test a mapping with; `document` is the previous one.
-fn ask_document(model: &mut Model, title: String, fields: Value, document: String) {
+fn prompt_document(model: &mut Model, title: String, fields: Value, document: String) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.clone(),
         help: "paste what the service sends, such as x-github-event: push; {\"ref\": \"main\"}",
@@ -200,7 +200,7 @@ pub(super) fn with_document(
     let inquiry = Inquiry::Mapping { fields, document };
     if let Content::Report(shown) = &mut model.page.content {
         shown.inquiry = inquiry;
-        return rerun(model, effects);
+        return rerun_report(model, effects);
     }
     report(model, title, inquiry, effects);
 }
@@ -212,22 +212,22 @@ pub(super) fn other_document(model: &mut Model) {
     if let Inquiry::Mapping { fields, document } = &shown.inquiry {
         let (title, fields) = (shown.title.clone(), fields.clone());
         let document = document.clone();
-        ask_document(model, title, fields, document);
+        prompt_document(model, title, fields, document);
     }
 }
 
 /// Returns the title and request of a resource's test; `None` if it cannot be tested.
-fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
+fn inquiry_for(object: &Object, what: &str) -> Option<(String, Inquiry)> {
     let name = object.name();
     let event_id = String::new();
     let (word, inquiry) = match object.kind {
         Kind::Trigger => {
-            let fields = object.part(&["name", "type"]);
+            let fields = object.with_only_fields(&["name", "type"]);
             let span = Span::Day;
             ("Try", Inquiry::Trigger { fields, span })
         }
         Kind::Destination => {
-            let fields = object.part(&["name", "type", "delivery", "templateLanguage"]);
+            let fields = object.with_only_fields(&["name", "type", "delivery", "templateLanguage"]);
             ("Test", Inquiry::Destination { fields, event_id })
         }
         Kind::Mapping => {
@@ -235,13 +235,13 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
                 json!({"name": name})
             } else {
                 // A test verifies no signature, and the console does not know the secret.
-                json!({"mapping": kind::draft(object).without(&["signature"]).json})
+                json!({"mapping": kind::editable_part(object).without_fields(&["signature"]).json})
             };
             let document = String::new();
             ("Test", Inquiry::Mapping { fields, document })
         }
         Kind::Rule => {
-            let fields = kind::draft(object).json;
+            let fields = kind::editable_part(object).json;
             ("Preview", Inquiry::Rule { fields, event_id })
         }
         Kind::Client
@@ -261,7 +261,7 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
 }
 
 /// Opens the outstanding resolutions of the selected or shown object, or all of them.
-pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut request = v1::ListObligationsRequest::default();
     let name = || model.resource_name().into_iter().collect();
     match &model.page.route {
@@ -281,10 +281,10 @@ pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Opens the audit log of the selected or shown object, or the entire log.
-pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_history(model: &mut Model, effects: &mut Vec<Effect>) {
     let (kind, name) = match &model.page.route {
         Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),
-        Route::Deliveries => ("delivery", model.selected()),
+        Route::Deliveries => ("delivery", model.selected_id()),
         Route::Delivery(id) => ("delivery", Some(id.clone())),
         // Written by the service only.
         Route::List(Kind::Group | Kind::Pending | Kind::Response)
@@ -304,13 +304,13 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
     let edited: Vec<Kind> = edited
         .filter(|it| kind::spec(*it).update.is_some())
         .collect();
-    read::resources(model, &edited, effects);
+    read::read_resources(model, &edited, effects);
     report(model, title, Inquiry::Audit(request), effects);
 }
 
 fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-    if !confirms_first(model, Some(&title), &inquiry, effects) {
-        open(model, title, inquiry, effects);
+    if !confirm_lasting_effect(model, Some(&title), &inquiry, effects) {
+        open_report(model, title, inquiry, effects);
     }
 }
 
@@ -318,7 +318,7 @@ const RULES: usize = 6;
 
 /// Asks before a test with a lasting effect, once for each form. If it creates an event, first
 /// requests who would be notified. Returns `false` for any other report.
-fn confirms_first(
+fn confirm_lasting_effect(
     model: &mut Model,
     title: Option<&str>,
     inquiry: &Inquiry,
@@ -364,7 +364,7 @@ pub(super) fn confirm_test(
     model.notice = None;
     let lines = match found {
         Ok(rendered) => model.notified_receivers(&rendered.route.unwrap_or_default()),
-        Err(failure) if failure.kind == FailureKind::Unsupported => model.may_notify(),
+        Err(failure) if failure.kind == FailureKind::Unsupported => model.possible_receivers(),
         Err(failure) => return model.show_notice(Token::Bad, format!("✗ {}", failure.sentence())),
     };
     let then = Consequence::Test(request.title, Box::new(request.inquiry));
@@ -380,7 +380,7 @@ pub(super) fn confirm_test(
 }
 
 impl Model {
-    fn receivers_of(&self, rule: &str) -> String {
+    fn receivers_of_rule(&self, rule: &str) -> String {
         let found = self.store.object(Kind::Rule, rule);
         let receivers: Vec<&str> =
             found.map_or_else(Vec::new, |it| it.texts("destinationNames").collect());
@@ -399,11 +399,11 @@ impl Model {
                 "Silenced by {silences}; otherwise these rules would notify:"
             )]
         };
-        lines.extend(self.some_rules(route.rule_names.iter().map(String::as_str)));
+        lines.extend(self.format_rule_names(route.rule_names.iter().map(String::as_str)));
         lines
     }
 
-    fn may_notify(&self) -> Vec<String> {
+    fn possible_receivers(&self) -> Vec<String> {
         let rules = self.store.resources(Kind::Rule).rows().iter();
         let enabled: Vec<&str> = rules
             .filter(|rule| rule.flag("enabled"))
@@ -413,13 +413,13 @@ impl Model {
             return vec!["No rule is enabled: no one is notified.".to_owned()];
         }
         let words = "Enabled rules notify if it matches, and again on closing:";
-        let rules = self.some_rules(enabled.into_iter());
+        let rules = self.format_rule_names(enabled.into_iter());
         std::iter::once(words.to_owned()).chain(rules).collect()
     }
 
-    fn some_rules<'a>(&self, names: impl ExactSizeIterator<Item = &'a str>) -> Vec<String> {
+    fn format_rule_names<'a>(&self, names: impl ExactSizeIterator<Item = &'a str>) -> Vec<String> {
         let more = names.len().saturating_sub(RULES);
-        let lines = names.take(RULES).map(|rule| self.receivers_of(rule));
+        let lines = names.take(RULES).map(|rule| self.receivers_of_rule(rule));
         let rest = (more > 0).then(|| format!("  and {more} more rules"));
         lines.chain(rest).collect()
     }
@@ -447,7 +447,7 @@ impl Model {
 }
 
 pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
-    if !confirms_first(model, None, inquiry, effects) {
+    if !confirm_lasting_effect(model, None, inquiry, effects) {
         run_in_form(model, inquiry, effects);
     }
 }
@@ -474,7 +474,12 @@ pub(super) fn record_form_test(
     form.is_some_and(|form| form.record_test(ticket, found, now_ms))
 }
 
-pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+pub(super) fn open_report(
+    model: &mut Model,
+    title: String,
+    inquiry: Inquiry,
+    effects: &mut Vec<Effect>,
+) {
     let ticket = send_inquiry(model, PendingInquiry::new(inquiry.clone()), effects);
     let found = Loaded::<Outcome> {
         waiting: Some(ticket),
@@ -489,7 +494,7 @@ pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: 
     };
     let mut page = Page::new(Route::Report);
     page.content = Content::Report(Box::new(report));
-    navigate::push(model, page);
+    navigate::push_page(model, page);
 }
 
 fn send_inquiry(model: &mut Model, inquired: PendingInquiry, effects: &mut Vec<Effect>) -> Ticket {
@@ -512,14 +517,14 @@ pub(super) fn handle_response(
     found: Result<Outcome, Failure>,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    fn slot(content: &mut Content) -> Option<&mut Loaded<Outcome>> {
+    fn outcome_slot(content: &mut Content) -> Option<&mut Loaded<Outcome>> {
         match content {
             Content::Report(report) => Some(&mut report.found),
             _ => None,
         }
     }
     let now = model.now_ms;
-    let Some(report) = model.waiting_slot(ticket, slot) else {
+    let Some(report) = model.waiting_slot(ticket, outcome_slot) else {
         return false;
     };
     match found {
@@ -527,12 +532,12 @@ pub(super) fn handle_response(
             inquired.before = Some(read);
             inquired.calls += 1;
             let next = send_inquiry(model, inquired, effects);
-            if let Some(report) = model.waiting_slot(ticket, slot) {
+            if let Some(report) = model.waiting_slot(ticket, outcome_slot) {
                 report.waiting = Some(next);
             }
             false
         }
-        found => report.set(found, now),
+        found => report.record(found, now),
     }
 }
 
@@ -553,5 +558,5 @@ pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>)
         }
         _ => return model.show_notice(Token::Info, "tested on all stored events"),
     }
-    rerun(model, effects);
+    rerun_report(model, effects);
 }

@@ -5,7 +5,7 @@ use crate::{
     client::Command,
     document::Link,
     keymap::Action,
-    kind::{Head, Presence},
+    kind::{ColumnHead, Presence},
     limits,
     model::{
         Connection, Model,
@@ -13,7 +13,7 @@ use crate::{
         filter,
         matching::Matching,
         message::Effect,
-        overlay::{Overlay, Palette, Pick, PickPurpose, Prompt, PromptPurpose},
+        overlay::{Overlay, Palette, Picker, PickerPurpose, Prompt, PromptPurpose},
         page::{Content, DocumentCursor, Tab},
         sort::Sort,
     },
@@ -24,17 +24,17 @@ use crate::{
 
 pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     let (typed, clock) = (&model.page.list.filter, model.clock());
-    let next = filter::delivery_tab(typed, &clock).map_or(0, |tab| tab + 1);
+    let next = filter::delivery_tab_index(typed, &clock).map_or(0, |tab| tab + 1);
     let text = filter::with_delivery_tab(typed, next % filter::DELIVERY_TABS.len(), &clock);
     navigate::set_filter(model, text, effects);
 }
 
-pub(super) fn longer_charts(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_chart_period(model: &mut Model, effects: &mut Vec<Effect>) {
     model.chart_period = model.chart_period.next();
-    charts::read(model, effects);
+    charts::read_statistics(model, effects);
 }
 
-pub(super) fn search(model: &mut Model) {
+pub(super) fn open_search(model: &mut Model) {
     let everywhere = model.page.route == Route::Reference;
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: "Search".to_owned(),
@@ -49,16 +49,18 @@ pub(super) fn search(model: &mut Model) {
     }));
 }
 
-pub(super) fn page(model: &Model) -> isize {
+pub(super) fn page_rows(model: &Model) -> isize {
     isize::try_from(model.body_rows().saturating_sub(2))
         .unwrap_or(1)
         .max(1)
 }
 
-pub(super) fn retry_now(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn reconnect_now(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.link {
-        Connection::Up if model.page.route == Route::Events => read::events(model, true, effects),
-        Connection::Up => read::refresh(model, effects),
+        Connection::Up if model.page.route == Route::Events => {
+            read::read_events(model, true, effects);
+        }
+        Connection::Up => read::refresh_page(model, effects),
         Connection::Connecting => {}
         Connection::Down { .. } => effects.push(Effect::Send(Command::RetryNow)),
     }
@@ -92,20 +94,22 @@ pub(super) fn show_tab(model: &mut Model, wanted: Tab, effects: &mut Vec<Effect>
     *tab = wanted;
     model.page.reading = DocumentCursor::default();
     if wanted == Tab::Explain {
-        read::refresh(model, effects);
+        read::refresh_page(model, effects);
     }
 }
 
-pub(super) fn mark(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(id) = model.selected() else { return };
+pub(super) fn toggle_mark(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(id) = model.selected_id() else {
+        return;
+    };
     let marks = &mut model.page.list.marks;
     if !marks.remove(&id) {
         marks.insert(id);
     }
-    navigate::move_by(model, 1, effects);
+    navigate::move_cursor(model, 1, effects);
 }
 
-pub(super) fn mark_all(model: &mut Model) {
+pub(super) fn toggle_all_marks(model: &mut Model) {
     if !model.page.list.marks.is_empty() {
         model.page.list.marks.clear();
         return;
@@ -136,33 +140,34 @@ fn notify_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     }
 }
 
-pub(super) fn columns(model: &mut Model) {
-    let Some(table) = model.store.table(&model.page.route) else {
+pub(super) fn open_column_picker(model: &mut Model) {
+    let Some(table) = model.store.table_for_route(&model.page.route) else {
         return;
     };
-    let heads = table.heads();
-    let wanted = model.wanted_columns();
+    let heads = table.column_heads();
+    let wanted = model.configured_columns();
     let is_wanted = |title: &str| wanted.iter().any(|it| it.eq_ignore_ascii_case(title));
-    let is_shown = |head: &&&Head| {
+    let is_shown = |head: &&&ColumnHead| {
         let is_usual = wanted.is_empty() && head.presence != Presence::DeliverySelection;
         is_usual || is_wanted(head.title)
     };
-    let titles = |heads: Vec<&&Head>| heads.iter().map(|head| head.title.to_owned()).collect();
-    let pick = Pick {
-        title: format!("Columns of {}", model.page.route.screen()),
+    let titles =
+        |heads: Vec<&&ColumnHead>| heads.iter().map(|head| head.title.to_owned()).collect();
+    let pick = Picker {
+        title: format!("Columns of {}", model.page.route.screen_name()),
         items: titles(heads.iter().collect()),
         chosen: titles(heads.iter().filter(is_shown).collect()),
         values: None,
-        purpose: PickPurpose::Columns,
+        purpose: PickerPurpose::Columns,
         needle: TextField::default(),
         cursor: 0,
     };
     drop(table);
-    model.overlay = Some(Overlay::Pick(pick));
+    model.overlay = Some(Overlay::Picker(pick));
 }
 
 pub(super) fn set_columns(model: &mut Model, chosen: Vec<String>) {
-    let screen = model.page.route.screen();
+    let screen = model.page.route.screen_name();
     if chosen.is_empty() {
         model.columns_of.remove(screen);
     } else {
@@ -170,7 +175,7 @@ pub(super) fn set_columns(model: &mut Model, chosen: Vec<String>) {
     }
 }
 
-pub(super) fn pause(model: &mut Model) {
+pub(super) fn toggle_list_pause(model: &mut Model) {
     let events = &mut model.store.events;
     events.paused = !events.paused;
     let words = if events.paused {
@@ -182,7 +187,7 @@ pub(super) fn pause(model: &mut Model) {
 }
 
 /// Selects the first row as new events arrive, until the next key press.
-pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn follow_newest(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = &model.page.list;
     if !list.follows && list.sort.is_some() {
         let words = "only the newest events can be followed; ‹sort› changes the order";
@@ -190,19 +195,19 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
         return model.show_notice(Token::Info, words);
     }
     let follows = !list.follows;
-    navigate::move_by(model, isize::MIN / 2, effects);
+    navigate::move_cursor(model, isize::MIN / 2, effects);
     model.page.list.follows = follows;
 }
 
-pub(super) fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_explanation(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(id) = model.occurrence()
         && model.page.route.is_list()
     {
-        navigate::go(model, Route::Event(id), effects);
+        navigate::go_to_route(model, Route::Event(id), effects);
     }
     if let Content::Event { tab, .. } = &mut model.page.content {
         *tab = Tab::Explain;
-        read::refresh(model, effects);
+        read::refresh_page(model, effects);
     }
 }
 
@@ -227,21 +232,21 @@ pub(super) fn toggle_split(model: &mut Model) {
     model.is_split = !model.is_split;
 }
 
-pub(super) fn palette(model: &mut Model, here: bool) {
+pub(super) fn open_palette(model: &mut Model, here: bool) {
     model.overlay = Some(Overlay::Palette(Palette {
         here,
         ..Palette::default()
     }));
 }
 
-pub(super) fn filter(model: &mut Model) {
-    let field = TextField::selected(model.page.list.filter.clone());
+pub(super) fn open_filter(model: &mut Model) {
+    let field = TextField::with_selected_text(model.page.list.filter.clone());
     model.page.list.typing = Some(field);
     model.page.list.matching = Matching::default();
     model.page.list.recalled = None;
 }
 
-pub(super) fn sort(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_sort(model: &mut Model, effects: &mut Vec<Effect>) {
     let sorted = model.sort_next();
     apply_sort(model, sorted, effects);
 }
@@ -259,7 +264,7 @@ pub(super) fn apply_sort(
             list.selected = None;
         }
         (list.index, list.came) = (0, 0);
-        read::events(model, false, effects);
+        read::read_events(model, false, effects);
     }
     notify_sorted(model, sorted);
 }
@@ -269,15 +274,15 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
         return grouped::open_only(model, effects);
     }
     model.store.events.filter.open_only = !model.store.events.filter.open_only;
-    read::events(model, true, effects);
+    read::read_events(model, true, effects);
 }
 
-pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_selected(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route.is_list() {
         navigate::open_row(model, effects);
     } else {
         match model.link_at_cursor() {
-            Some(Link::Restore(version)) => confirm::restore(model, *version),
+            Some(Link::Restore(version)) => confirm::confirm_restore(model, *version),
             Some(Link::Shift(..)) => model.follow.push_back(Action::Override),
             _ => navigate::follow_link(model, effects),
         }

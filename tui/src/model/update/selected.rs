@@ -19,14 +19,14 @@ impl Model {
     pub(crate) fn resource_name(&self) -> Option<String> {
         match &self.page.route {
             Route::Object(_, name) => Some(name.clone()),
-            route if route.is_list() => self.selected(),
+            route if route.is_list() => self.selected_id(),
             _ => None,
         }
     }
 
     pub(crate) fn occurrence(&self) -> Option<String> {
         match (&self.page.route, &self.page.content) {
-            (Route::Events, _) => self.selected(),
+            (Route::Events, _) => self.selected_id(),
             (Route::Event(id), _) if id.contains(':') => Some(id.clone()),
             (Route::Event(_), Content::Event { detail, .. }) => {
                 let event = detail.value.as_ref()?;
@@ -44,20 +44,20 @@ impl Model {
     }
 
     /// Returns the marked rows, else the selected or shown occurrence or row.
-    pub(crate) fn targets(&self) -> Vec<String> {
+    pub(crate) fn selected_targets(&self) -> Vec<String> {
         let marks = &self.page.list.marks;
         if !marks.is_empty() {
             return marks.iter().take(limits::BULK_ITEMS).cloned().collect();
         }
         let one = match self.page.route {
             Route::Events | Route::Event(_) => self.occurrence(),
-            _ => self.selected(),
+            _ => self.selected_id(),
         };
         one.into_iter().collect()
     }
 
     /// Describes the worst of these events, first.
-    pub(crate) fn describe_some(&self, ids: &[String]) -> Vec<String> {
+    pub(crate) fn describe_worst_events(&self, ids: &[String]) -> Vec<String> {
         let mut cells: Vec<_> = ids.iter().filter_map(|id| self.event_cell(id)).collect();
         cells.sort_by_key(|cell| Reverse(cell.severity));
         let first = cells.iter().take(NAMED).map(EventCell::line);
@@ -67,7 +67,7 @@ impl Model {
     }
 
     fn event_cell(&self, id: &str) -> Option<EventCell> {
-        let cell = |row: &EventRow| EventCell::of_row(row, &self.host_field);
+        let cell = |row: &EventRow| EventCell::from_row(row, &self.host_field);
         if let Some(row) = self.store.events.find(id) {
             return Some(cell(row));
         }

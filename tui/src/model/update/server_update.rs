@@ -14,7 +14,7 @@ use crate::{
     editor,
     model::{
         Connection, Model,
-        beside::Beside,
+        beside::RowDetails,
         inquiry::Outcome,
         loaded::Loaded,
         message::Effect,
@@ -28,7 +28,11 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn handle(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effect>) {
+pub(super) fn handle_server_update(
+    model: &mut Model,
+    server_update: ServerUpdate,
+    effects: &mut Vec<Effect>,
+) {
     let is_from_service = match &server_update {
         ServerUpdate::Link(_) => false,
         ServerUpdate::CallResult(_, Err(failure)) | ServerUpdate::WatchRejected { failure, .. } => {
@@ -76,22 +80,22 @@ fn apply(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effec
                 model.store.events.clear();
                 model.show_notice(Token::Warning, "some changes were missed; reloaded");
             }
-            let is_of_page = concerns_page(model, &rows, &left);
+            let is_of_page = affects_page(model, &rows, &left);
             if !(rows.is_empty() && left.is_empty()) {
                 read::refresh_soon(model);
             }
-            let is_beside = |row: &EventRow| model.beside.is_about(&Route::Events, &row.id);
+            let is_beside = |row: &EventRow| model.beside.is_about_row(&Route::Events, &row.id);
             if rows.iter().any(is_beside) {
                 model.beside.refresh_soon(model.now_ms);
             }
             model.store.events.queue_updates(rows, left);
             if is_of_page {
-                read::refresh(model, effects);
+                read::refresh_page(model, effects);
             }
             if !model.store.events.joined {
                 // A page read after the stream began ensures that no change is missed.
                 model.store.events.joined = true;
-                read::first_page(model, effects);
+                read::read_first_page(model, effects);
             }
         }
         ServerUpdate::WatchRejected {
@@ -105,7 +109,7 @@ fn apply(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effec
     }
 }
 
-fn concerns_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
+fn affects_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
     let Route::Event(page) = &model.page.route else {
         return false;
     };
@@ -131,11 +135,11 @@ fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effe
             model.pending.clear();
             clear_waiting(model);
             // Events, and the resources that links and forms use, are read at the start.
-            read::events_from_the_start(model, effects);
+            read::read_events_from_start(model, effects);
             if model.page.route != Route::Events {
-                read::refresh(model, effects);
+                read::refresh_page(model, effects);
             }
-            read::resources(model, &read::JOINED, effects);
+            read::read_resources(model, &read::JOINED, effects);
             if let Some(form) = model.page.form_mut() {
                 form.check_at_ms = Some(0);
                 form.live.due_ms = Some(0);
@@ -165,7 +169,7 @@ fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effe
 
 fn clear_waiting(model: &mut Model) {
     model.store.reconnect();
-    *model.beside = Beside::default();
+    *model.beside = RowDetails::default();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
         form.bench.waiting = None;
@@ -198,7 +202,7 @@ fn handle_response(
             charts::handle_statistics(model, ticket, back, answer, effects)
         }
         ReplyPurpose::Noisiest(counted, by) => {
-            charts::handle_noisiest(model, ticket, counted, by, answer, effects)
+            charts::handle_noise_response(model, ticket, counted, by, answer, effects)
         }
         ReplyPurpose::List(kind, before) => handle_list(model, kind, before, answer, effects),
         ReplyPurpose::One(kind) => store.replace(kind, resources::parse_object(kind, answer), now),
@@ -208,7 +212,7 @@ fn handle_response(
             handle_deliveries(model, more, message(answer), effects)
         }
         ReplyPurpose::DeliveryCounts { of_all } => record_counts(model, ticket, of_all, answer),
-        ReplyPurpose::LastHour => store.last_hour.set(message(answer), now),
+        ReplyPurpose::LastHour => store.last_hour.record(message(answer), now),
         ReplyPurpose::Events { .. } if store.events.waiting != Some(ticket) => false,
         ReplyPurpose::Events { more } => {
             handle_events(model, more, client::events::parse_page(answer), effects);
@@ -239,7 +243,7 @@ fn handle_response(
             })
         }
         ReplyPurpose::Coverage => model.store.coverage.record(ticket, message(answer)),
-        ReplyPurpose::Beside(part) => model.beside.record(ticket, part, answer, now),
+        ReplyPurpose::RowDetails(part) => model.beside.record(ticket, part, answer, now),
         ReplyPurpose::Delivery => {
             let found: Result<v1::GetDeliveryResponse, _> = message(answer);
             let found = found.map(|it| it.delivery.unwrap_or_default());
@@ -265,7 +269,7 @@ fn handle_response(
         ReplyPurpose::Check => record_check(model, ticket, answer),
         ReplyPurpose::Save(saving) => handle_validation(model, ticket, *saving, answer, effects),
         ReplyPurpose::Live => match model.page.form_mut() {
-            Some(form) => form.record_live(ticket, answer),
+            Some(form) => form.record_live_response(ticket, answer),
             None => false,
         },
         ReplyPurpose::Bulk(step) => bulk::handle_response(model, ticket, step, answer, effects),
@@ -284,7 +288,7 @@ fn record_counts(model: &mut Model, ticket: Ticket, of_all: bool, answer: CallRe
         &mut model.store.delivery_counts
     };
     let is_awaited = counts.waiting == Some(ticket);
-    is_awaited && counts.set(deliveries::parse_counts(answer), model.now_ms)
+    is_awaited && counts.record(deliveries::parse_counts(answer), model.now_ms)
 }
 
 /// Records events counted by a field, unless another field was requested in the meantime.
@@ -294,7 +298,7 @@ fn record_groups(
     found: Result<v1::GroupEventsResponse, Failure>,
 ) -> bool {
     let groups = &mut model.store.event_groups;
-    groups.waiting == Some(ticket) && groups.set(found.map(GroupedEvents::from), model.now_ms)
+    groups.waiting == Some(ticket) && groups.record(found.map(GroupedEvents::from), model.now_ms)
 }
 
 /// Asks whether to save the form, and passes on the keys pressed in the meantime.
@@ -308,7 +312,7 @@ fn handle_validation(
     let ahead = forms::handle_validation(model, ticket, saving, answer);
     let is_awaited = ahead.is_some();
     for key in ahead.into_iter().flatten() {
-        keys::press(model, key, effects);
+        keys::handle_key_press(model, key, effects);
     }
     is_awaited
 }
@@ -353,7 +357,7 @@ fn fill_slot<T: PartialEq>(
 ) -> bool {
     let now = model.now_ms;
     let waits = model.waiting_slot(ticket, slot);
-    waits.is_some_and(|loaded| loaded.set(found, now))
+    waits.is_some_and(|loaded| loaded.record(found, now))
 }
 
 fn handle_list(
@@ -380,14 +384,14 @@ fn handle_deliveries(
     let store = &mut model.store;
     let page = match page {
         Ok(page) => page,
-        Err(failure) => return store.deliveries.set(Err(failure), now),
+        Err(failure) => return store.deliveries.record(Err(failure), now),
     };
     let error = unknown_field(&page.warnings, page.deliveries.is_empty() && !more);
     if !more {
         store.filter_warnings = page.warnings;
     }
     if let Some(error) = error {
-        return store.deliveries.set(Err(error), now);
+        return store.deliveries.record(Err(error), now);
     }
     let next = page.next_page_token;
     let mut rows = page.deliveries;
@@ -418,7 +422,7 @@ fn handle_deliveries(
     rows.extend(retained.into_iter().filter(is_there));
     // Newer deliveries have larger ids.
     rows.sort_by(|one, other| other.id.cmp(&one.id));
-    let touched = store.deliveries.set(Ok(rows), now);
+    let touched = store.deliveries.record(Ok(rows), now);
     if between {
         read::read_gap_page(model, effects);
     }
@@ -450,7 +454,7 @@ fn handle_events(
                 model.store.filter_warnings = page.warnings;
             }
             if let Some(total) = page.total {
-                events.total.set(Ok(total), model.now_ms);
+                events.total.record(Ok(total), model.now_ms);
             }
             events.add_page(page.rows);
             events.loaded = true;
@@ -471,7 +475,7 @@ fn record_event_total(model: &mut Model, ticket: Ticket, answer: CallResult) -> 
     let counted: Result<v1::CountEventsResponse, Failure> = message(answer);
     let counted = counted.map(|it| it.count.unwrap_or_default());
     let total = &mut model.store.events.total;
-    total.waiting == Some(ticket) && total.set(counted, model.now_ms)
+    total.waiting == Some(ticket) && total.record(counted, model.now_ms)
 }
 
 fn record_check(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
@@ -546,7 +550,7 @@ fn handle_write_result(
                     model.show_next_step(draft);
                 }
             }
-            read::after_write(model, effects);
+            read::refresh_after_write(model, effects);
         }
         Err(failure) => match draft.filter(|_| replaces && failure.kind == FailureKind::Conflict) {
             Some(mine) => {
@@ -554,7 +558,7 @@ fn handle_write_result(
                     Token::Warning,
                     "changed concurrently; loading the stored version…",
                 );
-                clash::begin(model, *mine, effects);
+                clash::begin_clash(model, *mine, effects);
             }
             None => handle_rejection(model, &failure, text, effects),
         },
@@ -574,7 +578,7 @@ fn handle_rejection(
     if failure.kind == FailureKind::Invalid
         && let Some(edit) = typed
     {
-        reopen(edit, failure, effects);
+        reopen_editor(edit, failure, effects);
     } else {
         model.show_notice(Token::Bad, format!("✗ {}", failure.sentence()));
         if let Some(edit) = typed {
@@ -582,18 +586,18 @@ fn handle_rejection(
         }
     }
     if failure.kind == FailureKind::Conflict {
-        read::resources(model, &read::JOINED, effects);
+        read::read_resources(model, &read::JOINED, effects);
     }
 }
 
-fn reopen(edit: TextEdit, failure: &Failure, effects: &mut Vec<Effect>) {
-    let problems = editor::problems(failure);
-    let text = editor::annotate(&edit.text, &problems);
+fn reopen_editor(edit: TextEdit, failure: &Failure, effects: &mut Vec<Effect>) {
+    let problems = editor::field_problems(failure);
+    let text = editor::annotate_text(&edit.text, &problems);
     effects.push(Effect::Edit(TextEdit { text, ..edit }));
 }
 
 fn keep_text(model: &mut Model, edit: TextEdit) {
-    if let Ok(draft) = editor::read(edit.kind, &edit.text) {
+    if let Ok(draft) = editor::parse_text(edit.kind, &edit.text) {
         forms::open_draft(model, draft.kind, edit.stored, draft.json);
     }
 }

@@ -21,21 +21,21 @@ use crate::{
     },
 };
 
-pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn choose_silence(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = SilenceChoice::new(model.silence_scopes()) else {
         return;
     };
     model.overlay = Some(Overlay::Silence(Box::new(choice)));
-    count(model, effects);
+    count_scope(model, effects);
 }
 
 /// Opens the dialog for the events that match a filter, with an end, both as typed.
 pub(super) fn silence_typed(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
-    let scope = SilenceScope::of_filter('f', filter.to_owned(), filter);
+    let scope = SilenceScope::from_filter('f', filter.to_owned(), filter);
     if let Some(mut choice) = SilenceChoice::new(vec![scope]) {
         choice.typing = Some((SilencePart::End, TextField::new(end)));
         model.overlay = Some(Overlay::Silence(Box::new(choice)));
-        count(model, effects);
+        count_scope(model, effects);
     }
 }
 
@@ -46,11 +46,11 @@ fn choice_mut(model: &mut Model) -> Option<&mut SilenceChoice> {
     }
 }
 
-fn count(model: &mut Model, effects: &mut Vec<Effect>) {
+fn count_scope(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = choice_mut(model) else {
         return;
     };
-    let Some(at) = choice.next_uncounted() else {
+    let Some(at) = choice.next_scope_to_count() else {
         return;
     };
     let mut fields = choice.scopes[at].fields.clone();
@@ -69,7 +69,7 @@ pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(choice) = choice_mut(model) {
         choice.waiting.clear();
         choice.comparing = None;
-        count(model, effects);
+        count_scope(model, effects);
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn handle_count(
         if let Some(choice) = choice_mut(model) {
             choice.comparing = Some((ticket, at));
         }
-        count(model, effects);
+        count_scope(model, effects);
         return true;
     }
     if let Some(end) = choice.chosen
@@ -108,7 +108,7 @@ pub(super) fn handle_count(
     {
         confirm_or_create(model, end, effects);
     }
-    count(model, effects);
+    count_scope(model, effects);
     true
 }
 
@@ -128,7 +128,7 @@ pub(super) fn handle_values(
     true
 }
 
-pub(super) fn press(
+pub(super) fn handle_silence_key(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,
     key: KeyEvent,
@@ -168,7 +168,7 @@ pub(super) fn press(
     model.overlay = Some(Overlay::Silence(choice));
     match end {
         Some(end) => silence_until(model, end, effects),
-        None => count(model, effects),
+        None => count_scope(model, effects),
     }
 }
 
@@ -208,7 +208,7 @@ fn silence_until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
             if choice.scope().found.is_some() {
                 return confirm_or_create(model, end, effects);
             }
-            count(model, effects);
+            count_scope(model, effects);
         }
         Err(error) => choice.error = Some(error),
     }
@@ -225,18 +225,18 @@ fn confirm_or_create(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect
         model.overlay = Some(Overlay::Silence(choice));
         return;
     }
-    let request = request(model, &choice, end);
+    let request = count_request(model, &choice, end);
     let until = model.format_silence_end(end);
-    confirm::silence(model, &scope, &until, request, effects);
+    confirm::confirm_silence(model, &scope, &until, request, effects);
 }
 
-fn request(model: &Model, choice: &SilenceChoice, end: Timestamp) -> Call {
+fn count_request(model: &Model, choice: &SilenceChoice, end: Timestamp) -> Call {
     let scope = choice.scope();
     let mut fields = scope.fields.clone();
     fields["name"] = model.silence_name(scope).into();
     fields["reason"] = choice.reason().into();
     fields["span"] = json!({"endTime": end.to_string()});
-    resources::silence(&fields, scope.is_broad())
+    resources::silence(&fields, scope.is_too_broad())
 }
 
 fn end_text(ms: i64) -> String {

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::{
-    keymap::{self, Action, KeyMeaning, Requirement},
+    keymap::{self, Action, KeyLookup, Requirement},
     limits,
     model::Model,
     route::Route,
@@ -12,22 +12,22 @@ use crate::{
 
 impl Model {
     /// Looks up a key after those of an incomplete sequence. Returns whether it has a meaning.
-    pub(super) fn step(&mut self, key: KeyEvent) -> bool {
+    pub(super) fn continue_sequence(&mut self, key: KeyEvent) -> bool {
         let mut keys = std::mem::take(&mut self.begun);
         self.begun_until_ms = None;
         if key.code == KeyCode::Esc && !keys.is_empty() {
             return true;
         }
         keys.push(keymap::normalize(key));
-        let places = self.page.route.places();
-        let mut meaning = self.keymap.step(&keys, &places);
-        if matches!(meaning, KeyMeaning::Nothing) {
+        let places = self.page.route.key_places();
+        let mut meaning = self.keymap.look_up(&keys, &places);
+        if matches!(meaning, KeyLookup::Nothing) {
             keys.pop();
             keys.push(keymap::normalize(keymap::to_latin_position(key)));
-            meaning = self.keymap.step(&keys, &places);
+            meaning = self.keymap.look_up(&keys, &places);
         }
         match meaning {
-            KeyMeaning::Act(entry) => {
+            KeyLookup::Act(entry) => {
                 let is_on_row = matches!(entry.need, Requirement::Write(_)) && !entry.lines.all;
                 let is_on_events = self.page.route == Route::Events;
                 let is_unread = self.page.list.is_unread(self.now_ms);
@@ -41,15 +41,15 @@ impl Model {
                     self.follow.push_back(entry.action);
                 }
             }
-            KeyMeaning::Wait => {
+            KeyLookup::Wait => {
                 self.begun = keys;
                 self.begun_until_ms = Some(self.now_ms.saturating_add(limits::SEQUENCE_MS));
             }
-            KeyMeaning::Nothing if keys.len() > 1 => {
+            KeyLookup::Nothing if keys.len() > 1 => {
                 let keys = keymap::format_keys(&keys);
                 self.show_notice(Token::Info, format!("{keys} does nothing here"));
             }
-            KeyMeaning::Nothing => return false,
+            KeyLookup::Nothing => return false,
         }
         true
     }

@@ -46,7 +46,7 @@ fn model(role: Role) -> Model {
 fn handle_server_update(model: &mut Model, server_update: ServerUpdate) {
     let effects = update(model, Msg::Server(server_update));
     reply(model, effects);
-    settle(model);
+    adjust_cursors(model);
 }
 
 /// Presses keys and responds to every call immediately. Returns the writes sent.
@@ -55,7 +55,7 @@ fn press(model: &mut Model, keys: &str) -> Vec<Call> {
     for key in keymap::parse(keys).unwrap() {
         let effects = update(model, Msg::Key(key));
         writes.extend(reply(model, effects));
-        settle(model);
+        adjust_cursors(model);
     }
     writes
 }
@@ -217,7 +217,10 @@ fn undo_removes_a_note_and_restores_a_rule() {
     press(&mut model, "o");
     let mut rule = object(Kind::Rule);
     rule.set("enabled", Some(true.into()));
-    model.store.resources_mut(Kind::Rule).set(Ok(vec![rule]), 0);
+    model
+        .store
+        .resources_mut(Kind::Rule)
+        .record(Ok(vec![rule]), 0);
     assert_eq!(enabled(&press(&mut model, "U")), Some(false));
 }
 
@@ -228,15 +231,15 @@ fn first_enter_on_the_overview_opens_its_first_link() {
         model.size = size;
         let now_ms = model.now_ms;
         let overview = v1::GetOverviewResponse::default();
-        model.store.overview.set(Ok(overview), now_ms);
-        settle(&mut model);
+        model.store.overview.record(Ok(overview), now_ms);
+        adjust_cursors(&mut model);
         press(&mut model, "<Enter>");
         assert_ne!(model.page.route, Route::Overview, "{size:?}");
     }
 }
 
 #[test]
-fn explanation_is_read_again_when_an_end_has_passed() {
+fn explanation_is_reloaded_when_a_shown_end_has_passed() {
     let mut model = model(Role::Admin);
     press(&mut model, "2x");
     let reason = v1::DecisionReason {
@@ -256,13 +259,13 @@ fn explanation_is_read_again_when_an_end_has_passed() {
     let Content::Event { explanation, .. } = &mut model.page.content else {
         panic!("no event");
     };
-    explanation.set(Ok(explained), now_ms);
+    explanation.record(Ok(explained), now_ms);
     let explains = |model: &mut Model| {
         let effects = update(model, Msg::Tick);
         let is_it = |effect: &Effect| matches!(effect, Effect::Send(Command::Call(_, call)) if call.method == "ExplainEvent");
         effects.iter().any(is_it)
     };
-    assert_eq!(model.outlived_at_ms(), Some(now_ms + 5_000));
+    assert_eq!(model.next_shown_end_ms(), Some(now_ms + 5_000));
     model.now_ms += 4_999;
     assert!(!explains(&mut model));
     model.now_ms += 1;
@@ -284,7 +287,7 @@ fn key_without_an_action_is_reported() {
 fn change_of_a_row_that_was_just_selected_is_refused() {
     let mut model = model(Role::Admin);
     press(&mut model, "2");
-    let left = model.selected().unwrap();
+    let left = model.selected_id().unwrap();
     let removed = ServerUpdate::Watched {
         generation: model.store.events.generation,
         rows: Vec::new(),
@@ -294,7 +297,7 @@ fn change_of_a_row_that_was_just_selected_is_refused() {
     };
     model.store.events.joined = true;
     handle_server_update(&mut model, removed);
-    let next = model.selected().unwrap();
+    let next = model.selected_id().unwrap();
     assert_ne!(next, left);
     assert_eq!(press(&mut model, "a"), []);
     let notice = model.notice.clone().unwrap().text;
@@ -308,7 +311,7 @@ fn change_of_a_row_that_was_just_selected_is_refused() {
 }
 
 #[test]
-fn breadcrumbs_do_not_depend_on_the_way() {
+fn breadcrumbs_do_not_depend_on_the_navigation_path() {
     let ways = [
         ("5p", "3<Enter>5<Enter>p", "Rules"),
         ("4t", "5<Enter>4<Enter>t", "Destinations"),
@@ -320,7 +323,7 @@ fn breadcrumbs_do_not_depend_on_the_way() {
         for keys in [one, other] {
             let mut model = model(Role::Admin);
             press(&mut model, keys);
-            let crumbs = view::crumbs(&model);
+            let crumbs = view::breadcrumbs(&model);
             assert_eq!(
                 crumbs.first().map(String::as_str),
                 Some(screen),
@@ -402,7 +405,7 @@ fn reconnect_clears_errors_of_the_previous_connection() {
     handle_server_update(&mut model, rejected);
     let now_ms = model.now_ms;
     let rules = model.store.resources_mut(Kind::Rule);
-    rules.set(Err(refusal()), now_ms);
+    rules.record(Err(refusal()), now_ms);
     let caller = model.caller.clone().unwrap();
     handle_server_update(&mut model, ServerUpdate::Link(LinkState::Up(caller)));
     assert_eq!(model.store.events.stream_failure, None);
@@ -436,7 +439,7 @@ fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<
     let answer = Ok(page.encode_to_vec());
     let server_update = ServerUpdate::CallResult(ticket.expect("more rows are requested"), answer);
     let effects = update(model, Msg::Server(server_update));
-    settle(model);
+    adjust_cursors(model);
     effects
 }
 
@@ -476,7 +479,7 @@ fn notice_never_covers_the_cursor() {
         Token::Text,
         "a sentence of more than sixty columns, which takes two lines of them",
     );
-    settle(&mut model);
+    adjust_cursors(&mut model);
     let screen = shown(&model);
     assert!(
         screen.contains('▶') && screen.contains("a sentence"),
@@ -499,8 +502,8 @@ fn rule_rows_map_to_their_index_when_filtered_and_sorted() {
     press(&mut model, "5");
     for count in [4, 6] {
         let rules: Vec<_> = (0..count).map(rule).collect();
-        model.store.resources_mut(Kind::Rule).set(Ok(rules), 0);
-        settle(&mut model);
+        model.store.resources_mut(Kind::Rule).record(Ok(rules), 0);
+        adjust_cursors(&mut model);
         assert_eq!(model.rows().len(), usize::try_from(count).unwrap());
     }
     let ids = |model: &Model| -> Vec<String> {
@@ -514,12 +517,12 @@ fn rule_rows_map_to_their_index_when_filtered_and_sorted() {
     press(&mut model, ":sort 24 h<Enter>");
     assert_eq!(ids(&model), ["r4", "r2", "r0"]);
     press(&mut model, "gg");
-    assert_eq!(model.selected().as_deref(), Some("r4"));
+    assert_eq!(model.selected_id().as_deref(), Some("r4"));
     press(&mut model, "<Esc>");
     assert_eq!(ids(&model), ["r5", "r4", "r3", "r2", "r1", "r0"]);
-    assert_eq!(model.selected().as_deref(), Some("r4"));
+    assert_eq!(model.selected_id().as_deref(), Some("r4"));
     let rows = model.rows();
-    let places: Vec<usize> = (0..rows.len()).map(|index| rows.place(index)).collect();
+    let places: Vec<usize> = (0..rows.len()).map(|index| rows.row_index(index)).collect();
     assert_eq!(places, [5, 4, 3, 2, 1, 0]);
 }
 
@@ -631,7 +634,7 @@ proptest! {
                 writes.is_empty() || ((is_confirming || is_quiet) && model.is_connected()),
                 "{writes:?}"
             );
-            settle(&mut model);
+            adjust_cursors(&mut model);
             terminal.draw(|frame| view::draw(&model, frame)).unwrap();
         }
     }

@@ -19,7 +19,7 @@ use crate::{
 /// Limit on the views in the menu, which have one key each.
 const OFFERED: usize = 30;
 
-pub(super) fn choose(model: &mut Model) {
+pub(super) fn choose_view(model: &mut Model) {
     let views = model.views();
     if views.is_empty() && model.store.resources(Kind::View).value.is_none() {
         return model.show_notice(Token::Info, "reading…");
@@ -54,21 +54,21 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+pub(super) fn show_view(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     let found = model.views().into_iter().find(|view| view.name == name);
     let view = match found {
         Some(view) => view,
         None if name.is_empty() => View::default(),
         None => return model.show_notice(Token::Warning, format!("unknown view `{name}`")),
     };
-    model.columns_of.remove(Route::Events.screen());
+    model.columns_of.remove(Route::Events.screen_name());
     model.store.events.filter.open_only = !view.includes_closed;
     if !view.group_by.is_empty() {
         let (field, filter) = (view.group_by, view.filter);
-        return navigate::go(model, Route::EventGroups { field, filter }, effects);
+        return navigate::go_to_route(model, Route::EventGroups { field, filter }, effects);
     }
     if model.page.route != Route::Events {
-        navigate::push(model, crate::model::page::Page::new(Route::Events));
+        navigate::push_page(model, crate::model::page::Page::new(Route::Events));
     }
     let list = &mut model.page.list;
     list.sort = view.sort();
@@ -78,7 +78,7 @@ pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     list.marks.clear();
     list.selected = None;
     (list.index, list.came) = (0, 0);
-    read::events(model, false, effects);
+    read::read_events(model, false, effects);
 }
 
 /// Shows the next view that lists events; all events after the last one.
@@ -92,15 +92,15 @@ pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
     let at = names.iter().position(|name| Some(name) == own.as_ref());
     let next = names[(at.unwrap_or(0) + 1) % names.len()].clone();
     if names.len() == 1 {
-        return choose(model);
+        return choose_view(model);
     }
-    show(model, &next, effects);
+    show_view(model, &next, effects);
 }
 
-pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn save_view(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut base = model.as_view();
     if let Some(view) = model.view() {
         base["description"] = json!(format!("like {}", view.name));
     }
-    forms::open(model, Form::new(Kind::View, None, base), effects);
+    forms::open_form(model, Form::new(Kind::View, None, base), effects);
 }

@@ -57,7 +57,7 @@ fn text_has_sufficient_contrast_on_every_background() {
         .into_iter()
         .flat_map(|theme| [(theme, Depth::Full), (theme, Depth::Many)])
     {
-        let look = Look::new(theme, depth, None);
+        let look = Appearance::new(theme, depth, None);
         let least = if theme == Theme::Contrast { 7.0 } else { 4.5 };
         let grounds = [Style::new(), look.style(Token::Selected)];
         for token in MEANINGS {
@@ -87,7 +87,7 @@ fn text_has_sufficient_contrast_on_every_background() {
 fn selection_focus_and_errors_are_visible_without_colour() {
     for theme in Theme::ALL {
         for depth in [Depth::Sixteen, Depth::Many, Depth::Full] {
-            let look = Look::new(theme, depth, None);
+            let look = Appearance::new(theme, depth, None);
             for token in [Token::Selected, Token::Field, Token::Critical] {
                 assert_ne!(
                     look.style(token),
@@ -97,7 +97,7 @@ fn selection_focus_and_errors_are_visible_without_colour() {
             }
         }
     }
-    let mono = Look::new(Theme::Mono, Depth::Full, None);
+    let mono = Appearance::new(Theme::Mono, Depth::Full, None);
     for token in MEANINGS
         .into_iter()
         .chain([Token::Selected, Token::Bar, Token::Field])
@@ -123,7 +123,7 @@ fn styles_use_only_colours_the_terminal_supports() {
     for theme in Theme::ALL {
         for token in MEANINGS {
             for background in [None, Some(Background::Dark), Some(Background::Light)] {
-                let few = Look::new(theme, Depth::Sixteen, background);
+                let few = Appearance::new(theme, Depth::Sixteen, background);
                 let style = few.base().patch(few.style(token));
                 for color in [style.fg, style.bg].into_iter().flatten() {
                     assert!(
@@ -131,7 +131,7 @@ fn styles_use_only_colours_the_terminal_supports() {
                         "{theme:?}"
                     );
                 }
-                let many = Look::new(theme, Depth::Many, background);
+                let many = Appearance::new(theme, Depth::Many, background);
                 assert!(
                     !matches!(many.style(token).fg, Some(Color::Rgb(..))),
                     "{theme:?}"
@@ -143,8 +143,8 @@ fn styles_use_only_colours_the_terminal_supports() {
 
 #[test]
 fn auto_theme_follows_depth_and_background() {
-    let auto = |depth, background| Look::new(Theme::Auto, depth, background);
-    let look = |theme, depth| Look::new(theme, depth, None);
+    let auto = |depth, background| Appearance::new(Theme::Auto, depth, background);
+    let look = |theme, depth| Appearance::new(theme, depth, None);
     let (full, many) = (Depth::Full, Depth::Many);
     assert_eq!(auto(full, None), look(Theme::Dark, full));
     assert_eq!(auto(full, Some(Background::Dark)), look(Theme::Dark, full));

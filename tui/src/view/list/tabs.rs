@@ -16,35 +16,39 @@ const EXACT_FROM: usize = 100;
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
     let (x, y) = (area.x + 1, area.y);
     match model.page.route {
-        Route::Deliveries => states(model, pen, (x, y)),
+        Route::Deliveries => draw_state_tabs(model, pen, (x, y)),
         // The other half of the line is for the state of the list.
-        Route::Events => views(model, pen, (x, y), x.saturating_add(area.width / 2)),
-        _ => on_call(&model.page.route, pen, (x, y)),
+        Route::Events => draw_view_tabs(model, pen, (x, y), x.saturating_add(area.width / 2)),
+        _ => draw_on_call_tabs(&model.page.route, pen, (x, y)),
     }
 }
 
-fn tab(name: &str, is_own: bool, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
+fn draw_tab(name: &str, is_own: bool, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     let words = if is_own {
         format!("[{name}]")
     } else {
         format!(" {name} ")
     };
     let token = if is_own { Token::Title } else { Token::Dim };
-    pen.put(x, y, text::width(&words), token, &words)
+    pen.draw_text(x, y, text::cell_width(&words), token, &words)
 }
 
-pub(in crate::view) fn on_call(own: &Route, pen: &mut Pen<'_>, (mut x, y): (u16, u16)) -> u16 {
+pub(in crate::view) fn draw_on_call_tabs(
+    own: &Route,
+    pen: &mut Pen<'_>,
+    (mut x, y): (u16, u16),
+) -> u16 {
     let tabs = Route::ON_CALL;
     if !tabs.iter().any(|(_, route)| route == own) {
         return x;
     }
     for (name, route) in &tabs {
-        x = tab(name, route == own, pen, (x, y));
+        x = draw_tab(name, route == own, pen, (x, y));
     }
     x + 1
 }
 
-fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> u16 {
+fn draw_view_tabs(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> u16 {
     let views = model.views();
     let views = views.iter().filter(|view| view.group_by.is_empty());
     let names: Vec<&str> = views.map(|view| view.name.as_str()).collect();
@@ -60,17 +64,17 @@ fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> 
             own.as_deref() == Some(name)
         };
         if x >= end {
-            return pen.put(x, y, 2, Token::Dim, "… ");
+            return pen.draw_text(x, y, 2, Token::Dim, "… ");
         }
         let name = if name.is_empty() { "all" } else { name };
-        x = tab(name, is_own, pen, (x, y));
+        x = draw_tab(name, is_own, pen, (x, y));
     }
     x + 1
 }
 
-fn states(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
-    let own = filter::delivery_tab(&model.page.list.filter, &model.clock());
-    let is_narrow = model.columns() < EXACT_FROM;
+fn draw_state_tabs(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
+    let own = filter::delivery_tab_index(&model.page.list.filter, &model.clock());
+    let is_narrow = model.terminal_columns() < EXACT_FROM;
     let mut x = x;
     for (index, (name, _)) in filter::DELIVERY_TABS.into_iter().enumerate() {
         let is_own = own == Some(index);
@@ -79,14 +83,14 @@ fn states(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
             count => text::group_digits(count),
         });
         let count = count.map_or_else(String::new, |it| format!(" {it}"));
-        x = tab(&format!("{name}{count}"), is_own, pen, (x, y));
+        x = draw_tab(&format!("{name}{count}"), is_own, pen, (x, y));
     }
     let counts = model.store.delivery_counts.value.as_ref();
     let tests = counts.and_then(|it| it.test_count).unwrap_or_default();
     if tests > 0 {
         let s = if tests == 1 { "" } else { "s" };
         let words = format!("+ {} test{s}", text::group_digits(tests.into()));
-        x = pen.put(x, y, text::width(&words), Token::Dim, &words);
+        x = pen.draw_text(x, y, text::cell_width(&words), Token::Dim, &words);
     }
     x + 1
 }

@@ -2,19 +2,19 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use super::{Wall, draw_columns, fill, numbers, sum};
+use super::{WallView, draw_columns, fill_style, sum_counts, to_f64};
 use crate::{
-    data::millis,
-    document::{Link, duration},
+    data::to_millis,
+    document::{Link, format_duration},
     route::Route,
     text,
     theme::Token,
     view::{pen::Pen, plot::Series},
 };
 
-impl Wall<'_> {
-    pub(super) fn deliveries(&self, pen: &mut Pen<'_>, area: Rect) {
-        let age = self.model.figures_age_ms().map(duration);
+impl WallView<'_> {
+    pub(super) fn draw_deliveries(&self, pen: &mut Pen<'_>, area: Rect) {
+        let age = self.model.counts_age_ms().map(format_duration);
         let age = age.map_or_else(String::new, |age| format!(" · {age} old"));
         let title = format!("Deliveries, {}{age}", self.period().label());
         let inside = pen.panel(area, &title);
@@ -24,11 +24,11 @@ impl Wall<'_> {
         else {
             return self.draw_not_counted(pen, inside);
         };
-        let oldest = millis(self.overview.oldest_undelivered_time.as_ref());
+        let oldest = to_millis(self.overview.oldest_undelivered_time.as_ref());
         let read = self.model.store.overview.received_ms;
         let oldest = oldest
             .zip(read)
-            .map(|(ms, now)| duration((now - ms).max(0)));
+            .map(|(ms, now)| format_duration((now - ms).max(0)));
         // As in the headline and the tab; the statistics are older.
         let destinations = self.overview.destinations.iter();
         let waiting: i32 = destinations.filter_map(|it| it.waiting_count).sum();
@@ -36,7 +36,7 @@ impl Wall<'_> {
             Some(age) => format!("{}, oldest {age}", text::group_digits(waiting.into())),
             None => text::group_digits(waiting.into()),
         };
-        let total = |counts: &[i32]| text::group_digits(sum(counts));
+        let total = |counts: &[i32]| text::group_digits(sum_counts(counts));
         let mut rows: Vec<(&str, Token, &[i32], String)> = vec![
             (
                 "delivered",
@@ -53,7 +53,7 @@ impl Wall<'_> {
             ("waiting", Token::Info, &all.waiting, backlog),
         ];
         let dead = ("dead", Token::Bad, &all.dead[..], total(&all.dead));
-        if inside.height >= 4 || sum(&all.dead) > 0 {
+        if inside.height >= 4 || sum_counts(&all.dead) > 0 {
             rows.insert(2, dead);
         }
         rows.truncate(inside.height.into());
@@ -65,12 +65,16 @@ impl Wall<'_> {
         };
         let places = Layout::vertical(vec![each; rows.len()]).split(inside);
         let links = Link::Go(Route::Deliveries);
-        let sums = rows.iter().map(|(.., words)| text::width(words)).max();
+        let sums = rows.iter().map(|(.., words)| text::cell_width(words)).max();
         let sums = u16::try_from(sums.unwrap_or(0)).unwrap_or(0);
         for ((name, token, counts, words), place) in rows.into_iter().zip(places.iter()) {
-            let token = if sum(counts) == 0 { Token::Dim } else { token };
+            let token = if sum_counts(counts) == 0 {
+                Token::Dim
+            } else {
+                token
+            };
             draw_bar(pen, *place, (name, token, counts, &words), sums);
-            if name == "waiting" && self.is_marked(&links) {
+            if name == "waiting" && self.is_at_cursor(&links) {
                 pen.row(*place, place.y, Token::Selected);
             }
         }
@@ -86,12 +90,12 @@ fn draw_bar(
     if area.height == 0 {
         return;
     }
-    let values = numbers(counts);
+    let values = to_f64(counts);
     let most = values.iter().copied().fold(0.0, f64::max);
-    let cells = u16::try_from(text::width(words)).unwrap_or(0);
-    pen.put(area.x, area.y, area.width.into(), token, name);
+    let cells = u16::try_from(text::cell_width(words)).unwrap_or(0);
+    pen.draw_text(area.x, area.y, area.width.into(), token, name);
     let end = area.right().saturating_sub(cells);
-    pen.put(end.max(area.x), area.y, cells.into(), token, words);
+    pen.draw_text(end.max(area.x), area.y, cells.into(), token, words);
     let plot = if area.height >= 3 {
         Rect {
             y: area.y + 1,
@@ -112,7 +116,7 @@ fn draw_bar(
         plot
     };
     let series = vec![Series {
-        style: fill(pen, token),
+        style: fill_style(pen, token),
         shade: "█",
         values: &values,
         sign: None,

@@ -7,11 +7,11 @@ use ratatui::{
     widgets::{Row, Table},
 };
 
-use super::{Wall, draw_columns, fill, numbers};
+use super::{WallView, draw_columns, fill_style, to_f64};
 use crate::{
     data::{Kind, Sign, span_ms},
-    document::{Link, duration},
-    model::wall::{harm_key, health, health_word},
+    document::{Link, format_duration},
+    model::wall::{destination_health, health_word, problem_sort_key},
     route::Route,
     text,
     theme::Token,
@@ -20,20 +20,20 @@ use crate::{
 
 const SPARK_FROM: u16 = 8;
 
-impl Wall<'_> {
+impl WallView<'_> {
     pub(super) fn table_rows(&self, most: u16) -> u16 {
         let rows = self.overview.destinations.len().max(1);
         let rows = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3);
         rows.min(most.max(4))
     }
 
-    pub(super) fn destinations(&self, pen: &mut Pen<'_>, area: Rect) {
+    pub(super) fn draw_destinations(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Destinations, last 24 h");
         let mut all: Vec<&DestinationOverview> = self.overview.destinations.iter().collect();
-        all.sort_by_key(|one| harm_key(one, self.model.now_ms));
+        all.sort_by_key(|one| problem_sort_key(one, self.model.now_ms));
         if all.is_empty() {
             let words = "nothing sent in the last 24 h";
-            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
+            pen.draw_text(inside.x, inside.y, inside.width.into(), Token::Dim, words);
             return;
         }
         let link = |one: &DestinationOverview| {
@@ -49,18 +49,18 @@ impl Wall<'_> {
         } else {
             rows
         };
-        let at = all.iter().position(|one| self.is_marked(&link(one)));
+        let at = all.iter().position(|one| self.is_at_cursor(&link(one)));
         let top = (at.unwrap_or_default() + 1).saturating_sub(shown.max(1));
         let spark = inside.width.saturating_sub(84).min(48);
         let visible: Vec<_> = all.iter().skip(top).take(shown).collect();
-        let columns = columns(inside.width, spark);
-        let marked = visible.iter().position(|one| self.is_marked(&link(one)));
+        let columns = shown_columns(inside.width, spark);
+        let marked = visible.iter().position(|one| self.is_at_cursor(&link(one)));
         if let Some(at) = marked {
             pen.select(inside.x, inside.y + 1 + u16::try_from(at).unwrap_or(0));
         }
         let rows = visible.iter().map(|one| {
             let row = destination_row(pen, one, &columns);
-            if self.is_marked(&link(one)) {
+            if self.is_at_cursor(&link(one)) {
                 row.style(pen.style(Token::Selected))
             } else {
                 row
@@ -83,14 +83,14 @@ impl Wall<'_> {
         if more > 0 {
             let words = format!("  +{more} more");
             let space = usize::from(inside.width);
-            pen.put(inside.x, inside.bottom() - 1, space, Token::Dim, &words);
+            pen.draw_text(inside.x, inside.bottom() - 1, space, Token::Dim, &words);
         }
         if spark > SPARK_FROM {
-            self.sparks(pen, inside, spark, &visible);
+            self.draw_sparklines(pen, inside, spark, &visible);
         }
     }
 
-    fn sparks(
+    fn draw_sparklines(
         &self,
         pen: &mut Pen<'_>,
         inside: Rect,
@@ -115,18 +115,18 @@ impl Wall<'_> {
     }
 
     fn draw_throughput(pen: &mut Pen<'_>, place: Rect, stats: &DeliveryStatistics) {
-        let (good, bad) = (numbers(&stats.delivered), numbers(&stats.failed_attempts));
+        let (good, bad) = (to_f64(&stats.delivered), to_f64(&stats.failed_attempts));
         let sums = good.iter().zip(&bad).map(|(one, other)| one + other);
         let most = sums.fold(0.0, f64::max);
         let series = vec![
             Series {
-                style: fill(pen, Token::Bad),
+                style: fill_style(pen, Token::Bad),
                 shade: "▒",
                 values: &bad,
                 sign: None,
             },
             Series {
-                style: fill(pen, Token::Good),
+                style: fill_style(pen, Token::Good),
                 shade: "█",
                 values: &good,
                 sign: None,
@@ -150,7 +150,7 @@ const NAME: u16 = 18;
 const SHOWN: [ShownColumn; 6] = [
     ShownColumn {
         head: "Health",
-        cell: |pen, one| Line::from(pen.span(health(one).into(), &health_word(one))),
+        cell: |pen, one| Line::from(pen.span(destination_health(one).into(), &health_word(one))),
         rank: 0,
     },
     ShownColumn {
@@ -165,22 +165,22 @@ const SHOWN: [ShownColumn; 6] = [
     },
     ShownColumn {
         head: "    sent",
-        cell: |pen, one| count(pen, one.delivered_count, Token::Good),
+        cell: |pen, one| count_line(pen, one.delivered_count, Token::Good),
         rank: 4,
     },
     ShownColumn {
         head: " waiting",
-        cell: |pen, one| count(pen, one.waiting_count, Token::Info),
+        cell: |pen, one| count_line(pen, one.waiting_count, Token::Info),
         rank: 1,
     },
     ShownColumn {
         head: "    dead",
-        cell: |pen, one| count(pen, one.dead_count, Token::Bad),
+        cell: |pen, one| count_line(pen, one.dead_count, Token::Bad),
         rank: 2,
     },
 ];
 
-fn columns(width: u16, spark: u16) -> Vec<&'static ShownColumn> {
+fn shown_columns(width: u16, spark: u16) -> Vec<&'static ShownColumn> {
     let space = width.saturating_sub(NAME + spark);
     let most = usize::from(space / (CELLS + 1));
     let mut columns: Vec<&ShownColumn> = SHOWN.iter().collect();
@@ -192,20 +192,20 @@ fn columns(width: u16, spark: u16) -> Vec<&'static ShownColumn> {
     columns
 }
 
-fn right(pen: &Pen<'_>, words: &str, token: Token) -> Line<'static> {
+fn right_aligned_line(pen: &Pen<'_>, words: &str, token: Token) -> Line<'static> {
     let words = format!("{words:>8}");
     Line::from(pen.span(token, &words))
 }
 
-fn count(pen: &Pen<'_>, count: Option<i32>, token: Token) -> Line<'static> {
+fn count_line(pen: &Pen<'_>, count: Option<i32>, token: Token) -> Line<'static> {
     let count = count.unwrap_or_default();
     let token = if count == 0 { Token::Dim } else { token };
-    right(pen, &text::group_digits(count.into()), token)
+    right_aligned_line(pen, &text::group_digits(count.into()), token)
 }
 
 fn duration_cell(pen: &Pen<'_>, span: Option<&prost_types::Duration>) -> Line<'static> {
-    let words = span.map_or_else(|| "–".to_owned(), |it| duration(span_ms(it)));
-    right(pen, &words, Token::Text)
+    let words = span.map_or_else(|| "–".to_owned(), |it| format_duration(span_ms(it)));
+    right_aligned_line(pen, &words, Token::Text)
 }
 
 fn destination_row(
@@ -213,8 +213,8 @@ fn destination_row(
     one: &DestinationOverview,
     columns: &[&ShownColumn],
 ) -> Row<'static> {
-    let state = health(one);
-    let name = format!("{} {}", state.sign(), one.destination_name);
+    let state = destination_health(one);
+    let name = format!("{} {}", state.symbol(), one.destination_name);
     let name = Line::from(pen.span(state.into(), &name));
     let cells = columns.iter().map(|column| (column.cell)(pen, one));
     Row::new(std::iter::once(name).chain(cells))

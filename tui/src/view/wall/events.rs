@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use super::{FIGURES, Wall, draw_columns, fill, numbers, sum};
+use super::{FIGURES, WallView, draw_columns, fill_style, sum_counts, to_f64};
 use crate::{
-    data::{ChartPeriod, Named, Severity, Sign, WORST_FIRST, millis},
+    data::{ChartPeriod, Label, Severity, Sign, WORST_FIRST, to_millis},
     document::Link,
     route::Route,
     text,
@@ -17,8 +17,8 @@ use crate::{
 
 const NEW: u16 = 8;
 
-impl Wall<'_> {
-    pub(super) fn open(&self, pen: &mut Pen<'_>, area: Rect) {
+impl WallView<'_> {
+    pub(super) fn draw_open_events(&self, pen: &mut Pen<'_>, area: Rect) {
         let total: i32 = self.overview.open_by_severity.values().sum();
         let title = format!("Open  {}", text::group_digits(total.into()));
         let inside = pen.panel(area, &title);
@@ -27,7 +27,7 @@ impl Wall<'_> {
             .right()
             .saturating_sub(2 + u16::try_from(named.len() + 1).unwrap_or(0));
         if inside.height > 0 && usize::from(area.width) > title.len() + named.len() + 8 {
-            pen.put(
+            pen.draw_text(
                 at,
                 area.y,
                 named.len() + 2,
@@ -53,20 +53,20 @@ impl Wall<'_> {
                 height,
                 ..inside
             };
-            self.severity(pen, row, severity, counts);
+            self.draw_severity(pen, row, severity, counts);
             y += if is_large { FIGURE_ROWS + 1 } else { 1 };
         }
         let acknowledged = self.overview.acknowledged_count.unwrap_or_default();
         if y < inside.bottom() && acknowledged > 0 {
             let words = format!("✓ {} acknowledged", text::group_digits(acknowledged.into()));
-            pen.put(inside.x, y, inside.width.into(), Token::Good, &words);
-            if self.is_marked(&Link::List(Route::Events, "acknowledged=true".to_owned())) {
+            pen.draw_text(inside.x, y, inside.width.into(), Token::Good, &words);
+            if self.is_at_cursor(&Link::List(Route::Events, "acknowledged=true".to_owned())) {
                 pen.row(inside, y, Token::Selected);
             }
         }
     }
 
-    fn severity(
+    fn draw_severity(
         &self,
         pen: &mut Pen<'_>,
         row: Rect,
@@ -85,8 +85,8 @@ impl Wall<'_> {
             "·".to_owned()
         };
         let y = row.y;
-        let label = format!("{} {:<9}", severity.sign(), severity.label());
-        let x = pen.put(row.x, y, row.width.into(), token, &label);
+        let label = format!("{} {:<9}", severity.symbol(), severity.label());
+        let x = pen.draw_text(row.x, y, row.width.into(), token, &label);
         let right = row.right();
         let style = pen.base_style().patch(pen.style(token));
         let figure = Figure {
@@ -105,22 +105,22 @@ impl Wall<'_> {
             pen.widget(figure, place);
         }
         let mut at = |words: &str, end: u16, token| {
-            let cells = text::width(words);
+            let cells = text::cell_width(words);
             let start = end.saturating_sub(u16::try_from(cells).unwrap_or(0));
-            pen.put(start.max(x), y, cells, token, words);
+            pen.draw_text(start.max(x), y, cells, token, words);
         };
         at(&new, right, if opened > 0 { token } else { Token::Dim });
         if !is_large {
             at(&shown, right.saturating_sub(NEW), token);
         }
-        if self.is_marked(&Link::severity(severity.label())) {
+        if self.is_at_cursor(&Link::severity(severity.label())) {
             for y in row.top()..row.bottom() {
                 pen.row(row, y, Token::Selected);
             }
         }
     }
 
-    pub(super) fn rate(&self, pen: &mut Pen<'_>, area: Rect) {
+    pub(super) fn draw_rate(&self, pen: &mut Pen<'_>, area: Rect) {
         let Some(counted) = self.counted else {
             let inside = pen.panel(area, "Events a minute, by severity");
             return self.draw_not_counted(pen, inside);
@@ -130,7 +130,7 @@ impl Wall<'_> {
         let columns: Vec<Rate> = all
             .iter()
             .map(|(severity, counts)| {
-                let a_minute = numbers(counts).into_iter().map(|count| count / step);
+                let a_minute = to_f64(counts).into_iter().map(|count| count / step);
                 (*severity, a_minute.collect())
             })
             .collect();
@@ -147,10 +147,10 @@ impl Wall<'_> {
                     if column.1 > most.1 { column } else { most }
                 },
             );
-        let total: i64 = all.iter().map(|(_, counts)| sum(counts)).sum();
+        let total: i64 = all.iter().map(|(_, counts)| sum_counts(counts)).sum();
         let total = text::group_digits(total);
         let mut title = format!("Events a minute, by severity  {total} in all");
-        if text::width(&title) + 6 > usize::from(area.width) {
+        if text::cell_width(&title) + 6 > usize::from(area.width) {
             title = format!("Events a minute  {total} in all");
         }
         let inside = pen.panel(area, &title);
@@ -160,13 +160,13 @@ impl Wall<'_> {
         }
         if most <= 0.0 {
             let words = format!("none in the last {}", counted.back.label());
-            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
+            pen.draw_text(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
             return;
         }
-        let limit = clipped(sums);
+        let limit = full_column_value(sums);
         plot_rate(pen, inside, (&columns, limit.min(most)), counted.back);
         if limit < most
-            && let Some(start_ms) = millis(counted.statistics.start_time.as_ref())
+            && let Some(start_ms) = to_millis(counted.statistics.start_time.as_ref())
         {
             #[expect(clippy::cast_possible_truncation, reason = "a few hours at most")]
             let step_ms = (step * 60_000.0) as i64;
@@ -174,10 +174,10 @@ impl Wall<'_> {
             let time = self
                 .model
                 .format_time(start_ms.saturating_add(at * step_ms));
-            let words = format!("▲ {} at {time}", scale(most));
-            let cells = u16::try_from(text::width(&words)).unwrap_or(0);
+            let words = format!("▲ {} at {time}", format_scale(most));
+            let cells = u16::try_from(text::cell_width(&words)).unwrap_or(0);
             let x = inside.right().saturating_sub(cells);
-            pen.put(
+            pen.draw_text(
                 x.max(inside.x),
                 inside.y,
                 cells.into(),
@@ -189,7 +189,7 @@ impl Wall<'_> {
 
     fn spans(&self, pen: &mut Pen<'_>, area: Rect, title: &str) {
         let words: usize = ChartPeriod::ALL.iter().map(|it| it.label().len() + 3).sum();
-        if usize::from(area.width) < text::width(title) + words + 8 {
+        if usize::from(area.width) < text::cell_width(title) + words + 8 {
             return;
         }
         let mut x = area.right() - 2 - u16::try_from(words).unwrap_or(0);
@@ -201,7 +201,7 @@ impl Wall<'_> {
             } else {
                 format!(" {} ", back.label())
             };
-            x = pen.put(x, area.y, 8, token, &words) + 1;
+            x = pen.draw_text(x, area.y, 8, token, &words) + 1;
         }
     }
 }
@@ -215,7 +215,7 @@ const CLIPPED_FACTOR: f64 = 2.0;
 const CLIPPED_COLUMNS: usize = 10;
 
 /// Returns the value of a full column, so that a single peak does not flatten the rest.
-fn clipped(mut sums: Vec<f64>) -> f64 {
+fn full_column_value(mut sums: Vec<f64>) -> f64 {
     sums.retain(|sum| *sum > 0.0);
     sums.sort_by(f64::total_cmp);
     let most = sums.last().copied().unwrap_or_default();
@@ -235,7 +235,7 @@ fn clipped(mut sums: Vec<f64>) -> f64 {
 }
 
 fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), back: ChartPeriod) {
-    let (peak, half) = (scale(most), scale(most / 2.0));
+    let (peak, half) = (format_scale(most), format_scale(most / 2.0));
     let cells = peak.len().max(half.len());
     let margin = u16::try_from(cells).unwrap_or(0) + 1;
     let plot = Rect {
@@ -244,7 +244,7 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), b
         height: inside.height - 1,
         ..inside
     };
-    pen.put(
+    pen.draw_text(
         inside.x,
         plot.y,
         cells,
@@ -253,33 +253,33 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), b
     );
     if plot.height >= 6 {
         let y = plot.y + plot.height / 2;
-        pen.put(inside.x, y, cells, Token::Dim, &format!("{half:>cells$}"));
+        pen.draw_text(inside.x, y, cells, Token::Dim, &format!("{half:>cells$}"));
     }
     // The worst severities are at the bottom, where they are easiest to compare.
     let series = columns.iter().map(|(severity, values)| Series {
-        style: fill(pen, (*severity).into()),
-        shade: shade(*severity),
+        style: fill_style(pen, (*severity).into()),
+        shade: severity_shade(*severity),
         values,
         // Even a few severe events must be visible.
         sign: matches!(severity, Severity::Critical | Severity::Error)
-            .then(|| (pen.style((*severity).into()), severity.sign())),
+            .then(|| (pen.style((*severity).into()), severity.symbol())),
     });
     draw_columns(pen, series.collect(), most, plot);
     let y = plot.bottom();
     let start = format!("{} ago", back.label());
-    pen.put(plot.x, y, plot.width.into(), Token::Dim, &start);
+    pen.draw_text(plot.x, y, plot.width.into(), Token::Dim, &start);
     let last = columns
         .iter()
         .filter_map(|(_, values)| values.last())
         .sum::<f64>();
-    let now = format!("now {}", scale(last));
+    let now = format!("now {}", format_scale(last));
     let cells = u16::try_from(now.len()).unwrap_or(0);
     if plot.width > cells + 12 {
-        pen.put(plot.right() - cells, y, now.len(), Token::Dim, &now);
+        pen.draw_text(plot.right() - cells, y, now.len(), Token::Dim, &now);
     }
 }
 
-fn shade(severity: Severity) -> &'static str {
+fn severity_shade(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "█",
         Severity::Error => "▓",
@@ -294,7 +294,7 @@ fn round_to_integer(number: f64) -> i64 {
     number.round() as i64
 }
 
-fn scale(number: f64) -> String {
+fn format_scale(number: f64) -> String {
     match number {
         0.0 => "0".to_owned(),
         ..0.01 => "<0.01".to_owned(),

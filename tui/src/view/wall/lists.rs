@@ -2,19 +2,19 @@
 
 use ratatui::layout::Rect;
 
-use super::Wall;
+use super::WallView;
 use crate::{model::wall, text, theme::Token, view::pen::Pen};
 
-impl Wall<'_> {
+impl WallView<'_> {
     pub(super) fn missed_rows(&self) -> u16 {
-        let rows = 2 * wall::troubled_destinations(self.model, self.overview).len() + 4;
+        let rows = 2 * wall::unhealthy_destinations(self.model, self.overview).len() + 4;
         u16::try_from(rows).unwrap_or(u16::MAX)
     }
 
-    pub(super) fn draw_missed(&self, pen: &mut Pen<'_>, area: Rect) {
+    pub(super) fn draw_undelivered_or_late(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
-        let missed = wall::troubled_destinations(self.model, self.overview);
+        let missed = wall::unhealthy_destinations(self.model, self.overview);
         // Details take a separate line.
         let space = usize::from(inside.height).saturating_sub(2) / 2;
         let shown = if missed.len() * 2 <= usize::from(inside.height) {
@@ -47,7 +47,7 @@ impl Wall<'_> {
             lines.push((Token::Held, format!("☾ {quiet}")));
         }
         for ((token, line), y) in lines.iter().zip(inside.top()..inside.bottom()) {
-            pen.put(inside.x, y, inside.width.into(), *token, line);
+            pen.draw_text(inside.x, y, inside.width.into(), *token, line);
         }
     }
 
@@ -59,12 +59,12 @@ impl Wall<'_> {
                 return self.draw_not_counted(pen, inside);
             }
             let words = "nothing is open and no one was notified";
-            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
+            pen.draw_text(inside.x, inside.y, inside.width.into(), Token::Dim, words);
             return;
         }
         let marked = rows.iter().position(|row| {
             let link = row.link.as_ref();
-            link.is_some_and(|link| self.is_marked(link))
+            link.is_some_and(|link| self.is_at_cursor(link))
         });
         let height = usize::from(inside.height);
         let top = marked.map_or(0, |at| (at + 1).saturating_sub(height));
@@ -83,8 +83,8 @@ impl Wall<'_> {
             } else {
                 row.token
             };
-            pen.put(inside.x, y, space, token, &row.name);
-            pen.put(
+            pen.draw_text(inside.x, y, space, token, &row.name);
+            pen.draw_text(
                 end.saturating_sub(cells),
                 y,
                 cells.into(),
@@ -99,8 +99,12 @@ impl Wall<'_> {
                 reason = "between 0 and the number of cells"
             )]
             let filled = (share * f64::from(bar)).ceil().clamp(0.0, f64::from(bar)) as usize;
-            pen.put(end + 1, y, bar.into(), row.token, &"▇".repeat(filled));
-            if row.link.as_ref().is_some_and(|link| self.is_marked(link)) {
+            pen.draw_text(end + 1, y, bar.into(), row.token, &"▇".repeat(filled));
+            if row
+                .link
+                .as_ref()
+                .is_some_and(|link| self.is_at_cursor(link))
+            {
                 pen.row(inside, y, Token::Selected);
             }
         }

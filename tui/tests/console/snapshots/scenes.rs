@@ -107,7 +107,7 @@ pub(super) fn all(setting: Setting) -> Vec<Scene> {
         shows: None,
     };
     let screens = |prefix: &'static str| {
-        let screens = bellwether_tui::screens().into_iter();
+        let screens = bellwether_tui::screen_names().into_iter();
         screens.map(move |screen| {
             scene(
                 format!("{prefix}{screen}"),

@@ -139,9 +139,9 @@ impl Letters {
     /// Redraws the screen in every theme, and checks that the text is the same and each letter has
     /// one style.
     pub(super) fn compare(&mut self, console: &mut Headless) {
-        let own = console.in_theme(Theme::Terminal).clone();
+        let own = console.draw_in_theme(Theme::Terminal).clone();
         for theme in Theme::ALL {
-            let other = console.in_theme(theme).clone();
+            let other = console.draw_in_theme(theme).clone();
             for (position, (one, other)) in own
                 .area
                 .positions()
@@ -172,7 +172,7 @@ impl Letters {
                 assert_eq!(*before, drawn, "{letter} in {theme:?} at {position}");
             }
         }
-        console.in_theme(Theme::Terminal);
+        console.draw_in_theme(Theme::Terminal);
     }
 
     pub(super) fn legend(&self) -> String {

@@ -32,7 +32,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn empty() -> Self {
-        let clock = Arc::new(ManualClock::at(NOON_MS));
+        let clock = Arc::new(ManualClock::starting_at(NOON_MS));
         let real = Real::start_at(Arc::clone(&clock) as Arc<_>).await;
         let api = Api::connect(real.options(real.address)).await.unwrap();
         let proxy = Proxy::start(real.address).await;

@@ -8,7 +8,7 @@ use crate::clock::ManualClock;
 fn shares(living: &[LiveNode]) -> HashMap<NodeId, usize> {
     let mut shares = HashMap::new();
     for slot in 0..LEAD {
-        if let Some(owner) = owner_of(slot, living) {
+        if let Some(owner) = choose_owner(slot, living) {
             *shares.entry(owner).or_default() += 1;
         }
     }
@@ -34,7 +34,7 @@ fn held_by(node: impl Fn(i16) -> u8) -> Vec<HeldSlot> {
 }
 
 fn claims() -> (Claims, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock::at(0));
+    let clock = Arc::new(ManualClock::starting_at(0));
     (Claims::new([2; 16], Arc::clone(&clock) as _), clock)
 }
 
@@ -46,28 +46,28 @@ fn losing_a_node_moves_only_its_slots() {
     assert!(shares.values().all(|count| (55..=115).contains(count)));
     let two = living(&[1, 3]);
     for slot in 0..LEAD {
-        let (before, after) = (owner_of(slot, &three), owner_of(slot, &two));
+        let (before, after) = (choose_owner(slot, &three), choose_owner(slot, &two));
         assert!(before == after || before == Some([2; 16]));
     }
-    assert_eq!(owner_of(7, &[]), None);
+    assert_eq!(choose_owner(7, &[]), None);
 }
 
 #[test]
 fn slots_of_dead_nodes_are_claimed_and_of_live_nodes_awaited() {
     let nodes = living(&[1, 2]);
     // The dead node owned all slots, and was the leader.
-    let division = Division::compute([1; 16], true, &nodes, &held_by(|_| 9));
+    let division = SlotAssignment::compute([1; 16], true, &nodes, &held_by(|_| 9));
     let share = shares(&nodes)[&[1; 16]];
     assert_eq!(division.orphaned.len(), share + 1, "and the lead");
     assert_eq!((division.mine.len(), division.awaited), (0, 0));
     // The other node owns them.
-    let division = Division::compute([1; 16], true, &nodes, &held_by(|_| 2));
+    let division = SlotAssignment::compute([1; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!((division.orphaned.len(), division.awaited), (0, share));
-    let other = Division::compute([2; 16], true, &nodes, &held_by(|_| 2));
+    let other = SlotAssignment::compute([2; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!((other.mine.len(), other.leaves.len()), (257, share));
     assert!(other.leaves.values().all(|to| *to == [1; 16]));
     // Leadership stays with its owner, and only a candidate acquires it.
-    let orphaned = Division::compute([1; 16], false, &nodes, &held_by(|_| 9)).orphaned;
+    let orphaned = SlotAssignment::compute([1; 16], false, &nodes, &held_by(|_| 9)).orphaned;
     assert!(orphaned.iter().all(|(slot, _)| *slot != LEAD));
 }
 
@@ -75,10 +75,10 @@ fn slots_of_dead_nodes_are_claimed_and_of_live_nodes_awaited() {
 fn non_owning_node_releases_slots_unless_no_other_can_own() {
     let mut nodes = living(&[1, 2]);
     nodes[0].owns = false;
-    let division = Division::compute([1; 16], false, &nodes, &held_by(|_| 1));
+    let division = SlotAssignment::compute([1; 16], false, &nodes, &held_by(|_| 1));
     assert_eq!(division.leaves.len(), SLOTS);
     nodes[1].owns = false;
-    let division = Division::compute([1; 16], false, &nodes, &held_by(|_| 1));
+    let division = SlotAssignment::compute([1; 16], false, &nodes, &held_by(|_| 1));
     assert_eq!(division.leaves.len(), 0);
 }
 
@@ -86,7 +86,7 @@ fn non_owning_node_releases_slots_unless_no_other_can_own() {
 fn slots_are_handed_over_in_batches_once_vacated() {
     let (claims, _clock) = claims();
     let nodes = living(&[1, 2]);
-    let division = Division::compute([2; 16], true, &nodes, &held_by(|_| 2));
+    let division = SlotAssignment::compute([2; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!(claims.request_leave(&division), []);
     claims.publish(&division);
     let leaving = claims.watch_ownership().borrow().slots_to_leave();
@@ -98,7 +98,7 @@ fn slots_are_handed_over_in_batches_once_vacated() {
     assert_eq!(claims.request_leave(&division), [(slot, [1; 16])]);
 
     // The other node is gone before the handover, so the report does not count the next time.
-    let alone = Division::compute([2; 16], true, &living(&[2]), &held_by(|_| 2));
+    let alone = SlotAssignment::compute([2; 16], true, &living(&[2]), &held_by(|_| 2));
     assert_eq!(claims.request_leave(&alone), []);
     claims.publish(&alone);
     assert_eq!(claims.watch_ownership().borrow().slots_to_leave(), []);
@@ -110,9 +110,9 @@ fn slots_are_handed_over_in_batches_once_vacated() {
 #[test]
 fn failing_node_releases_slots_and_rests_with_backoff() {
     let (claims, clock) = claims();
-    claims.write_with([7; 16]);
+    claims.set_writer([7; 16]);
     claims.set_owns_slots(true);
-    let division = Division::compute([2; 16], true, &living(&[1, 2]), &held_by(|_| 2));
+    let division = SlotAssignment::compute([2; 16], true, &living(&[1, 2]), &held_by(|_| 2));
     claims.publish(&division);
     assert!(claims.is_leader() && claims.is_owner());
     for round in 0..3 {
@@ -136,7 +136,7 @@ fn failing_node_releases_slots_and_rests_with_backoff() {
 #[test]
 fn node_pauses_ownership_only_while_another_node_owns_slots() {
     let (claims, clock) = claims();
-    claims.write_with([7; 16]);
+    claims.set_writer([7; 16]);
     claims.set_owns_slots(true);
     assert!(
         !claims.resume_ownership_if_needed(&living(&[1])),
@@ -161,20 +161,20 @@ fn node_pauses_ownership_only_while_another_node_owns_slots() {
 }
 
 #[test]
-fn node_is_sure_while_liveness_and_work_are_recent() {
+fn node_is_certain_of_ownership_while_its_claims_are_recent() {
     let (claims, clock) = claims();
     let half = STORE_NODE_TIME_MAX / 2;
     claims.record_progress(clock.elapsed());
-    assert!(!claims.is_sure());
+    assert!(!claims.is_ownership_certain());
     claims.record_alive(clock.elapsed());
-    assert!(claims.is_sure());
+    assert!(claims.is_ownership_certain());
     for renew in [Claims::record_progress, Claims::record_alive] {
         clock.advance(half);
         renew(&claims, clock.elapsed());
         clock.advance(half);
-        assert!(!claims.is_sure());
+        assert!(!claims.is_ownership_certain());
         claims.record_progress(clock.elapsed());
         claims.record_alive(clock.elapsed());
-        assert!(claims.is_sure());
+        assert!(claims.is_ownership_certain());
     }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Engine,
-    change::{Action, Applied, Change, Expect, Lane},
+    change::{Action, ApplyResult, Change, Expect, Lane},
     kind::Kind,
 };
 
@@ -30,7 +30,7 @@ fn insert(kind: Kind, key: &[u8]) -> Change {
 
 async fn registered(address: &Address) -> Session {
     let session = Session::open(address, Role::Writer).await.unwrap();
-    let statement = session.statement(Query::Register).await.unwrap();
+    let statement = session.prepare(Query::Register).await.unwrap();
     let (writer, node) = (&TOKEN.writer[..], None::<&[u8]>);
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&writer, &node];
     session.client.query(&statement, &parameters).await.unwrap();
@@ -39,7 +39,7 @@ async fn registered(address: &Address) -> Session {
 
 async fn send(session: &Session, token: Token, set: crate::ChangeSet) -> Outcome {
     let set = EncodedSet::new(set).unwrap();
-    burst::send(session, &plan::plan(&[&set], token)).await
+    burst::send_statements(session, &plan::plan(&[&set], token)).await
 }
 
 fn with_new(other: Change) -> crate::ChangeSet {
@@ -47,7 +47,7 @@ fn with_new(other: Change) -> crate::ChangeSet {
 }
 
 /// Returns sets that must not be committed once the rule `r` was created.
-fn wrong(made: Applied) -> [(&'static str, Token, crate::ChangeSet); 6] {
+fn wrong(made: ApplyResult) -> [(&'static str, Token, crate::ChangeSet); 6] {
     let fine = || with_new(insert(Kind::Delivery, b"d"));
     let rule = |expect, action| with_new(Change::new(Kind::Rule, b"r", expect, action));
     let other = Expect::Version(made.version + 1);

@@ -79,7 +79,7 @@ async fn first_layout_is_migrated_with_its_data() {
     );
     let entries: [(&[u8], Option<&[u8]>); 2] = [(b"o", Some(b"e")), (b"p", None)];
     for (key, entry) in entries {
-        let value = cell::seal(Kind::Occurrence, key, b"v");
+        let value = cell::seal_cell(Kind::Occurrence, key, b"v");
         let parameters: [&(dyn ToSql + Sync); 3] = [&key, &value, &entry];
         session.client.execute(&insert, &parameters).await.unwrap();
     }
@@ -134,11 +134,11 @@ async fn tables_match_the_declared_kinds_and_indexes() {
         );
     };
     for kind in Kind::ALL {
-        add(kind.table(), &["key", "version", "value"]);
+        add(kind.table_name(), &["key", "version", "value"]);
     }
     for index in Index::ALL {
         match layout::index_location(index) {
-            IndexLocation::Column(name) => add(index.kind().table(), &[name]),
+            IndexLocation::Column(name) => add(index.kind().table_name(), &[name]),
             IndexLocation::SideTable(name) => {
                 add(layout::side_table(index.kind()).unwrap(), &["key", name]);
             }

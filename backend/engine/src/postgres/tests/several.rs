@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Cluster, Engine,
-    change::{Action, Applied, Change, ChangeSet, Expect, Lane},
+    change::{Action, ApplyResult, Change, ChangeSet, Expect, Lane},
     error::EngineError,
     kind::Kind,
     limits::{STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX},
@@ -108,7 +108,7 @@ fn owning(key: &[u8], claims: Vec<Claim>) -> ChangeSet {
 fn claims(engine: &PostgresEngine) -> Vec<Claim> {
     let owned = engine.watch_ownership().borrow().clone();
     let all = (0..=u8::MAX).filter_map(|slot| {
-        let epoch = owned.slot(slot)?.epoch;
+        let epoch = owned.find(slot)?.epoch;
         Some(Claim {
             slot: slot.into(),
             epoch,
@@ -160,7 +160,7 @@ async fn until_divided(nodes: &[&PostgresEngine]) {
     timeout(LONG, divided).await.expect("each owns its share");
 }
 
-fn is_refused(applied: &Result<Applied, EngineError>) {
+fn is_refused(applied: &Result<ApplyResult, EngineError>) {
     assert!(
         matches!(applied, Err(EngineError::Unavailable(_))),
         "{applied:?}"
@@ -177,7 +177,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     let before = claims(&first);
     let set = owning(b"a", before.clone());
     first.apply(Lane::Owner, set).await.unwrap();
-    assert!(first.is_sure());
+    assert!(first.is_ownership_certain());
 
     // Another node gets its share; sets planned before are refused for the slots that moved.
     let second = node(&address, "second").await;
@@ -277,10 +277,10 @@ async fn database_outage_for_all_nodes_moves_no_slots() {
     );
     held.client.batch_execute(&text).await.unwrap();
     sleep(2 * STORE_NODE_TIME_MAX).await;
-    assert!(!first.is_sure() && !second.is_sure());
+    assert!(!first.is_ownership_certain() && !second.is_ownership_certain());
     held.client.batch_execute("COMMIT").await.unwrap();
     sleep(STORE_NODE_TIME_MAX).await;
-    assert!(first.is_sure() && second.is_sure());
+    assert!(first.is_ownership_certain() && second.is_ownership_certain());
     assert_eq!((claims(&first), claims(&second)), before);
 }
 
@@ -407,7 +407,7 @@ async fn writing_leader_without_connection_hands_over_leadership() {
 }
 
 #[tokio::test]
-async fn followed_by_all_waits_for_every_live_node() {
+async fn wait_until_followed_waits_for_every_live_node() {
     let Some(address) = fresh().await else { return };
     let (first, second) = (
         node(&address, "first").await,

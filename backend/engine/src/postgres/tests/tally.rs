@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Engine,
-    change::{Action, Change, Expect, Lane, numbers},
+    change::{Action, Change, Expect, Lane, decode_numbers},
     kind::Kind,
     read::{Direction, Range},
 };
@@ -29,7 +29,9 @@ async fn add(engine: &PostgresEngine, key: &[u8], numbers: &[i64]) {
 
 async fn counter(engine: &PostgresEngine, key: &[u8]) -> Option<Vec<i64>> {
     let rows = engine.get(Kind::Counter, &[key.to_vec()]).await.unwrap();
-    rows[0].as_ref().map(|row| numbers(&row.value).unwrap())
+    rows[0]
+        .as_ref()
+        .map(|row| decode_numbers(&row.value).unwrap())
 }
 
 async fn rows(session: &Session, schema: &str) -> (i64, i64) {
@@ -94,7 +96,8 @@ async fn pages_skip_zero_counters_in_both_directions() {
     }
     for direction in [Direction::Ascending, Direction::Descending] {
         for limit in 1..5 {
-            let page = engines[1].page(Kind::Counter, Range::with_prefix(&[]), direction, limit);
+            let page =
+                engines[1].read_page(Kind::Counter, Range::with_prefix(&[]), direction, limit);
             let found: Vec<_> = page.await.unwrap().into_iter().map(|it| it.0).collect();
             let mut all = vec![vec![0], vec![3], vec![6]];
             if direction == Direction::Descending {
@@ -116,7 +119,7 @@ async fn counters_of_earlier_layout_are_continued() {
     let kinds = Kind::ALL.into_iter();
     let added = kinds.filter(|kind| kind.layout().is_some_and(|layout| layout <= 5));
     let tables = added.map(|kind| {
-        let table = kind.table();
+        let table = kind.table_name();
         format!(
             "CREATE TABLE {table} (key bytea PRIMARY KEY, version bigint NOT NULL, \
              value bytea NOT NULL);"

@@ -5,7 +5,7 @@ use std::{io::ErrorKind, time::Duration};
 use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::{
     Condition, Engine,
-    change::{Action, Applied, Change, Expect, Lane},
+    change::{Action, ApplyResult, Change, Expect, Lane},
     error::EngineError,
     kind::Kind,
     redb::RedbEngine,
@@ -28,7 +28,7 @@ fn put(kind: Kind, number: u32, expect: Expect) -> Change {
     }
 }
 
-async fn insert(engine: &RedbEngine, number: u32) -> Result<Applied, EngineError> {
+async fn insert(engine: &RedbEngine, number: u32) -> Result<ApplyResult, EngineError> {
     let change = put(Kind::Occurrence, number, Expect::Absent);
     engine.apply(Lane::Bulk, vec![change].into()).await
 }
@@ -83,7 +83,7 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     let dark = disk.without_unsynced();
     check(&open_with(&dark, settings).unwrap(), &done, "without power").await;
     if failures.is_multiple_of(2) {
-        disk.kill();
+        disk.kill_process();
     }
     drop(engine);
     let engine = open_with(&disk, settings).unwrap();
@@ -119,7 +119,7 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
     let disk = SimulatedDisk::default();
     let engine = open_with(&disk, settings).unwrap();
     let mut done = Vec::new();
-    disk.fail_as(kind);
+    disk.fail_with(kind);
     disk.fail_some_after(operation, failures);
     for number in 0..10 {
         if insert(&engine, number).await.is_ok() {
@@ -132,8 +132,8 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
     for disk in [disk.without_unsynced(), disk] {
         if is_closed {
             // A closed store does not require the log.
-            disk.edit(1, Vec::clear);
-            disk.edit(2, Vec::clear);
+            disk.edit_bytes(1, Vec::clear);
+            disk.edit_bytes(2, Vec::clear);
         }
         let engine = open_with(&disk, settings).unwrap();
         for number in &done {

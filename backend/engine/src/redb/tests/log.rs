@@ -31,11 +31,11 @@ fn append(wal: &mut Wal, positions: impl IntoIterator<Item = u64>) {
 fn log_with_reused_files() -> (SimulatedDisk, Wal) {
     let disk = SimulatedDisk::default();
     let mut wal = Wal::open(&disk, 64 * 1024).unwrap();
-    wal.begin(LIFE - 1).unwrap();
+    wal.start_generation(LIFE - 1).unwrap();
     append(&mut wal, 1..=45);
     wal.switch_file();
     append(&mut wal, 46..=90);
-    wal.begin(LIFE).unwrap();
+    wal.start_generation(LIFE).unwrap();
     append(&mut wal, 1..=20);
     wal.switch_file();
     append(&mut wal, 21..=30);
@@ -66,7 +66,7 @@ fn through(last: u64) -> Vec<Vec<u8>> {
 /// Returns the content of file 0.
 fn image(disk: &SimulatedDisk) -> Vec<u8> {
     let mut image = Vec::new();
-    disk.edit(1, |file| image.clone_from(file));
+    disk.edit_bytes(1, |file| image.clone_from(file));
     image
 }
 
@@ -103,7 +103,7 @@ fn log_ends_before_a_torn_frame() {
         } else {
             32
         };
-        disk.edit(1, |file| *file = torn);
+        disk.edit_bytes(1, |file| *file = torn);
         assert_eq!(
             read(&disk),
             Some(through(expected)),
@@ -116,7 +116,7 @@ fn log_ends_before_a_torn_frame() {
         let mut torn = after.clone();
         let sector = missing..missing + 512;
         torn[sector.clone()].copy_from_slice(&before[sector]);
-        disk.edit(1, |file| *file = torn);
+        disk.edit_bytes(1, |file| *file = torn);
         assert_eq!(
             read(&disk),
             Some(through(32)),
@@ -139,16 +139,16 @@ fn changed_bit_is_damage_except_in_last_frame() {
         (third, 24 + rows(33).len(), Some(through(32))),
     ] {
         for at in start..start + length {
-            disk.edit(1, |file| file[at] ^= 1 << (at % 8));
+            disk.edit_bytes(1, |file| file[at] ^= 1 << (at % 8));
             assert_eq!(read(&disk), expected, "byte {at}");
-            disk.edit(1, |file| file[at] ^= 1 << (at % 8));
+            disk.edit_bytes(1, |file| file[at] ^= 1 << (at % 8));
         }
     }
     assert_eq!(read(&disk), Some(through(33)));
     // In the other file, with the earlier frames.
     for at in START..START + 24 + rows(21).len() {
-        disk.edit(2, |file| file[at] ^= 1);
+        disk.edit_bytes(2, |file| file[at] ^= 1);
         assert_eq!(read(&disk), None, "byte {at} of the other file");
-        disk.edit(2, |file| file[at] ^= 1);
+        disk.edit_bytes(2, |file| file[at] ^= 1);
     }
 }

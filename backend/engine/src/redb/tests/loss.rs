@@ -53,7 +53,7 @@ async fn damaged_log_is_refused_after_a_kill() {
         let disk = SimulatedDisk::default();
         drop(open(&disk).unwrap());
         let mut file = Vec::new();
-        disk.edit(1, |bytes| file.clone_from(bytes));
+        disk.edit_bytes(1, |bytes| file.clone_from(bytes));
         file
     };
     let damages: [(u32, Damage, &str); 7] = [
@@ -67,7 +67,7 @@ async fn damaged_log_is_refused_after_a_kill() {
     ];
     for (rows, damage, expected) in damages {
         let disk = killed(rows).await;
-        disk.edit(1, damage);
+        disk.edit_bytes(1, damage);
         let refused = open(&disk).unwrap_err();
         assert!(
             matches!(&refused, EngineError::Incomplete(why) if why.contains(expected)),
@@ -77,7 +77,7 @@ async fn damaged_log_is_refused_after_a_kill() {
         accepts(&disk, rows).await;
     }
     let disk = killed(FEW).await;
-    disk.edit(1, |file| *file = earlier);
+    disk.edit_bytes(1, |file| *file = earlier);
     let refused = open(&disk).unwrap_err().to_string();
     assert!(
         refused.contains("is not the one"),
@@ -85,7 +85,7 @@ async fn damaged_log_is_refused_after_a_kill() {
     );
     // The other file was never written to, but must exist.
     let disk = killed(FEW).await;
-    disk.edit(2, Vec::clear);
+    disk.edit_bytes(2, Vec::clear);
     let refused = open(&disk).unwrap_err().to_string();
     assert!(refused.contains("log 1 is missing or empty"), "{refused}");
     accepts(&disk, FEW).await;
@@ -128,8 +128,8 @@ async fn closed_store_is_complete_without_its_log() {
     );
     engine.close().await.unwrap();
     drop(engine);
-    disk.edit(1, Vec::clear);
-    disk.edit(2, Vec::clear);
+    disk.edit_bytes(1, Vec::clear);
+    disk.edit_bytes(2, Vec::clear);
     let engine = open(&disk).unwrap();
     assert_eq!(count(&engine, MANY + 1).await, MANY as usize + 1);
 }

@@ -81,7 +81,7 @@ async fn live(seed: u64) {
             in_flight = work(&engine, &mut model, &mut random).await;
         }
         if random.random_bool(0.3) {
-            disk.kill();
+            disk.kill_process();
         } else {
             disk.restore_power(&mut random);
         }
@@ -195,7 +195,7 @@ fn entries_of(key: u8, value: &[u8]) -> Vec<Entry> {
 /// Returns all records, checking that records and entries match.
 async fn contents(engine: &RedbEngine) -> Model {
     let (all, ascending) = (Range::with_prefix(b""), Direction::Ascending);
-    let page = engine.page(Kind::Occurrence, all.clone(), ascending, 1_000);
+    let page = engine.read_page(Kind::Occurrence, all.clone(), ascending, 1_000);
     let rows = page.await.unwrap().into_iter();
     let model: Model = rows.map(|(key, row)| (key[0], row.value)).collect();
     let leads = model

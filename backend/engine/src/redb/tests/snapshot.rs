@@ -44,7 +44,7 @@ fn round(number: u32, versions: Option<u64>) -> Vec<Change> {
 
 async fn assert_is_one_snapshot(engine: &RedbEngine, direction: Direction) {
     let all = Range::with_prefix(b"");
-    let page = engine.page(Kind::Occurrence, all.clone(), direction, 100);
+    let page = engine.read_page(Kind::Occurrence, all.clone(), direction, 100);
     let page = page.await.unwrap();
     let rounds: BTreeSet<_> = page.iter().map(|(_, row)| row.value.clone()).collect();
     assert!(rounds.len() <= 1, "part of a set is visible: {page:?}");
@@ -107,7 +107,7 @@ async fn scans_during_flushes_and_merges_see_whole_sets() {
 
 async fn numbers(engine: &RedbEngine) -> BTreeSet<Vec<u8>> {
     let all = Range::with_prefix(b"");
-    let page = engine.page(Kind::Occurrence, all, Direction::Ascending, 10_000);
+    let page = engine.read_page(Kind::Occurrence, all, Direction::Ascending, 10_000);
     page.await
         .unwrap()
         .into_iter()

@@ -31,7 +31,7 @@ fn was_never_open(case: &Case<'_>) -> bool {
         return false;
     }
     let open = Status::Open.as_str();
-    let mut changes = case.changes_of(Field::Status);
+    let mut changes = case.changes_to_field(Field::Status);
     let began = changes.next().map(|first| {
         let first_known = if first.from.is_empty() {
             &first.to

@@ -26,7 +26,7 @@ impl Message<'_> {
         let before = carrier.and_then(|at| Some((at, self.notified_entry(at)?.response.take()?)));
         let unanswered = before
             .as_ref()
-            .and_then(|(_, it)| it.unanswered_by().cloned());
+            .and_then(|(_, it)| it.unanswered_policy().cloned());
         let mut deliveries = match &before {
             Some((_, response)) => self.report_changes(response, (content, group)),
             None => Vec::new(),
@@ -35,9 +35,9 @@ impl Message<'_> {
         let after = match (policy.filter(|_| !content.is_over), begins) {
             (None, _) => before.map(|(at, mut response)| {
                 if content.is_over || rule.is_none() {
-                    response.end(now_ms);
+                    response.end_steps(now_ms);
                 } else {
-                    response.stop(now_ms);
+                    response.stop_steps(now_ms);
                 }
                 (at, response)
             }),
@@ -58,16 +58,16 @@ impl Message<'_> {
                     Box::new(Response::new(id, policy, now_ms))
                 };
                 group.responder = Some(self.decision.members[at].key);
-                let pages = self.step(&mut response, at, (content, group));
+                let pages = self.run_step(&mut response, at, (content, group));
                 deliveries.extend(pages);
                 Some((at, response))
             }
         };
         if let Some((at, response)) = after {
             // A notice about another member names that member.
-            let is_same = carrier == Some(at) || response.unanswered_by().is_none();
+            let is_same = carrier == Some(at) || response.unanswered_policy().is_none();
             let unanswered = unanswered.filter(|_| is_same);
-            self.report(at, &response, unanswered.as_ref());
+            self.report_receiver(at, &response, unanswered.as_ref());
             if let Some(entry) = self.notified_entry(at) {
                 entry.response = Some(response);
             }
@@ -98,7 +98,8 @@ impl Message<'_> {
             Some(ResponseState::Active | ResponseState::Held | ResponseState::Stopped) => {
                 let worst = self.most_severe_unacknowledged(&[Joined, Changed, Repeated])?;
                 let severity = self.decision.members[worst].severity;
-                let is_exceeded = response.is_some_and(|it| it.is_exceeded(severity));
+                let is_exceeded =
+                    response.is_some_and(|it| it.exceeds_acknowledged_severity(severity));
                 is_exceeded.then_some(worst)
             }
         }
@@ -115,7 +116,7 @@ impl Message<'_> {
         self.member_index(worst.1.key)
     }
 
-    fn step(
+    fn run_step(
         &mut self,
         response: &mut Response,
         at: usize,
@@ -131,7 +132,7 @@ impl Message<'_> {
         let mut deliveries = Vec::new();
         for page in advance(response, &context).pages {
             let to = (&page.destination, page.contact.as_ref());
-            let Some(delivery) = self.message(&member, about, to, false) else {
+            let Some(delivery) = self.build_message(&member, about, to, false) else {
                 continue;
             };
             if response.has_room_for(page.contact.as_ref(), delivery.destination) {
@@ -148,7 +149,7 @@ impl Message<'_> {
     }
 
     fn report_changes(&mut self, response: &Response, about: StepContext<'_>) -> Vec<Delivery> {
-        let is_news = |it: &(MemberChange, _)| self.is_news(it.0);
+        let is_news = |it: &(MemberChange, _)| self.is_reportable(it.0);
         let Some(main) = self
             .main_occurrence(|_| true)
             .filter(|_| self.reported.iter().any(is_news))
@@ -161,12 +162,12 @@ impl Message<'_> {
             .filter(|it| it.contact.is_some() || !known.iter().any(|to| to.0 == it.destination.0));
         let messages = paged.filter_map(|it| {
             let to = (&it.destination.1, it.contact.as_ref());
-            self.message(&main, about, to, true)
+            self.build_message(&main, about, to, true)
         });
         messages.collect()
     }
 
-    fn message(
+    fn build_message(
         &mut self,
         member: &Occurrence,
         (content, group): StepContext<'_>,
@@ -178,13 +179,13 @@ impl Message<'_> {
         if would_pass_again(member, about.rule, destination) {
             return None;
         }
-        let mut delivery = self.delivery((member, content), group, destination, clear);
+        let mut delivery = self.build_delivery((member, content), group, destination, clear);
         delivery.content.contact = contact.cloned();
         Some(delivery)
     }
 
     /// Adds a notice if the response is now, or is no longer, unanswered.
-    fn report(&mut self, at: usize, response: &Response, before: Option<&Name>) {
+    fn report_receiver(&mut self, at: usize, response: &Response, before: Option<&Name>) {
         let member = self.decision.members[at].clone();
         let Some(entry) = self.notified_entry(at) else {
             return;
@@ -200,6 +201,6 @@ impl Message<'_> {
 
 fn is_escalated(member: &Occurrence, policy: Option<&Name>) -> bool {
     // A failure of the policy is not escalated to the same people again.
-    let is_failure = policy.is_some_and(|it| member.is_failure_of(it));
+    let is_failure = policy.is_some_and(|it| member.reports_unanswered_policy(it));
     member.status == Status::Open && !member.acknowledged && !is_failure
 }

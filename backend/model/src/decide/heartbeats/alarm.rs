@@ -9,7 +9,7 @@ use crate::{
     decide::time_format::format_time,
     domain::{
         Expectation, Heartbeat, HeartbeatEvent, NO_SNIPPETS, TemplateLanguage, hold::SharedValue,
-        is_reserved,
+        is_reserved_key,
     },
     message::template_violation,
     template::{AnyTemplate, Budget, Escape, Template, Variables},
@@ -71,7 +71,7 @@ impl AlarmTexts {
         expected: &Expectation,
         facts: AlarmFacts,
     ) -> RenderedAlarm {
-        let variables = variables(heartbeat, expected, facts);
+        let variables = template_variables(heartbeat, expected, facts);
         let mut budget = Budget::for_message();
         let mut render = |template: &Option<AnyTemplate>, characters_max: usize| {
             let rendered = template.as_ref()?;
@@ -88,10 +88,10 @@ impl AlarmTexts {
             }
         }
         // A missing beat of own events must not itself look like an own event.
-        for (key, value) in values(&expected.values) {
+        for (key, value) in label_values(&expected.values) {
             dimensions.insert(key.to_owned(), value.to_owned());
         }
-        dimensions.retain(|key, value| !is_reserved(key, value));
+        dimensions.retain(|key, value| !is_reserved_key(key, value));
         dimensions.insert(NAMED.to_owned(), heartbeat.name.to_string());
         let summary = render(&self.summary, TEXT_CHARACTERS_MAX);
         let summary = summary.unwrap_or_else(|| describe_alarm(heartbeat, expected, facts));
@@ -105,7 +105,7 @@ impl AlarmTexts {
 
 /// Returns the violations in the templates of a heartbeat, with the paths of their fields.
 pub fn alarm_violations(by: &[String], event: &HeartbeatEvent) -> Vec<Violation> {
-    let keys: Vec<_> = by.iter().map(|it| key(it)).collect();
+    let keys: Vec<_> = by.iter().map(|it| label_key(it)).collect();
     let dimensions = event.dimensions.iter();
     let dimensions = dimensions.map(|(key, text)| {
         let path = format!("event.dimensions.{key}");
@@ -137,7 +137,10 @@ fn text_violation(path: String, text: &str, known: &[&str], keys: &[&str]) -> Op
         let of_values = name.strip_prefix(BY).is_some_and(|it| keys.contains(&it));
         known.contains(name) || of_values
     };
-    let unknown = template.names().into_iter().find(|name| !is_known(name))?;
+    let unknown = template
+        .used_names()
+        .into_iter()
+        .find(|name| !is_known(name))?;
     let values = keys.iter().map(|key| format!("{BY}{key}"));
     let plain = known.iter().filter(|it| **it != "by");
     let known = plain.map(|it| (*it).to_owned()).chain(values);
@@ -146,8 +149,12 @@ fn text_violation(path: String, text: &str, known: &[&str], keys: &[&str]) -> Op
     Some(Violation::new(path, message))
 }
 
-fn variables(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -> Variables {
-    let by: Map<_, _> = values(&expected.values)
+fn template_variables(
+    heartbeat: &Heartbeat,
+    expected: &Expectation,
+    facts: AlarmFacts,
+) -> Variables {
+    let by: Map<_, _> = label_values(&expected.values)
         .map(|(key, value)| (key.to_owned(), Value::from(value)))
         .collect();
     let mut all = Map::from_iter([
@@ -162,14 +169,14 @@ fn variables(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -
 }
 
 /// Returns the dimension key for a field of `by`.
-fn key(field: &str) -> &str {
+fn label_key(field: &str) -> &str {
     field.rsplit_once('.').map_or(field, |(_, key)| key)
 }
 
-fn values(values: &[SharedValue]) -> impl Iterator<Item = (&str, &str)> {
+fn label_values(values: &[SharedValue]) -> impl Iterator<Item = (&str, &str)> {
     values.iter().filter_map(|(field, value)| {
         let value = value.as_deref().filter(|it| !it.is_empty())?;
-        Some((key(field), value))
+        Some((label_key(field), value))
     })
 }
 

@@ -3,7 +3,7 @@
 use super::OutgoingNotification;
 use crate::domain::{HeldBy, HoldKind};
 
-pub(super) fn hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
+pub(super) fn active_times_hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
     let is_held = sending.is_opening || sending.is_repeat;
     let rule = sending.rule.filter(|_| is_held);
     let name = rule.and_then(|rule| rule.active_calendar.as_ref());

@@ -8,12 +8,13 @@ const KNOWN_MIN: usize = 5;
 /// Maximum age of the end of a known earlier occurrence, in milliseconds.
 const KNOWN_FOR_MS: i64 = 30 * 24 * 3_600_000;
 
-pub(super) fn hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
+pub(super) fn auto_pause_hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
     let rule = sending.rule.filter(|_| sending.is_opening);
     let rule = rule.filter(|rule| rule.auto_pause_ms > 0);
     rule.and_then(|rule| {
         let until_ms = sending.first_ms.saturating_add(rule.auto_pause_ms);
-        let (short, known) = count_short(sending.earlier, rule.auto_pause_ms, sending.first_ms)?;
+        let (short, known) =
+            count_short_occurrences(sending.earlier, rule.auto_pause_ms, sending.first_ms)?;
         (until_ms > sending.now_ms).then(|| HeldBy {
             kind: HoldKind::AutoPause,
             id: rule.id,
@@ -33,7 +34,7 @@ pub(super) fn hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
 
 /// Returns the number of known earlier occurrences that their sender closed within the pause, and
 /// the number of known ones. `None` if too few are known, or if fewer than four in five were short.
-fn count_short(
+fn count_short_occurrences(
     earlier: &[EarlierOccurrence],
     within_ms: i64,
     now_ms: i64,

@@ -3,7 +3,7 @@
 use super::{OutgoingNotification, format_length};
 use crate::domain::{HeldBy, HoldKind};
 
-pub(super) fn hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
+pub(super) fn delay_hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
     let rule = sending.rule.filter(|_| sending.is_opening);
     let rule = rule.filter(|rule| rule.delay_ms > 0);
     let held = rule.map(|rule| HeldBy {

@@ -3,7 +3,7 @@
 use super::format_length;
 use crate::domain::{Flapping, FlappingLimits, HeldBy, HoldKind, Rule};
 
-pub(in super::super) fn held_by(
+pub(in super::super) fn flapping_hold(
     rule: &Rule,
     limits: &FlappingLimits,
     flapping: &Flapping,

@@ -6,7 +6,7 @@ use crate::{
     domain::{HeldBy, HoldKind},
 };
 
-pub(super) fn holds(sending: &OutgoingNotification<'_>) -> impl Iterator<Item = HeldBy> {
+pub(super) fn silence_holds(sending: &OutgoingNotification<'_>) -> impl Iterator<Item = HeldBy> {
     let covering = sending.covering.iter();
     let covering = covering.filter(|it| it.applies_to_rule(sending.rule_name));
     covering.map(|it| silence_hold(it, sending.now_ms))

@@ -48,7 +48,7 @@ impl Graph {
             event.status = Status::Open;
             event.start_ms = i64::try_from(*opened).unwrap();
             event.dimensions.insert("site".into(), "One".into());
-            event.causes = inhibitions.marks(&event, false, 0);
+            event.causes = inhibitions.cause_marks(&event, false, 0);
             causes.record_decided(&event);
             events.push(event);
         }
@@ -62,7 +62,7 @@ impl Graph {
     fn free(&self) -> Vec<usize> {
         let is_free = |event: &Occurrence| {
             let is_marked = |it: &Inhibition| it.counted_revision == it.revision;
-            let held_by = self.inhibitions.held_by(event, &self.causes, is_marked, 1);
+            let held_by = self.inhibitions.holds(event, &self.causes, is_marked, 1);
             held_by.is_empty()
         };
         let all = self.events.iter().enumerate();
@@ -73,7 +73,7 @@ impl Graph {
 }
 
 #[test]
-fn chains_inhibit_and_cycles_free_the_oldest_event() {
+fn oldest_event_of_a_cycle_is_not_inhibited() {
     for (count, arrows, order, free) in [
         (2, vec![], vec![0, 1], vec![0, 1]),
         (3, vec![(0, 1), (1, 2)], vec![2, 1, 0], vec![0]),
@@ -90,7 +90,7 @@ fn chains_inhibit_and_cycles_free_the_oldest_event() {
 }
 
 #[test]
-fn long_chains_and_cycles_free_only_the_oldest_event() {
+fn only_the_oldest_event_of_long_chains_is_not_inhibited() {
     for count in [
         INHIBITION_CHAIN_MAX,
         INHIBITION_CHAIN_MAX + 1,
@@ -143,7 +143,7 @@ fn parts(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn every_component_has_free_events_inhibiting_the_rest(
+    fn every_connected_component_has_an_uninhibited_event(
         arrows in prop::collection::vec((0..50_usize, 0..50_usize), 0..80),
         order in Just((0..50).collect::<Vec<usize>>()).prop_shuffle(),
     ) {

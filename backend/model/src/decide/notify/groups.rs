@@ -26,7 +26,7 @@ impl GroupRelation {
         self.is_member || self.joins
     }
 
-    pub(super) fn change(&self) -> MemberChange {
+    pub(super) fn member_change(&self) -> MemberChange {
         if self.is_member {
             MemberChange::Repeated
         } else {
@@ -45,7 +45,7 @@ impl Writer<'_> {
         }
         let waited = self
             .waiting
-            .previously_held(rule.id)
+            .previous_hold(rule.id)
             .filter(|it| it.is_opening);
         let waited = waited.and_then(|it| it.group_hold());
         let since_ms = waited.map_or(self.step.now_ms, |it| it.since_ms);
@@ -77,7 +77,7 @@ impl Writer<'_> {
             // Notifications released together are sent immediately, in as many messages as needed.
             None => since_ms,
             Some(grouping) => {
-                let group = self.step.past.causes().group(GroupRef::Key(hold.id));
+                let group = self.step.past.causes().find_group(GroupRef::Key(hold.id));
                 let first_ms = since_ms.saturating_add(grouping.wait_ms);
                 group.map_or(first_ms, |it| it.next_ms)
             }
@@ -93,8 +93,8 @@ impl Writer<'_> {
         let id = entry
             .group
             .filter(|_| self.current_group(entry.rule).is_none())?;
-        let group = self.group_of(entry)?;
-        let waited = self.waiting.previously_held(entry.rule);
+        let group = self.active_group(entry)?;
+        let waited = self.waiting.previous_hold(entry.rule);
         let has_settled = waited.is_some_and(Pending::is_flapping);
         let is_news = !self.step.kind.is_review() || has_settled;
         let is_last = is_close && (is_news || !group.is_open);
@@ -111,14 +111,18 @@ impl Writer<'_> {
     }
 
     /// Returns the group with which the occurrence was reported, unless that group has ended.
-    pub(super) fn group_of(&self, entry: &Notified) -> Option<GroupAt> {
-        let group = self.step.past.causes().group(GroupRef::Id(entry.group?));
+    pub(super) fn active_group(&self, entry: &Notified) -> Option<GroupAt> {
+        let group = self
+            .step
+            .past
+            .causes()
+            .find_group(GroupRef::Id(entry.group?));
         group.filter(|it| !it.is_over)
     }
 
     pub(super) fn group_relation(&self, rule: &Rule, entry: Option<&Notified>) -> GroupRelation {
         let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
-        let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());
+        let is_member = entry.is_some_and(|it| has_group(it) && self.active_group(it).is_some());
         // A member of a group that has ended joins another one.
         let joins = !is_member && entry.is_none_or(|it| it.group.is_some() || it.cleared);
         let group = match entry {
@@ -136,7 +140,7 @@ impl Writer<'_> {
     /// Returns the record of an earlier notification for repeats: a message about a group counts
     /// for all its members.
     pub(super) fn with_group_notification(&self, entry: &Notified) -> Option<Notified> {
-        let group = self.group_of(entry)?;
+        let group = self.active_group(entry)?;
         (group.notified_ms > entry.last_ms).then(|| Notified {
             last_ms: group.notified_ms,
             ..entry.clone()

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::Writer;
 use crate::{
     decide::{
-        AdvanceContext, Page, SendKind, Snapshot, Step, StepKind, advance,
+        AdvanceContext, PageTarget, SendKind, Snapshot, Step, StepKind, advance,
         condition::would_pass_again, content::rule_content, sending_state, update_trigger,
     },
     domain::{
@@ -35,7 +35,7 @@ impl UnansweredNotice {
         response: &Response,
         (entry, occurrence): (&Notified, &Occurrence),
     ) -> Vec<Self> {
-        let after = response.unanswered_by();
+        let after = response.unanswered_policy();
         if before == after {
             return Vec::new();
         }
@@ -91,7 +91,7 @@ pub(super) fn withdraw_exceeded_acknowledgement(
         let is_paused = |it: &&Response| it.state == ResponseState::Acknowledged;
         response
             .filter(is_paused)
-            .is_some_and(|it| it.is_exceeded(severity))
+            .is_some_and(|it| it.exceeds_acknowledged_severity(severity))
             && rule_and_policy_in_force(entry, snapshot).1.is_some()
     };
     let is_outdated = occurrence.status == Status::Open
@@ -103,7 +103,7 @@ pub(super) fn withdraw_exceeded_acknowledgement(
 }
 
 pub(in crate::decide) fn withdraw_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
-    let before = occurrence.state();
+    let before = occurrence.notified_state();
     occurrence.acknowledged = false;
     occurrence.acknowledged_until_ms = None;
     occurrence.acknowledged_severity = None;
@@ -141,7 +141,7 @@ pub(super) fn limit_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
 fn hold_response(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i64) {
     let is_new = response.state != ResponseState::Held;
     if is_new || entry.group.is_none() {
-        response.hold(holding, now_ms);
+        response.hold_steps(holding, now_ms);
     }
     if is_new && entry.group.is_some() {
         response.review_ms = Some(now_ms);
@@ -174,7 +174,8 @@ impl Writer<'_> {
                     && !self.occurrence.acknowledged
                     && !(entry.cleared || entry.shadow || entry.group.is_some());
                 // A failure of the policy is not escalated to the same people again.
-                let policy = policy.filter(|it| !self.occurrence.is_failure_of(&it.name));
+                let policy =
+                    policy.filter(|it| !self.occurrence.reports_unanswered_policy(&it.name));
                 let Some(policy) = policy.filter(|_| is_new) else {
                     continue;
                 };
@@ -188,7 +189,7 @@ impl Writer<'_> {
             let Some(mut response) = entry.response.take() else {
                 continue;
             };
-            let before = response.unanswered_by().cloned();
+            let before = response.unanswered_policy().cloned();
             self.advance_response(entry, &mut response, (rule, policy));
             let said =
                 UnansweredNotice::from_change(before.as_ref(), &response, (entry, self.occurrence));
@@ -209,23 +210,23 @@ impl Writer<'_> {
         let (Some(rule), Some(policy)) = (rule, policy) else {
             let is_moving = entry.group.is_some() && is_over;
             if self.snapshot.rule(entry.rule).is_none() || is_over && !is_moving {
-                return response.end(now_ms);
+                return response.end_steps(now_ms);
             }
-            response.stop(now_ms);
+            response.stop_steps(now_ms);
             response.review_ms = is_moving.then_some(now_ms);
             return;
         };
         if response.state == ResponseState::Stopped && !is_over {
             response.resume(policy, now_ms);
         }
-        if entry.group.is_some() && response.should_move(is_over, acknowledged) {
+        if entry.group.is_some() && response.should_move_to_group(is_over, acknowledged) {
             // The next evaluation decides whether another member carries the response.
             if is_over || acknowledged {
                 response.review_ms = Some(now_ms);
                 return;
             }
         } else if is_over {
-            return response.end(now_ms);
+            return response.end_steps(now_ms);
         }
         if self.occurrence.acknowledged {
             response.acknowledge(self.occurrence.severity);
@@ -240,14 +241,14 @@ impl Writer<'_> {
             response.review_ms = response.review_ms.filter(|_| entry.group.is_some());
             return;
         }
-        let mut holding = self.held_by((rule.id, &rule.name), SendKind::Repeat, None);
+        let mut holding = self.holds((rule.id, &rule.name), SendKind::Repeat, None);
         holding.retain(|it| matches!(it.kind, HoldKind::Silence | HoldKind::Inhibition));
         if !holding.is_empty() {
             return hold_response(entry, response, &holding, now_ms);
         }
         response.held_by.clear();
         response.state = ResponseState::Active;
-        if response.is_exceeded(self.occurrence.severity) {
+        if response.exceeds_acknowledged_severity(self.occurrence.severity) {
             response.restart(policy, now_ms);
         }
         // Steps for a group are run where its members are read.
@@ -267,7 +268,13 @@ impl Writer<'_> {
     }
 
     /// Creates the delivery of a page and records the receiver.
-    fn page(&mut self, entry: &mut Notified, response: &mut Response, rule: &Rule, page: Page) {
+    fn page(
+        &mut self,
+        entry: &mut Notified,
+        response: &mut Response,
+        rule: &Rule,
+        page: PageTarget,
+    ) {
         let Some(destination) = self.snapshot.destination_by_name(&page.destination) else {
             return;
         };
@@ -284,7 +291,7 @@ impl Writer<'_> {
         let end = sending_state(false, self.step.now_ms);
         let about = (rule.id, &content, trigger.as_ref());
         let to = (destination, page.contact.clone());
-        let delivery = self.send(about, to, (false, entry.thread, None), end);
+        let delivery = self.create_delivery(about, to, (false, entry.thread, None), end);
         let destination = (destination.id, destination.name.clone());
         if page.contact.is_none() && !entry.destinations.contains(&destination) {
             entry.destinations.push(destination.clone());
@@ -318,7 +325,7 @@ impl Writer<'_> {
                 self.notices.stopped.push(entry.rule_name.clone());
             } else {
                 let what = (clear, entry.thread, Some(previous));
-                self.send(about, (destination, contact), what, end);
+                self.create_delivery(about, (destination, contact), what, end);
             }
         }
     }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    decide::{LoadedTrigger, PastDefinitions, Silences, Transition, hand_over},
+    decide::{LoadedTrigger, PastDefinitions, Silences, Transition, hand_over_flapping},
     domain::{
         CloseReason, IncomingEvent, Pending, RevisedResource, Revision, Rule, Severity,
         SharedSettings,
     },
-    lifecycle::{Arrival, Cause, EventEffect, StateChange, apply_change, receive},
+    lifecycle::{Arrival, Cause, EventEffect, StateChange, apply_change, apply_event},
     limits::CHAIN_MAX,
     matching::compile,
     samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
@@ -101,10 +101,10 @@ impl Life {
         let lifetime = SharedSettings::default();
         let key = samples::id("occurrence");
         let (occurrence, transition) =
-            match receive(self.occurrence.as_mut(), &arrival, &lifetime, key) {
+            match apply_event(self.occurrence.as_mut(), &arrival, &lifetime, key) {
                 EventEffect::Opened(mut opened) => {
                     if let Some(mut before) = self.occurrence.take() {
-                        hand_over(&mut before, &mut opened, &self.snapshot(), self.now_ms);
+                        hand_over_flapping(&mut before, &mut opened, &self.snapshot(), self.now_ms);
                         self.earlier.push(before);
                     }
                     (*opened, Transition::default())
@@ -152,7 +152,7 @@ impl Life {
         transition: Transition,
     ) -> Vec<Sent> {
         let snapshot = self.snapshot();
-        let matches = snapshot.matches(&occurrence);
+        let matches = snapshot.matching_triggers(&occurrence);
         let step = Step {
             kind,
             transition,

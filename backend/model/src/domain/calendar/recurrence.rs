@@ -75,7 +75,7 @@ const TEXT_BYTES_MAX: usize = 1_000;
 
 /// The period in which days of the week are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrdinalsOf {
+pub enum OrdinalPeriod {
     Month,
     Year,
 }
@@ -83,23 +83,23 @@ pub enum OrdinalsOf {
 impl Recurrence {
     /// Returns the period in which days of the week are numbered; `None` if they cannot be
     /// numbered.
-    pub fn ordinals_in(&self) -> Option<OrdinalsOf> {
+    pub fn ordinal_period(&self) -> Option<OrdinalPeriod> {
         match self.frequency {
             Frequency::Daily | Frequency::Weekly => None,
-            Frequency::Yearly if self.months.is_empty() => Some(OrdinalsOf::Year),
-            Frequency::Monthly | Frequency::Yearly => Some(OrdinalsOf::Month),
+            Frequency::Yearly if self.months.is_empty() => Some(OrdinalPeriod::Year),
+            Frequency::Monthly | Frequency::Yearly => Some(OrdinalPeriod::Month),
         }
     }
 
     fn check(&self) -> Result<(), String> {
         let has_ordinal = self.weekdays.iter().any(|it| it.ordinal.is_some());
-        if has_ordinal && self.ordinals_in().is_none() {
+        if has_ordinal && self.ordinal_period().is_none() {
             return Err(
                 "has numbered weekdays, which require `FREQ=MONTHLY` or `FREQ=YEARLY`".into(),
             );
         }
         let month_ordinals = self.weekdays.iter().filter_map(|it| it.ordinal);
-        let is_month = self.ordinals_in() == Some(OrdinalsOf::Month);
+        let is_month = self.ordinal_period() == Some(OrdinalPeriod::Month);
         if is_month && { month_ordinals }.any(|it| it.abs() > 5) {
             return Err("selects a sixth weekday of a month; the maximum is five".into());
         }
@@ -160,13 +160,13 @@ impl FromStr for Recurrence {
                 "INTERVAL" => read.interval = parse_number(name, value, 1..=CALENDAR_INTERVAL_MAX)?,
                 "COUNT" => read.count = Some(parse_number(name, value, 1..=CALENDAR_COUNT_MAX)?),
                 "UNTIL" => read.until = Some(parse_until(value)?),
-                "BYMONTH" => read.months = list(value, |it| parse_number(name, it, 1..=12))?,
+                "BYMONTH" => read.months = parse_list(value, |it| parse_number(name, it, 1..=12))?,
                 "BYMONTHDAY" => {
-                    read.month_days = list(value, |it| parse_nonzero(name, it, -31..=31))?;
+                    read.month_days = parse_list(value, |it| parse_nonzero(name, it, -31..=31))?;
                 }
-                "BYDAY" => read.weekdays = list(value, parse_weekday_rule)?,
+                "BYDAY" => read.weekdays = parse_list(value, parse_weekday_rule)?,
                 "BYSETPOS" => {
-                    read.positions = list(value, |it| parse_nonzero(name, it, -366..=366))?;
+                    read.positions = parse_list(value, |it| parse_nonzero(name, it, -366..=366))?;
                 }
                 "WKST" => read.week_start = parse_weekday(value)?,
                 other => {
@@ -185,7 +185,7 @@ impl FromStr for Recurrence {
 
 const LIST_MAX: usize = 400;
 
-fn list<T: PartialEq>(
+fn parse_list<T: PartialEq>(
     value: &str,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Vec<T>, String> {

@@ -14,7 +14,7 @@ pub struct Window {
     pub length: Length,
     /// The recurrence; `None` if the window starts once.
     pub recurrence: Option<Recurrence>,
-    pub without: Vec<Excluded>,
+    pub without: Vec<ExcludedStarts>,
     pub with: Vec<DateTime>,
 }
 
@@ -27,7 +27,7 @@ pub enum Length {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excluded {
+pub enum ExcludedStarts {
     /// All starts on a day.
     Day(Date),
     Start(DateTime),
@@ -50,7 +50,7 @@ const YEARS: std::ops::RangeInclusive<i16> = 1970..=9000;
 const MOMENT_FORM: &str = "a local date and time without a zone, such as 2027-03-28T02:30:00";
 
 impl Window {
-    pub fn read(text: &WindowText) -> Result<Self, Vec<(String, String)>> {
+    pub fn parse(text: &WindowText) -> Result<Self, Vec<(String, String)>> {
         let mut violations = Vec::new();
         let start = parse_date_time(&text.dtstart)
             .map_err(|message| violations.push(("dtstart".into(), message)))
@@ -79,8 +79,8 @@ impl Window {
         }
     }
 
-    /// Returns the text from which [`Self::read`] parses the same window.
-    pub fn text(&self) -> WindowText {
+    /// Returns the text from which [`Self::parse`] parses the same window.
+    pub fn to_text(&self) -> WindowText {
         let (duration, end_time_of_day) = match self.length {
             Length::For { days, exact } => (format_duration(days, exact), String::new()),
             Length::Until(time) if time.second() == 0 => {
@@ -89,9 +89,9 @@ impl Window {
             Length::Until(time) => (String::new(), time.strftime("%H:%M:%S").to_string()),
         };
         let recurrence = self.recurrence.as_ref().map(ToString::to_string);
-        let excluded = |it: &Excluded| match it {
-            Excluded::Day(day) => day.to_string(),
-            Excluded::Start(start) => start.to_string(),
+        let excluded = |it: &ExcludedStarts| match it {
+            ExcludedStarts::Day(day) => day.to_string(),
+            ExcludedStarts::Start(start) => start.to_string(),
         };
         WindowText {
             dtstart: self.start.to_string(),
@@ -127,7 +127,7 @@ fn parse_each<T>(
 }
 
 /// Whether the text contains only characters of dates and times without a time zone.
-fn is_plain(text: &str) -> bool {
+fn has_no_time_zone(text: &str) -> bool {
     let is_part = |it: char| it.is_ascii_digit() || matches!(it, '-' | ':' | 'T');
     text.len() <= 19 && text.chars().all(is_part)
 }
@@ -137,17 +137,18 @@ pub fn parse_date_time(text: &str) -> Result<DateTime, String> {
         return Err(format!("is required: {MOMENT_FORM}"));
     }
     let read = text.parse::<DateTime>().ok();
-    let read = read.filter(|it| is_plain(text) && text.contains('T') && YEARS.contains(&it.year()));
+    let read = read
+        .filter(|it| has_no_time_zone(text) && text.contains('T') && YEARS.contains(&it.year()));
     read.ok_or_else(|| format!("is not a time; expected {MOMENT_FORM}"))
 }
 
-fn parse_excluded(text: &str) -> Result<Excluded, String> {
+fn parse_excluded(text: &str) -> Result<ExcludedStarts, String> {
     if text.contains('T') {
-        return parse_date_time(text).map(Excluded::Start);
+        return parse_date_time(text).map(ExcludedStarts::Start);
     }
-    let day = text.parse().ok().filter(|_| is_plain(text));
+    let day = text.parse().ok().filter(|_| has_no_time_zone(text));
     let invalid = || format!("is not a date; expected a date such as 2027-03-28, or {MOMENT_FORM}");
-    day.map(Excluded::Day).ok_or_else(invalid)
+    day.map(ExcludedStarts::Day).ok_or_else(invalid)
 }
 
 fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {
@@ -159,7 +160,7 @@ fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {
         (duration, "") => parse_duration(duration).map_err(|message| ("duration", message)),
         ("", time) => {
             let read = time.parse::<Time>().ok();
-            let read = read.filter(|it| is_plain(time) && it.subsec_nanosecond() == 0);
+            let read = read.filter(|it| has_no_time_zone(time) && it.subsec_nanosecond() == 0);
             let message = || {
                 (
                     "endTimeOfDay",

@@ -44,7 +44,7 @@ impl DestinationKind {
     }
 
     /// Whether a template of the destination contains a word.
-    pub fn mentions(&self, word: &str) -> bool {
+    pub fn mentions_name(&self, word: &str) -> bool {
         let templates: Vec<&str> = match self {
             Self::Webhook(it) => {
                 let headers = it.headers.iter().map(|header| match &header.value {

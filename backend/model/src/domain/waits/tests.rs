@@ -122,7 +122,7 @@ fn declared(folder: &Path, times: &mut Times) {
 /// Collects the times of a value that a shift changes, judging by its debug output.
 fn moved<T: Shift + Clone + Debug>(value: &T, times: &mut Times) {
     let mut shifted = value.clone();
-    shifted.shift(1);
+    shifted.shift_times(1);
     let (before, after) = (format!("{value:#?}"), format!("{shifted:#?}"));
     let (mut path, mut field) = (Vec::new(), String::new());
     for (before, after) in before.lines().zip(after.lines()) {
@@ -181,7 +181,7 @@ fn all_moved() -> Times {
 }
 
 #[test]
-fn every_time_field_is_registered_or_exempt() {
+fn every_time_field_is_shifted_or_listed_as_exempt() {
     let mut times = Times::new();
     declared(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/domain"),
@@ -217,7 +217,7 @@ fn hold_shifts_unless_it_ends_at_a_time_of_day() {
             ..hold.clone()
         };
         let mut after = before.clone();
-        after.shift(50);
+        after.shift_times(50);
         let is_of_day = matches!(
             kind,
             HoldKind::Suppressed | HoldKind::Silence | HoldKind::ActiveTimes
@@ -235,17 +235,17 @@ fn held_response_is_evaluated_no_later_than_before() {
         &samples::policy("database"),
         100,
     );
-    response.hold(&[], 100);
+    response.hold_steps(&[], 100);
     let review_ms = response.review_ms.unwrap();
-    response.shift(50);
+    response.shift_times(50);
     assert_eq!(
         (response.review_ms, response.next_ms),
         (Some(review_ms), Some(150))
     );
-    response.shift(-50);
+    response.shift_times(-50);
     assert_eq!(response.review_ms, Some(review_ms - 50));
     response.state = ResponseState::Active;
-    response.shift(50);
+    response.shift_times(50);
     assert_eq!(response.review_ms, Some(review_ms));
 }
 
@@ -266,7 +266,7 @@ fn review_shifts_with_age_but_not_with_sender_expiry() {
             expire_ms,
             ..samples::occurrence(1)
         };
-        occurrence.shift(by_ms);
+        occurrence.shift_times(by_ms);
         assert_eq!(
             (occurrence.review_ms, occurrence.age_shift_ms),
             (expected, by_ms)

@@ -55,7 +55,7 @@ impl Alert {
             now_ms,
         };
         let key = RecordId::from_parts(self.all.len() as u64, 0);
-        match receive(
+        match apply_event(
             self.all.last_mut(),
             &arrival,
             &SharedSettings::default(),
@@ -76,7 +76,9 @@ impl Alert {
         let lifetime = SharedSettings::default();
         let newest = self.all.last_mut().filter(|it| it.status != Closed);
         let Some(newest) = newest else { return };
-        if newest.review_ms <= now_ms && review(newest, now_ms, &lifetime) == Review::Expire {
+        if newest.review_ms <= now_ms
+            && review_occurrence(newest, now_ms, &lifetime) == Review::Expire
+        {
             let change = StateChange {
                 status: Some(Closed),
                 ..StateChange::default()
@@ -371,7 +373,7 @@ fn closing_by_operator_or_expiry_does_not_end_a_report() {
             chain: &[],
             now_ms: START_MS + 2,
         };
-        let received = receive(
+        let received = apply_event(
             all.last_mut(),
             &arrival,
             &lifetime,

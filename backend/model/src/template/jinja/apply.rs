@@ -7,7 +7,7 @@ use minijinja::{
 
 use super::{
     error::invalid_operation,
-    meter::{Meter, VALUE_DEPTH_MAX, steps_of},
+    meter::{Meter, VALUE_DEPTH_MAX, string_steps},
 };
 
 /// Filters that read only one item of a list, its length, or a member of each item.
@@ -27,7 +27,7 @@ const SHALLOW: [&str; 11] = [
 /// Steps for rounding a number, which is written with all its digits.
 const ROUND_STEPS: u64 = 50;
 
-pub(super) fn filter(
+pub(super) fn apply_filter(
     state: &mut State<'_, '_>,
     meter: &Meter,
     name: &str,
@@ -43,12 +43,12 @@ pub(super) fn filter(
         Some(paths) => weigh_members(state, meter, &value, paths)?,
         // The filter reads a member of each item, or has a filter that charges for it.
         None if is_shallow || (is_list && name == "map") => 1,
-        None => meter.weigh(state, &value)?,
+        None => meter.measure_value(state, &value)?,
     };
     let given = placed.iter().chain(named.iter().map(|(_, value)| value));
     let mut arguments = 0;
     for argument in given {
-        arguments += 1 + meter.weigh(state, argument)?;
+        arguments += 1 + meter.measure_value(state, argument)?;
     }
     let each = FilterCall {
         name,
@@ -67,9 +67,11 @@ pub(super) fn filter(
         }
         let made = state.apply_filter(name, &all)?;
         match name {
-            "chain" if made.kind() == ValueKind::Seq => Value::from(meter.items(state, &made)?),
+            "chain" if made.kind() == ValueKind::Seq => {
+                Value::from(meter.charge_items(state, &made)?)
+            }
             "chain" if made.kind() == ValueKind::Map => {
-                let keys = meter.items(state, &made)?.into_iter();
+                let keys = meter.charge_items(state, &made)?.into_iter();
                 let entries = keys.map(|key| Ok((key.clone(), made.get_item(&key)?)));
                 Value::from_pairs(entries.collect::<Result<Vec<_>, Error>>()?)
             }
@@ -89,10 +91,10 @@ pub(super) fn apply_test(
     value: Value,
     arguments: &[Value],
 ) -> Result<bool, Error> {
-    meter.weigh(state, &value)?;
+    meter.measure_value(state, &value)?;
     let mut all = vec![value];
     for argument in arguments {
-        meter.weigh(state, argument)?;
+        meter.measure_value(state, argument)?;
         all.push(argument.clone());
     }
     state.perform_test(name, &all)
@@ -139,7 +141,7 @@ impl FilterCall<'_> {
             (false, test) => (None, test),
         };
         let mut matching = Vec::new();
-        for item in meter.items(state, value)? {
+        for item in meter.charge_items(state, value)? {
             meter.spend(state, self.arguments)?;
             let tested = attribute.map_or_else(|| item.clone(), |it| item_member(&item, it));
             let passes = match test {
@@ -165,7 +167,7 @@ impl FilterCall<'_> {
         value: &Value,
     ) -> Result<Value, Error> {
         let mut mapped = Vec::new();
-        for item in meter.items(state, value)? {
+        for item in meter.charge_items(state, value)? {
             meter.spend(state, self.arguments)?;
             mapped.push(match (self.named_argument("attribute"), self.placed) {
                 (Some(attribute), []) => match item_member(&item, attribute) {
@@ -182,7 +184,7 @@ impl FilterCall<'_> {
                     if name == "map" {
                         return Err(invalid_operation("map: `map` cannot be used as the filter"));
                     }
-                    filter(state, meter, name, item, arguments, self.named)?
+                    apply_filter(state, meter, name, item, arguments, self.named)?
                 }
                 _ => {
                     return Err(invalid_operation(
@@ -221,9 +223,9 @@ fn weigh_members(
     paths: &str,
 ) -> Result<u64, Error> {
     let mut steps = 0;
-    for item in meter.items(state, list)? {
+    for item in meter.charge_items(state, list)? {
         for path in paths.split(',') {
-            steps += meter.weigh(state, &item_member(&item, &path.into()))?;
+            steps += meter.measure_value(state, &item_member(&item, &path.into()))?;
         }
     }
     Ok(steps)
@@ -279,7 +281,7 @@ fn extra_steps(filter: &FilterCall<'_>, value: &Value, weight: u64) -> Result<u6
             None => text.split_whitespace().count() as u64,
         },
         // Each character is searched for in the argument.
-        "trim" => steps_of(text.len().saturating_mul(separator.map_or(0, str::len))),
+        "trim" => string_steps(text.len().saturating_mul(separator.map_or(0, str::len))),
         "round" => ROUND_STEPS,
         "card" | "e" | "escape" | "html" | "markdown" | "slack" | "telegram" | "urlencode" => {
             2 * weight

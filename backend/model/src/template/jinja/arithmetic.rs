@@ -10,7 +10,7 @@ enum Number {
     Float(f64),
 }
 
-fn number(value: &Value) -> Option<Number> {
+fn to_number(value: &Value) -> Option<Number> {
     let is_whole = value.is_integer() || value.kind() == ValueKind::Bool;
     if is_whole {
         return i128::try_from(value.clone()).ok().map(Number::Whole);
@@ -21,7 +21,7 @@ fn number(value: &Value) -> Option<Number> {
 }
 
 impl Number {
-    fn float(self) -> f64 {
+    fn to_float(self) -> f64 {
         match self {
             #[expect(clippy::cast_precision_loss, reason = "as Jinja does")]
             Self::Whole(number) => number as f64,
@@ -40,7 +40,7 @@ fn checked_integer(number: Option<i128>) -> Result<Value, Error> {
 }
 
 pub(super) fn negate(value: &Value) -> Result<Value, Error> {
-    match number(value) {
+    match to_number(value) {
         Some(Number::Whole(number)) => checked_integer(number.checked_neg()),
         Some(Number::Float(number)) => Ok(Value::from(-number)),
         None => Err(invalid_operation(format!(
@@ -51,7 +51,7 @@ pub(super) fn negate(value: &Value) -> Result<Value, Error> {
 }
 
 pub(super) fn calculate(op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
-    let (Some(a), Some(b)) = (number(left), number(right)) else {
+    let (Some(a), Some(b)) = (to_number(left), to_number(right)) else {
         return Err(invalid_operation(format!(
             "an operator requires numbers, not {} and {}",
             left.kind(),
@@ -74,7 +74,7 @@ pub(super) fn calculate(op: BinOpKind, left: &Value, right: &Value) -> Result<Va
             _ => {}
         }
     }
-    let (a, b) = (a.float(), b.float());
+    let (a, b) = (a.to_float(), b.to_float());
     let is_division = matches!(op, BinOpKind::Div | BinOpKind::FloorDiv | BinOpKind::Rem);
     if is_division && b == 0.0 {
         return Err(invalid_operation("division by zero"));

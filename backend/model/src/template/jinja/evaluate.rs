@@ -27,10 +27,10 @@ type Arguments = (Vec<Value>, Vec<(String, Value)>);
 #[derive(Default)]
 struct Scope<'t> {
     names: BTreeMap<&'t str, Value>,
-    cycle: Option<Cycle>,
+    cycle: Option<LoopState>,
 }
 
-struct Cycle {
+struct LoopState {
     index: usize,
     length: usize,
     depth: usize,
@@ -80,13 +80,13 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             Stmt::Template(it) => self.run_statements(&it.children),
             Stmt::EmitRaw(it) => self.write(it.raw),
             Stmt::EmitExpr(it) => {
-                let value = self.value(&it.expr)?;
+                let value = self.evaluate_expression(&it.expr)?;
                 let text = self.escape(&value)?;
                 self.write(&text)
             }
             Stmt::ForLoop(it) => self.run_loop(it),
             Stmt::IfCond(it) => {
-                if self.value(&it.expr)?.is_true() {
+                if self.evaluate_expression(&it.expr)?.is_true() {
                     self.run_statements(&it.true_body)
                 } else {
                     self.run_statements(&it.false_body)
@@ -95,26 +95,26 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             Stmt::WithBlock(it) => {
                 self.scopes.push(Scope::default());
                 for (target, value) in &it.assignments {
-                    let value = self.value(value)?;
-                    self.set(target, value)?;
+                    let value = self.evaluate_expression(value)?;
+                    self.assign_target(target, value)?;
                 }
                 self.run_statements(&it.body)?;
                 self.scopes.pop();
                 Ok(())
             }
             Stmt::Set(it) => {
-                let value = self.value(&it.expr)?;
-                self.set(&it.target, value)
+                let value = self.evaluate_expression(&it.expr)?;
+                self.assign_target(&it.target, value)
             }
             Stmt::SetBlock(it) => {
-                let mut text = self.capture(&it.body)?;
+                let mut text = self.render_captured(&it.body)?;
                 if let Some(filter) = &it.filter {
                     text = self.apply_filters(filter, text)?;
                 }
-                self.set(&it.target, text)
+                self.assign_target(&it.target, text)
             }
             Stmt::FilterBlock(it) => {
-                let text = self.capture(&it.body)?;
+                let text = self.render_captured(&it.body)?;
                 let value = self.apply_filters(&it.filter, text)?;
                 let text = self.escape(&value)?;
                 self.write(&text)
@@ -127,7 +127,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     fn write(&mut self, text: &str) -> Result<(), Error> {
         let written = self.written.last().map_or(0, String::len);
         self.meter
-            .text(self.state, written + text.len(), text.len())?;
+            .charge_text(self.state, written + text.len(), text.len())?;
         if let Some(written) = self.written.last_mut() {
             written.push_str(text);
         }
@@ -135,11 +135,11 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     }
 
     fn escape(&mut self, value: &Value) -> Result<String, Error> {
-        self.meter.weigh(self.state, value)?;
+        self.meter.measure_value(self.state, value)?;
         self.state.format(value.clone())
     }
 
-    fn capture(&mut self, body: &'t [Stmt<'t>]) -> Result<Value, Error> {
+    fn render_captured(&mut self, body: &'t [Stmt<'t>]) -> Result<Value, Error> {
         self.written.push(String::new());
         self.run_statements(body)?;
         let text = self.written.pop().unwrap_or_default();
@@ -149,7 +149,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         })
     }
 
-    fn set(&mut self, target: &'t Expr<'t>, value: Value) -> Result<(), Error> {
+    fn assign_target(&mut self, target: &'t Expr<'t>, value: Value) -> Result<(), Error> {
         let kind = value.kind();
         if matches!(kind, ValueKind::Seq | ValueKind::Map | ValueKind::Iterable) {
             return Err(invalid_operation(format!(
@@ -172,7 +172,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             Expr::Tuple(it) => &it.items,
             _ => return Err(invalid_operation("expected a name")),
         };
-        let items = self.items(&value)?;
+        let items = self.iterable_items(&value)?;
         if items.len() != targets.len() {
             return Err(invalid_operation(format!(
                 "cannot unpack into {} names: there are {} items",
@@ -185,19 +185,19 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     }
 
     /// Returns the items of a list, the keys of an object, or the characters of a text.
-    fn items(&mut self, value: &Value) -> Result<Vec<Value>, Error> {
-        self.meter.items(self.state, value)
+    fn iterable_items(&mut self, value: &Value) -> Result<Vec<Value>, Error> {
+        self.meter.charge_items(self.state, value)
     }
 
     fn run_loop(&mut self, it: &'t ForLoop<'t>) -> Result<(), Error> {
-        let iterated = self.value(&it.iter)?;
-        let mut items = self.items(&iterated)?;
+        let iterated = self.evaluate_expression(&it.iter)?;
+        let mut items = self.iterable_items(&iterated)?;
         self.scopes.push(Scope::default());
         if let Some(filter) = &it.filter_expr {
             let mut passed = Vec::new();
             for item in items {
                 self.bind(&it.target, item.clone())?;
-                if self.value(filter)?.is_true() {
+                if self.evaluate_expression(filter)?.is_true() {
                     passed.push(item);
                 }
             }
@@ -209,7 +209,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         for (index, item) in items.into_iter().enumerate() {
             self.meter.spend(self.state, 1)?;
             if let Some(scope) = self.scopes.last_mut() {
-                let cycle = Cycle {
+                let cycle = LoopState {
                     index,
                     length,
                     depth,
@@ -229,7 +229,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         Ok(())
     }
 
-    fn cycle(&mut self) -> Option<&mut Cycle> {
+    fn find_loop(&mut self) -> Option<&mut LoopState> {
         self.scopes
             .iter_mut()
             .rev()
@@ -237,22 +237,22 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     }
 
     fn evaluate_all(&mut self, all: &'t [Expr<'t>]) -> Result<Vec<Value>, Error> {
-        all.iter().map(|it| self.value(it)).collect()
+        all.iter().map(|it| self.evaluate_expression(it)).collect()
     }
 
     fn evaluate_optional(&mut self, it: Option<&'t Expr<'t>>) -> Result<Option<Value>, Error> {
-        it.map(|it| self.value(it)).transpose()
+        it.map(|it| self.evaluate_expression(it)).transpose()
     }
 
-    fn value(&mut self, it: &'t Expr<'t>) -> Result<Value, Error> {
+    fn evaluate_expression(&mut self, it: &'t Expr<'t>) -> Result<Value, Error> {
         self.meter.spend(self.state, 1)?;
         self.at = it.span().start_offset;
         match it {
-            Expr::Var(name) => Ok(self.name(name.id)),
+            Expr::Var(name) => Ok(self.look_up_name(name.id)),
             Expr::Const(it) => Ok(it.value.clone()),
             Expr::Slice(it) => self.evaluate_slice(it),
             Expr::UnaryOp(it) => {
-                let value = self.value(&it.expr)?;
+                let value = self.evaluate_expression(&it.expr)?;
                 match it.op {
                     UnaryOpKind::Not => Ok(Value::from(!value.is_true())),
                     UnaryOpKind::Neg => arithmetic::negate(&value),
@@ -261,8 +261,8 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             Expr::BinOp(it) => self.evaluate_operation(it),
             Expr::Compare(it) => self.evaluate_comparison(it),
             Expr::IfExpr(it) => {
-                if self.value(&it.test_expr)?.is_true() {
-                    self.value(&it.true_expr)
+                if self.evaluate_expression(&it.test_expr)?.is_true() {
+                    self.evaluate_expression(&it.true_expr)
                 } else {
                     let other = self.evaluate_optional(it.false_expr.as_ref())?;
                     Ok(other.unwrap_or_default())
@@ -270,54 +270,54 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             }
             Expr::Filter(it) => {
                 let value = self.evaluate_optional(it.expr.as_ref())?;
-                self.filter(it, value.unwrap_or_default())
+                self.evaluate_filter(it, value.unwrap_or_default())
             }
             Expr::Test(it) => {
-                let value = self.value(&it.expr)?;
+                let value = self.evaluate_expression(&it.expr)?;
                 let (arguments, _) = self.evaluate_arguments(&it.args)?;
                 let passed = apply::apply_test(self.state, &self.meter, it.name, value, &arguments);
                 passed.map(Value::from)
             }
-            Expr::GetAttr(it) => match (&it.expr, self.cycle()) {
+            Expr::GetAttr(it) => match (&it.expr, self.find_loop()) {
                 (Expr::Var(name), Some(cycle)) if name.id == "loop" => Ok(cycle.member(it.name)),
                 _ => {
-                    let value = self.value(&it.expr)?;
+                    let value = self.evaluate_expression(&it.expr)?;
                     Ok(value.get_attr(it.name).unwrap_or_default())
                 }
             },
             Expr::GetItem(it) => {
-                let value = self.value(&it.expr)?;
-                let key = self.value(&it.subscript_expr)?;
-                self.meter.weigh(self.state, &key)?;
+                let value = self.evaluate_expression(&it.expr)?;
+                let key = self.evaluate_expression(&it.subscript_expr)?;
+                self.meter.measure_value(self.state, &key)?;
                 if let Some(text) = value.as_str() {
                     self.meter.spend_bytes(self.state, text.len())?;
                 }
                 Ok(value.get_item(&key).unwrap_or_default())
             }
             Expr::Call(it) => self.evaluate_call(it),
-            Expr::List(it) => self.list(&it.items),
-            Expr::Tuple(it) => self.list(&it.items),
+            Expr::List(it) => self.evaluate_list(&it.items),
+            Expr::Tuple(it) => self.evaluate_list(&it.items),
             Expr::Map(it) => self.evaluate_map(it),
         }
     }
 
     fn evaluate_operation(&mut self, it: &'t BinOp<'t>) -> Result<Value, Error> {
-        let left = self.value(&it.left)?;
+        let left = self.evaluate_expression(&it.left)?;
         match it.op {
             BinOpKind::ScAnd if !left.is_true() => Ok(left),
             BinOpKind::ScOr if left.is_true() => Ok(left),
-            BinOpKind::ScAnd | BinOpKind::ScOr => self.value(&it.right),
+            BinOpKind::ScAnd | BinOpKind::ScOr => self.evaluate_expression(&it.right),
             op => {
-                let right = self.value(&it.right)?;
+                let right = self.evaluate_expression(&it.right)?;
                 self.apply_operator(op, &left, &right)
             }
         }
     }
 
     fn evaluate_comparison(&mut self, it: &'t Compare<'t>) -> Result<Value, Error> {
-        let mut left = self.value(&it.expr)?;
+        let mut left = self.evaluate_expression(&it.expr)?;
         for compared in &it.ops {
-            let right = self.value(&compared.expr)?;
+            let right = self.evaluate_expression(&compared.expr)?;
             if !self.compare(compared.op, &left, &right)? {
                 return Ok(Value::from(false));
             }
@@ -326,7 +326,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         Ok(Value::from(true))
     }
 
-    fn list(&mut self, items: &'t [Expr<'t>]) -> Result<Value, Error> {
+    fn evaluate_list(&mut self, items: &'t [Expr<'t>]) -> Result<Value, Error> {
         let items = self.evaluate_all(items)?;
         self.charge_created(Value::from(items))
     }
@@ -334,7 +334,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     fn evaluate_map(&mut self, it: &'t Map<'t>) -> Result<Value, Error> {
         let keys = self.evaluate_all(&it.keys)?;
         for key in &keys {
-            self.meter.weigh(self.state, key)?;
+            self.meter.measure_value(self.state, key)?;
         }
         let values = self.evaluate_all(&it.values)?;
         self.charge_created(Value::from_pairs(keys.into_iter().zip(values)))
@@ -345,12 +345,12 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         Ok(value)
     }
 
-    fn name(&mut self, name: &str) -> Value {
+    fn look_up_name(&mut self, name: &str) -> Value {
         let found = self.scopes.iter().rev().find_map(|it| it.names.get(name));
         if let Some(found) = found {
             return found.clone();
         }
-        match self.cycle() {
+        match self.find_loop() {
             Some(cycle) if name == "loop" => cycle.value(),
             _ => self.state.lookup(name).unwrap_or_default(),
         }
@@ -375,8 +375,8 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 return self.concatenate(left, right);
             }
             BinOpKind::Add if left.kind() == ValueKind::Seq && right.kind() == ValueKind::Seq => {
-                let mut items = self.items(left)?;
-                items.extend(self.items(right)?);
+                let mut items = self.iterable_items(left)?;
+                items.extend(self.iterable_items(right)?);
                 return self.charge_created(Value::from(items));
             }
             BinOpKind::Mul if left.as_str().is_some() || right.as_str().is_some() => {
@@ -393,14 +393,14 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         let escapes = is_markup && !matches!(self.state.auto_escape(), AutoEscape::None);
         let mut text = String::new();
         for value in [left, right] {
-            self.meter.weigh(self.state, value)?;
+            self.meter.measure_value(self.state, value)?;
             let part = if escapes && !value.is_safe() {
                 self.state.format(value.clone())?
             } else {
                 filters::text(self.state, value)?.into_owned()
             };
             self.meter
-                .text(self.state, text.len() + part.len(), part.len())?;
+                .charge_text(self.state, text.len() + part.len(), part.len())?;
             text.push_str(&part);
         }
         Ok(if escapes || (left.is_safe() && right.is_safe()) {
@@ -420,13 +420,13 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             .map_err(|_number| invalid_operation("`*` with a string requires an integer"))?;
         let count = usize::try_from(count).unwrap_or(0);
         let bytes = text.len().saturating_mul(count);
-        self.meter.text(self.state, bytes, bytes)?;
+        self.meter.charge_text(self.state, bytes, bytes)?;
         Ok(Value::from(text.repeat(count)))
     }
 
     fn compare(&mut self, op: CompareOpKind, left: &Value, right: &Value) -> Result<bool, Error> {
-        self.meter.weigh(self.state, left)?;
-        self.meter.weigh(self.state, right)?;
+        self.meter.measure_value(self.state, left)?;
+        self.meter.measure_value(self.state, right)?;
         Ok(match op {
             CompareOpKind::Eq => left == right,
             CompareOpKind::Ne => left != right,
@@ -449,7 +449,9 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             ValueKind::Map => Ok(container
                 .get_item(value)
                 .is_ok_and(|found| !found.is_undefined())),
-            ValueKind::Seq | ValueKind::Iterable => Ok(self.items(container)?.contains(value)),
+            ValueKind::Seq | ValueKind::Iterable => {
+                Ok(self.iterable_items(container)?.contains(value))
+            }
             kind => Err(invalid_operation(format!(
                 "`in` requires a list, an object or a string, not a {kind}"
             ))),
@@ -457,7 +459,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     }
 
     fn evaluate_slice(&mut self, it: &'t Slice<'t>) -> Result<Value, Error> {
-        let value = self.value(&it.expr)?;
+        let value = self.evaluate_expression(&it.expr)?;
         let mut bounds = [None; 3];
         for (bound, given) in bounds.iter_mut().zip([&it.start, &it.stop, &it.step]) {
             let given = self.evaluate_optional(given.as_ref())?;
@@ -480,7 +482,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 value.kind()
             )));
         }
-        let items = self.items(&value)?;
+        let items = self.iterable_items(&value)?;
         let picked = arithmetic::slice_indices(items.len(), bounds)?;
         let picked = picked.into_iter().map(|at| items[at].clone());
         if is_text {
@@ -497,8 +499,10 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         let (mut placed, mut named) = (Vec::new(), Vec::new());
         for argument in all {
             match argument {
-                CallArg::Pos(value) => placed.push(self.value(value)?),
-                CallArg::Kwarg(name, value) => named.push(((*name).to_owned(), self.value(value)?)),
+                CallArg::Pos(value) => placed.push(self.evaluate_expression(value)?),
+                CallArg::Kwarg(name, value) => {
+                    named.push(((*name).to_owned(), self.evaluate_expression(value)?));
+                }
                 CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
                     return Err(invalid_operation(
                         "`*` and `**` arguments are not supported",
@@ -509,9 +513,9 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         Ok((placed, named))
     }
 
-    fn filter(&mut self, it: &'t Filter<'t>, value: Value) -> Result<Value, Error> {
+    fn evaluate_filter(&mut self, it: &'t Filter<'t>, value: Value) -> Result<Value, Error> {
         let (placed, named) = self.evaluate_arguments(&it.args)?;
-        apply::filter(self.state, &self.meter, it.name, value, &placed, &named)
+        apply::apply_filter(self.state, &self.meter, it.name, value, &placed, &named)
     }
 
     fn apply_filters(&mut self, filters: &'t Expr<'t>, text: Value) -> Result<Value, Error> {
@@ -524,25 +528,25 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             None => text,
         };
         self.at = it.span().start_offset;
-        self.filter(it, value)
+        self.evaluate_filter(it, value)
     }
 
     fn evaluate_call(&mut self, it: &'t Call<'t>) -> Result<Value, Error> {
         let (placed, named) = self.evaluate_arguments(&it.args)?;
         match &it.expr {
-            Expr::Var(name) if name.id == "range" => self.range(&placed),
+            Expr::Var(name) if name.id == "range" => self.evaluate_range(&placed),
             Expr::Var(name) if name.id == "dict" && placed.is_empty() => {
                 self.charge_created(Value::from_pairs(named))
             }
             Expr::GetAttr(method) => {
                 if matches!(&method.expr, Expr::Var(name) if name.id == "loop")
-                    && self.cycle().is_some()
+                    && self.find_loop().is_some()
                 {
-                    return self.loop_method(method.name, placed);
+                    return self.call_loop_method(method.name, placed);
                 }
-                let value = self.value(&method.expr)?;
-                self.meter.weigh(self.state, &value)?;
-                let made = filters::method(self.state, &value, method.name, &placed)?;
+                let value = self.evaluate_expression(&method.expr)?;
+                self.meter.measure_value(self.state, &value)?;
+                let made = filters::call_method(self.state, &value, method.name, &placed)?;
                 let made = self.meter.materialize(self.state, made)?;
                 self.charge_created(made)
             }
@@ -550,11 +554,11 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         }
     }
 
-    fn loop_method(&mut self, name: &str, arguments: Vec<Value>) -> Result<Value, Error> {
+    fn call_loop_method(&mut self, name: &str, arguments: Vec<Value>) -> Result<Value, Error> {
         for argument in &arguments {
-            self.meter.weigh(self.state, argument)?;
+            self.meter.measure_value(self.state, argument)?;
         }
-        let Some(cycle) = self.cycle() else {
+        let Some(cycle) = self.find_loop() else {
             return Ok(Value::UNDEFINED);
         };
         match name {
@@ -571,7 +575,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         }
     }
 
-    fn range(&mut self, bounds: &[Value]) -> Result<Value, Error> {
+    fn evaluate_range(&mut self, bounds: &[Value]) -> Result<Value, Error> {
         let number = |value: &Value| {
             i64::try_from(value.clone())
                 .map_err(|_number| invalid_operation("`range` requires integers"))
@@ -598,7 +602,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     }
 }
 
-impl Cycle {
+impl LoopState {
     fn member(&self, name: &str) -> Value {
         let &Self {
             index,

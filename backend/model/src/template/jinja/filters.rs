@@ -134,7 +134,7 @@ pub(super) const TESTS: [&str; 43] = [
     "upper",
 ];
 
-pub(super) fn add(environment: &mut Environment<'static>) {
+pub(super) fn add_filters(environment: &mut Environment<'static>) {
     environment.add_filter("truncate", truncate);
     environment.add_filter("regex_replace", regex_replace);
     environment.add_test("matching", matches_pattern);
@@ -389,7 +389,7 @@ pub(super) fn format_seconds(seconds: u64) -> String {
 }
 
 /// Implements the methods of maps known from Jinja.
-pub(super) fn method(
+pub(super) fn call_method(
     state: &mut State<'_, '_>,
     value: &Value,
     name: &str,

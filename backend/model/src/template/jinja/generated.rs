@@ -119,30 +119,30 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, most: usize) -> usize {
+    fn number_below(&mut self, most: usize) -> usize {
         usize::try_from(self.number() % most as u64).unwrap()
     }
 
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
+    fn happens_once_in(&mut self, count: usize) -> bool {
+        self.number_below(count) == 0
     }
 
     fn pick(&mut self, words: &[&str]) -> String {
-        words[self.below(words.len())].to_owned()
+        words[self.number_below(words.len())].to_owned()
     }
 
     /// Returns a number of repetitions: usually small, sometimes near or above the limit.
     fn repetitions(&mut self, limit: usize) -> usize {
-        match self.below(40) {
-            0 => limit.saturating_sub(1) + self.below(3),
-            1 => self.below(limit * 20),
-            _ => 1 + self.below(3),
+        match self.number_below(40) {
+            0 => limit.saturating_sub(1) + self.number_below(3),
+            1 => self.number_below(limit * 20),
+            _ => 1 + self.number_below(3),
         }
     }
 
     fn expressions(&mut self, depth: usize) -> String {
-        let count = self.below(4);
-        if self.one_in(3) {
+        let count = self.number_below(4);
+        if self.happens_once_in(3) {
             // Repeating the same expression grows fastest.
             let one = self.expression(depth);
             return vec![one; count].join(", ");
@@ -153,7 +153,7 @@ impl Chance {
 
     fn expression(&mut self, depth: usize) -> String {
         if depth == 0 {
-            return if self.one_in(3) {
+            return if self.happens_once_in(3) {
                 self.pick(&LITERALS)
             } else {
                 self.pick(&NAMES)
@@ -161,7 +161,7 @@ impl Chance {
         }
         let depth = depth - 1;
         let inner = self.expression(depth);
-        match self.below(22) {
+        match self.number_below(22) {
             0..=2 => inner,
             3 => format!("[{}]", self.expressions(depth)),
             4 => format!("({inner}, {})", self.expression(depth)),
@@ -174,11 +174,11 @@ impl Chance {
             }
             9 => format!(
                 "{}{inner}",
-                ["not ", "-", "("][self.below(2)].repeat(self.repetitions(100))
+                ["not ", "-", "("][self.number_below(2)].repeat(self.repetitions(100))
             ),
             10 => {
                 let times = self.repetitions(16);
-                let (open, end) = [("[", "]"), ("(", ")"), ("{'a':", "}")][self.below(3)];
+                let (open, end) = [("[", "]"), ("(", ")"), ("{'a':", "}")][self.number_below(3)];
                 format!("{}{inner}{}", open.repeat(times), end.repeat(times))
             }
             11 => format!("({inner} if {} else {inner})", self.expression(depth)),
@@ -189,9 +189,9 @@ impl Chance {
             ),
             13 => format!(
                 "{inner}[{}:{}:{}]",
-                self.bound(),
-                self.bound(),
-                self.bound()
+                self.range_bound(),
+                self.range_bound(),
+                self.range_bound()
             ),
             14 => format!("range({})", self.expressions(depth)),
             15 => format!(
@@ -219,7 +219,7 @@ impl Chance {
         }
     }
 
-    fn bound(&mut self) -> String {
+    fn range_bound(&mut self) -> String {
         self.pick(&["", "", "1", "-1", "2", "1000", "n"])
     }
 
@@ -232,14 +232,14 @@ impl Chance {
                 self.pick(&PATTERNS),
                 self.pick(&["'x'", "'$1$1'", "t", "''", "'-'"])
             ),
-            "map" | "select" | "reject" if self.one_in(2) => {
+            "map" | "select" | "reject" if self.happens_once_in(2) => {
                 let names = [
                     self.pick(&FILTERS),
                     "odd".into(),
                     "defined".into(),
                     "in".into(),
                 ];
-                format!("'{}', {argument}", names[self.below(4)])
+                format!("'{}', {argument}", names[self.number_below(4)])
             }
             "map" => "attribute='a.b'".into(),
             "selectattr" | "rejectattr" | "groupby" => {
@@ -255,7 +255,7 @@ impl Chance {
                 "-5",
             ]),
             "replace" => format!("{}, {argument}", self.pick(&["''", "'x'", "a", "t"])),
-            "sort" | "unique" | "min" | "max" | "sum" if self.one_in(2) => self.pick(&[
+            "sort" | "unique" | "min" | "max" | "sum" if self.happens_once_in(2) => self.pick(&[
                 "attribute='a'",
                 "attribute='a,b'",
                 "reverse=true",
@@ -263,20 +263,20 @@ impl Chance {
                 "start=0",
             ]),
             "date" => self.pick(&["'%c'", "'%Y', 'Europe/Berlin'", "t", "zone='Nowhere'"]),
-            _ if self.one_in(3) => argument,
+            _ if self.happens_once_in(3) => argument,
             _ => return format!("|{name}"),
         };
         format!("|{name}({arguments})")
     }
 
     fn block(&mut self, depth: usize) -> String {
-        let count = self.below(3) + usize::from(depth > 0);
+        let count = self.number_below(3) + usize::from(depth > 0);
         (0..count).map(|_| self.statement(depth)).collect()
     }
 
     fn statement(&mut self, depth: usize) -> String {
         if depth == 0 {
-            return match self.below(4) {
+            return match self.number_below(4) {
                 0 => "text \u{e4}\n".into(),
                 _ => format!("{{{{ {} }}}}", self.expression(2)),
             };
@@ -284,7 +284,7 @@ impl Chance {
         let inside = self.block(depth - 1);
         let value = self.expression(2);
         let name = self.pick(&["x0", "x1", "x2", "x0, x1"]);
-        match self.below(14) {
+        match self.number_below(14) {
             0..=3 => format!("{{% for {name} in {value} %}}{inside}{{% endfor %}}"),
             4 => format!(
                 "{{% for {name} in {value} if {} %}}{inside}{{% else %}}-{{% endfor %}}",
@@ -294,8 +294,11 @@ impl Chance {
                 let others = format!("{{% elif {value} %}}{inside}").repeat(self.repetitions(32));
                 format!("{{% if {value} %}}{inside}{others}{{% else %}}{inside}{{% endif %}}")
             }
-            6 => format!("{{% set x{} = {value} %}}{inside}", self.below(3)),
-            7 => format!("{{% set x{} %}}{inside}{{% endset %}}", self.below(3)),
+            6 => format!("{{% set x{} = {value} %}}{inside}", self.number_below(3)),
+            7 => format!(
+                "{{% set x{} %}}{inside}{{% endset %}}",
+                self.number_below(3)
+            ),
             8 => format!("{{% with x0 = {value}, x1 = x0 %}}{inside}{{% endwith %}}"),
             9 => format!(
                 "{{% filter {} %}}{inside}{{% endfilter %}}",
@@ -325,7 +328,7 @@ impl Chance {
     /// Generates nested loops that double a value at each level.
     fn nested_loops(&mut self, inside: &str) -> String {
         let times = self.repetitions(32);
-        let (list, tail) = match self.below(4) {
+        let (list, tail) = match self.number_below(4) {
             0 => ("[[x0, x0]]", ""),
             1 => ("[{'a': x0, 'b': x0}]", ""),
             2 => ("[x0 ~ x0]", ""),
@@ -355,7 +358,7 @@ fn variables() -> Value {
 
 /// Returns the CPU time of this thread in milliseconds, or the elapsed time if the system does not
 /// report it.
-fn spent_ms(begun: Instant) -> u128 {
+fn thread_cpu_ms(begun: Instant) -> u128 {
     let scheduled = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = scheduled.and_then(|it| it.split(' ').next()?.parse::<u128>().ok());
     nanoseconds.map_or_else(|| begun.elapsed().as_millis(), |it| it / 1_000_000)
@@ -381,10 +384,10 @@ fn generated_templates_stay_within_limits() {
     let (mut parsed, mut rendered, mut exhausted, mut longest) = (0_u64, 0_u64, 0_u64, (0, 0));
     for seed in 0..count {
         let mut chance = Chance(seed);
-        let depth = 1 + chance.below(4);
+        let depth = 1 + chance.number_below(4);
         let source = chance.block(depth);
-        let place = places[chance.below(places.len())];
-        let before = spent_ms(begun);
+        let place = places[chance.number_below(places.len())];
+        let before = thread_cpu_ms(begun);
         if let Ok(template) = Jinja::parse(&source, &NO_SNIPPETS) {
             parsed += 1;
             match template.render(data.jinja(), place, &mut Budget::for_message()) {
@@ -396,7 +399,7 @@ fn generated_templates_stay_within_limits() {
                 Err(_limit) => exhausted += 1,
             }
         }
-        let took = spent_ms(begun) - before;
+        let took = thread_cpu_ms(begun) - before;
         longest = longest.max((took, seed));
         if wanted.is_some() {
             assert!(took <= TIME_MAX_MS, "seed {seed}: {took} ms: {source}");

@@ -10,7 +10,7 @@ const SMALL: [&str; 9] = ["", "m", "u", "n", "p", "f", "a", "z", "y"];
 /// Units of 1024 and its powers.
 const BYTES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-pub(super) fn add(environment: &mut Environment<'static>) {
+pub(super) fn add_filters(environment: &mut Environment<'static>) {
     environment.add_filter("humanize", |value: &Value| {
         Ok::<_, Error>(format_with_prefix(number("humanize", value)?))
     });
@@ -56,7 +56,7 @@ fn format_digits(number: f64) -> String {
 }
 
 /// Divides a number until it is below the step, and returns it with the number of divisions.
-fn scale(number: f64, step: f64, most: usize) -> (f64, usize) {
+fn divide_below(number: f64, step: f64, most: usize) -> (f64, usize) {
     let (mut number, mut count) = (number, 0);
     while number.abs() >= step && count < most {
         number /= step;
@@ -67,7 +67,7 @@ fn scale(number: f64, step: f64, most: usize) -> (f64, usize) {
 
 fn format_with_prefix(number: f64) -> String {
     if number == 0.0 || number.abs() >= 1.0 {
-        let (number, count) = scale(number, 1_000.0, LARGE.len() - 1);
+        let (number, count) = divide_below(number, 1_000.0, LARGE.len() - 1);
         return format!("{}{}", format_digits(number), LARGE[count]);
     }
     let (mut number, mut count) = (number, 0);
@@ -79,7 +79,7 @@ fn format_with_prefix(number: f64) -> String {
 }
 
 fn bytes(number: f64) -> String {
-    let (number, count) = scale(number, 1_024.0, BYTES.len() - 1);
+    let (number, count) = divide_below(number, 1_024.0, BYTES.len() - 1);
     format!("{} {}", format_digits(number), BYTES[count])
 }
 

@@ -8,7 +8,7 @@ use minijinja::{
 };
 
 use super::{
-    super::{TemplateError, snippets::Included},
+    super::{TemplateError, snippets::IncludeStack},
     check, scan,
 };
 
@@ -21,11 +21,11 @@ struct Tag {
 
 /// Returns the text with its snippets. The text and each snippet are checked separately, so that
 /// errors have their own positions and no tag opened in one is closed in another.
-pub(super) fn whole<'t>(
+pub(super) fn expand_includes<'t>(
     source: &'t str,
-    included: &mut Included<'_>,
+    included: &mut IncludeStack<'_>,
 ) -> Result<Cow<'t, str>, TemplateError> {
-    let tags = tags(source);
+    let tags = include_tags(source);
     if tags.is_empty() {
         return Ok(source.into());
     }
@@ -44,10 +44,10 @@ pub(super) fn whole<'t>(
                 "`include` requires exactly one quoted template name".into(),
             ));
         };
-        let text = included.enter(name).map_err(in_template)?;
-        let own = self::whole(text, included).and_then(|own| check(&own).map(|()| own));
-        included.leave();
-        let own = own.map_err(|error| in_template(Included::error_in(name, error)))?;
+        let text = included.push_snippet(name).map_err(in_template)?;
+        let own = expand_includes(text, included).and_then(|own| check(&own).map(|()| own));
+        included.pop_snippet();
+        let own = own.map_err(|error| in_template(IncludeStack::snippet_error(name, error)))?;
         let written = &source[tag.at.clone()];
         // The names that the snippet sets are visible only in the snippet.
         let (before, after) = (
@@ -72,7 +72,7 @@ pub(super) fn whole<'t>(
     Ok(whole.into())
 }
 
-fn tags(source: &str) -> Vec<Tag> {
+fn include_tags(source: &str) -> Vec<Tag> {
     let tokens = tokenize(source, false, SyntaxConfig::default());
     // The parser reports the error at which this stops.
     let tokens: Vec<_> = tokens.map_while(Result::ok).collect();

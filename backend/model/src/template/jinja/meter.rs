@@ -37,18 +37,18 @@ impl Meter {
     pub(super) fn spend(&self, state: &State<'_, '_>, steps: u64) -> Result<(), Error> {
         let charges = self.charges.get().wrapping_add(1);
         self.charges.set(charges);
-        if charges.is_multiple_of(CHECK_EVERY) && effort::is_over() {
-            return Err(self.exceed(RenderError::TooSlow));
+        if charges.is_multiple_of(CHECK_EVERY) && effort::is_caller_gone() {
+            return Err(self.fail_with_limit(RenderError::TooSlow));
         }
         state.consume_fuel(steps)
     }
 
     pub(super) fn spend_bytes(&self, state: &State<'_, '_>, bytes: usize) -> Result<(), Error> {
-        self.spend(state, steps_of(bytes))
+        self.spend(state, string_steps(bytes))
     }
 
     /// Charges for bytes added to a text, given its new length.
-    pub(super) fn text(
+    pub(super) fn charge_text(
         &self,
         state: &State<'_, '_>,
         total: usize,
@@ -57,18 +57,18 @@ impl Meter {
         // Running out of steps is not reported as a text that is too long.
         self.spend_bytes(state, bytes)?;
         if total > self.bytes_max {
-            return Err(self.exceed(RenderError::TooLong(self.bytes_max)));
+            return Err(self.fail_with_limit(RenderError::TooLong(self.bytes_max)));
         }
         Ok(())
     }
 
-    fn exceed(&self, limit: RenderError) -> Error {
+    fn fail_with_limit(&self, limit: RenderError) -> Error {
         self.limit.set(Some(limit));
         ErrorKind::OutOfFuel.into()
     }
 
     /// Charges for reading a whole value; returns the steps.
-    pub(super) fn weigh(&self, state: &State<'_, '_>, value: &Value) -> Result<u64, Error> {
+    pub(super) fn measure_value(&self, state: &State<'_, '_>, value: &Value) -> Result<u64, Error> {
         self.charge(state, value, VARIABLE_DEPTH_MAX)
     }
 
@@ -80,8 +80,8 @@ impl Meter {
         depth_max: usize,
     ) -> Result<u64, Error> {
         if let Some(text) = value.as_str() {
-            self.text(state, text.len(), text.len())?;
-            return Ok(steps_of(text.len()));
+            self.charge_text(state, text.len(), text.len())?;
+            return Ok(string_steps(text.len()));
         }
         let left = state.fuel_levels().map_or(0, |(_, left)| left);
         let mut weight = Weight { steps: 0, left };
@@ -93,7 +93,11 @@ impl Meter {
 
     /// Returns the items of a list, the keys of an object, or the characters of a text, charging
     /// for each.
-    pub(super) fn items(&self, state: &State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> {
+    pub(super) fn charge_items(
+        &self,
+        state: &State<'_, '_>,
+        value: &Value,
+    ) -> Result<Vec<Value>, Error> {
         let count = value.as_str().map(str::len).or_else(|| value.len());
         self.spend(state, count.unwrap_or(0) as u64)?;
         let mut items = Vec::new();
@@ -109,7 +113,7 @@ impl Meter {
     /// Returns a value with existing items: lazy iterators become lists.
     pub(super) fn materialize(&self, state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
         match value.kind() {
-            ValueKind::Iterable => Ok(Value::from(self.items(state, &value)?)),
+            ValueKind::Iterable => Ok(Value::from(self.charge_items(state, &value)?)),
             ValueKind::Invalid => check_valid(value),
             _ => Ok(value),
         }
@@ -125,7 +129,7 @@ fn check_valid(value: Value) -> Result<Value, Error> {
 }
 
 /// Returns the steps for a string in addition to the step of its expression.
-pub(super) fn steps_of(bytes: usize) -> u64 {
+pub(super) fn string_steps(bytes: usize) -> u64 {
     (bytes / STEP_BYTES) as u64
 }
 
@@ -143,7 +147,7 @@ impl Weight {
             ValueKind::Map => 2,
             ValueKind::Invalid => return check_valid(value.clone()).map(drop),
             _ => {
-                return self.count(1 + value.as_str().map_or(0, |text| steps_of(text.len())));
+                return self.count(1 + value.as_str().map_or(0, |text| string_steps(text.len())));
             }
         };
         let Some(depth_left) = depth_left.checked_sub(1) else {

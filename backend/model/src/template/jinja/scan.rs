@@ -82,7 +82,7 @@ pub(super) fn error_at(source: &str, span: Span, message: impl Into<String>) -> 
     } else {
         0
     };
-    TemplateError::at(source, offset, message)
+    TemplateError::at_offset(source, offset, message)
 }
 
 fn unknown_filter(token: &Token<'_>, before: Option<&Token<'_>>) -> Option<String> {

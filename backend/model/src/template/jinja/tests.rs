@@ -643,7 +643,7 @@ fn matching_searches_texts_for_a_regular_expression() {
 }
 
 #[test]
-fn invalid_pattern_of_matching_fails_and_is_quoted() {
+fn invalid_regular_expression_fails_and_is_quoted_in_the_error() {
     let (longest, too_long_message) = ("a".repeat(1_000), "a".repeat(1_001));
     assert_eq!(
         render_jinja(
@@ -706,7 +706,7 @@ fn literal_patterns_are_checked_when_a_template_is_saved() {
 }
 
 #[test]
-fn matching_is_charged_to_the_budget() {
+fn regular_expression_matching_is_charged_to_the_budget() {
     let source = "{% for x in range(100) %}{% for y in range(100) %}{{ (text ~ x) is matching('b$') }}{% endfor %}{% endfor %}";
     let data = Variables::new(json!({"text": "a".repeat(60_000)}));
     let mut budget = Budget::for_message();

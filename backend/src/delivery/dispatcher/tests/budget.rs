@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
 use crate::{
     clock::Clock as _,
-    destination::receiver::{Received, Receiver, Reply},
+    destination::receiver::{ReceivedRequest, Receiver, Reply},
     domain::{
         Budget, BudgetWindow, Content, Delivery, DeliverySettings, DeliveryState, Destination,
         EventId, RecordId, Severity, Status,
@@ -31,7 +31,7 @@ const SETTINGS: DeliverySettings = DeliverySettings {
 };
 
 fn content(number: usize, severity: Severity, clear: bool, to: &Destination) -> Content {
-    let mut occurrence = sample::occurrence(START_MS);
+    let mut occurrence = sample::sample_occurrence(START_MS);
     let host = format!("host-{number}");
     occurrence.dimensions = BTreeMap::from([("host".to_owned(), host)]);
     occurrence.event = EventId::derive("disk-full", &occurrence.dimensions);
@@ -43,7 +43,7 @@ fn content(number: usize, severity: Severity, clear: bool, to: &Destination) -> 
     }
     Content {
         clear,
-        ..sample::content(occurrence, to.kind.clone(), String::new())
+        ..sample::sample_content(occurrence, to.kind.clone(), String::new())
     }
 }
 
@@ -56,7 +56,7 @@ async fn decide(
     clear: bool,
 ) -> Vec<RecordId> {
     let mut ids = Vec::new();
-    let mut changes = world.store().changes();
+    let mut changes = world.store().new_changes();
     for number in numbers {
         let id = world.id();
         let content = content(number, severity, clear, to);
@@ -90,7 +90,11 @@ async fn world(reply: Reply) -> (World, Receiver, Destination) {
 /// Returns the messages of a receiver: summaries of single messages, and digests.
 fn received_messages(receiver: &Receiver) -> (Vec<String>, Vec<Value>) {
     let (mut singles, mut digests) = (Vec::new(), Vec::new());
-    for body in receiver.received().iter().map(Received::json) {
+    for body in receiver
+        .received_requests()
+        .iter()
+        .map(ReceivedRequest::json)
+    {
         if body["digest"].is_null() {
             singles.push(body["event"]["summary"].as_str().unwrap().to_owned());
         } else {
@@ -215,8 +219,8 @@ async fn closing_waits_for_a_digest_being_retried() {
     world.live(SECOND).await;
     assert_eq!(states(&world, &closings).await.get(&DELIVERED), None);
     world.live(10 * MINUTE).await;
-    let received = receiver.received();
-    let bodies: Vec<_> = received.iter().map(Received::json).collect();
+    let received = receiver.received_requests();
+    let bodies: Vec<_> = received.iter().map(ReceivedRequest::json).collect();
     let is_digest = |it: &Value| !it["digest"].is_null();
     let last_digest = bodies.iter().rposition(is_digest).unwrap();
     let first_closing = bodies.iter().position(|it| it["clear"] == true).unwrap();
@@ -233,12 +237,12 @@ async fn folded_deliveries_die_and_are_resent_with_their_digest() {
     // The remaining deliveries are found in the store after a crash.
     world.kill();
     let folded = ids[599];
-    let digest = world.delivery(folded).await.folding.digest().unwrap();
+    let digest = world.delivery(folded).await.folding.digest_id().unwrap();
     let key = digest.to_bytes().to_vec();
     let stored: Stored<Delivery> = world.store().get(key).await.unwrap().unwrap();
     let key = to.id.to_bytes().to_vec();
     let window: Stored<BudgetWindow> = world.store().get(key.clone()).await.unwrap().unwrap();
-    let mut changes = world.store().changes();
+    let mut changes = world.store().new_changes();
     changes.update(
         &stored,
         &Delivery {
@@ -315,9 +319,9 @@ async fn recovered_receiver_gets_every_message_once() {
     let states = states(&world, &ids).await;
     let (one_by_one, in_digests) = (states[&DELIVERED], states[&FOLDED]);
     assert_eq!(one_by_one + in_digests, 120, "{states:?}");
-    let bodies: Vec<_> = receiver.received()[failed..]
+    let bodies: Vec<_> = receiver.received_requests()[failed..]
         .iter()
-        .map(Received::json)
+        .map(ReceivedRequest::json)
         .collect();
     let counts = bodies
         .iter()
@@ -348,7 +352,7 @@ async fn kills_neither_lose_nor_double_fold_deliveries() {
         let content = digest.content.digest.as_ref().unwrap();
         let folded = all
             .iter()
-            .filter(|it| it.folding.digest() == Some(digest.id));
+            .filter(|it| it.folding.digest_id() == Some(digest.id));
         assert_eq!(folded.count(), content.count as usize);
         assert_eq!(digest.state, DeliveryState::Delivered);
     }
@@ -396,7 +400,7 @@ async fn unreadable_budget_window_holds_no_deliveries() {
     let ids = decide(&mut world, &to, 0..20, Severity::Error, false).await;
     world.live(MINUTE).await;
     world.kill();
-    let digest = world.delivery(ids[19]).await.folding.digest().unwrap();
+    let digest = world.delivery(ids[19]).await.folding.digest_id().unwrap();
     samples::damage::<BudgetWindow>(world.store(), to.id.to_bytes().into()).await;
     world.start();
     decide(&mut world, &to, 20..40, Severity::Error, false).await;

@@ -134,7 +134,7 @@ async fn manual_retry_after_a_clock_step_is_immediate() {
     set(&reply, 200);
     world.settled().await;
     // The operator acts before the service notices the clock step.
-    world.clock.set(HOUR_MS);
+    world.clock.step(HOUR_MS);
     let clock = world.watch().clock();
     let deliveries = Deliveries::new(world.store().clone(), clock);
     deliveries.retry(id).await.unwrap();

@@ -125,7 +125,7 @@ async fn message_whose_rendering_crashes_twice_becomes_dead_letter() {
         world.kill();
         let key = attempt_key(id, number);
         let begun = world.store.get::<Attempt>(key).await.unwrap().unwrap();
-        let mut changes = world.store.changes();
+        let mut changes = world.store.new_changes();
         changes.update(&begun, &rendering_attempt(&begun.value, false));
         world.store.apply(Lane::Bulk, changes).await.unwrap();
         recover(&world.store, world.clock.as_ref()).await.unwrap();
@@ -181,7 +181,7 @@ async fn unstarted_attempt_is_interrupted_at_most_once() {
     for id in ids {
         assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
         let attempts = world.attempts(id).await;
-        let received = receiver.received();
+        let received = receiver.received_requests();
         let begun = received
             .iter()
             .filter(|it| it.header("webhook-id") == id.to_string());

@@ -9,7 +9,7 @@ use std::{
 use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
 use crate::{
     clock::{Clock as _, ManualClock},
-    destination::receiver::{Received, Receiver, Reply},
+    destination::receiver::{ReceivedRequest, Receiver, Reply},
     domain::{Delivery, DeliverySettings, DeliveryState, HealthState, Severity},
     limits::DEFERRALS_MAX,
     message::sample,
@@ -48,7 +48,7 @@ async fn limited(
 ) -> (Receiver, Arrived) {
     let arrived = Arrived::default();
     let (recorded, clock) = (Arc::clone(&arrived), Arc::clone(clock));
-    let judge = move |request: &Received| {
+    let judge = move |request: &ReceivedRequest| {
         let now_ms = clock.now_ms();
         let mut arrived = recorded.lock().unwrap();
         let unblocked_ms =
@@ -95,7 +95,7 @@ fn required_ms(windows: &[Window], messages: usize) -> i64 {
 }
 
 #[tokio::test]
-async fn thirty_pages_reach_a_one_a_second_receiver_within_forty_seconds() {
+async fn thirty_pages_reach_a_receiver_limited_to_one_per_second() {
     const A_SECOND: &[Window] = &[window(1, 1_000)];
     for stated in [Stated::Header, Stated::Nothing] {
         let mut world = World::new();
@@ -203,7 +203,7 @@ async fn outage_ends_with_every_waiting_message_delivered_most_severe_first() {
         let before = receiver.count();
         set(&reply, 200);
         world.live(17 * SECOND).await;
-        let received = receiver.received().split_off(before);
+        let received = receiver.received_requests().split_off(before);
         let order: Vec<_> = received
             .iter()
             .map(|it| ids[it.header("webhook-id")])
@@ -271,7 +271,7 @@ async fn message_that_may_have_arrived_is_probed_ten_times_at_most() {
 }
 
 #[tokio::test]
-async fn refused_form_is_followed_by_the_reduced_one() {
+async fn message_rejected_in_full_is_sent_in_reduced_form() {
     let mut world = World::new();
     let receiver = Receiver::start(|request| {
         Reply::status(if request.body.len() > 3_000 { 413 } else { 200 })
@@ -285,10 +285,11 @@ async fn refused_form_is_followed_by_the_reduced_one() {
     let destination = world.destination("hook", receiver.url("/"), settings).await;
     let id = world.id();
     let kind = destination.kind.clone();
-    let mut content = sample::content(sample::occurrence(START_MS), kind, String::new());
+    let mut content =
+        sample::sample_content(sample::sample_occurrence(START_MS), kind, String::new());
     content.occurrence.body = "x".repeat(5_000);
     let long = Delivery::new(id, (destination.id, "hook".into()), content, START_MS);
-    let mut changes = world.store().changes();
+    let mut changes = world.store().new_changes();
     changes.insert(&long);
     world.store().apply(Lane::Bulk, changes).await.unwrap();
     world.start();
@@ -354,7 +355,7 @@ async fn rate_limit_of_a_destination_is_spread_over_the_minute() {
         assert_eq!(receiver.count(), count);
         world.live(10 * SECOND).await;
     }
-    let order: Vec<_> = receiver.received().into_iter().collect();
+    let order: Vec<_> = receiver.received_requests().into_iter().collect();
     let second = order[1].header("webhook-id");
     assert_eq!(second, critical.to_string(), "the most severe goes first");
     world.stop().await;

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     clock::Clock,
     domain::{Health, RecordId},
-    lifecycle::{Arrival, EventEffect, receive},
+    lifecycle::{Arrival, EventEffect, apply_event},
     store::Lane,
 };
 
@@ -29,11 +29,11 @@ async fn store_opened(world: &mut World, at: usize) {
         now_ms: world.clock.now_ms(),
     };
     let key = RecordId::from_parts(world.clock.now_ms().unsigned_abs(), 77);
-    let EventEffect::Opened(opened) = receive(None, &arrival, &SharedSettings::default(), key)
+    let EventEffect::Opened(opened) = apply_event(None, &arrival, &SharedSettings::default(), key)
     else {
         panic!("nothing existed before");
     };
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.insert(&*opened);
     world.store.apply(Lane::Admin, changes).await.unwrap();
 }

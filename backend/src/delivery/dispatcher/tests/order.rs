@@ -9,8 +9,8 @@ use std::{
 use super::*;
 use crate::{
     clock::Clock,
-    delivery::recovery::{note_threads, recover},
-    destination::receiver::{Received, Receiver},
+    delivery::recovery::{record_thread_states, recover},
+    destination::receiver::{ReceivedRequest, Receiver},
     domain::{Delivery, Destination, RecordId},
     message::sample,
     ops::delivery::{BulkAction, Deliveries, Selection, sequencing},
@@ -35,9 +35,9 @@ async fn notify(
 ) -> Vec<RecordId> {
     let now_ms = world.clock.now_ms();
     let mut ids = Vec::new();
-    let mut changes = world.store().changes();
+    let mut changes = world.store().new_changes();
     for says in messages {
-        let mut occurrence = sample::occurrence(now_ms);
+        let mut occurrence = sample::sample_occurrence(now_ms);
         occurrence.severity = Severity::Warning;
         occurrence.key = RecordId::from_parts(START_MS.try_into().unwrap(), thread.into());
         occurrence.number = thread;
@@ -50,7 +50,8 @@ async fn notify(
             by_event: true,
         });
         let event = occurrence.event;
-        let mut content = sample::content(occurrence, destination.kind.clone(), String::new());
+        let mut content =
+            sample::sample_content(occurrence, destination.kind.clone(), String::new());
         content.clear = matches!(says, Says::Changed | Says::Closed);
         let to = (destination.id, destination.name.to_string());
         let delivery = Delivery {
@@ -67,7 +68,7 @@ async fn notify(
 /// Starts a receiver that rejects each message as often as `times` returns for its turn.
 async fn refusing(times: impl Fn(usize) -> usize + Send + Sync + 'static) -> Receiver {
     let known: Mutex<BTreeMap<String, (usize, usize)>> = Mutex::default();
-    Receiver::start(move |request: &Received| {
+    Receiver::start(move |request: &ReceivedRequest| {
         let mut known = known.lock().unwrap();
         let turn = known.len();
         let id = request.header("webhook-id").to_owned();
@@ -80,7 +81,7 @@ async fn refusing(times: impl Fn(usize) -> usize + Send + Sync + 'static) -> Rec
 
 /// Returns for each thread whether its last message reported that it is closed.
 fn last_words(receiver: &Receiver) -> BTreeMap<String, bool> {
-    let all = receiver.received().into_iter().map(|it| it.json());
+    let all = receiver.received_requests().into_iter().map(|it| it.json());
     let said = |it: serde_json::Value| {
         let thread = it["thread_id"].as_str().unwrap().to_owned();
         (thread, it["event"]["status"] == 3)
@@ -202,7 +203,7 @@ async fn manually_resent_message_precedes_a_pending_closing() {
     world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND, 60 * MINUTE, 60 * MINUTE];
     let is_well = Arc::new(Mutex::new(false));
     let well = Arc::clone(&is_well);
-    let receiver = Receiver::start(move |request: &Received| {
+    let receiver = Receiver::start(move |request: &ReceivedRequest| {
         let is_closing = request.json()["event"]["status"] == 3;
         let is_well = *well.lock().unwrap();
         Reply::status(match (is_well, is_closing) {
@@ -228,7 +229,7 @@ async fn manually_resent_message_precedes_a_pending_closing() {
     deliveries(&world).retry(ids[1]).await.unwrap();
     world.live(240 * MINUTE).await;
     let said: Vec<_> = receiver
-        .received()
+        .received_requests()
         .iter()
         .rev()
         .take(2)
@@ -259,7 +260,7 @@ async fn closing_finds_its_opening_behind_any_number_of_messages() {
             let closing = notify(&mut world, &hook, 1, &[Says::Closed]).await[0];
             let closing = world.delivery(closing).await;
             let now_ms = world.clock.now_ms();
-            let before = sequencing::predecessors(world.store(), &closing)
+            let before = sequencing::find_predecessors(world.store(), &closing)
                 .await
                 .unwrap();
             let what = format!("{others}, {is_same_thread}");
@@ -270,7 +271,7 @@ async fn closing_finds_its_opening_behind_any_number_of_messages() {
             for id in [&[opening][..], &ended].concat() {
                 let stored = world.store().get::<Delivery>(id.to_bytes().into()).await;
                 let stored = stored.unwrap().unwrap();
-                let mut changes = world.store().changes();
+                let mut changes = world.store().new_changes();
                 let delivered = Delivery {
                     state: DeliveryState::Delivered,
                     end_ms: Some(now_ms),
@@ -279,7 +280,7 @@ async fn closing_finds_its_opening_behind_any_number_of_messages() {
                 changes.update(&stored, &delivered);
                 world.store().apply(Lane::Bulk, changes).await.unwrap();
             }
-            let before = sequencing::predecessors(world.store(), &closing)
+            let before = sequencing::find_predecessors(world.store(), &closing)
                 .await
                 .unwrap();
             assert!(before.earlier.is_none(), "{what}");
@@ -300,14 +301,14 @@ async fn deliveries_of_an_earlier_version_keep_their_order() {
         .get::<Delivery>(ids[0].to_bytes().into())
         .await;
     let stored = stored.unwrap().unwrap();
-    let mut changes = world.store().changes();
+    let mut changes = world.store().new_changes();
     let old = Delivery {
         in_thread: false,
         ..stored.value.clone()
     };
     changes.update(&stored, &old);
     world.store().apply(Lane::Bulk, changes).await.unwrap();
-    note_threads(world.store()).await.unwrap();
+    record_thread_states(world.store()).await.unwrap();
     notify(&mut world, &hook, 1, &[Says::Closed]).await;
     world.start();
     world.live(240 * MINUTE).await;

@@ -26,7 +26,7 @@ fn one_by_one() -> DeliverySettings {
 }
 
 fn messages(receiver: &Receiver) -> Vec<String> {
-    let received = receiver.received().into_iter();
+    let received = receiver.received_requests().into_iter();
     received
         .map(|request| request.header("webhook-id").to_owned())
         .collect()
@@ -156,7 +156,7 @@ async fn resuming_a_failing_destination_flushes_its_queue() {
         assert_eq!(receiver.count(), 5, "the breaker is open");
         set(&reply, 200);
         if is_tested_first {
-            let tested = world.tester().test(of_sample("hook")).await.unwrap();
+            let tested = world.tester().run_test(of_sample("hook")).await.unwrap();
             let attempt = tested.opening.attempt;
             assert_eq!(attempt.outcome, Some(Outcome::Delivered));
             world.settled().await;

@@ -18,9 +18,9 @@ const MORE_PASSES: usize = 30;
 /// Decides an opening or a closing for each destination.
 async fn notify_all(world: &mut World, destinations: &[Destination], is_closing: bool) {
     let now_ms = world.clock.now_ms();
-    let mut changes = world.store().changes();
+    let mut changes = world.store().new_changes();
     for destination in destinations {
-        let mut occurrence = sample::occurrence(now_ms);
+        let mut occurrence = sample::sample_occurrence(now_ms);
         occurrence.key = RecordId::from_parts(START_MS.try_into().unwrap(), 1);
         occurrence.evaluation = is_closing.then_some(crate::domain::Evaluation {
             at_ms: now_ms,
@@ -28,7 +28,8 @@ async fn notify_all(world: &mut World, destinations: &[Destination], is_closing:
             by_event: true,
         });
         let event = occurrence.event;
-        let mut content = sample::content(occurrence, destination.kind.clone(), String::new());
+        let mut content =
+            sample::sample_content(occurrence, destination.kind.clone(), String::new());
         content.clear = is_closing;
         let to = (destination.id, destination.name.to_string());
         changes.insert(&Delivery {
@@ -42,9 +43,12 @@ async fn notify_all(world: &mut World, destinations: &[Destination], is_closing:
 /// Returns the number of statements from the start until an attempt to each of `count` destinations
 /// is in flight: with new messages, with attempts cut off by a crash, and with closings.
 async fn statements(count: usize) -> [usize; 3] {
-    let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
+    let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
     let mut world = World::new();
-    world.store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+    world.store = Store::new(
+        Arc::clone(&engine) as _,
+        Arc::new(Sealer::with_random_key()),
+    );
     let (receiver, reply) = switch(Reply::Hang).await;
     let mut destinations = Vec::new();
     for number in 0..count {

@@ -16,8 +16,8 @@ use crate::{
     config::Config,
     delivery::{Dispatcher, DispatcherStatus},
     destination::{
-        Guard, Sender,
-        receiver::{Received, Receiver, RecordingSink, Reply},
+        EgressGuard, Sender,
+        receiver::{ReceivedRequest, Receiver, RecordingSink, Reply},
     },
     domain::{
         Attempt, Delivery, DeliverySettings, Destination, DestinationKind, EventId, Health, Name,
@@ -27,7 +27,7 @@ use crate::{
     message::{Links, sample},
     ops::{
         clock_watch::ClockWatch,
-        delivery::{Deliveries, Holds, WaitReason},
+        delivery::{Deliveries, QueueHolds, WaitReason},
         destination::Tester,
         samples,
     },
@@ -47,7 +47,7 @@ pub(super) struct World {
     watch: Option<Arc<ClockWatch>>,
     pub(super) sink: Arc<RecordingSink>,
     made: u64,
-    holds: Holds,
+    holds: QueueHolds,
     pub(super) running: Option<Running>,
 }
 
@@ -64,11 +64,11 @@ impl World {
         Self {
             config,
             store: Store::in_memory(),
-            clock: Arc::new(ManualClock::at(START_MS)),
+            clock: Arc::new(ManualClock::starting_at(START_MS)),
             watch: None,
             sink: Arc::default(),
             made: 0,
-            holds: Holds::default(),
+            holds: QueueHolds::default(),
             running: None,
         }
     }
@@ -77,7 +77,7 @@ impl World {
         Sender::new(
             &self.config,
             watch::Sender::default().subscribe(),
-            Arc::new(Guard::new(&self.config.egress, Vec::new())),
+            Arc::new(EgressGuard::new(&self.config.egress, Vec::new())),
             Arc::clone(&self.clock) as _,
             Links::default(),
             Some(Arc::clone(&self.sink) as _),
@@ -174,7 +174,7 @@ impl World {
     /// Restarts the machine with a clock that is off by `by_ms`.
     pub(super) async fn reboot(&mut self, by_ms: i64) {
         self.clock.reboot();
-        self.clock.set(by_ms);
+        self.clock.step(by_ms);
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let watch = ClockWatch::open(self.store.clone(), clock).await;
         self.watch = Some(Arc::new(watch.unwrap()));
@@ -182,10 +182,10 @@ impl World {
 
     /// Steps the clock by `by_ms` and waits until that was noticed.
     pub(super) async fn set_clock(&mut self, by_ms: i64) {
-        self.clock.set(by_ms);
+        self.clock.step(by_ms);
         self.watch().apply(&self.store).await.unwrap();
         // Later changes in the log are read after the step was noticed.
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.insert(&samples::trigger(&format!("set {}", self.clock.now_ms())));
         self.store.apply(Lane::Admin, changes).await.unwrap();
         self.settled().await;
@@ -232,7 +232,7 @@ impl World {
             create_ms: now_ms,
             update_ms: now_ms,
         };
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.insert(&destination);
         self.store.apply(Lane::Admin, changes).await.unwrap();
         destination
@@ -249,7 +249,7 @@ impl World {
         edited.update_ms = self.clock.now_ms();
         edited.revision += 1;
         edit(&mut edited);
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.update(&stored, &edited);
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
@@ -261,7 +261,7 @@ impl World {
             .await
             .unwrap()
             .unwrap();
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.delete(&stored);
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
@@ -273,14 +273,14 @@ impl World {
         count: usize,
     ) -> Vec<RecordId> {
         let now_ms = self.clock.now_ms();
-        let mut content = sample::content(
-            sample::occurrence(now_ms),
+        let mut content = sample::sample_content(
+            sample::sample_occurrence(now_ms),
             destination.kind.clone(),
             String::new(),
         );
         content.occurrence.severity = Severity::Warning;
         let ids: Vec<_> = (0..count).map(|_| self.id()).collect();
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         for &id in &ids {
             changes.insert(&Delivery {
                 event: Some(content.occurrence.event),
@@ -304,7 +304,8 @@ impl World {
     ) -> RecordId {
         let (id, now_ms) = (self.id(), self.clock.now_ms());
         let kind = destination.kind.clone();
-        let mut content = sample::content(sample::occurrence(now_ms), kind, String::new());
+        let mut content =
+            sample::sample_content(sample::sample_occurrence(now_ms), kind, String::new());
         content.occurrence.severity = severity;
         content.occurrence.key = id;
         content.occurrence.event = EventId::derive(&id.to_string(), &BTreeMap::new());
@@ -317,7 +318,7 @@ impl World {
                 now_ms,
             )
         };
-        let mut changes = self.store().changes();
+        let mut changes = self.store().new_changes();
         changes.insert(&delivery);
         self.store().apply(Lane::Bulk, changes).await.unwrap();
         id
@@ -383,7 +384,8 @@ impl World {
 pub(super) async fn switch(first: Reply) -> (Receiver, Arc<Mutex<Reply>>) {
     let reply = Arc::new(Mutex::new(first));
     let current = Arc::clone(&reply);
-    let receiver = Receiver::start(move |_: &Received| current.lock().unwrap().clone()).await;
+    let receiver =
+        Receiver::start(move |_: &ReceivedRequest| current.lock().unwrap().clone()).await;
     (receiver, reply)
 }
 

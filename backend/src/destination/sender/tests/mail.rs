@@ -88,7 +88,11 @@ async fn update_mail_replies_to_the_first_mail() {
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));
     let kind = email();
-    let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let content = sample::sample_content(
+        sample::sample_occurrence(NOW_MS),
+        kind.clone(),
+        String::new(),
+    );
     let opening = RecordId::from_parts(7, 7);
     for opening in [None, Some(opening)] {
         let request = SendRequest {
@@ -212,7 +216,11 @@ async fn smtp_replies_are_classified_by_phase() {
             };
             world.config.delivery.mail_answer_timeout = limit;
             let kind = email();
-            let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+            let content = sample::sample_content(
+                sample::sample_occurrence(NOW_MS),
+                kind.clone(),
+                String::new(),
+            );
             let request = SendRequest {
                 timeout: if *command == "HI" {
                     limit
@@ -458,7 +466,11 @@ async fn retry_targets_only_pending_recipients() {
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));
     let kind = three();
-    let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let content = sample::sample_content(
+        sample::sample_occurrence(NOW_MS),
+        kind.clone(),
+        String::new(),
+    );
     let recipients = Recipients {
         reached: vec!["a@example.com".into()],
         refused: vec!["c@example.com".into()],
@@ -491,7 +503,11 @@ async fn rejected_recipient_does_not_fail_the_destination() {
         let mut world = World::new();
         world.config.smtp = Some(smtp(&receiver));
         let kind = three();
-        let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+        let content = sample::sample_content(
+            sample::sample_occurrence(NOW_MS),
+            kind.clone(),
+            String::new(),
+        );
         let recipients = Recipients {
             reached: vec!["a@example.com".into(), "c@example.com".into()],
             refused: Vec::new(),
@@ -604,7 +620,11 @@ async fn mail_above_the_size_of_the_server_is_reduced() {
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));
     let kind = email();
-    let mut content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let mut content = sample::sample_content(
+        sample::sample_occurrence(NOW_MS),
+        kind.clone(),
+        String::new(),
+    );
     content.occurrence.body = "x".repeat(9_000);
     let full = request(&kind, &content, None);
     let report = world.sender().send(full).await;
@@ -629,12 +649,16 @@ async fn mail_above_the_size_of_the_server_is_reduced() {
 }
 
 #[tokio::test]
-async fn thread_has_one_subject_that_names_its_host() {
+async fn mails_of_a_thread_share_a_subject_with_the_host() {
     let receiver = SmtpReceiver::start(&[]).await;
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));
     let kind = email();
-    let first = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let first = sample::sample_content(
+        sample::sample_occurrence(NOW_MS),
+        kind.clone(),
+        String::new(),
+    );
     let mut change = first.clone();
     change.clear = true;
     change.occurrence.summary = "Sample: disk /var is 99 % full\0".into();

@@ -116,7 +116,7 @@ async fn no_proxy_hosts_are_reached_directly() {
     let report = world.send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
     assert!(heads.try_recv().is_err(), "the proxy was not used");
-    assert_eq!(receiver.received()[0].path, "/hook");
+    assert_eq!(receiver.received_requests()[0].path, "/hook");
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ async fn webhook_sends_credentials_and_transcript_masks_them() {
         let kind = webhook(receiver.url("/"), |it| it.auth = Some(Box::new(auth)));
         let report = World::new().send(&kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-        let got = receiver.received().pop().unwrap();
+        let got = receiver.received_requests().pop().unwrap();
         assert_eq!(got.header("authorization"), expected);
         let shown = format!("{report:?}");
         assert!(
@@ -100,7 +100,7 @@ async fn oauth_token_is_cached_and_renewed_when_rejected() {
     *good.lock().unwrap() = "canary-token-2";
     let report = send_with(&sender, &kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    let received = receiver.received();
+    let received = receiver.received_requests();
     let paths: Vec<_> = received.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(
         paths,
@@ -150,7 +150,7 @@ async fn oauth_remembers_fallback_to_client_secret_in_body() {
         let report = send_with(&sender, &kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Rejected, "{report:?}");
     }
-    let received = receiver.received();
+    let received = receiver.received_requests();
     let refused = received
         .iter()
         .filter(|it| it.path == "/token" && it.header("authorization").starts_with("Basic "));
@@ -170,8 +170,8 @@ async fn closing_uses_the_on_clear_request() {
         }));
     });
     let world = World::new();
-    let mut content = sample::content(
-        sample::occurrence(super::NOW_MS),
+    let mut content = sample::sample_content(
+        sample::sample_occurrence(super::NOW_MS),
         kind.clone(),
         String::new(),
     );
@@ -184,7 +184,7 @@ async fn closing_uses_the_on_clear_request() {
     content.occurrence.status = Status::Closed;
     send(&content).await;
     let received: Vec<_> = receiver
-        .received()
+        .received_requests()
         .iter()
         .map(|it| format!("{} {} {}", it.method, it.path, it.body))
         .collect();
@@ -215,7 +215,7 @@ async fn custom_values_are_escaped_for_their_context() {
     });
     let report = World::new().send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    let got = receiver.received().pop().unwrap();
+    let got = receiver.received_requests().pop().unwrap();
     assert_eq!(got.path, "/P%2F2");
     assert_eq!(
         got.json(),
@@ -303,7 +303,7 @@ async fn large_bodies_are_compressed_when_enabled() {
         });
         let report = World::new().send(&kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-        let got = receiver.received().pop().unwrap();
+        let got = receiver.received_requests().pop().unwrap();
         assert_eq!(got.header("content-encoding"), encoding, "{length}");
         let shown = report.transcript.request.unwrap().body;
         assert!(shown.contains("yyyyyyyyyy"), "{shown}");
@@ -371,7 +371,8 @@ async fn reduced_form_is_short_and_not_compressed() {
             it.compress = true;
             it.payload = payload.into();
         });
-        let mut content = sample::content(sample::occurrence(0), kind.clone(), String::new());
+        let mut content =
+            sample::sample_content(sample::sample_occurrence(0), kind.clone(), String::new());
         content.occurrence.body.clone_from(&long);
         let request = SendRequest {
             is_reduced: true,
@@ -381,7 +382,7 @@ async fn reduced_form_is_short_and_not_compressed() {
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
         let explanation = &report.verdict.explanation;
         assert!(explanation.contains("reduced form"), "{explanation}");
-        let got = receiver.received().pop().unwrap();
+        let got = receiver.received_requests().pop().unwrap();
         assert_eq!(got.header("content-encoding"), "");
         assert!(
             got.json().is_object() && got.body.len() < 2_500,
@@ -391,13 +392,14 @@ async fn reduced_form_is_short_and_not_compressed() {
     }
     // The receiver may have rejected the message because of a blank text.
     let kind = webhook(receiver.url("/"), |it| it.payload = payload.into());
-    let mut content = sample::content(sample::occurrence(0), kind.clone(), String::new());
+    let mut content =
+        sample::sample_content(sample::sample_occurrence(0), kind.clone(), String::new());
     content.occurrence.body.clear();
     let request = SendRequest {
         is_reduced: true,
         ..request(&kind, &content, None)
     };
     World::new().sender().send(request).await;
-    let got = receiver.received().pop().unwrap().json();
+    let got = receiver.received_requests().pop().unwrap().json();
     assert_eq!(got["text"], "Sample: disk /var is 97.5 % full");
 }

@@ -36,7 +36,7 @@ async fn servicenow_token_is_reused_until_rejected() {
         refresh_token: Secret::default(),
     });
     let paths = || {
-        let all = receiver.received();
+        let all = receiver.received_requests();
         all.iter()
             .map(|request| request.path.clone())
             .collect::<Vec<_>>()
@@ -48,7 +48,7 @@ async fn servicenow_token_is_reused_until_rejected() {
     }
     let (token, record) = ("/oauth_token.do", "/api/now/table/em_event");
     assert_eq!(paths(), format!("{token} {record} {record}"));
-    let form = receiver.received()[0].body.clone();
+    let form = receiver.received_requests()[0].body.clone();
     assert_eq!(
         form,
         "grant_type=client_credentials&client_id=bellwether&client_secret=canary-S3cret%2F%2Bx"

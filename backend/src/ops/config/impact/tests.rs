@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_proto::v1::{self, config_document::Resource as Definition};
+use bellwether_proto::v1::{self, config_document::Resource as DefinitionVersion};
 
 use super::*;
 use crate::{
@@ -32,7 +32,7 @@ fn impacts(world: &World) -> Impacts {
     Impacts::new(configuration, deciding)
 }
 
-async fn impact(world: &World, definitions: Vec<Definition>) -> Impact {
+async fn impact(world: &World, definitions: Vec<DefinitionVersion>) -> Impact {
     let document = |definition| Document {
         definition,
         must_be_new: false,
@@ -42,7 +42,7 @@ async fn impact(world: &World, definitions: Vec<Definition>) -> Impact {
 }
 
 /// Returns the rule `page` as stored by the world, with a change.
-fn page(change: impl FnOnce(&mut v1::Rule)) -> Definition {
+fn page(change: impl FnOnce(&mut v1::Rule)) -> DefinitionVersion {
     let mut draft = v1::Rule {
         name: "page".into(),
         enabled: Some(true),
@@ -51,15 +51,15 @@ fn page(change: impl FnOnce(&mut v1::Rule)) -> Definition {
         ..v1::Rule::default()
     };
     change(&mut draft);
-    Definition::Rule(draft)
+    DefinitionVersion::Rule(draft)
 }
 
-fn trigger(word: &str) -> Definition {
+fn trigger(word: &str) -> DefinitionVersion {
     let severity = Literal::Text(word.into());
     let query = Query {
         clause: Clause::GreaterAndEquals("severity".into(), severity),
     };
-    Definition::Trigger(v1::Trigger {
+    DefinitionVersion::Trigger(v1::Trigger {
         name: DISK_TRIGGER.into(),
         r#type: Some(event_type(&query)),
         ..v1::Trigger::default()
@@ -198,7 +198,7 @@ async fn delay_skips_short_events_and_repeats_are_evenly_spread() {
 
     let delayed = impact(
         &world,
-        vec![page(|it| it.delay = Some(time::length(300_000)))],
+        vec![page(|it| it.delay = Some(time::duration_from_ms(300_000)))],
     )
     .await;
     let repeating = page(|it| (it.repeat, it.repeat_interval) = (Some(true), Some(4 * 3_600)));

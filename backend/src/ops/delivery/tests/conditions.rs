@@ -62,7 +62,7 @@ async fn filter_text_matches_across_pages() {
         format!("since={}", moment.unwrap())
     };
     assert_eq!(find_ids(&world, &from(57)).await, [59, 58, 57]);
-    let event = sample::occurrence(0).event;
+    let event = sample::sample_occurrence(0).event;
     assert_eq!(
         find_ids(&world, &format!("event=\"{event}\"")).await.len(),
         60

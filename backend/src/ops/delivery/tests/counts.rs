@@ -16,7 +16,7 @@ impl World {
             rule: None,
             ..stored.value.clone()
         };
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         changes.update(&stored, &test);
         self.store.apply(Lane::Bulk, changes).await.unwrap();
     }

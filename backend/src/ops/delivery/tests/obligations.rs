@@ -104,7 +104,7 @@ async fn closing_is_owed_to_notified_destinations_until_sent() {
         .await
         .unwrap()
         .unwrap();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.delete(&hook);
     store.apply(Lane::Admin, changes).await.unwrap();
     let mut left = list(&deliveries, &all, 1).await;

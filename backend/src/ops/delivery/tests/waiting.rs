@@ -18,7 +18,7 @@ impl World {
         let (list, _) = self.deliveries.list(&filter, &page).await.unwrap();
         let mut reasons = self.deliveries.wait_reasons();
         for listed in list {
-            let reason = reasons.reason(&listed).await.unwrap();
+            let reason = reasons.wait_reason(&listed).await.unwrap();
             assert!(listed.id != id || reason == alone, "{reason:?} {alone:?}");
         }
         alone
@@ -43,7 +43,7 @@ async fn next_attempt_is_estimated_from_position_and_measured_rate() {
     }
 
     // Six in two minutes.
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     let subject = Subject::Destination(samples::id("mail"));
     changes.count(subject, now_ms - 120_000, Tally::Delivered, 6);
     world.store.apply(Lane::Bulk, changes).await.unwrap();

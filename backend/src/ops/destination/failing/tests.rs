@@ -56,14 +56,14 @@ impl World {
             failures,
             since_ms: self.clock.now_ms(),
             last_error: "503".into(),
-            ..Health::untried(id, self.clock.now_ms())
+            ..Health::new_unattempted(id, self.clock.now_ms())
         };
         let stored = self
             .store
             .get::<Health>(id.to_bytes().into())
             .await
             .unwrap();
-        let mut changes = self.store.changes();
+        let mut changes = self.store.new_changes();
         match &stored {
             Some(stored) => changes.update(stored, &health),
             None => changes.insert(&health),
@@ -95,7 +95,7 @@ impl World {
             ..v1::Contact::default()
         };
         let contacts = Contacts::new(self.store.clone(), clock());
-        contacts.put(&contact, false).await.unwrap();
+        contacts.create_or_update(&contact, false).await.unwrap();
         let target = v1::escalation_target::Target::ContactName("ana".into());
         let policy = v1::EscalationPolicy {
             name: "db".into(),
@@ -153,7 +153,7 @@ async fn destination_recovering_within_two_minutes_is_not_reported() {
 }
 
 #[tokio::test]
-async fn event_of_an_earlier_leader_is_closed_on_recovery() {
+async fn failing_event_of_a_previous_leader_is_closed_on_recovery() {
     let mut world = World::new().await;
     world.pass(0).await;
     world.health(HealthState::Failing, 5).await;
@@ -207,7 +207,7 @@ async fn failure_reportable_only_via_failing_destinations_is_detected() {
         let snapshot = world.deciding.ruleset.refresh().await.unwrap();
         let failing: BTreeSet<_> = failing.iter().copied().collect();
         let now_ms = world.clock.now_ms();
-        let found = is_silent(&snapshot, &hook, &health, &failing, now_ms);
+        let found = would_notify_no_one(&snapshot, &hook, &health, &failing, now_ms);
         assert_eq!(found, expected, "{destinations:?}");
     }
 }

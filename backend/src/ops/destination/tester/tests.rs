@@ -10,7 +10,7 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     destination::{
-        Guard, Sender,
+        EgressGuard, Sender,
         receiver::{Receiver, Reply},
     },
     domain::{
@@ -39,12 +39,12 @@ impl World {
         Self {
             config,
             store: samples::store(),
-            clock: Arc::new(ManualClock::at(samples::START_MS)),
+            clock: Arc::new(ManualClock::starting_at(samples::START_MS)),
         }
     }
 
     fn tester(&self) -> Tester {
-        let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
+        let guard = Arc::new(EgressGuard::new(&self.config.egress, Vec::new()));
         let sender = Sender::new(
             &self.config,
             watch::Sender::default().subscribe(),
@@ -67,7 +67,7 @@ impl World {
         };
         let CompletedTest {
             opening, closing, ..
-        } = self.tester().test(test).await?;
+        } = self.tester().run_test(test).await?;
         let SentTest {
             delivery, attempt, ..
         } = opening;
@@ -242,7 +242,7 @@ async fn stored_destination_is_tested_without_the_queue() {
         update_ms: 0,
     };
     let event = samples::event("db-7");
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.insert(&destination);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     let about = TestSubject::Incoming(Box::new(IncomingEvent {
@@ -256,7 +256,11 @@ async fn stored_destination_is_tested_without_the_queue() {
         .unwrap();
     assert_eq!(tested.delivery.destination, destination.id);
     assert_eq!(tested.delivery.event, None);
-    assert!(receiver.received()[0].body.contains("the cellar is wet"));
+    assert!(
+        receiver.received_requests()[0]
+            .body
+            .contains("the cellar is wet")
+    );
     let engine = world.store.engine();
     let all = Range::with_prefix(&[]);
     let due = engine
@@ -309,7 +313,7 @@ async fn abandoned_test_is_still_recorded() {
     let tester = world.tester();
     let kind = webhook(receiver.url("/"));
     let begun = tokio::select! {
-        ended = tester.test(sample_test(kind)) => panic!("the receiver hangs: {ended:?}"),
+        ended = tester.run_test(sample_test(kind)) => panic!("the receiver hangs: {ended:?}"),
         begun = begun(&world, &receiver) => begun,
     };
     assert!(matches!(begun.state, DeliveryState::Leased { .. }));
@@ -334,7 +338,7 @@ fn pagerduty_requests(receiver: &Receiver) -> Vec<(String, String)> {
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         (text(&body["event_action"]), text(&body["dedup_key"]))
     };
-    let received = receiver.received();
+    let received = receiver.received_requests();
     received.iter().map(|it| request(&it.body)).collect()
 }
 
@@ -380,13 +384,13 @@ async fn rejected_test_closes_nothing() {
 }
 
 #[tokio::test]
-async fn rendering_declares_the_lasting_effect() {
+async fn render_reports_the_lasting_effect_of_a_test() {
     let world = World::new();
     for (kind, is_lasting) in [
         (pagerduty(), true),
         (webhook("https://example.com/".into()), false),
     ] {
-        let rendered = world.tester().render(sample_test(kind)).await.unwrap();
+        let rendered = world.tester().render_test(sample_test(kind)).await.unwrap();
         assert_eq!(!rendered.lasting_effect.is_empty(), is_lasting);
     }
 }

@@ -27,7 +27,7 @@ async fn closing_is_sent_after_the_rule_is_deleted() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(30).await;
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     let stored = world
         .store
         .get::<Rule>("page".into())

@@ -14,8 +14,11 @@ use crate::store::{
 
 /// Creates a store with an engine that can be full, shared by several processes.
 fn shared_store() -> (Store, Arc<MemoryEngine>) {
-    let engine = Arc::new(MemoryEngine::shared());
-    let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+    let engine = Arc::new(MemoryEngine::new_shared());
+    let store = Store::new(
+        Arc::clone(&engine) as _,
+        Arc::new(Sealer::with_random_key()),
+    );
     (store, engine)
 }
 

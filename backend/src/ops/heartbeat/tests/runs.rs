@@ -6,9 +6,9 @@ use super::*;
 fn nightly() -> v1::Heartbeat {
     v1::Heartbeat {
         filter: String::new(),
-        every: Some(time::length(86_400_000)),
-        grace: Some(time::length(10_000)),
-        max_run: Some(time::length(600_000)),
+        every: Some(time::duration_from_ms(86_400_000)),
+        grace: Some(time::duration_from_ms(10_000)),
+        max_run: Some(time::duration_from_ms(600_000)),
         ..every_minute()
     }
 }
@@ -22,22 +22,25 @@ async fn run_lasts_from_start_signal_to_next_beat() {
     let running = world.only().await;
     assert!(running.run_start_time.is_some() && running.last_run.is_none());
     // The end of the run is due before the next beat, and a start is not a beat.
-    let left_ms = time::millis(&running.due_time.unwrap()) - world.clock.now_ms();
+    let left_ms = time::to_millis(&running.due_time.unwrap()) - world.clock.now_ms();
     assert_eq!((left_ms, running.last_beat_time), (600_000, None));
     world.pass(12).await;
     world.signal(Signal::Beat).await;
     let ended = world.only().await;
-    assert_eq!(ended.last_run, Some(time::length(12_000)));
+    assert_eq!(ended.last_run, Some(time::duration_from_ms(12_000)));
     assert_eq!(ended.run_start_time, None);
     // A clock step does not make the run longer.
     world.signal(Signal::Start).await;
-    world.clock.set(3_600_000);
+    world.clock.step(3_600_000);
     world.pass(30).await;
     world.signal(Signal::Failure).await;
-    assert_eq!(world.only().await.last_run, Some(time::length(30_000)));
+    assert_eq!(
+        world.only().await.last_run,
+        Some(time::duration_from_ms(30_000))
+    );
     world.pass(2).await;
     assert!(world.is_open(&[]).await);
-    assert_eq!(world.only().await.gaps, [time::length(30_000)]);
+    assert_eq!(world.only().await.gaps, [time::duration_from_ms(30_000)]);
 }
 
 #[tokio::test]
@@ -68,7 +71,10 @@ async fn overlong_run_raises_an_alarm_until_it_ends() {
     world.signal(Signal::Beat).await;
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
-    assert_eq!(world.only().await.last_run, Some(time::length(101_000)));
+    assert_eq!(
+        world.only().await.last_run,
+        Some(time::duration_from_ms(101_000))
+    );
 }
 
 #[tokio::test]

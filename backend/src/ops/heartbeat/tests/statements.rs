@@ -14,8 +14,11 @@ const MORE: usize = 15;
 
 /// Returns the number of statements in which `count` heartbeats are checked.
 async fn statements(count: usize) -> usize {
-    let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
-    let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+    let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
+    let store = Store::new(
+        Arc::clone(&engine) as _,
+        Arc::new(Sealer::with_random_key()),
+    );
     let mut world = World::of(store).await;
     for number in 0..count {
         let draft = v1::Heartbeat {

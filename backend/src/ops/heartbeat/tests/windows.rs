@@ -63,7 +63,7 @@ async fn beat_is_due_after_each_cron_time() {
             every: None,
             cron: "30 9,11 * * *".into(),
             time_zone: "Europe/Berlin".into(),
-            grace: Some(time::length(600_000)),
+            grace: Some(time::duration_from_ms(600_000)),
             ..every_minute()
         })
         .await;
@@ -137,7 +137,7 @@ async fn beat_is_due_within_each_window() {
     world.pass(1).await;
     // No beat is late before the end of the first window.
     assert_eq!(
-        time::millis(&world.only().await.due_time.unwrap()) - world.clock.now_ms(),
+        time::to_millis(&world.only().await.due_time.unwrap()) - world.clock.now_ms(),
         2 * 3_600_000 + 9_000
     );
     world.coast(HOUR + 30 * MINUTE).await;
@@ -158,7 +158,7 @@ async fn beat_is_due_within_each_window() {
     world.coast(24 * HOUR - 124).await;
     world.pass(40).await;
     assert!(!world.is_open(&[]).await);
-    let due_ms = time::millis(&world.only().await.due_time.unwrap());
+    let due_ms = time::to_millis(&world.only().await.due_time.unwrap());
     let left = (due_ms - world.clock.now_ms()) / 1_000;
     assert!((1..HOUR.cast_signed()).contains(&left), "{left}");
     world.pass(left.cast_unsigned() - 1).await;
@@ -203,7 +203,7 @@ async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
     let first = 70;
     world.coast(minutes.min(first) * MINUTE).await;
     if minutes < first {
-        world.clock.set(step_ms);
+        world.clock.step(step_ms);
         world.coast((first - minutes) * MINUTE).await;
     }
     for beat in 0..5 {
@@ -212,7 +212,7 @@ async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
         if beat == 0 && minutes > first {
             world.coast((minutes - first) * MINUTE).await;
             left -= (minutes - first) * MINUTE;
-            world.clock.set(step_ms);
+            world.clock.step(step_ms);
         }
         world.coast(left).await;
         let alarm = world.alarm("backup", &[]).await;
@@ -255,7 +255,7 @@ async fn invalid_schedules_are_refused_and_used_calendars_stay() {
     let world = World::of_windows().await;
     let all = world.heartbeats();
     let both = v1::Heartbeat {
-        every: Some(time::length(60_000)),
+        every: Some(time::duration_from_ms(60_000)),
         ..of_mornings()
     };
     let neither = v1::Heartbeat {
@@ -264,7 +264,7 @@ async fn invalid_schedules_are_refused_and_used_calendars_stay() {
     };
     let unknown = v1::Heartbeat {
         calendar_name: "evenings".into(),
-        max_run: Some(time::length(500)),
+        max_run: Some(time::duration_from_ms(500)),
         ..of_mornings()
     };
     for (draft, fields) in [

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{ClockSteps, WatchTime};
 use crate::{
-    clock::millis,
+    clock::to_millis,
     domain::{
         Expectation,
         heartbeat::{OUTAGES_MAX, Outage},
@@ -28,10 +28,10 @@ impl WatchTime {
             at: passed,
             stored_ms: None,
             outages,
-            steps: ClockSteps::at(wall_ms),
+            steps: ClockSteps::starting_at(wall_ms),
         };
         if time.resumed_ms() == now_ms && !time.outages.is_empty() {
-            let counted_ms = down_ms.min(millis(SERVICE_TIME_INTERVAL));
+            let counted_ms = down_ms.min(to_millis(SERVICE_TIME_INTERVAL));
             time.now_ms = now_ms.saturating_add(counted_ms);
         }
         time.record_outage(down_ms);
@@ -62,7 +62,7 @@ impl WatchTime {
     /// Returns whether senders have had time to beat since the last outage. They get the length of
     /// the outage, but no more than the grace in total during a wait of `length_ms`, so that
     /// repeated outages do not postpone an alarm forever.
-    pub(super) fn is_settled(&self, grace_ms: i64, length_ms: i64) -> bool {
+    pub(super) fn has_outage_grace_passed(&self, grace_ms: i64, length_ms: i64) -> bool {
         let (mut since_ms, mut left_ms, mut until_ms) = (i64::MIN, 0, i64::MIN);
         for outage in &self.outages {
             if outage.service_ms.saturating_sub(since_ms) >= length_ms {
@@ -84,9 +84,9 @@ mod tests {
     const SECOND_MS: i64 = 1_000;
 
     /// Service time and outages in seconds, and whether the wait is settled.
-    type Case = (i64, &'static [(i64, i64)], bool);
+    type OutageCase = (i64, &'static [(i64, i64)], bool);
 
-    fn time(now_s: i64, outages: &[(i64, i64)]) -> WatchTime {
+    fn watch_time(now_s: i64, outages: &[(i64, i64)]) -> WatchTime {
         let outages = outages.iter().map(|(service_s, down_s)| Outage {
             service_ms: service_s * SECOND_MS,
             down_ms: down_s.saturating_mul(SECOND_MS),
@@ -96,14 +96,14 @@ mod tests {
             at: Duration::ZERO,
             stored_ms: None,
             outages: outages.collect(),
-            steps: ClockSteps::at(0),
+            steps: ClockSteps::starting_at(0),
         }
     }
 
     #[test]
     fn outages_extend_a_wait_by_at_most_the_grace() {
         // A heartbeat with 10 s of grace that is late after 70 s.
-        let cases: [Case; 11] = [
+        let cases: [OutageCase; 11] = [
             (5, &[], true),
             (104, &[(100, 5)], false),
             (105, &[(100, 5)], true),
@@ -119,7 +119,8 @@ mod tests {
             (180, &[(100, 10), (120, 10), (170, 10), (175, 10)], true),
         ];
         for (now_s, outages, expected) in cases {
-            let is_settled = time(now_s, outages).is_settled(10 * SECOND_MS, 70 * SECOND_MS);
+            let is_settled =
+                watch_time(now_s, outages).has_outage_grace_passed(10 * SECOND_MS, 70 * SECOND_MS);
             assert_eq!(is_settled, expected, "{now_s} {outages:?}");
         }
     }

@@ -6,13 +6,13 @@
 
 use futures_util::future::try_join_all;
 
-use super::{Checks, WatchTime};
+use super::{HeartbeatChecks, WatchTime};
 use crate::{
     calendar::Span,
-    clock::{DAY_MS, millis},
+    clock::{DAY_MS, to_millis},
     decide::LoadedHeartbeat,
     domain::{
-        Expectation, RecordId, Standing,
+        Expectation, ExpectationState, RecordId,
         heartbeat::{ExpectedWindow, SERVICE},
     },
     error::Error,
@@ -41,30 +41,30 @@ pub(super) struct ClockSteps {
 }
 
 impl ClockSteps {
-    pub(super) fn at(wall_ms: i64) -> Self {
+    pub(super) fn starting_at(wall_ms: i64) -> Self {
         Self {
             wall_ms,
             ..Self::default()
         }
     }
 
-    pub(super) fn detect(&mut self, wall_ms: i64, since_ms: i64, service_ms: i64) {
+    pub(super) fn detect_step(&mut self, wall_ms: i64, since_ms: i64, service_ms: i64) {
         let step_ms = wall_ms.saturating_sub(self.wall_ms.saturating_add(since_ms));
-        let most_ms = millis(CLOCK_SLACK_MAX);
+        let most_ms = to_millis(CLOCK_SLACK_MAX);
         let step_ms = step_ms.saturating_abs().min(most_ms);
-        let is_step = step_ms >= millis(CLOCK_STEP_MIN);
+        let is_step = step_ms >= to_millis(CLOCK_STEP_MIN);
         self.wall_ms = wall_ms;
         self.stepped_ms = if is_step { step_ms } else { 0 };
         if is_step {
             self.slack_ms = self.slack_ms.saturating_add(step_ms).min(most_ms);
-            self.slack_until_ms = service_ms.saturating_add(millis(CLOCK_SLACK_TIME));
+            self.slack_until_ms = service_ms.saturating_add(to_millis(CLOCK_SLACK_TIME));
         } else if service_ms > self.slack_until_ms {
             self.slack_ms = 0;
         }
     }
 }
 
-impl Checks {
+impl HeartbeatChecks {
     /// Checks the window of a heartbeat and returns the service time of the next check.
     pub(super) async fn check_window(
         &self,
@@ -83,13 +83,13 @@ impl Checks {
             is_over: true,
         });
         if !window.is_over {
-            match loaded.window_at(window.start_ms) {
+            match loaded.window_length_ms(window.start_ms) {
                 Some(length_ms) => window.length_ms = length_ms,
                 // The calendar was edited.
                 None => window.is_over = true,
             }
             let slack_ms = window.slack_ms.saturating_add(time.steps.stepped_ms);
-            window.slack_ms = slack_ms.min(millis(CLOCK_SLACK_MAX));
+            window.slack_ms = slack_ms.min(to_millis(CLOCK_SLACK_MAX));
         }
         let due_ms = |it: &ExpectedWindow| {
             let grace_ms = loaded.heartbeat.grace_ms;
@@ -97,7 +97,7 @@ impl Checks {
         };
         let grace_ms = loaded.heartbeat.grace_ms;
         let length_ms = due_ms(&window).saturating_sub(window.first_service_ms());
-        let is_settled = time.is_settled(grace_ms, length_ms);
+        let is_settled = time.has_outage_grace_passed(grace_ms, length_ms);
         if !window.is_over && due_ms(&window) <= time.now_ms && is_settled {
             window.is_over = self.mark_late_beats(loaded, &window, time).await?;
         }
@@ -110,7 +110,9 @@ impl Checks {
             self.store_window(loaded.heartbeat.id, stored, window)
                 .await?;
         }
-        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_CHECK_INTERVAL));
+        let latest_ms = time
+            .now_ms
+            .saturating_add(to_millis(HEARTBEAT_CHECK_INTERVAL));
         let next_ms = if window.is_over {
             latest_ms
         } else {
@@ -126,10 +128,12 @@ impl Checks {
         window: &ExpectedWindow,
         time: &WatchTime,
     ) -> Result<bool, Error> {
-        let place = beat_prefix(loaded.heartbeat.id, Standing::Awaited);
+        let place = beat_prefix(loaded.heartbeat.id, ExpectationState::Awaited);
         let missed = Range {
             end: Some(place.time_ms(window.first_service_ms()).build()),
-            ..Range::with_prefix(&beat_prefix(loaded.heartbeat.id, Standing::Awaited).build())
+            ..Range::with_prefix(
+                &beat_prefix(loaded.heartbeat.id, ExpectationState::Awaited).build(),
+            )
         };
         let missed = self.read_range(missed).await?;
         let are_all = missed.is_empty();
@@ -144,7 +148,7 @@ impl Checks {
         stored: Option<Stored<Expectation>>,
         window: ExpectedWindow,
     ) -> Result<(), Error> {
-        let mut changes = self.deciding.store.changes();
+        let mut changes = self.deciding.store.new_changes();
         match stored {
             Some(stored) => {
                 let next = Expectation {
@@ -169,7 +173,7 @@ impl Checks {
         let windows = Range::with_prefix(&Key::new().id(SERVICE).build());
         let mut pages = store.pages::<Expectation>(windows);
         while let Some(found) = pages.next().await? {
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             for stored in &found {
                 if stored.value.window.is_some() && !is_retained(stored.value.key) {
                     changes.delete(stored);

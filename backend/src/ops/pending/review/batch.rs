@@ -32,7 +32,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane, Record as _, SilenceStanding, Store, Stored,
         engine::Range,
-        record::bytes::{Key, id_at},
+        record::bytes::{Key, read_id},
     },
 };
 use futures_util::{
@@ -40,7 +40,7 @@ use futures_util::{
     stream::{self, StreamExt as _},
 };
 
-pub(super) struct Batch<'a> {
+pub(super) struct ReviewBatch<'a> {
     deciding: &'a DecisionContext,
     intake: &'a Intake,
     /// Inhibitions for which all open occurrences have been marked, although this is not recorded
@@ -48,7 +48,7 @@ pub(super) struct Batch<'a> {
     marked: BTreeSet<(RecordId, u64)>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> ReviewBatch<'a> {
     pub(super) fn new(deciding: &'a DecisionContext, intake: &'a Intake) -> Self {
         Self {
             deciding,
@@ -57,7 +57,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    pub(super) fn with_marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
+    pub(super) fn with_marked_inhibitions(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
         Self { marked, ..self }
     }
 
@@ -66,17 +66,19 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// Returns an error if the store fails; no occurrence is marked then.
-    pub(super) async fn mark(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
+    pub(super) async fn mark_sources(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
             let snapshot = self.deciding.ruleset.refresh().await?;
             let now_ms = self.deciding.clock.now_ms();
-            let mut changes = store.changes();
+            let mut changes = store.new_changes();
             changes.depend_on(&snapshot);
             let found = self.read(keys.to_vec()).await?;
             for stored in &found {
                 let mut next = stored.value.clone();
-                next.causes = snapshot.inhibitions().marks(&stored.value, false, now_ms);
+                next.causes = snapshot
+                    .inhibitions()
+                    .cause_marks(&stored.value, false, now_ms);
                 if next.causes != stored.value.causes {
                     changes.update(stored, &next);
                 }
@@ -89,7 +91,7 @@ impl<'a> Batch<'a> {
 
     /// Re-evaluates the occurrences with these keys. A failure of one part does not stop the
     /// others; failed parts remain due.
-    pub(super) async fn review(
+    pub(super) async fn review_occurrences(
         &self,
         keys: Vec<Vec<u8>>,
         together: &JointRelease,
@@ -103,7 +105,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Runs the due escalation steps of the responses that these occurrences carry.
-    pub(super) async fn escalate(&self, keys: Vec<Vec<u8>>) -> Result<(), Error> {
+    pub(super) async fn run_responses(&self, keys: Vec<Vec<u8>>) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &Stored<Occurrence>| {
             let responses = it.value.notified.iter();
@@ -127,7 +129,7 @@ impl<'a> Batch<'a> {
     /// occurrences for which this failed from `found`, so that they remain due.
     async fn review_held(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
-        if snapshot.inhibitions().all().is_empty() {
+        if snapshot.inhibitions().as_slice().is_empty() {
             return Ok(());
         }
         let now_ms = self.deciding.clock.now_ms();
@@ -144,13 +146,13 @@ impl<'a> Batch<'a> {
             .flat_map(|cause| held.map(|it| held_range(it, cause)));
         let (index, ranges) = (Index::OccurrenceBySilence, ranges.collect::<Vec<_>>());
         let engine = self.deciding.store.engine();
-        let held = engine.entries_in(index, &ranges, Direction::Ascending, 1);
+        let held = engine.read_ranges(index, &ranges, Direction::Ascending, 1);
         let held = held.await?;
         let holding = over.into_iter().zip(held.chunks(2));
         let holding = holding.filter(|(_, held)| held.iter().any(|it| !it.is_empty()));
         let (mut left, mut freed) = (BTreeSet::new(), Ok(()));
         for (cause, _) in holding {
-            if let Err(error) = self.review_held_by(cause).await {
+            if let Err(error) = self.review_held_by_cause(cause).await {
                 left.insert(cause.key);
                 freed = freed.and(Err(error));
             }
@@ -159,7 +161,7 @@ impl<'a> Batch<'a> {
         freed
     }
 
-    async fn review_held_by(&self, cause: &Occurrence) -> Result<(), Error> {
+    async fn review_held_by_cause(&self, cause: &Occurrence) -> Result<(), Error> {
         let inhibited = SilenceStanding::Inhibited;
         let freed = self.review_held_with_standing(inhibited, cause).await;
         let responses = SilenceStanding::ResponseInhibited;
@@ -201,7 +203,7 @@ impl<'a> Batch<'a> {
         let pending = found.iter().flat_map(|it| &it.value.pending);
         let due = pending.filter(is_due);
         let due: BTreeSet<_> = due.filter_map(|it| Some((it.rule, it.group()?))).collect();
-        let due = notify::normalize(&self.deciding.store, due).await?;
+        let due = notify::find_due_groups(&self.deciding.store, due).await?;
         let due: Vec<_> = due.into_iter().collect();
         let of_one_rule = due.chunk_by(|one, next| one.0 == next.0);
         let batches = of_one_rule.flat_map(|it| it.chunks(NOTIFY_BATCH));
@@ -254,7 +256,7 @@ impl<'a> Batch<'a> {
     /// Sends the messages of groups of one rule, within a time limit. Returns the occurrences that
     /// no longer wait, and the first error.
     async fn send_with_timeout(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
-        match tokio::time::timeout(NOTIFY_TIME_MAX, self.send_together(due)).await {
+        match tokio::time::timeout(NOTIFY_TIME_MAX, self.send_messages_together(due)).await {
             Ok(done) => done,
             Err(_elapsed) => {
                 let why =
@@ -266,7 +268,7 @@ impl<'a> Batch<'a> {
 
     /// Sends the messages of groups of one rule together, or one by one if that fails. Returns the
     /// occurrences that no longer wait, and the first error.
-    async fn send_together(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
+    async fn send_messages_together(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match self.send_due_groups(due).await {
             Ok(settled) => return (settled, Ok(())),
             Err(error) => {
@@ -291,7 +293,7 @@ impl<'a> Batch<'a> {
         let notify::Outcome {
             rest, mut settled, ..
         } = notify::notify_group(deciding, due).await?;
-        settled.extend(rest.iter().filter_map(|key| id_at(key, 0)));
+        settled.extend(rest.iter().filter_map(|key| read_id(key, 0)));
         for keys in rest.chunks(HOLDS_BATCH) {
             let found = self.read(keys.to_vec()).await?;
             self.decide_all(found, &JointRelease::default()).await?;
@@ -313,7 +315,7 @@ impl<'a> Batch<'a> {
         // While one batch waits for its commit, the next is evaluated.
         let decided = batches.map(|batch| async {
             let keys: Vec<_> = batch.iter().map(|it| it.value.key()).collect();
-            let Err(error) = self.decide(&keys, Some(batch), together).await else {
+            let Err(error) = self.decide_occurrence(&keys, Some(batch), together).await else {
                 return Ok(());
             };
             log_failure(
@@ -322,7 +324,7 @@ impl<'a> Batch<'a> {
             );
             let mut result = Ok(());
             for key in keys {
-                if let Err(error) = self.decide(&[key], None, together).await {
+                if let Err(error) = self.decide_occurrence(&[key], None, together).await {
                     log_failure("failed to evaluate the held notifications of an occurrence", &error);
                     result = result.and(Err(error));
                 }
@@ -335,7 +337,7 @@ impl<'a> Batch<'a> {
 
     /// Re-evaluates occurrences in one commit; `read` contains their stored versions for the first
     /// try.
-    async fn decide(
+    async fn decide_occurrence(
         &self,
         keys: &[Vec<u8>],
         read: Option<Vec<Stored<Occurrence>>>,
@@ -368,17 +370,21 @@ impl<'a> Batch<'a> {
     ) -> Result<(Changes, RecordedReports), Error> {
         let store = &self.deciding.store;
         let snapshot = self.deciding.ruleset.refresh().await?;
-        let past = revision::read_past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past =
+            revision::read_past_definitions(store, &snapshot, found.iter().map(|it| &it.value))
+                .await?;
         let failed = failed_deliveries(store, found.iter().map(|it| &it.value)).await?;
         let past = past
             .with_causes(causes)
             .with_released_groups(together.groups.clone());
-        let past = past.with_failed(failed).with_marked(self.marked.clone());
+        let past = past
+            .with_failed_deliveries(failed)
+            .with_marked_inhibitions(self.marked.clone());
         let now_ms = self.deciding.clock.now_ms();
-        let mut changes = store.changes();
+        let mut changes = store.new_changes();
         changes.depend_on(&snapshot);
         let mut reports = Reports::default();
-        let in_force = snapshot.silences().all().iter();
+        let in_force = snapshot.silences().as_slice().iter();
         let in_force = in_force.filter(|it| it.is_in_force(now_ms));
         let in_force: BTreeSet<_> = in_force.map(|it| it.silence.id).collect();
         let is_ended = |it: &HeldBy| it.kind == HoldKind::Silence && !in_force.contains(&it.id);
@@ -387,14 +393,14 @@ impl<'a> Batch<'a> {
             // Its silence ended during this pass. The next pass counts the notifications that this
             // releases.
             let mut held_by = stored.value.pending.iter().flat_map(|it| &it.held_by);
-            if !together.frees_silenced && held_by.any(is_ended) {
+            if !together.releases_silenced && held_by.any(is_ended) {
                 continue;
             }
             let mut next = stored.value.clone();
             let step = Step {
                 kind: StepKind::Check,
                 transition: Transition::default(),
-                matches: &snapshot.matches(&next),
+                matches: &snapshot.matching_triggers(&next),
                 now_ms,
                 past: &past,
             };

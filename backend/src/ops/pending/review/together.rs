@@ -17,7 +17,7 @@ pub(super) struct JointRelease {
     pub(super) groups: BTreeMap<RecordId, GroupKey>,
     /// Whether notifications held by ended silences are counted in the group. Otherwise they stay
     /// held, because releasing them one by one would miss that they end together.
-    pub(super) frees_silenced: bool,
+    pub(super) releases_silenced: bool,
 }
 
 impl JointRelease {
@@ -28,14 +28,14 @@ impl JointRelease {
         index: Index,
         mut range: Range,
         is_freed: &(dyn Fn(&HeldBy) -> bool + Sync),
-        frees_silenced: bool,
+        releases_silenced: bool,
     ) -> Result<Self, Error> {
         let store = &deciding.store;
         let snapshot = deciding.ruleset.refresh().await?;
         let mut counts: BTreeMap<RecordId, usize> = BTreeMap::new();
         loop {
             let (ascending, most) = (Direction::Ascending, HOLDS_BATCH);
-            let found = store.page_by::<Occurrence>(index, range.clone(), ascending, most);
+            let found = store.page_by_index::<Occurrence>(index, range.clone(), ascending, most);
             let found = found.await?;
             let Some((last, _)) = found.last() else { break };
             range.exclude_through(last);
@@ -57,7 +57,7 @@ impl JointRelease {
         let key = |rule| (rule, release_key(rule, now_ms));
         Ok(Self {
             groups: counts.into_keys().map(key).collect(),
-            frees_silenced,
+            releases_silenced,
         })
     }
 }

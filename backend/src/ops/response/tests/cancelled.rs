@@ -24,7 +24,7 @@ async fn states(world: &World) -> Vec<String> {
 async fn attempt(world: &World, outcome: Outcome) {
     let all = samples::all::<Delivery>(&world.store).await;
     let now_ms = world.clock.now_ms();
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     for it in all.iter().filter(|it| it.destination_name == "ana") {
         let stored = world.store.get::<Delivery>(it.id.to_bytes().into()).await;
         let stored = stored.unwrap().unwrap();
@@ -96,8 +96,8 @@ async fn acknowledged_page_is_not_retried() {
         state: DeliveryState::Retry { due_ms: 0 },
         ..page.clone()
     };
-    let is_unneeded = crate::ops::page_cancel::is_unneeded(&world.store, &leased).await;
-    assert!(is_unneeded.unwrap());
+    let is_obsolete_page = crate::ops::page_cancel::is_obsolete_page(&world.store, &leased).await;
+    assert!(is_obsolete_page.unwrap());
     world.minutes(10).await;
     assert!(!world.notified().await.contains(&"ben".to_owned()));
 }
@@ -126,7 +126,7 @@ async fn page_is_cancelled_behind_any_number_of_messages() {
     attempt(&world, Outcome::Rejected).await;
     let all = samples::all::<Delivery>(&world.store).await;
     let other = all.iter().find(|it| it.destination_name == "chat").unwrap();
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     for _ in 0..1_100 {
         changes.insert(&Delivery {
             id: new_id(world.clock.now_ms()),

@@ -6,7 +6,7 @@ use crate::{domain::Severity, ops::escalation_policy::PolicyPreview};
 fn method(destination: &str, after_seconds: i64) -> v1::ContactMethod {
     v1::ContactMethod {
         destination_name: destination.into(),
-        after: Some(length(after_seconds * 1_000)),
+        after: Some(duration_from_ms(after_seconds * 1_000)),
         ..v1::ContactMethod::default()
     }
 }
@@ -23,7 +23,7 @@ impl World {
             ..v1::Contact::default()
         };
         let all = Contacts::new(self.store.clone(), self.clock());
-        all.put(&draft, false).await.unwrap();
+        all.create_or_update(&draft, false).await.unwrap();
     }
 
     /// Returns the seconds after the event at which each destination was notified, with its round.
@@ -96,7 +96,7 @@ async fn waiting_method_is_used_on_time_across_rounds() {
     for (after, rounds, wait, expected, end) in cases {
         let world = world(&[&[contact("ana")]], |it| {
             it.rounds = rounds;
-            it.steps[0].wait = Some(length(wait * 1_000));
+            it.steps[0].wait = Some(duration_from_ms(wait * 1_000));
         })
         .await;
         world
@@ -130,7 +130,7 @@ async fn contact_whose_only_method_waits_counts_as_notified() {
     let world = world(&steps, |it| {
         it.rounds = 2;
         for step in &mut it.steps {
-            step.wait = Some(length(60_000));
+            step.wait = Some(duration_from_ms(60_000));
         }
     })
     .await;
@@ -147,9 +147,9 @@ async fn contact_whose_only_method_waits_counts_as_notified() {
 }
 
 #[tokio::test]
-async fn waiting_method_survives_a_stop_of_its_rule() {
+async fn waiting_method_survives_disabling_and_enabling_its_rule() {
     let world = world(&[&[contact("ana")]], |it| {
-        it.steps[0].wait = Some(length(0));
+        it.steps[0].wait = Some(duration_from_ms(0));
     })
     .await;
     world
@@ -213,7 +213,7 @@ async fn waiting_method_without_id_is_found_by_position() {
     for paged in &mut response.paged {
         paged.contact.as_mut().unwrap().method.clear();
     }
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.update(&stored, &earlier);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.minutes(2).await;
@@ -250,7 +250,7 @@ async fn methods_to_one_destination_are_separate_receivers() {
 }
 
 #[tokio::test]
-async fn identities_survive_edits_and_are_checked() {
+async fn contact_method_ids_survive_edits_and_are_validated() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     world
         .methods("ana", &[method("push", 0), method("call", 60)])
@@ -270,7 +270,7 @@ async fn identities_survive_edits_and_are_checked() {
     for method in &mut draft.methods {
         method.id.clear();
     }
-    let put = all.put(&draft, false).await.unwrap();
+    let put = all.create_or_update(&draft, false).await.unwrap();
     assert!(matches!(
         put,
         crate::ops::resource::PutOutcome::Unchanged(_)
@@ -322,7 +322,7 @@ async fn saving_warns_of_a_method_that_is_never_used() {
             ..WindowText::default()
         };
         let case = format!("{dtstart} {duration} {rrule} after {after}");
-        let Ok(window) = Window::read(&text) else {
+        let Ok(window) = Window::parse(&text) else {
             // Hourly recurrences are not supported by calendars.
             assert!(rrule.contains("HOURLY"), "{case}");
             continue;
@@ -334,7 +334,7 @@ async fn saving_warns_of_a_method_that_is_never_used() {
             except: Vec::new(),
             ..crate::testing::samples::calendar("hours")
         };
-        let mut changes = world.store.changes();
+        let mut changes = world.store.new_changes();
         match world.store.get::<Calendar>("hours".into()).await.unwrap() {
             Some(stored) => changes.update(&stored, &calendar),
             None => changes.insert(&calendar),
@@ -385,7 +385,7 @@ async fn method_of_earlier_step_does_not_delay_next_step() {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = world(&steps, |it| {
         for step in &mut it.steps {
-            step.wait = Some(length(300_000));
+            step.wait = Some(duration_from_ms(300_000));
         }
     })
     .await;

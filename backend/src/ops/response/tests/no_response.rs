@@ -118,7 +118,7 @@ async fn report_closes_when_no_response_is_unanswered() {
                     .await
                     .unwrap()
                     .unwrap();
-                let mut changes = world.store.changes();
+                let mut changes = world.store.new_changes();
                 changes.delete(&stored);
                 world.store.apply(Lane::Admin, changes).await.unwrap();
             }
@@ -194,7 +194,7 @@ async fn event_of_an_earlier_version_closes_with_its_response() {
     let id = world.response().await.occurrence_id;
     let earlier = crate::domain::IncomingEvent {
         severity: Some(Severity::Critical),
-        ..crate::domain::IncomingEvent::own_event(
+        ..crate::domain::IncomingEvent::new_own_event(
             "no one responded",
             "escalation",
             [("rule", "page"), ("occurrence", &id)],
@@ -218,6 +218,6 @@ async fn event_of_an_earlier_version_closes_with_its_response() {
     }
     let marks = samples::all::<OwnEvent>(&world.store).await;
     assert!(marks.is_empty(), "{marks:?}");
-    let newest = crate::ops::find::newest(&world.store, earlier.id()).await;
+    let newest = crate::ops::find::newest_occurrence(&world.store, earlier.id()).await;
     assert_eq!(newest.unwrap().unwrap().status, Status::Closed);
 }

@@ -64,14 +64,14 @@ async fn stored_own_event_is_ingested_once_despite_repeated_resumes() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let now_ms = deciding.clock.now_ms();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     for host in ["a", "b"] {
         changes.insert(&OwnEvent {
             id: new_id(now_ms),
             event: IncomingEvent {
                 severity: Some(Severity::Warning),
                 summary: "of its own".into(),
-                ..IncomingEvent::own_event("trouble", "trouble", [("host", host)], now_ms)
+                ..IncomingEvent::new_own_event("trouble", "trouble", [("host", host)], now_ms)
             },
             chain: Vec::new(),
         });

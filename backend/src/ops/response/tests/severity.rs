@@ -29,7 +29,7 @@ async fn match_every_severity(world: &World) {
         query: Query { clause },
         ..samples::trigger("full disks")
     };
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.insert(&trigger);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     edit(world, |it| it.trigger_names = vec![name("full disks")]).await;
@@ -51,7 +51,7 @@ async fn call_ana_if_critical(world: &World) {
         ..v1::Contact::default()
     };
     let all = Contacts::new(world.store.clone(), world.clock());
-    all.put(&draft, false).await.unwrap();
+    all.create_or_update(&draft, false).await.unwrap();
 }
 
 impl World {
@@ -156,7 +156,7 @@ async fn withdrawn_acknowledgement_is_in_the_history() {
     world.acknowledge(Some(60)).await;
     world.severity("db-1", Critical).await;
     let event = samples::event("db-1");
-    let newest = crate::ops::find::newest(&world.store, event.id()).await;
+    let newest = crate::ops::find::newest_occurrence(&world.store, event.id()).await;
     let newest = newest.unwrap().unwrap();
     let last = newest.history.last().unwrap();
     assert_eq!(
@@ -227,7 +227,7 @@ async fn response_of_an_earlier_version_compares_with_the_last_severity() {
         let stored = stored.unwrap().unwrap();
         let mut earlier = stored.value.clone();
         earlier.notified[0].response.as_mut().unwrap().most_severe = None;
-        let mut changes = world.store.changes();
+        let mut changes = world.store.new_changes();
         changes.update(&stored, &earlier);
         world.store.apply(Lane::Admin, changes).await.unwrap();
         world.severity("db-1", Warning).await;

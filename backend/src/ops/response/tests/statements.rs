@@ -15,8 +15,11 @@ const MORE: usize = 15;
 /// Returns the number of statements in which `count` responses run their second step, and in which
 /// all are acknowledged.
 async fn statements(count: usize) -> [usize; 2] {
-    let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
-    let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+    let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
+    let store = Store::new(
+        Arc::clone(&engine) as _,
+        Arc::new(Sealer::with_random_key()),
+    );
     let steps: [&[Target]; 2] = [&[contact("ana")], &[contact("ben")]];
     let world = world_on(World::on(store).await, &steps, |_| {}).await;
     let hosts: Vec<_> = (0..count).map(|number| format!("db-{number}")).collect();

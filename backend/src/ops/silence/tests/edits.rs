@@ -14,7 +14,7 @@ async fn pending_notification_is_skipped_when_its_trigger_no_longer_matches() {
         revision: 2,
         ..stored.value.clone()
     };
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     changes.update(&stored, &edited);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.wait(1).await;
@@ -89,12 +89,14 @@ async fn operator_releases_a_pending_notification() {
     world.event("a", |_| {}).await;
     let deciding = (&world.node().deciding, &world.node().intake);
     let target = OccurrenceTarget::Newest(world.occurrence("a").await.event);
-    let none = pending::release(deciding, "other", target).await;
+    let none = pending::release_pending(deciding, "other", target).await;
     assert!(matches!(none, Err(Error::NotFound(_))));
-    let sent = pending::release(deciding, "page", target).await.unwrap();
+    let sent = pending::release_pending(deciding, "page", target)
+        .await
+        .unwrap();
     assert_eq!(sent.len(), 1);
     assert_eq!(world.sent().await, [about("a", false)]);
-    let again = pending::release(deciding, "page", target).await;
+    let again = pending::release_pending(deciding, "page", target).await;
     assert!(matches!(again, Err(Error::NotFound(_))));
     let steps = world.explained("a").await.hold_changes;
     assert!(crate::ops::explain::describe(&steps[1]).starts_with("sent by an operator"));
@@ -241,7 +243,7 @@ async fn edit_reevaluates_two_thousand_pending_notifications() {
         size: 300,
         token: String::new(),
     };
-    let (first, token) = pending::list(&world.node().deciding, &filter, &page)
+    let (first, token) = pending::list_pending(&world.node().deciding, &filter, &page)
         .await
         .unwrap();
     assert_eq!((first.len(), token.is_empty()), (300, false));
@@ -249,7 +251,7 @@ async fn edit_reevaluates_two_thousand_pending_notifications() {
     world.update(draft).await;
     world.review().await;
     assert_eq!(world.sent().await.len(), 1_999);
-    let (left, token) = pending::list(&world.node().deciding, &filter, &page)
+    let (left, token) = pending::list_pending(&world.node().deciding, &filter, &page)
         .await
         .unwrap();
     assert_eq!((left.len(), token.is_empty()), (1, true));
@@ -261,15 +263,18 @@ async fn edit_reevaluates_two_thousand_pending_notifications() {
 
 #[tokio::test]
 async fn notify_open_waits_under_a_silence_and_keeps_pending_notifications() {
-    use crate::ops::notify_open::{NotifyOpen, StoredDefinition};
+    use crate::ops::notify_open::{OpenNotifier, StoredDefinition};
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
     let late = rule("late", &[DISK_TRIGGER], &["mail"]);
     samples::save_rule(&world.store, &late).await;
-    let opens = NotifyOpen::new(world.node().deciding.clone(), world.node().intake.clone());
+    let opens = OpenNotifier::new(world.node().deciding.clone(), world.node().intake.clone());
     assert_eq!(
-        opens.notify(&StoredDefinition::Rule(late)).await.unwrap(),
+        opens
+            .notify_all(&StoredDefinition::Rule(late))
+            .await
+            .unwrap(),
         0
     );
     let waits = world.occurrence("a").await.pending;

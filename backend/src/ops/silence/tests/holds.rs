@@ -264,8 +264,8 @@ async fn event_during_silence_creation_is_either_held_or_sent() {
 #[tokio::test]
 async fn silence_that_ends_during_a_review_releases_one_message() {
     for turns in 0..300 {
-        let engine = FaultyEngine::slow(MemoryEngine::shared(), 7);
-        let store = Store::new(Arc::new(engine), Arc::new(Sealer::ephemeral()));
+        let engine = FaultyEngine::with_delays(MemoryEngine::new_shared(), 7);
+        let store = Store::new(Arc::new(engine), Arc::new(Sealer::with_random_key()));
         samples::save_rule(&store, &page()).await;
         let world = World::on(store).await;
         world
@@ -413,7 +413,7 @@ async fn timeline_lists_hold_history_in_order() {
     let snapshot = world.node().deciding.ruleset.refresh().await.unwrap();
     let (occurrence, now_ms) = (world.occurrence("a").await, world.clock.now_ms());
     let rules = explain(&world.store, &snapshot, &occurrence, now_ms).await;
-    let story = crate::ops::explain::timeline(&occurrence, &rules.unwrap());
+    let story = crate::ops::explain::build_timeline(&occurrence, &rules.unwrap());
     let kinds: Vec<_> = story.iter().map(|it| it.kind).collect();
     assert_eq!(
         kinds,

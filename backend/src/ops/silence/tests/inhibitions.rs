@@ -41,7 +41,7 @@ fn inhibition() -> Inhibition {
 }
 
 async fn save(world: &World, inhibition: &Inhibition) {
-    let mut changes = world.store.changes();
+    let mut changes = world.store.new_changes();
     let key = inhibition.name.as_str().into();
     match world.store.get::<Inhibition>(key).await.unwrap() {
         Some(stored) => changes.update(&stored, inhibition),
@@ -256,7 +256,7 @@ fn request(world: &World, host: &str, effects: usize, before: usize) -> Vec<Inco
 }
 
 #[tokio::test]
-async fn cause_holds_effects_anywhere_in_its_request() {
+async fn cause_holds_effects_at_any_position_in_its_request() {
     for before in [0, 1, 20, 39, 40] {
         let world = World::under(&[notified_of_all(0)]).await;
         save(&world, &inhibition()).await;

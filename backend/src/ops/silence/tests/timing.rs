@@ -9,7 +9,7 @@ use crate::domain::{
 const HOUR: u64 = 3_600;
 
 async fn save_calendar(store: &Store, called: &str, dtstart: &str, end: &str, rrule: &str) {
-    let window = Window::read(&WindowText {
+    let window = Window::parse(&WindowText {
         dtstart: dtstart.into(),
         end_time_of_day: end.into(),
         rrule: rrule.into(),
@@ -27,7 +27,7 @@ async fn save_calendar(store: &Store, called: &str, dtstart: &str, end: &str, rr
         create_ms: START_MS,
         update_ms: START_MS,
     };
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     match store.get::<Calendar>(called.into()).await.unwrap() {
         Some(stored) => changes.update(&stored, &calendar),
         None => changes.insert(&calendar),
@@ -211,7 +211,7 @@ async fn calendar_silence_holds_and_reports_each_window() {
 }
 
 #[tokio::test]
-async fn usually_transient_events_are_delayed() {
+async fn notification_is_delayed_for_events_that_usually_close_soon() {
     let waiting = Rule {
         auto_pause_ms: 3 * MINUTE_MS,
         ..with_updates()

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 
 use bellwether_process::plain_file;
 
-use super::{DatabaseLocation, write_new};
+use super::{DatabaseLocation, write_new_file};
 use crate::{
     engine::{
         Action, Change, EngineError, Expect, Kind, Lane, LogPosition,
@@ -25,43 +25,45 @@ const MARKER: &[u8] = b"restoring";
 pub(crate) struct DatabaseDraft {
     location: DatabaseLocation,
     store: Store,
-    made_key_file: bool,
+    created_key_file: bool,
 }
 
 impl DatabaseDraft {
     /// Begins a restore in a schema without a store, with the content of the key file and the first
     /// position of the change log. The remains of an interrupted restore are removed.
-    pub(crate) async fn begin(
+    pub(crate) async fn start(
         database: &DatabaseConfig,
         key: &[u8],
         first_position: LogPosition,
     ) -> Result<Self, OpenError> {
         let location = DatabaseLocation::from_config(database)?;
         let found = location.status().await?;
-        found.check_server().map_err(|why| location.refusal(why))?;
+        found
+            .check_server()
+            .map_err(|why| location.refusal_error(why))?;
         let nodes = found.store.iter().flat_map(|store| &store.nodes);
         let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
         if !names.is_empty() {
             let names = names.join(", ");
-            return Err(location.refusal(format!("in use; stop these: {names}")));
+            return Err(location.refusal_error(format!("in use; stop these: {names}")));
         }
         if found.layout.is_some() {
-            Layout::check(found.layout).map_err(|why| location.refusal(why))?;
+            Layout::check(found.layout).map_err(|why| location.refusal_error(why))?;
             reject_existing_store(&location).await?;
         } else {
             let made = migrate(&location.address).await;
             made.map_err(|source| location.store_error(source))?;
         }
-        let made_key_file = put_keys(&location, key)?;
+        let created_key_file = put_keys(&location, key)?;
         let begun = Self::create(&location, &database.node_name, first_position).await;
         match begun {
             Ok(store) => Ok(Self {
                 location,
                 store,
-                made_key_file,
+                created_key_file,
             }),
             Err(error) => {
-                clear(&location, made_key_file).await;
+                remove_draft(&location, created_key_file).await;
                 Err(error)
             }
         }
@@ -75,10 +77,10 @@ impl DatabaseDraft {
         let emptied = clear_tables(&location.address, first_position).await;
         emptied.map_err(|source| location.store_error(source))?;
         let missing = || location.key_error("deleted concurrently".into());
-        let sealer = location.key()?.ok_or_else(missing)?;
+        let sealer = location.read_key()?.ok_or_else(missing)?;
         let store = location.open(node, sealer).await?;
         let put = Action::Put(b"a backup".to_vec());
-        let marked = mark(&store, Expect::Absent, put).await;
+        let marked = mark_as_draft(&store, Expect::Absent, put).await;
         marked.map_err(|source| location.store_error(source))?;
         Ok(store)
     }
@@ -96,11 +98,11 @@ impl DatabaseDraft {
             location, store, ..
         } = self;
         let finished = async {
-            format::write(&store).await?;
+            format::write_version(&store).await?;
             let rows = store.engine().get(Kind::Meta, &[MARKER.into()]).await?;
             let version = rows.into_iter().flatten().next().map(|row| row.version);
             let version = version.unwrap_or_default();
-            mark(&store, Expect::Version(version), Action::Delete).await
+            mark_as_draft(&store, Expect::Version(version), Action::Delete).await
         };
         let finished = finished.await;
         let closed = store.engine().close().await;
@@ -115,14 +117,17 @@ impl DatabaseDraft {
         } = self;
         drop(store.engine().close().await);
         drop(store);
-        clear(&location, self.made_key_file).await;
+        remove_draft(&location, self.created_key_file).await;
     }
 }
 
-pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
-    match is_marked(store).await {
+pub(super) async fn check_schema(
+    store: &Store,
+    location: &DatabaseLocation,
+) -> Result<(), OpenError> {
+    match is_marked_as_draft(store).await {
         Ok(false) => Ok(()),
-        Ok(true) => Err(location.refusal(
+        Ok(true) => Err(location.refusal_error(
             "a backup is being restored there, or `bellwether restore` was interrupted; rerun it",
         )),
         Err(source) => Err(location.store_error(source)),
@@ -134,25 +139,25 @@ async fn reject_existing_store(location: &DatabaseLocation) -> Result<(), OpenEr
     let to_error = |source| location.store_error(source);
     let engine = PostgresEngine::open(location.address.clone(), None).await;
     let engine = Arc::new(engine.map_err(to_error)?);
-    let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+    let store = Store::new(engine, Arc::new(Sealer::with_random_key()));
     let is_store = format::stored_version(&store)
         .await
         .map_err(to_error)?
         .is_some();
-    if is_store && !is_marked(&store).await.map_err(to_error)? {
+    if is_store && !is_marked_as_draft(&store).await.map_err(to_error)? {
         return Err(
-            location.refusal("the schema already has a store; set another with store.schema")
+            location.refusal_error("the schema already has a store; set another with store.schema")
         );
     }
     Ok(())
 }
 
-async fn is_marked(store: &Store) -> Result<bool, EngineError> {
+async fn is_marked_as_draft(store: &Store) -> Result<bool, EngineError> {
     let rows = store.engine().get(Kind::Meta, &[MARKER.into()]).await?;
     Ok(rows.iter().any(Option::is_some))
 }
 
-async fn mark(store: &Store, expect: Expect, action: Action) -> Result<(), EngineError> {
+async fn mark_as_draft(store: &Store, expect: Expect, action: Action) -> Result<(), EngineError> {
     let change = Change {
         is_logged: false,
         ..Change::new(Kind::Meta, MARKER, expect, action)
@@ -163,10 +168,10 @@ async fn mark(store: &Store, expect: Expect, action: Action) -> Result<(), Engin
 
 /// Writes the key file for the nodes. Returns whether it was created.
 fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> {
-    if location.key()?.is_none() {
-        return write_new(&location.key_file, key).map(|()| true);
+    if location.read_key()?.is_none() {
+        return write_new_file(&location.key_file, key).map(|()| true);
     }
-    let there = plain_file::read(&location.key_file, KEY_FILE_BYTES_MAX);
+    let there = plain_file::read_file(&location.key_file, KEY_FILE_BYTES_MAX);
     let is_same = there.is_ok_and(|there| there == key);
     let other = || {
         location.key_error(
@@ -178,10 +183,10 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
     is_same.then_some(false).ok_or_else(other)
 }
 
-async fn clear(location: &DatabaseLocation, made_key_file: bool) {
+async fn remove_draft(location: &DatabaseLocation, created_key_file: bool) {
     // If the removal fails, the remains are incomplete, and the next restore removes them.
     drop(clear_tables(&location.address, LogPosition::START).await);
-    if made_key_file {
+    if created_key_file {
         drop(fs::remove_file(&location.key_file));
     }
 }

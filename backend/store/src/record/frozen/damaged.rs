@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     domain::{AuditAction, AuditEntry},
     engine::{EngineError, Kind},
-    record::{Record, chained, upgrade_proof},
+    record::{Record, chain_entry, upgrade_proof},
     seal::{PROOF_BYTES, Sealer},
 };
 
@@ -29,28 +29,28 @@ enum Value {
 }
 
 /// Returns a digest of decoding the modified forms of a record and encoding the result.
-pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> String {
+pub(super) fn mutation_digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> String {
     let is_proven = upgrade_proof(T::KIND, &[1], sealer).is_some();
     let message = &value[if is_proven { 1 + PROOF_BYTES } else { 1 }..];
-    let whole = parts(message, 0).unwrap();
+    let whole = parse_parts(message, 0).unwrap();
     let mut chance = Chance(u64::from(T::KIND as u8));
     let mut hash = Sha256::new();
     for _ in 0..CHANGES {
         let mut changed = whole.clone();
-        for _ in 0..=chance.below(2) {
+        for _ in 0..=chance.number_below(2) {
             mutate(&mut changed, &mut chance);
         }
         let mut bytes = vec![1];
-        write(&changed, &mut bytes);
-        if chance.below(20) == 0 {
-            bytes.truncate(1 + chance.below(bytes.len()));
+        write_parts(&changed, &mut bytes);
+        if chance.number_below(20) == 0 {
+            bytes.truncate(1 + chance.number_below(bytes.len()));
         }
         let bytes = upgrade_proof(T::KIND, &bytes, sealer).unwrap_or(bytes);
         let outcome = decode_outcome::<T>(&bytes, sealer);
         hash.update((outcome.len() as u64).to_be_bytes());
         hash.update(outcome);
     }
-    super::hex(&hash.finalize()[..8])
+    super::to_hex(&hash.finalize()[..8])
 }
 
 fn decode_outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
@@ -66,7 +66,7 @@ fn decode_outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u
         outcome.extend(written);
     }
     if let Some(state) = value.audit_snapshot().and_then(|seen| seen.state) {
-        let entry = audited(state);
+        let entry = audit_entry_with_state(state);
         outcome.extend(entry.hash);
         let decoded = AuditEntry::decode(&entry.encode(sealer), sealer);
         outcome.push(u8::from(
@@ -76,7 +76,7 @@ fn decode_outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u
     outcome
 }
 
-fn audited(state: crate::domain::AnyResource) -> AuditEntry {
+fn audit_entry_with_state(state: crate::domain::AnyResource) -> AuditEntry {
     let entry = AuditEntry {
         number: 0,
         time_ms: 1,
@@ -95,7 +95,7 @@ fn audited(state: crate::domain::AnyResource) -> AuditEntry {
         hash: [0; 32],
         is_proven: true,
     };
-    chained(entry, 1, [3; 32])
+    chain_entry(entry, 1, [3; 32])
 }
 
 fn mutate(parts: &mut Vec<Part>, chance: &mut Chance) {
@@ -104,14 +104,14 @@ fn mutate(parts: &mut Vec<Part>, chance: &mut Chance) {
         let value = Value::Number(1);
         return parts.push(Part { tag: 1, value });
     }
-    let at = chance.below(parts.len());
+    let at = chance.number_below(parts.len());
     if let Value::Parts(inner) = &mut parts[at].value
-        && chance.below(4) != 0
+        && chance.number_below(4) != 0
     {
         return mutate(inner, chance);
     }
-    let other = chance.below(parts.len());
-    match chance.below(10) {
+    let other = chance.number_below(parts.len());
+    match chance.number_below(10) {
         0 => drop(parts.remove(at)),
         1 => parts.insert(other, parts[at].clone()),
         2 => parts.swap(at, other),
@@ -124,11 +124,11 @@ fn mutate(parts: &mut Vec<Part>, chance: &mut Chance) {
             },
         ),
         5 => parts[at].value = parts[other].value.clone(),
-        6 => parts[at].value = Value::Fixed([u8::try_from(chance.below(256)).unwrap(); 8]),
+        6 => parts[at].value = Value::Fixed([u8::try_from(chance.number_below(256)).unwrap(); 8]),
         _ => match &mut parts[at].value {
-            Value::Number(number) => *number = NUMBERS[chance.below(NUMBERS.len())],
-            Value::Fixed(bytes) => bytes[chance.below(8)] ^= 1 << chance.below(8),
-            Value::Bytes(bytes) => match chance.below(5) {
+            Value::Number(number) => *number = NUMBERS[chance.number_below(NUMBERS.len())],
+            Value::Fixed(bytes) => bytes[chance.number_below(8)] ^= 1 << chance.number_below(8),
+            Value::Bytes(bytes) => match chance.number_below(5) {
                 0 => bytes.clear(),
                 1 => drop(bytes.pop()),
                 2 => bytes.push(b' '),
@@ -140,18 +140,18 @@ fn mutate(parts: &mut Vec<Part>, chance: &mut Chance) {
     }
 }
 
-fn parts(mut bytes: &[u8], depth: usize) -> Option<Vec<Part>> {
+fn parse_parts(mut bytes: &[u8], depth: usize) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {
-        let key = number(&mut bytes)?;
+        let key = parse_number(&mut bytes)?;
         let value = match key & 7 {
-            0 => Value::Number(number(&mut bytes)?),
+            0 => Value::Number(parse_number(&mut bytes)?),
             1 => Value::Fixed(*bytes.split_off(..8)?.first_chunk()?),
             2 => {
-                let length = usize::try_from(number(&mut bytes)?).ok()?;
+                let length = usize::try_from(parse_number(&mut bytes)?).ok()?;
                 let inner = bytes.split_off(..length)?;
                 let fields =
-                    (depth < DEPTH_MAX && !inner.is_empty()).then(|| self::parts(inner, depth + 1));
+                    (depth < DEPTH_MAX && !inner.is_empty()).then(|| parse_parts(inner, depth + 1));
                 match fields.flatten() {
                     Some(fields) => Value::Parts(fields),
                     None => Value::Bytes(inner.into()),
@@ -165,11 +165,11 @@ fn parts(mut bytes: &[u8], depth: usize) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-fn number(bytes: &mut &[u8]) -> Option<u64> {
+fn parse_number(bytes: &mut &[u8]) -> Option<u64> {
     prost::encoding::decode_varint(bytes).ok()
 }
 
-fn write(parts: &[Part], to: &mut Vec<u8>) {
+fn write_parts(parts: &[Part], to: &mut Vec<u8>) {
     use prost::encoding::encode_varint;
 
     for Part { tag, value } in parts {
@@ -191,7 +191,7 @@ fn write(parts: &[Part], to: &mut Vec<u8>) {
             Value::Bytes(bytes) => bytes.clone(),
             Value::Parts(parts) => {
                 let mut inner = Vec::new();
-                write(parts, &mut inner);
+                write_parts(parts, &mut inner);
                 inner
             }
         };
@@ -203,7 +203,7 @@ fn write(parts: &[Part], to: &mut Vec<u8>) {
 struct Chance(u64);
 
 impl Chance {
-    fn below(&mut self, most: usize) -> usize {
+    fn number_below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

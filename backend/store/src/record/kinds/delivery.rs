@@ -12,7 +12,7 @@ use crate::record::{
 use crate::{
     audit::AuditSnapshot,
     domain::{
-        Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, ThreadStanding,
+        Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, ThreadState,
         counter::CounterTally,
     },
     engine::{EngineError, Entry, Index, Kind},
@@ -35,9 +35,9 @@ fn test_label(delivery: &Delivery) -> String {
 }
 
 /// Returns the key prefix of a delivery's thread and standing; the position follows.
-pub fn delivery_thread_prefix(delivery: &Delivery, standing: ThreadStanding) -> Key {
+pub fn delivery_thread_prefix(delivery: &Delivery, standing: ThreadState) -> Key {
     let rule = delivery.rule.unwrap_or(RecordId::from_bytes([0; 16]));
-    thread_prefix(delivery.destination, (delivery.thread(), rule), standing)
+    thread_prefix(delivery.destination, (delivery.thread_id(), rule), standing)
 }
 
 /// Returns the key prefix of the messages that a rule sends to a destination about an occurrence or
@@ -45,7 +45,7 @@ pub fn delivery_thread_prefix(delivery: &Delivery, standing: ThreadStanding) -> 
 pub fn thread_prefix(
     destination: RecordId,
     (thread, rule): (RecordId, RecordId),
-    standing: ThreadStanding,
+    standing: ThreadState,
 ) -> Key {
     let key = Key::new().id(destination).id(thread);
     key.id(rule).byte(standing as u8)
@@ -54,7 +54,7 @@ pub fn thread_prefix(
 /// Returns the key prefix of the deliveries that wait for the end of another delivery.
 pub fn waiting_prefix(destination: RecordId, earlier: RecordId) -> Key {
     let no_rule = RecordId::from_bytes([0; 16]);
-    thread_prefix(destination, (earlier, no_rule), ThreadStanding::Behind)
+    thread_prefix(destination, (earlier, no_rule), ThreadState::Behind)
 }
 
 impl Record for Delivery {
@@ -108,11 +108,11 @@ impl Record for Delivery {
             let key = Key::new().id(group.id).id(self.id);
             entries.push(entry(Index::DeliveryByGroup, key));
         }
-        if let Some(digest) = self.folding.digest() {
+        if let Some(digest) = self.folding.digest_id() {
             let key = Key::new().id(digest).id(self.id);
             entries.push(entry(Index::DeliveryByDigest, key));
         }
-        if let Some(standing) = self.thread_standing() {
+        if let Some(standing) = self.thread_state() {
             let (origin, id) = self.thread_position();
             let key = delivery_thread_prefix(self, standing).id(origin).id(id);
             entries.push(entry(Index::DeliveryByThread, key));
@@ -161,11 +161,11 @@ impl Record for Delivery {
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
-        steps::delivery(self, before, to);
+        steps::delivery_steps(self, before, to);
     }
 
     fn count_noise(&self, before: Option<&Self>, to: &mut NoiseCounts<'_>) {
-        noise::delivery(self, before, to);
+        noise::count_delivery(self, before, to);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{decode, encode, entry, name_only_snapshot};
 use crate::{
     audit::AuditSnapshot,
-    domain::{Expectation, RecordId, Standing},
+    domain::{Expectation, ExpectationState, RecordId},
     engine::{EngineError, Entry, Index, Kind},
     record::{Record, bytes::Key},
     seal::Sealer,
@@ -21,7 +21,7 @@ impl Record for Expectation {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let place = beat_prefix(self.heartbeat, self.standing()).time_ms(self.beat_service_ms);
+        let place = beat_prefix(self.heartbeat, self.static_state()).time_ms(self.beat_service_ms);
         let place = entry(Index::ExpectationByBeat, place.id(self.key));
         let running = self.run_in_progress().map(|run| {
             let place = start_prefix(self.heartbeat).time_ms(run.since_service_ms);
@@ -48,6 +48,6 @@ pub fn start_prefix(heartbeat: RecordId) -> Key {
 }
 
 /// Returns the key prefix of a heartbeat's expectations with a standing, ordered by beat.
-pub fn beat_prefix(heartbeat: RecordId, standing: Standing) -> Key {
+pub fn beat_prefix(heartbeat: RecordId, standing: ExpectationState) -> Key {
     Key::new().id(heartbeat).byte(standing as u8)
 }

@@ -13,7 +13,8 @@ use crate::{
     audit::AuditSnapshot,
     domain::{Group, HeldBy, HoldKind, Occurrence, OwnEvent, RecordId, ResponseState, Status},
     engine::{
-        EngineError, Entry, Index, Kind, Membership, SilenceStanding, ownership::review_slot_of,
+        EngineError, Entry, Index, Kind, Membership, SilenceStanding,
+        ownership::review_slot_for_key,
     },
     metrics::CommitStep,
     seal::Sealer,
@@ -66,7 +67,7 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
         .map(|it| (it.inhibition, it.values))
         .collect();
     entries.extend(causes.into_iter().map(|(inhibition, values)| {
-        let key = Key::new().id(inhibition).rest(&values);
+        let key = Key::new().id(inhibition).remainder(&values);
         entry(Index::OccurrenceByCause, key.id(occurrence.key))
     }));
     if let Some(due_ms) = occurrence.due_ms() {
@@ -128,7 +129,7 @@ impl Record for Occurrence {
     }
 
     fn review_slot(&self) -> Option<u8> {
-        Some(review_slot_of(&self.key.to_bytes()))
+        Some(review_slot_for_key(&self.key.to_bytes()))
     }
 
     fn entries(&self) -> Vec<Entry> {
@@ -180,11 +181,11 @@ impl Record for Occurrence {
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
-        steps::occurrence(self, before, to);
+        steps::occurrence_steps(self, before, to);
     }
 
     fn count_noise(&self, before: Option<&Self>, to: &mut NoiseCounts<'_>) {
-        noise::occurrence(self, before, to);
+        noise::count_occurrence(self, before, to);
     }
 }
 
@@ -217,7 +218,7 @@ impl Record for Group {
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
-        steps::group(self, before, to);
+        steps::group_steps(self, before, to);
     }
 }
 

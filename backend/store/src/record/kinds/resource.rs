@@ -48,7 +48,7 @@ macro_rules! defined {
             fn entries(&self) -> Vec<Entry> {
                 let name = self.name.as_str().as_bytes();
                 let back = self.references().into_iter();
-                let back = back.map(|it| entry(it.back, users_prefix(it.back, it.kind, it.name).rest(name)));
+                let back = back.map(|it| entry(it.back, users_prefix(it.back, it.kind, it.name).remainder(name)));
                 let mut entries: Vec<_> = back$(.chain(key_entries(self.$keys())))?.collect();
                 entries.sort_unstable();
                 entries.dedup();
@@ -108,5 +108,5 @@ fn references_by_name<'a>(
 }
 
 fn key_entries(keys: impl Iterator<Item = ([u8; 32], Option<i64>)>) -> impl Iterator<Item = Entry> {
-    keys.map(|(hash, _)| entry(Index::ClientByKey, Key::new().rest(&hash)))
+    keys.map(|(hash, _)| entry(Index::ClientByKey, Key::new().remainder(&hash)))
 }

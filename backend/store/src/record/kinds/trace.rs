@@ -17,11 +17,14 @@ impl Record for Receipt {
     const KIND: Kind = Kind::Receipt;
 
     fn key(&self) -> Vec<u8> {
-        Key::new().id(self.client).rest(self.key.as_bytes()).build()
+        Key::new()
+            .id(self.client)
+            .remainder(self.key.as_bytes())
+            .build()
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let time = Key::new().time_ms(self.create_ms).rest(&self.key());
+        let time = Key::new().time_ms(self.create_ms).remainder(&self.key());
         vec![entry(Index::ReceiptByTime, time)]
     }
 
@@ -42,7 +45,7 @@ impl Record for Revision {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let end = Key::new().time_ms(self.until_ms).rest(&self.key());
+        let end = Key::new().time_ms(self.until_ms).remainder(&self.key());
         vec![entry(Index::RevisionByEnd, end)]
     }
 
@@ -68,7 +71,10 @@ impl Record for AuditEntry {
         }
         let named = self.names.iter().map(|name| {
             let key = Key::new().name(&self.kind).name(name);
-            entry(Index::AuditByName, key.rest(&self.number.to_be_bytes()))
+            entry(
+                Index::AuditByName,
+                key.remainder(&self.number.to_be_bytes()),
+            )
         });
         named.collect()
     }

@@ -12,24 +12,24 @@ use super::{Reader, Table, Unreadable, Writer};
 use crate::domain::{CertificateName, Dialect, EventId, Name, RecordId, SortField, TraceContext};
 
 #[derive(Debug)]
-pub(crate) struct Plain;
+pub(crate) struct PlainForm;
 /// `None` is omitted. Zero and empty values are read as `None`.
 #[derive(Debug)]
-pub(crate) struct Blank;
+pub(crate) struct OptionalForm;
 /// All numbers of a list in one field.
 #[derive(Debug)]
-pub(crate) struct Packed;
+pub(crate) struct PackedForm;
 /// A number in 8 bytes.
 #[derive(Debug)]
-pub(crate) struct Fixed;
+pub(crate) struct FixedForm;
 /// A message that is omitted if it is empty.
 #[derive(Debug)]
-pub(crate) struct Filled;
+pub(crate) struct NonEmptyForm;
 /// A message whose only field, 1, is the value.
 #[derive(Debug)]
-pub(crate) struct Wrapped;
+pub(crate) struct WrapperForm;
 
-pub(crate) trait Put<Form = Plain> {
+pub(crate) trait PutField<Form = PlainForm> {
     fn is_zero(&self) -> bool {
         false
     }
@@ -43,7 +43,7 @@ pub(crate) trait Put<Form = Plain> {
     }
 }
 
-pub(crate) trait Take<Form = Plain>: Sized {
+pub(crate) trait TakeField<Form = PlainForm>: Sized {
     type Slot<'a>: Default;
 
     /// Reads a field into the slot; for single values the last one wins.
@@ -56,7 +56,7 @@ pub(crate) trait Take<Form = Plain>: Sized {
 
     fn finish(slot: Self::Slot<'_>) -> Option<Self>;
 
-    fn absent() -> Option<Self> {
+    fn value_if_absent() -> Option<Self> {
         Self::finish(Self::Slot::default())
     }
 
@@ -71,15 +71,15 @@ pub(crate) trait Take<Form = Plain>: Sized {
     }
 }
 
-pub(crate) struct Slot<'a, T: Take<Form>, Form = Plain>(T::Slot<'a>);
+pub(crate) struct Slot<'a, T: TakeField<Form>, Form = PlainForm>(T::Slot<'a>);
 
-impl<T: Take<Form>, Form> Default for Slot<'_, T, Form> {
+impl<T: TakeField<Form>, Form> Default for Slot<'_, T, Form> {
     fn default() -> Self {
         Self(T::Slot::default())
     }
 }
 
-impl<'a, T: Take<Form>, Form> Slot<'a, T, Form> {
+impl<'a, T: TakeField<Form>, Form> Slot<'a, T, Form> {
     pub(crate) fn merge(
         &mut self,
         tag: u32,
@@ -96,7 +96,7 @@ impl<'a, T: Take<Form>, Form> Slot<'a, T, Form> {
 
 macro_rules! scalar {
     ($($type:ty, $form:ty, $as:ident;)+) => {$(
-        impl Put<$form> for $type {
+        impl PutField<$form> for $type {
             fn is_zero(&self) -> bool {
                 PartialEq::eq(self, &Self::default())
             }
@@ -106,7 +106,7 @@ macro_rules! scalar {
             }
         }
 
-        impl Take<$form> for $type {
+        impl TakeField<$form> for $type {
             type Slot<'a> = Self;
 
             fn merge(
@@ -127,24 +127,24 @@ macro_rules! scalar {
 }
 
 scalar! {
-    bool, Plain, bool;
-    u32, Plain, uint32;
-    u64, Plain, uint64;
-    i32, Plain, int32;
-    i64, Plain, int64;
-    f64, Plain, double;
-    u64, Fixed, fixed64;
+    bool, PlainForm, bool;
+    u32, PlainForm, uint32;
+    u64, PlainForm, uint64;
+    i32, PlainForm, int32;
+    i64, PlainForm, int64;
+    f64, PlainForm, double;
+    u64, FixedForm, fixed64;
 }
 
 macro_rules! packed {
     ($($type:ty, $as:ident;)+) => {$(
-        impl Put<Packed> for Vec<$type> {
+        impl PutField<PackedForm> for Vec<$type> {
             fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
                 prost::encoding::$as::encode_packed(tag, self, &mut to.bytes);
             }
         }
 
-        impl Take<Packed> for Vec<$type> {
+        impl TakeField<PackedForm> for Vec<$type> {
             type Slot<'a> = Self;
 
             fn merge(
@@ -173,18 +173,18 @@ packed! {
 
 macro_rules! number {
     ($type:ty, $number:expr, $of_number:expr) => {
-        impl $crate::record::table::Put for $type {
+        impl $crate::record::table::PutField for $type {
             fn is_zero(&self) -> bool {
                 ($number)(self) == 0
             }
 
             fn put_always(&self, tag: u32, to: &mut $crate::record::table::Writer<'_>) {
                 let number: i32 = ($number)(self);
-                <i32 as $crate::record::table::Put>::put_always(&number, tag, to);
+                <i32 as $crate::record::table::PutField>::put_always(&number, tag, to);
             }
         }
 
-        impl $crate::record::table::Take for $type {
+        impl $crate::record::table::TakeField for $type {
             type Slot<'a> = i32;
 
             fn merge(
@@ -193,7 +193,7 @@ macro_rules! number {
                 wire_type: prost::encoding::WireType,
                 from: &mut $crate::record::table::Reader<'_>,
             ) -> Result<(), $crate::record::table::Unreadable> {
-                <i32 as $crate::record::table::Take>::merge(slot, tag, wire_type, from)
+                <i32 as $crate::record::table::TakeField>::merge(slot, tag, wire_type, from)
             }
 
             fn finish(slot: i32) -> Option<Self> {
@@ -205,17 +205,17 @@ macro_rules! number {
 
 macro_rules! delimited {
     ($slot:ty, $read:ident; $([$($generics:tt)*] $type:ty, $bytes:expr, $of:expr;)+) => {$(
-        impl $($generics)* Put for $type {
+        impl $($generics)* PutField for $type {
             fn is_zero(&self) -> bool {
                 AsRef::<[u8]>::as_ref(&($bytes)(self)).is_empty()
             }
 
             fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-                to.delimited(tag, ($bytes)(self).as_ref());
+                to.write_bytes(tag, ($bytes)(self).as_ref());
             }
         }
 
-        impl $($generics)* Take for $type {
+        impl $($generics)* TakeField for $type {
             type Slot<'a> = &'a $slot;
 
             fn merge<'a>(
@@ -235,7 +235,7 @@ macro_rules! delimited {
     )+};
 }
 
-delimited! { str, text;
+delimited! { str, read_text;
     [] String, String::as_str, |text: &str| Some(text.to_owned());
     [] Name, Name::as_str, |text: &str| Name::parse(text).ok();
     [] CertificateName, CertificateName::as_str, |text: &str| CertificateName::parse(text).ok();
@@ -244,7 +244,7 @@ delimited! { str, text;
     [] SortField, |it: &Self| it.as_str(), |text: &str| SortField::from_word(text).ok();
 }
 
-delimited! { [u8], delimited;
+delimited! { [u8], read_bytes;
     [] Vec<u8>, Vec::as_slice, |bytes: &[u8]| Some(bytes.into());
     [<const N: usize>] [u8; N], |bytes: &Self| *bytes, |bytes: &[u8]| bytes.try_into().ok();
     [] RecordId, |id: &Self| id.to_bytes(), |id: &[u8]| Some(Self::from_bytes(id.try_into().ok()?));
@@ -254,27 +254,27 @@ delimited! { [u8], delimited;
 
 /// A message that is being read: its bytes, and the result so far.
 #[derive(Debug)]
-pub(crate) struct Message<'a, T> {
+pub(crate) struct PartialMessage<'a, T> {
     bytes: Cow<'a, [u8]>,
-    read: Result<T, Missing>,
+    read: Result<T, MissingField>,
 }
 
 #[derive(Debug)]
-enum Missing {
+enum MissingField {
     Absent,
     Impossible,
 }
 
-impl<T> Default for Message<'_, T> {
+impl<T> Default for PartialMessage<'_, T> {
     fn default() -> Self {
         Self {
             bytes: Cow::Borrowed(&[]),
-            read: Err(Missing::Absent),
+            read: Err(MissingField::Absent),
         }
     }
 }
 
-impl<'a, T> Message<'a, T> {
+impl<'a, T> PartialMessage<'a, T> {
     /// Merges a further occurrence of the message.
     pub(crate) fn merge(
         &mut self,
@@ -282,11 +282,11 @@ impl<'a, T> Message<'a, T> {
         read: impl Fn(Reader<'_>) -> Result<Option<T>, Unreadable>,
     ) -> Result<(), Unreadable> {
         self.bytes = match self.read {
-            Err(Missing::Absent) => Cow::Borrowed(piece.rest),
+            Err(MissingField::Absent) => Cow::Borrowed(piece.rest),
             _ => Cow::Owned([&self.bytes, piece.rest].concat()),
         };
         let rest = &self.bytes;
-        self.read = read(Reader { rest, ..piece })?.ok_or(Missing::Impossible);
+        self.read = read(Reader { rest, ..piece })?.ok_or(MissingField::Impossible);
         Ok(())
     }
 
@@ -296,7 +296,7 @@ impl<'a, T> Message<'a, T> {
 
     fn finish_or(self, absent: impl FnOnce() -> Option<T>) -> Option<T> {
         match self.read {
-            Err(Missing::Absent) => absent(),
+            Err(MissingField::Absent) => absent(),
             read => read.ok(),
         }
     }
@@ -304,16 +304,16 @@ impl<'a, T> Message<'a, T> {
 
 macro_rules! message {
     ($type:ty) => {
-        impl $crate::record::table::Put for $type {
+        impl $crate::record::table::PutField for $type {
             fn put_always(&self, tag: u32, to: &mut $crate::record::table::Writer<'_>) {
-                to.message(tag, |to| {
+                to.write_message(tag, |to| {
                     $crate::record::table::Table::write(self, to);
                 });
             }
         }
 
-        impl $crate::record::table::Take for $type {
-            type Slot<'a> = $crate::record::table::field::Message<'a, Self>;
+        impl $crate::record::table::TakeField for $type {
+            type Slot<'a> = $crate::record::table::field::PartialMessage<'a, Self>;
 
             fn merge<'a>(
                 slot: &mut Self::Slot<'a>,
@@ -322,15 +322,15 @@ macro_rules! message {
                 from: &mut $crate::record::table::Reader<'a>,
             ) -> Result<(), $crate::record::table::Unreadable> {
                 let read = <Self as $crate::record::table::Table>::read;
-                slot.merge(from.message(wire_type)?, read)
+                slot.merge(from.read_message(wire_type)?, read)
             }
 
             fn finish(slot: Self::Slot<'_>) -> Option<Self> {
                 slot.finish()
             }
 
-            fn absent() -> Option<Self> {
-                $crate::record::table::field::of_nothing()
+            fn value_if_absent() -> Option<Self> {
+                $crate::record::table::field::read_empty()
             }
         }
     };
@@ -338,33 +338,33 @@ macro_rules! message {
 
 pub(crate) use {message, number};
 
-pub(crate) fn of_nothing<T: Table>() -> Option<T> {
+pub(crate) fn read_empty<T: Table>() -> Option<T> {
     let nothing = Reader::new(&[], super::Secrets::LeftOut);
     T::read(nothing).ok().flatten()
 }
 
-impl<T: Put> Put<Wrapped> for T {
+impl<T: PutField> PutField<WrapperForm> for T {
     fn is_zero(&self) -> bool {
-        Put::<Plain>::is_zero(self)
+        PutField::<PlainForm>::is_zero(self)
     }
 
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-        to.message(tag, |to| Put::<Plain>::put(self, 1, to));
+        to.write_message(tag, |to| PutField::<PlainForm>::put(self, 1, to));
     }
 }
 
-impl<T: Take> Take<Wrapped> for T {
-    type Slot<'a> = Message<'a, T>;
+impl<T: TakeField> TakeField<WrapperForm> for T {
+    type Slot<'a> = PartialMessage<'a, T>;
 
     fn merge<'a>(
-        slot: &mut Message<'a, T>,
+        slot: &mut PartialMessage<'a, T>,
         _tag: u32,
         wire_type: WireType,
         from: &mut Reader<'a>,
     ) -> Result<(), Unreadable> {
-        slot.merge(from.message(wire_type)?, |mut from| {
+        slot.merge(from.read_message(wire_type)?, |mut from| {
             let mut slot = T::Slot::default();
-            while let Some((tag, wire_type)) = from.key()? {
+            while let Some((tag, wire_type)) = from.read_key()? {
                 match tag {
                     1 => T::merge(&mut slot, tag, wire_type, &mut from)?,
                     _ => from.skip(tag, wire_type)?,
@@ -374,77 +374,77 @@ impl<T: Take> Take<Wrapped> for T {
         })
     }
 
-    fn finish(slot: Message<'_, T>) -> Option<Self> {
-        slot.finish_or(T::absent)
+    fn finish(slot: PartialMessage<'_, T>) -> Option<Self> {
+        slot.finish_or(T::value_if_absent)
     }
 }
 
-impl<T: Table> Put<Filled> for T {
+impl<T: Table> PutField<NonEmptyForm> for T {
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
         let at = to.bytes.len();
-        to.message(tag, |to| self.write(to));
+        to.write_message(tag, |to| self.write(to));
         if to.bytes.ends_with(&[0]) && to.bytes.len() == at + prost::encoding::key_len(tag) + 1 {
             to.bytes.truncate(at);
         }
     }
 }
 
-impl<T: Table> Take<Filled> for T {
-    type Slot<'a> = Message<'a, T>;
+impl<T: Table> TakeField<NonEmptyForm> for T {
+    type Slot<'a> = PartialMessage<'a, T>;
 
     fn merge<'a>(
-        slot: &mut Message<'a, T>,
+        slot: &mut PartialMessage<'a, T>,
         _tag: u32,
         wire_type: WireType,
         from: &mut Reader<'a>,
     ) -> Result<(), Unreadable> {
-        slot.merge(from.message(wire_type)?, T::read)
+        slot.merge(from.read_message(wire_type)?, T::read)
     }
 
-    fn finish(slot: Message<'_, T>) -> Option<Self> {
-        slot.finish_or(of_nothing)
+    fn finish(slot: PartialMessage<'_, T>) -> Option<Self> {
+        slot.finish_or(read_empty)
     }
 }
 
-impl<T: Put> Put for &T {
+impl<T: PutField> PutField for &T {
     fn is_zero(&self) -> bool {
-        Put::<Plain>::is_zero(*self)
+        PutField::<PlainForm>::is_zero(*self)
     }
 
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-        Put::<Plain>::put_always(*self, tag, to);
+        PutField::<PlainForm>::put_always(*self, tag, to);
     }
 }
 
-impl Put for &str {
+impl PutField for &str {
     fn is_zero(&self) -> bool {
         self.is_empty()
     }
 
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-        to.delimited(tag, self.as_bytes());
+        to.write_bytes(tag, self.as_bytes());
     }
 }
 
-impl<T: Put> Put for &[T] {
+impl<T: PutField> PutField for &[T] {
     fn is_zero(&self) -> bool {
         self.is_empty()
     }
 
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
         for value in *self {
-            Put::<Plain>::put_always(value, tag, to);
+            PutField::<PlainForm>::put_always(value, tag, to);
         }
     }
 }
 
-impl<T: Put> Put for Box<T> {
+impl<T: PutField> PutField for Box<T> {
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-        Put::<Plain>::put_always(&**self, tag, to);
+        PutField::<PlainForm>::put_always(&**self, tag, to);
     }
 }
 
-impl<T: Take> Take for Box<T> {
+impl<T: TakeField> TakeField for Box<T> {
     type Slot<'a> = T::Slot<'a>;
 
     fn merge<'a>(
@@ -461,15 +461,15 @@ impl<T: Take> Take for Box<T> {
     }
 }
 
-impl<T: Put> Put for Option<T> {
+impl<T: PutField> PutField for Option<T> {
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
         if let Some(value) = self {
-            Put::<Plain>::put_always(value, tag, to);
+            PutField::<PlainForm>::put_always(value, tag, to);
         }
     }
 }
 
-impl<T: Take> Take for Option<T> {
+impl<T: TakeField> TakeField for Option<T> {
     type Slot<'a> = Option<T::Slot<'a>>;
 
     fn merge<'a>(
@@ -489,15 +489,15 @@ impl<T: Take> Take for Option<T> {
     }
 }
 
-impl<T: Put> Put<Blank> for Option<T> {
+impl<T: PutField> PutField<OptionalForm> for Option<T> {
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
         if let Some(value) = self {
-            Put::<Plain>::put(value, tag, to);
+            PutField::<PlainForm>::put(value, tag, to);
         }
     }
 }
 
-impl<T: Take> Take<Blank> for Option<T>
+impl<T: TakeField> TakeField<OptionalForm> for Option<T>
 where
     for<'a> T::Slot<'a>: PartialEq,
 {
@@ -521,9 +521,9 @@ where
 }
 
 #[derive(Debug)]
-pub(crate) struct Many<T>(Option<Vec<T>>);
+pub(crate) struct PartialList<T>(Option<Vec<T>>);
 
-impl<T> Default for Many<T> {
+impl<T> Default for PartialList<T> {
     fn default() -> Self {
         Self(Some(Vec::new()))
     }
@@ -531,23 +531,23 @@ impl<T> Default for Many<T> {
 
 macro_rules! many {
     ($($type:ident $(+ $order:ident)?;)+) => {$(
-        impl<T: Put> Put for $type<T> {
+        impl<T: PutField> PutField for $type<T> {
             fn is_zero(&self) -> bool {
                 self.is_empty()
             }
 
             fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
                 for value in self {
-                    Put::<Plain>::put_always(value, tag, to);
+                    PutField::<PlainForm>::put_always(value, tag, to);
                 }
             }
         }
 
-        impl<T: Take $(+ $order)?> Take for $type<T> {
-            type Slot<'a> = Many<T>;
+        impl<T: TakeField $(+ $order)?> TakeField for $type<T> {
+            type Slot<'a> = PartialList<T>;
 
             fn merge(
-                slot: &mut Many<T>,
+                slot: &mut PartialList<T>,
                 tag: u32,
                 wire_type: WireType,
                 from: &mut Reader<'_>,
@@ -559,7 +559,7 @@ macro_rules! many {
                 Ok(())
             }
 
-            fn finish(slot: Many<T>) -> Option<Self> {
+            fn finish(slot: PartialList<T>) -> Option<Self> {
                 Some(slot.0?.into_iter().collect())
             }
         }
@@ -571,7 +571,7 @@ many! {
     BTreeSet + Ord;
 }
 
-impl<T: Put> Put for BTreeMap<String, T> {
+impl<T: PutField> PutField for BTreeMap<String, T> {
     fn is_zero(&self) -> bool {
         self.is_empty()
     }
@@ -581,10 +581,10 @@ impl<T: Put> Put for BTreeMap<String, T> {
         const EMPTY: [u8; 2] = [2 << 3 | WireType::LengthDelimited as u8, 0];
 
         for (key, value) in self {
-            to.message(tag, |to| {
-                Put::<Plain>::put(key, 1, to);
+            to.write_message(tag, |to| {
+                PutField::<PlainForm>::put(key, 1, to);
                 let at = to.bytes.len();
-                Put::<Plain>::put(value, 2, to);
+                PutField::<PlainForm>::put(value, 2, to);
                 if to.bytes[at..] == EMPTY {
                     to.bytes.truncate(at);
                 }
@@ -593,7 +593,7 @@ impl<T: Put> Put for BTreeMap<String, T> {
     }
 }
 
-impl<T: Take> Take for BTreeMap<String, T> {
+impl<T: TakeField> TakeField for BTreeMap<String, T> {
     type Slot<'a> = BTreeMap<String, Option<T>>;
 
     fn merge(
@@ -602,12 +602,12 @@ impl<T: Take> Take for BTreeMap<String, T> {
         wire_type: WireType,
         from: &mut Reader<'_>,
     ) -> Result<(), Unreadable> {
-        let mut from = from.message(wire_type)?;
+        let mut from = from.read_message(wire_type)?;
         let mut key = "";
         let mut value = None;
-        while let Some((tag, wire_type)) = from.key()? {
+        while let Some((tag, wire_type)) = from.read_key()? {
             match tag {
-                1 => key = from.text(wire_type)?,
+                1 => key = from.read_text(wire_type)?,
                 2 => {
                     let value = value.get_or_insert_default();
                     T::merge(value, tag, wire_type, &mut from)?;
@@ -615,7 +615,10 @@ impl<T: Take> Take for BTreeMap<String, T> {
                 _ => from.skip(tag, wire_type)?,
             }
         }
-        slot.insert(key.to_owned(), value.map_or_else(T::absent, T::finish));
+        slot.insert(
+            key.to_owned(),
+            value.map_or_else(T::value_if_absent, T::finish),
+        );
         Ok(())
     }
 

@@ -32,7 +32,7 @@ pub(crate) enum Secrets<'a> {
 }
 
 impl Secrets<'_> {
-    pub(crate) fn unless_left_out<T>(self, value: Option<T>) -> Option<T> {
+    pub(crate) fn unless_omitted<T>(self, value: Option<T>) -> Option<T> {
         match self {
             Self::Of(..) => value,
             Self::LeftOut => None,
@@ -41,12 +41,12 @@ impl Secrets<'_> {
 
     /// Seals a secret for a field; `None` if it is empty or omitted.
     pub(crate) fn seal(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
-        let sealed = || self.seal_any(field, secret);
+        let sealed = || self.seal_even_if_empty(field, secret);
         (!secret.is_empty()).then(sealed).flatten()
     }
 
     /// Seals a secret for a field even if it is empty; `None` if omitted.
-    pub(crate) fn seal_any(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
+    pub(crate) fn seal_even_if_empty(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
         let Self::Of(record, sealer) = self else {
             return None;
         };
@@ -76,13 +76,13 @@ impl<'a> Writer<'a> {
         Self { bytes, secrets }
     }
 
-    pub(crate) fn delimited(&mut self, tag: u32, bytes: &[u8]) {
+    pub(crate) fn write_bytes(&mut self, tag: u32, bytes: &[u8]) {
         encode_key(tag, WireType::LengthDelimited, &mut self.bytes);
         encode_varint(bytes.len() as u64, &mut self.bytes);
         self.bytes.extend_from_slice(bytes);
     }
 
-    pub(crate) fn message(&mut self, tag: u32, write: impl FnOnce(&mut Self)) {
+    pub(crate) fn write_message(&mut self, tag: u32, write: impl FnOnce(&mut Self)) {
         encode_key(tag, WireType::LengthDelimited, &mut self.bytes);
         let at = self.bytes.len();
         self.bytes.push(0);
@@ -117,27 +117,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn key(&mut self) -> Result<Option<(u32, WireType)>, Unreadable> {
+    pub(crate) fn read_key(&mut self) -> Result<Option<(u32, WireType)>, Unreadable> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         Ok(Some(decode_key(&mut self.rest)?))
     }
 
-    pub(crate) fn delimited(&mut self, wire_type: WireType) -> Result<&'a [u8], Unreadable> {
+    pub(crate) fn read_bytes(&mut self, wire_type: WireType) -> Result<&'a [u8], Unreadable> {
         check_wire_type(WireType::LengthDelimited, wire_type)?;
         let length = decode_varint(&mut self.rest)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         self.rest.split_off(..length).ok_or(Unreadable)
     }
 
-    pub(crate) fn text(&mut self, wire_type: WireType) -> Result<&'a str, Unreadable> {
-        std::str::from_utf8(self.delimited(wire_type)?).or(Err(Unreadable))
+    pub(crate) fn read_text(&mut self, wire_type: WireType) -> Result<&'a str, Unreadable> {
+        std::str::from_utf8(self.read_bytes(wire_type)?).or(Err(Unreadable))
     }
 
-    pub(crate) fn message(&mut self, wire_type: WireType) -> Result<Self, Unreadable> {
+    pub(crate) fn read_message(&mut self, wire_type: WireType) -> Result<Self, Unreadable> {
         let depth = self.depth.checked_sub(1).ok_or(Unreadable)?;
-        let rest = self.delimited(wire_type)?;
+        let rest = self.read_bytes(wire_type)?;
         Ok(Self {
             rest,
             depth,

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::client::address_of;
+use super::client::parse_address;
 use crate::{
     domain::{AnyResource, AuditAction, AuditEntry, any_resource::each_resource},
     record::table::{Reader, Secrets, Table, Unreadable, Writer, numbers, one_of, record},
@@ -22,7 +22,7 @@ record! {
         4 address_text = it.address.map_or_else(String::new, |it| it.to_string()),
         5 method, 6 action, 7 kind, 8 names, 9 count, 10 before, 11 after, 12 changed_secrets,
         13 reason, 14 previous,
-    } with { address: address_of(address_text), hash: [0; 32], is_proven: false }
+    } with { address: parse_address(address_text), hash: [0; 32], is_proven: false }
 }
 
 macro_rules! by_number {
@@ -36,20 +36,20 @@ numbers! { AuditAction { 1 Created, 2 Updated, 3 Deleted, 4 Read, 5 Refused } }
 
 pub(crate) fn write(entry: &AuditEntry, sealer: &Sealer, to: &mut Writer<'_>) {
     entry.write(to);
-    seal(&entry.hash, sealer, to);
+    seal_entry(&entry.hash, sealer, to);
 }
 
-fn seal(hash: &[u8; 32], sealer: &Sealer, to: &mut Writer<'_>) {
-    to.delimited(HASH, hash);
-    to.delimited(PROOF, &sealer.prove(PURPOSE, &[hash]));
+fn seal_entry(hash: &[u8; 32], sealer: &Sealer, to: &mut Writer<'_>) {
+    to.write_bytes(HASH, hash);
+    to.write_bytes(PROOF, &sealer.compute_proof(PURPOSE, &[hash]));
 }
 
 pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntry>, Unreadable> {
-    let Some(Parts {
+    let Some(EntryParts {
         covered,
         hash,
         proof,
-    }) = parts(from)?
+    }) = split_entry(from)?
     else {
         return Ok(None);
     };
@@ -70,32 +70,32 @@ pub(crate) fn renew_proof(
     from: Reader<'_>,
     sealer: &Sealer,
 ) -> Result<Option<Vec<u8>>, Unreadable> {
-    Ok(parts(from)?.map(|parts| {
+    Ok(split_entry(from)?.map(|parts| {
         let mut to = Writer::new(from.secrets);
         to.bytes = parts.covered;
-        seal(&parts.hash, sealer, &mut to);
+        seal_entry(&parts.hash, sealer, &mut to);
         to.bytes
     }))
 }
 
-struct Parts<'a> {
+struct EntryParts<'a> {
     covered: Vec<u8>,
     hash: [u8; 32],
     proof: &'a [u8],
 }
 
-fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
+fn split_entry(from: Reader<'_>) -> Result<Option<EntryParts<'_>>, Unreadable> {
     let (mut hash, mut proof) = (None, &[][..]);
     let mut covered = Vec::with_capacity(from.rest.len());
     let mut rest = from;
     loop {
         let field = rest.rest;
-        let Some((tag, wire_type)) = rest.key()? else {
+        let Some((tag, wire_type)) = rest.read_key()? else {
             break;
         };
         match tag {
-            HASH => hash = <&[u8; 32]>::try_from(rest.delimited(wire_type)?).ok(),
-            PROOF => proof = rest.delimited(wire_type)?,
+            HASH => hash = <&[u8; 32]>::try_from(rest.read_bytes(wire_type)?).ok(),
+            PROOF => proof = rest.read_bytes(wire_type)?,
             _ => {
                 rest.skip(tag, wire_type)?;
                 covered.extend(&field[..field.len() - rest.rest.len()]);
@@ -103,7 +103,7 @@ fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
         }
     }
     let hash = hash.filter(|hash| Sha256::digest(&covered)[..] == hash[..]);
-    Ok(hash.map(|&hash| Parts {
+    Ok(hash.map(|&hash| EntryParts {
         covered,
         hash,
         proof,
@@ -112,7 +112,7 @@ fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
 
 /// Returns the entry with its number in the chain and its hash, given the hash of the previous
 /// entry.
-pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
+pub fn chain_entry(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
     let entry = AuditEntry {
         number,
         previous,

@@ -20,12 +20,12 @@ record! { WindowText {
 /// As text, in the syntax of users.
 impl Table for Window {
     fn write(&self, to: &mut Writer<'_>) {
-        self.text().write(to);
+        self.to_text().write(to);
     }
 
     fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable> {
         let text = <WindowText as Table>::read(from)?;
-        Ok(text.and_then(|text| Self::read(&text).ok()))
+        Ok(text.and_then(|text| Self::parse(&text).ok()))
     }
 }
 

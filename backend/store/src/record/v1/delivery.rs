@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     domain::{
-        Attempt, Content, Delivery, DeliveryState, Folding, Outcome, RecordId, Transcript,
+        Attempt, Content, Delivery, DeliveryState, DigestMembership, Outcome, RecordId, Transcript,
         delivery::{Recipients, ReportedState, Request, Response, RuleContent},
     },
     record::table::{numbers, record},
@@ -17,21 +17,21 @@ record! {
         7 due_ms = it.state.due_ms().unwrap_or(0),
         8 test, 9 attempts, 10 last_error, 11 create_ms, 12 end_ms, 13 retry_of, 14 content,
         15 retried_as,
-        16 alone = it.folding == Folding::Alone,
-        17 folded_into = it.folding.digest(),
+        16 alone = it.folding == DigestMembership::Alone,
+        17 folded_into = it.folding.digest_id(),
         18 origin,
         19 reached = it.recipients.reached,
         20 refused = it.recipients.refused,
         21 in_thread, 22 deferrals, 23 awaits_receiver, 24 is_reduced,
         25 behind, 26 may_have_arrived,
     } with {
-        state: state(number, due_ms)?,
-        folding: folding(folded_into, alone),
+        state: decode_state(number, due_ms)?,
+        folding: decode_folding(folded_into, alone),
         recipients: Recipients { reached, refused },
     }
 }
 
-fn state(number: u32, due_ms: i64) -> Option<DeliveryState> {
+fn decode_state(number: u32, due_ms: i64) -> Option<DeliveryState> {
     let states = [
         DeliveryState::Pending { due_ms },
         DeliveryState::Leased { until_ms: due_ms },
@@ -46,11 +46,11 @@ fn state(number: u32, due_ms: i64) -> Option<DeliveryState> {
     states.find(|state| u32::from(state.number()) == number)
 }
 
-fn folding(digest: Option<RecordId>, alone: bool) -> Folding {
+fn decode_folding(digest: Option<RecordId>, alone: bool) -> DigestMembership {
     match digest {
-        Some(digest) => Folding::Into(digest),
-        None if alone => Folding::Alone,
-        None => Folding::Open,
+        Some(digest) => DigestMembership::Into(digest),
+        None if alone => DigestMembership::Alone,
+        None => DigestMembership::Open,
     }
 }
 
@@ -69,8 +69,8 @@ record! { RuleContent {
 record! {
     Attempt as it {
         1 delivery, 2 number, 3 start_ms,
-        4 duration_us = it.duration.map(microseconds),
-        5 outcome as Blank,
+        4 duration_us = it.duration.map(to_microseconds),
+        5 outcome as OptionalForm,
         6 explanation,
         7 request = it.transcript.request,
         8 response = it.transcript.response,
@@ -81,7 +81,7 @@ record! {
     }
 }
 
-fn microseconds(duration: Duration) -> u64 {
+fn to_microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 

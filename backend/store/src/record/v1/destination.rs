@@ -12,17 +12,17 @@ use crate::{
         },
     },
     record::table::{
-        Reader, Secrets, Table, Take, Unreadable, Writer, field::message, numbers, record,
+        Reader, Secrets, Table, TakeField, Unreadable, Writer, field::message, numbers, record,
     },
 };
 
 record! {
     Destination as it {
         1 id, 2 name, 3 description, 4 tags, 5 kind,
-        6 timeout_ms = it.delivery.timeout.map_or(0, milliseconds),
-        7 max_in_flight as Blank = it.delivery.max_in_flight,
-        8 max_per_minute as Blank = it.delivery.max_per_minute,
-        9 max_attempts as Blank = it.delivery.max_attempts,
+        6 timeout_ms = it.delivery.timeout.map_or(0, to_milliseconds),
+        7 max_in_flight as OptionalForm = it.delivery.max_in_flight,
+        8 max_per_minute as OptionalForm = it.delivery.max_per_minute,
+        9 max_attempts as OptionalForm = it.delivery.max_attempts,
         10 revision, 11 create_ms, 12 update_ms,
         13 budget = it.delivery.budget,
         14 template_language,
@@ -39,11 +39,11 @@ record! {
 
 record! {
     Budget as it {
-        1 messages, 2 per_ms = milliseconds(it.per), 3 critical_share,
+        1 messages, 2 per_ms = to_milliseconds(it.per), 3 critical_share,
     } with { per: Duration::from_millis(per_ms) }
 }
 
-pub(super) fn milliseconds(duration: Duration) -> u64 {
+pub(super) fn to_milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -110,17 +110,17 @@ fn check_types(from: Reader<'_>) -> Result<(), Unreadable> {
         secrets: Secrets::LeftOut,
         ..from
     };
-    while let Some((tag, wire_type)) = from.key()? {
+    while let Some((tag, wire_type)) = from.read_key()? {
         let from = &mut from;
         match tag {
-            1 | 3 | 21 => drop(<i32 as Take>::take(tag, wire_type, from)?),
-            2 | 5 | 7..=10 | 14 | 16 | 18..=20 | 27 => drop(from.text(wire_type)?),
-            6 | 11..=13 | 15 | 17 | 22 | 24..=26 | 28 => drop(from.delimited(wire_type)?),
-            4 => drop(Header::read(from.message(wire_type)?)?),
-            23 => drop(WebhookExtras::read(from.message(wire_type)?)?),
-            29 => drop(MailExtras::read(from.message(wire_type)?)?),
-            40 => drop(SlackExtras::read(from.message(wire_type)?)?),
-            41 => drop(PagerDutyExtras::read(from.message(wire_type)?)?),
+            1 | 3 | 21 => drop(<i32 as TakeField>::take(tag, wire_type, from)?),
+            2 | 5 | 7..=10 | 14 | 16 | 18..=20 | 27 => drop(from.read_text(wire_type)?),
+            6 | 11..=13 | 15 | 17 | 22 | 24..=26 | 28 => drop(from.read_bytes(wire_type)?),
+            4 => drop(Header::read(from.read_message(wire_type)?)?),
+            23 => drop(WebhookExtras::read(from.read_message(wire_type)?)?),
+            29 => drop(MailExtras::read(from.read_message(wire_type)?)?),
+            40 => drop(SlackExtras::read(from.read_message(wire_type)?)?),
+            41 => drop(PagerDutyExtras::read(from.read_message(wire_type)?)?),
             _ => from.skip(tag, wire_type)?,
         }
     }
@@ -132,7 +132,7 @@ record! {
         2 url, 3 method, 4 headers, 5 payload,
         6 signing_key = secrets.seal(SIGNING_SECRET, &it.signing_secret),
         22 address = secrets.seal(SECRET_URL, &it.secret_url),
-        23 more as Filled = WebhookExtras {
+        23 more as NonEmptyForm = WebhookExtras {
             auth: it.auth.clone(),
             on_clear: it.on_clear.clone(),
             values: it.values.clone(),
@@ -234,10 +234,10 @@ record! {
                 Some(secrets.seal(&header_secret(&it.name), secret).unwrap_or_default())
             }
         },
-    } => header(secrets, name, plain, sealed)
+    } => decode_header(secrets, name, plain, sealed)
 }
 
-fn header(
+fn decode_header(
     secrets: Secrets<'_>,
     name: String,
     plain: String,
@@ -257,7 +257,7 @@ fn header_secret(header: &str) -> String {
 record! {
     Email as it {
         7 to, 8 subject, 9 body, 27 cc,
-        29 more as Filled = MailExtras {
+        29 more as NonEmptyForm = MailExtras {
             bcc: it.bcc.clone(),
             from: it.from.clone(),
             reply_to: it.reply_to.clone(),
@@ -286,7 +286,7 @@ record! {
     Slack as it, secrets {
         10 channel,
         11 sealed = secrets.seal("slack.token", &it.token),
-        40 more as Filled = SlackExtras {
+        40 more as NonEmptyForm = SlackExtras {
             blocks: it.blocks.clone(),
             update_first: it.update_first,
             broadcast_replies: it.broadcast_replies,
@@ -315,7 +315,7 @@ record! {
 record! {
     PagerDuty as it, secrets {
         13 sealed = secrets.seal("pagerduty.routing_key", &it.routing_key),
-        41 more as Filled = PagerDutyExtras {
+        41 more as NonEmptyForm = PagerDutyExtras {
             class: it.class.clone(),
             component: it.component.clone(),
             group: it.group.clone(),
@@ -360,8 +360,8 @@ record! { EventTemplates { 18 name_template, 19 type_template, 20 summary_templa
 record! {
     Health as it {
         1 destination, 2 state, 3 since_ms, 4 failures, 5 last_error, 6 last_success_ms,
-        7 took_ms as Packed = it.tried.iter().map(|it| it.took_ms).collect::<Vec<_>>(),
-        8 delivered as Packed = it.tried.iter().map(|it| it.is_delivered).collect::<Vec<_>>(),
+        7 took_ms as PackedForm = it.tried.iter().map(|it| it.took_ms).collect::<Vec<_>>(),
+        8 delivered as PackedForm = it.tried.iter().map(|it| it.is_delivered).collect::<Vec<_>>(),
         9 refused, 10 requested_until_ms, 11 failing_since_ms,
         12 alike_kind = it.alike.kind,
         13 alike_messages = it.alike.messages,

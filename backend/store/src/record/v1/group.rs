@@ -7,7 +7,7 @@ use crate::{
 
 record! { Group {
     1 id, 2 rule, 3 rule_name, 4 key, 5 by, 6 interval_ms, 7 destinations, 8 message_count,
-    9 member_count, 10 is_full, 11 create_ms, 12 last_ms, 13 notified_ms, 14 end_ms, 15 shadow, 16 responder as Blank,
+    9 member_count, 10 is_full, 11 create_ms, 12 last_ms, 13 notified_ms, 14 end_ms, 15 shadow, 16 responder as OptionalForm,
 } }
 
 record! { GroupContent {
@@ -17,7 +17,7 @@ record! { GroupContent {
 
 record! {
     (Option<MemberChange>, Occurrence) as it {
-        1 change as Blank = it.0, 2 occurrence = it.1,
+        1 change as OptionalForm = it.0, 2 occurrence = it.1,
     } => Some((change, occurrence))
 }
 

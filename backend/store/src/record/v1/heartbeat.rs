@@ -18,7 +18,7 @@ record! { HeartbeatEvent { 1 name, 2 severity, 3 summary, 4 dimensions } }
 
 record! { Expectation {
     1 heartbeat, 2 key, 3 values, 4 last_ms, 5 beat_service_ms, 6 has_failed, 7 open,
-    8 run, 9 run_ms, 10 gaps_ms as Packed, 11 window, 12 outages,
+    8 run, 9 run_ms, 10 gaps_ms as PackedForm, 11 window, 12 outages,
 } }
 
 record! { Outage { 1 service_ms, 2 down_ms } }

@@ -15,7 +15,7 @@ record! { Pending {
 record! { LastNotified { 1 severity, 2 acknowledged } }
 
 record! { HeldBy {
-    1 kind, 2 id, 3 name, 4 revision, 5 since_ms, 6 until_ms, 7 author as Blank, 8 detail, 9 shared,
+    1 kind, 2 id, 3 name, 4 revision, 5 since_ms, 6 until_ms, 7 author as OptionalForm, 8 detail, 9 shared,
 } }
 
 record! { HoldChange { 1 at_ms, 2 rule, 3 what, 4 held_by } }

@@ -30,7 +30,7 @@ record! {
 record! {
     WebhookSignature as it, secrets {
         1 scheme,
-        2 sealed = secrets.seal_any(SECRET, &it.secret).unwrap_or_default(),
+        2 sealed = secrets.seal_even_if_empty(SECRET, &it.secret).unwrap_or_default(),
     } with { secret: secrets.open(SECRET, Some(sealed))? }
 }
 

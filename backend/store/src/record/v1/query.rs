@@ -35,10 +35,10 @@ numbers! { ClauseKind {
 record! {
     Clause as it {
         1 word = clause_kind(it),
-        2 field = field(it),
-        3 literals = &*literals(it),
-        4 clauses = clauses(it),
-    } => clause(word, field, literals, clauses)
+        2 field = clause_field(it),
+        3 literals = &*clause_literals(it),
+        4 clauses = nested_clauses(it),
+    } => decode_clause(word, field, literals, clauses)
 }
 
 one_of! { Literal { 1 text Text, 2 number Number, 3 flag Bool } }
@@ -74,7 +74,7 @@ fn clause_kind(clause: &Clause) -> ClauseKind {
     }
 }
 
-fn field(clause: &Clause) -> &str {
+fn clause_field(clause: &Clause) -> &str {
     match clause {
         Clause::And(_) | Clause::Or(_) | Clause::Not(_) => "",
         Clause::Equals(field, _)
@@ -91,7 +91,7 @@ fn field(clause: &Clause) -> &str {
     }
 }
 
-fn literals(clause: &Clause) -> Cow<'_, [Literal]> {
+fn clause_literals(clause: &Clause) -> Cow<'_, [Literal]> {
     match clause {
         Clause::And(_) | Clause::Or(_) | Clause::Not(_) | Clause::Exists(_) => (&[]).into(),
         Clause::Equals(_, literal)
@@ -107,7 +107,7 @@ fn literals(clause: &Clause) -> Cow<'_, [Literal]> {
     }
 }
 
-fn clauses(clause: &Clause) -> &[Clause] {
+fn nested_clauses(clause: &Clause) -> &[Clause] {
     match clause {
         Clause::And(clauses) | Clause::Or(clauses) => clauses,
         Clause::Not(inner) => std::slice::from_ref(&**inner),
@@ -115,13 +115,16 @@ fn clauses(clause: &Clause) -> &[Clause] {
     }
 }
 
-fn clause(
+fn decode_clause(
     word: ClauseKind,
     field: String,
     mut literals: Vec<Literal>,
     mut clauses: Vec<Clause>,
 ) -> Option<Clause> {
-    if clauses.iter().any(|it| depth(it) >= CLAUSE_DEPTH_MAX) {
+    if clauses
+        .iter()
+        .any(|it| clause_depth(it) >= CLAUSE_DEPTH_MAX)
+    {
         return None;
     }
     let text = |literal: Option<Literal>| match literal? {
@@ -146,6 +149,10 @@ fn clause(
     })
 }
 
-fn depth(clause: &Clause) -> usize {
-    1 + clauses(clause).iter().map(depth).max().unwrap_or(0)
+fn clause_depth(clause: &Clause) -> usize {
+    1 + nested_clauses(clause)
+        .iter()
+        .map(clause_depth)
+        .max()
+        .unwrap_or(0)
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::destination::milliseconds;
+use super::destination::to_milliseconds;
 use crate::{
     domain::{Settings, SharedSettings, Snippets},
     record::table::record,
@@ -11,12 +11,12 @@ use crate::{
 record! {
     Settings as it {
         1 id, 2 name, 3 from_file, 4 tenant = it.values.tenant,
-        5 info_age_max_ms = milliseconds(it.values.info_age_max),
-        6 warning_age_max_ms = milliseconds(it.values.warning_age_max),
-        7 error_age_max_ms = milliseconds(it.values.error_age_max),
-        8 event_retention_ms = milliseconds(it.values.event_retention),
-        9 delivery_retention_ms = milliseconds(it.values.delivery_retention),
-        10 audit_retention_ms = milliseconds(it.values.audit_retention),
+        5 info_age_max_ms = to_milliseconds(it.values.info_age_max),
+        6 warning_age_max_ms = to_milliseconds(it.values.warning_age_max),
+        7 error_age_max_ms = to_milliseconds(it.values.error_age_max),
+        8 event_retention_ms = to_milliseconds(it.values.event_retention),
+        9 delivery_retention_ms = to_milliseconds(it.values.delivery_retention),
+        10 audit_retention_ms = to_milliseconds(it.values.audit_retention),
         11 together_from = it.values.together_from,
         12 revision, 13 create_ms, 14 update_ms,
         15 quiet_since_ms = it.values.quiet_since_ms,

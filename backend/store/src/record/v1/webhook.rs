@@ -29,7 +29,7 @@ record! { ValueMap { 1 from, 2 map, 3 default } }
 
 record! {
     Expect as it {
-        1 statuses as Packed = it.statuses.iter().copied().map(u32::from).collect::<Vec<_>>(),
+        1 statuses as PackedForm = it.statuses.iter().copied().map(u32::from).collect::<Vec<_>>(),
         2 body, 3 destination,
     } with { statuses: decode_statuses(statuses)? }
 }

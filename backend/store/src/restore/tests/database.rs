@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::{
-    NOW_MS, Restore, RestoreError, Restored, Setup, all, back_up, restore, store as filled,
+    NOW_MS, Restore, RestoreError, RestoreReport, Setup, all, back_up, restore, store as filled,
 };
 use crate::{
     backup::Keys,
@@ -35,7 +35,7 @@ pub(super) fn database(folder: &Path) -> Option<Location> {
     })
 }
 
-async fn into(config: &Location, setup: &Setup) -> Result<Restored, RestoreError> {
+async fn into(config: &Location, setup: &Setup) -> Result<RestoreReport, RestoreError> {
     let from = setup.backup();
     let how = Restore {
         from: &from,
@@ -91,10 +91,10 @@ async fn interrupted_database_restore_is_unusable_but_restartable() {
     let old = filled(&setup).await;
     back_up(&old, &setup, Keys::Of(&setup.keys())).await;
     let key = fs::read(setup.keys().join("secret.key")).unwrap();
-    let draft = DatabaseDraft::begin(database, &key, LogPosition::from_number(77))
+    let draft = DatabaseDraft::start(database, &key, LogPosition::from_number(77))
         .await
         .unwrap();
-    let mut changes = draft.store().past_changes();
+    let mut changes = draft.store().new_past_changes();
     changes.insert(&samples::occurrence(1));
     let filled = draft.store().apply(Lane::Bulk, changes).await;
     filled.unwrap();
@@ -143,7 +143,7 @@ async fn refused_database_restore_leaves_no_store_or_key() {
     fs::remove_file(&key_file).unwrap();
 
     let key = fs::read(setup.keys().join("secret.key")).unwrap();
-    let draft = DatabaseDraft::begin(
+    let draft = DatabaseDraft::start(
         config.database.as_ref().unwrap(),
         &key,
         LogPosition::from_number(77),

@@ -61,7 +61,7 @@ async fn failed_restore_is_reported_and_repeatable() {
                 let context = format!("error {error} from call {calls} on, {failures} times");
                 if restored.is_err() {
                     failed += 1;
-                    let refused = open::open_to_read(&data_dir, 1024 * 1024).await;
+                    let refused = open::open_read_only(&data_dir, 1024 * 1024).await;
                     assert!(refused.is_err(), "{context}: a store remains");
                     let again = setup.restore(None).await;
                     assert!(again.is_ok(), "{context}: {again:?}");

@@ -10,7 +10,7 @@ use crate::{
     domain::{AuditEntry, Client, KeyScope, Name},
     engine::{Direction, Kind, Lane, Range},
     location::Location,
-    open::{open_to_read, rotate_key},
+    open::{open_read_only, rotate_key},
     record::{Record, Store},
     restore::rehearse,
     samples,
@@ -31,21 +31,21 @@ async fn audited<F: Future>(work: F) -> F::Output {
 }
 
 async fn create<T: Record>(store: &Store, new: &T) {
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.insert(new);
     store.apply(Lane::Admin, changes).await.unwrap();
 }
 
 async fn edit<T: Record>(store: &Store, new: &T) {
     let old = store.get::<T>(new.key()).await.unwrap().unwrap();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.update(&old, new);
     store.apply(Lane::Admin, changes).await.unwrap();
 }
 
 async fn delete<T: Record>(store: &Store, old: &T) {
     let old = store.get::<T>(old.key()).await.unwrap().unwrap();
-    let mut changes = store.changes();
+    let mut changes = store.new_changes();
     changes.delete(&old);
     store.apply(Lane::Admin, changes).await.unwrap();
 }
@@ -139,7 +139,7 @@ async fn rows(store: &Store) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
         let (range, limit) = (Range::with_prefix(&[]), usize::MAX);
         let page = store
             .engine()
-            .page(kind, range, Direction::Ascending, limit);
+            .read_page(kind, range, Direction::Ascending, limit);
         let page = page.await.unwrap().into_iter();
         rows.extend(page.map(|(key, row)| ((kind as u8, key), row.value)));
     }
@@ -164,7 +164,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     let location = Location::folder(&folder);
     rotate_key(&location, false).await.unwrap();
     rotate_key(&location, true).await.unwrap();
-    let old = open_to_read(&folder, 1024 * 1024).await.unwrap();
+    let old = open_read_only(&folder, 1024 * 1024).await.unwrap();
     assert!(old.key_error.is_none());
     let old = old.store;
     is_whole(&old).await;

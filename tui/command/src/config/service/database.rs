@@ -33,7 +33,7 @@ pub(super) struct Database {
 }
 
 /// Validates a database URL; an empty one means none.
-pub(super) fn url(value: &Value) -> Read<Option<String>> {
+pub(super) fn parse_url(value: &Value) -> Read<Option<String>> {
     let url = unit::text_or_empty(value)?;
     if url.is_empty() {
         return Ok(None);
@@ -43,8 +43,8 @@ pub(super) fn url(value: &Value) -> Read<Option<String>> {
     Ok(Some(url))
 }
 
-pub(super) fn schema(value: &Value) -> Read<String> {
-    let schema = value::text(value)?;
+pub(super) fn parse_schema(value: &Value) -> Read<String> {
+    let schema = value::parse_text(value)?;
     Address::parse(SOME_URL, None, &schema)?;
     Ok(schema)
 }

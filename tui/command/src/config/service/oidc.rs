@@ -40,7 +40,7 @@ impl Default for Oidc {
     }
 }
 
-pub(super) fn issuer(value: &Value) -> Read<String> {
+pub(super) fn parse_issuer(value: &Value) -> Read<String> {
     let issuer = unit::text_or_empty(value)?;
     if !issuer.is_empty() {
         check_issuer(&issuer)?;
@@ -50,7 +50,7 @@ pub(super) fn issuer(value: &Value) -> Read<String> {
 
 /// Validates the URL of the sign-in page and removes its trailing slash; empty if sign-in by
 /// browser is disabled.
-pub(super) fn page(value: &Value) -> Read<String> {
+pub(super) fn parse_page_url(value: &Value) -> Read<String> {
     let page = unit::text_or_empty(value)?;
     if page.is_empty() {
         return Ok(page);

@@ -1,6 +1,6 @@
 //! Changes as text.
 
-use bellwether_tui::{api::ConfigKind, unified};
+use bellwether_tui::{api::ConfigKind, unified_diff};
 use serde_json::Value;
 
 use super::format;
@@ -12,7 +12,7 @@ pub(super) fn is_unchanged(change: &Value) -> bool {
     change["action"] == "CONFIG_ACTION_UNCHANGED"
 }
 
-pub(super) fn text(changes: &[Value]) -> Result<String, Failure> {
+pub(super) fn changes_text(changes: &[Value]) -> Result<String, Failure> {
     let (mut lines, mut unchanged) = (Vec::new(), 0);
     for change in changes {
         let (sign, done) = match change["action"].as_str().unwrap_or_default() {
@@ -25,9 +25,9 @@ pub(super) fn text(changes: &[Value]) -> Result<String, Failure> {
             }
         };
         let (kind, name) = (&change["kind"], &change["name"]);
-        let (kind, name) = (format::inline(kind), format::inline(name));
+        let (kind, name) = (format::inline_value(kind), format::inline_value(name));
         lines.push(format!("{sign} {kind} {name} {done}\n"));
-        lines.extend(differences(change)?);
+        lines.extend(change_differences(change)?);
         match change["stoppedResponses"].as_u64() {
             None | Some(0) => {}
             Some(1) => lines.push("    stops 1 response\n".to_owned()),
@@ -40,7 +40,7 @@ pub(super) fn text(changes: &[Value]) -> Result<String, Failure> {
     Ok(lines.concat())
 }
 
-fn differences(change: &Value) -> Result<Vec<String>, Failure> {
+fn change_differences(change: &Value) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     if change["action"] != "CONFIG_ACTION_UPDATED" {
         return Ok(lines);
@@ -49,13 +49,18 @@ fn differences(change: &Value) -> Result<Vec<String>, Failure> {
         authored_resource(change, "before"),
         authored_resource(change, "after"),
     ) {
-        let (before, after) = (format::yaml(&before)?, format::yaml(&after)?);
-        let unified = unified(&before, &after, AROUND);
-        let shown = unified.lines().map(|line| format::inline(&line.into()));
+        let (before, after) = (format::to_yaml(&before)?, format::to_yaml(&after)?);
+        let unified = unified_diff(&before, &after, AROUND);
+        let shown = unified
+            .lines()
+            .map(|line| format::inline_value(&line.into()));
         lines.extend(shown.map(|line| format!("    {line}\n")));
     }
     for secret in change["changedSecrets"].as_array().into_iter().flatten() {
-        lines.push(format!("    secret {} changed\n", format::inline(secret)));
+        lines.push(format!(
+            "    secret {} changed\n",
+            format::inline_value(secret)
+        ));
     }
     Ok(lines)
 }
@@ -63,5 +68,5 @@ fn differences(change: &Value) -> Result<Vec<String>, Failure> {
 fn authored_resource(change: &Value, side: &str) -> Option<Value> {
     let word = change["kind"].as_str()?;
     let resource = change[side].get(word)?;
-    Some(ConfigKind::find(word)?.authored(resource.clone()))
+    Some(ConfigKind::find(word)?.to_authored_form(resource.clone()))
 }

@@ -7,7 +7,7 @@ use crate::{cli::script::ImpactArguments, failure::Failure};
 
 pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
-pub(super) fn request(request: &Value, days: u32) -> Value {
+pub(super) fn impact_request(request: &Value, days: u32) -> Value {
     json!({"documents": request["documents"], "pruneOwner": request["pruneOwner"], "days": days})
 }
 
@@ -16,7 +16,7 @@ pub(super) fn request(request: &Value, days: u32) -> Value {
 /// # Errors
 /// Returns a failure with exit code 5 and both numbers if it is exceeded.
 pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), Failure> {
-    let count = number(impact, "messageCount");
+    let count = count_field(impact, "messageCount");
     match arguments.max_messages {
         Some(most) if count > most => Err(Failure::rejected(format!(
             "{count} messages exceed the limit of {most} (--max-messages); nothing was changed"
@@ -25,9 +25,9 @@ pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), F
     }
 }
 
-pub(super) fn text(impact: &Value) -> String {
-    let seen = format_count(number(impact, "occurrenceCount"), "occurrence");
-    let time = |field: &str| format::inline(&impact[field]);
+pub(super) fn impact_text(impact: &Value) -> String {
+    let seen = format_count(count_field(impact, "occurrenceCount"), "occurrence");
+    let time = |field: &str| format::inline_value(&impact[field]);
     let (start, end) = (time("startTime"), time("endTime"));
     let mut lines = vec![format!("impact on {seen}, {start} to {end}:\n")];
     if impact["stoppedEarly"] == true {
@@ -38,23 +38,23 @@ pub(super) fn text(impact: &Value) -> String {
             if let Some(change) = format_change(counted) {
                 lines.push(format!(
                     "  {kind} {}: {change}\n",
-                    format::inline(&counted["name"])
+                    format::inline_value(&counted["name"])
                 ));
             }
         }
     }
-    let in_all = number(impact, "messageCount");
+    let in_all = count_field(impact, "messageCount");
     let in_all = format_change(impact)
         .unwrap_or_else(|| format!("{}, as now", format_count(in_all, "message")));
     lines.push(format!("  total: {in_all}\n"));
-    let newly = number(impact, "newlyNotifiedCount");
+    let newly = count_field(impact, "newlyNotifiedCount");
     if newly > 0 {
         lines.push(format!(
             "  {} would newly notify\n",
             format_count(newly, "occurrence")
         ));
     }
-    let silent = number(impact, "noLongerNotifiedCount");
+    let silent = count_field(impact, "noLongerNotifiedCount");
     if silent > 0 {
         let silent = format_count(silent, "occurrence");
         lines.push(format!("  {silent} would no longer notify:\n"));
@@ -65,8 +65,8 @@ pub(super) fn text(impact: &Value) -> String {
 }
 
 fn format_change(counted: &Value) -> Option<String> {
-    let now = number(counted, "messageCount");
-    let before = number(counted, "messageCountBefore");
+    let now = count_field(counted, "messageCount");
+    let before = count_field(counted, "messageCountBefore");
     (now != before).then(|| format!("{} instead of {before}", format_count(now, "message")))
 }
 
@@ -77,6 +77,6 @@ fn format_count(count: u64, what: &str) -> String {
     }
 }
 
-fn number(value: &Value, field: &str) -> u64 {
+fn count_field(value: &Value, field: &str) -> u64 {
     value[field].as_u64().unwrap_or_default()
 }

@@ -49,7 +49,7 @@ impl Plan {
             version: VERSION,
             owner: owner.map(str::to_owned),
             documents: planned.collect(),
-            deletes: deletions(changes),
+            deletes: planned_deletions(changes),
         }
     }
 
@@ -65,16 +65,16 @@ impl Plan {
         };
         write().map_err(|error: std::io::Error| {
             let shown = file.display();
-            Failure::usage(format!("--save: failed to write {shown}: {error}"))
+            Failure::usage_error(format!("--save: failed to write {shown}: {error}"))
         })
     }
 
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let wrong = |why: String| {
             let shown = file.display();
-            Failure::usage(format!("--plan: {shown} {why}"))
+            Failure::usage_error(format!("--plan: {shown} {why}"))
         };
-        let text = document::text(file);
+        let text = document::read_text(file);
         let text = text.map_err(|error| wrong(format!("cannot be read: {error}")))?;
         let plan: Self = serde_json::from_str(&text)
             .map_err(|error| wrong(format!("is not a plan saved by `diff --save`: {error}")))?;
@@ -95,7 +95,7 @@ impl Plan {
             let word = &planned.kind;
             let kind = ConfigKind::find(word);
             let kind = kind.ok_or_else(|| {
-                Failure::usage(format!("--plan: kind `{word}` is unknown to this version"))
+                Failure::usage_error(format!("--plan: kind `{word}` is unknown to this version"))
             })?;
             Ok(Document {
                 source: format!("the plan, document {}", at + 1),
@@ -123,7 +123,7 @@ impl Plan {
     /// # Errors
     /// Returns a failure that names the differences.
     pub(super) fn check(&self, changes: &[Value]) -> Result<(), Failure> {
-        let now = deletions(changes);
+        let now = planned_deletions(changes);
         let differs: Vec<_> = now
             .symmetric_difference(&self.deletes)
             .map(|(kind, name)| format!("{kind} `{name}`"))
@@ -138,7 +138,7 @@ impl Plan {
     }
 }
 
-fn deletions(changes: &[Value]) -> BTreeSet<(String, String)> {
+fn planned_deletions(changes: &[Value]) -> BTreeSet<(String, String)> {
     let deleted = changes
         .iter()
         .filter(|change| change["action"] == "CONFIG_ACTION_DELETED");

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const CLIENTS_MAX: u32 = 1_000;
 
 /// Prints the names that can follow these words, one per line.
-pub(super) async fn run(words: &[String]) -> Result<(), Failure> {
+pub(super) async fn print_names(words: &[String]) -> Result<(), Failure> {
     let line = ["bellwether"].into_iter();
     let line = line.chain(words.iter().map(String::as_str));
     let command = Cli::command().ignore_errors(true);
@@ -27,16 +27,16 @@ pub(super) async fn run(words: &[String]) -> Result<(), Failure> {
     let Ok(matches) = command.try_get_matches_from(line) else {
         return Ok(());
     };
-    let names = tokio::time::timeout(PATIENCE, names(words, &matches)).await;
+    let names = tokio::time::timeout(PATIENCE, completion_names(words, &matches)).await;
     let names = names.unwrap_or_else(|_late| Ok(Vec::new()))?;
     let lines = names.iter().map(|name| format!("{name}\n"));
-    output::write(&output::escape(&lines.collect::<String>()))
+    output::write_output(&output::escape_controls(&lines.collect::<String>()))
 }
 
-async fn names(words: &[String], matches: &ArgMatches) -> Result<Vec<String>, Failure> {
+async fn completion_names(words: &[String], matches: &ArgMatches) -> Result<Vec<String>, Failure> {
     let flags = Flags::from_arg_matches(matches).unwrap_or_default();
     let settings = || {
-        Settings::load(&flags, &crate::variables(), |settings| {
+        Settings::load(&flags, &crate::environment_variables(), |settings| {
             ready::find_service(settings);
             Part::Client
         })
@@ -56,7 +56,7 @@ async fn names(words: &[String], matches: &ArgMatches) -> Result<Vec<String>, Fa
         return Ok(Vec::new());
     }
     match path.as_slice() {
-        ["preset", "show" | "apply"] => Ok(preset::names().map(str::to_owned).collect()),
+        ["preset", "show" | "apply"] => Ok(preset::preset_names().map(str::to_owned).collect()),
         ["client", "update" | "rotate" | "revoke"] => {
             let mut api = connect(&settings()?).await?;
             let request = json!({"pageSize": CLIENTS_MAX});

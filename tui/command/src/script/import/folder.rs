@@ -14,21 +14,21 @@ const FILES_MAX: usize = 20_000;
 const DEPTH_MAX: usize = 4;
 
 /// Reads the files with the extension `json`, sorted by path. It is an error if there are none.
-pub(super) fn read(folder: &Path) -> Result<Vec<File>, Failure> {
+pub(super) fn read_folder(folder: &Path) -> Result<Vec<File>, Failure> {
     let mut paths = Vec::new();
     collect_files(folder, 0, &mut paths)?;
     paths.sort();
     if paths.is_empty() {
         let shown = folder.display();
-        return Err(Failure::usage(format!("{shown} has no .json files")));
+        return Err(Failure::usage_error(format!("{shown} has no .json files")));
     }
-    paths.iter().map(|path| file(folder, path)).collect()
+    paths.iter().map(|path| read_file(folder, path)).collect()
 }
 
-fn file(folder: &Path, path: &Path) -> Result<File, Failure> {
+fn read_file(folder: &Path, path: &Path) -> Result<File, Failure> {
     let shown = path.display();
     let content = serde_json::from_str(&read_text(path)?)
-        .map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?;
+        .map_err(|error| Failure::usage_error(format!("{shown} is not JSON: {error}")))?;
     let relative = path.strip_prefix(folder).unwrap_or(path);
     let parent = relative.parent().and_then(Path::file_name);
     let word = parent.or(relative.file_stem());
@@ -41,7 +41,7 @@ fn file(folder: &Path, path: &Path) -> Result<File, Failure> {
 
 fn collect_files(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let shown = folder.display();
-    let unread = |error: io::Error| Failure::usage(format!("cannot read {shown}: {error}"));
+    let unread = |error: io::Error| Failure::usage_error(format!("cannot read {shown}: {error}"));
     for entry in fs::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
         let is_hidden = path
@@ -59,7 +59,7 @@ fn collect_files(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) -> Result
         }
         if into.len() > FILES_MAX {
             let why = format!("{shown} has more than {FILES_MAX} files");
-            return Err(Failure::usage(why));
+            return Err(Failure::usage_error(why));
         }
     }
     Ok(())

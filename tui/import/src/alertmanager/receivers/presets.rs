@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Converted, Secret, Writer, is_template, secret};
+use super::{ConvertedDestination, Secret, Writer, is_template, read_secret};
 use crate::{
     error::ImportError,
-    fields::{Fields, invalid},
+    fields::{Fields, invalid_field_error},
     preset::Preset,
 };
 
 /// The body of a destination, made from a preset.
-struct Draft(Value);
+struct PresetDraft(Value);
 
-impl Draft {
+impl PresetDraft {
     fn new(preset: &str) -> Self {
         let preset = Preset::find(preset).expect("every name is listed");
         let mut body = preset.document();
@@ -26,16 +26,16 @@ impl Draft {
         &mut self.0["type"]["webhook"]
     }
 
-    fn url(self, url: &str) -> Self {
-        self.address("url", json!(url))
+    fn with_url(self, url: &str) -> Self {
+        self.with_address("url", json!(url))
     }
 
-    fn secret_url(self, url: Value) -> Self {
-        self.address("secretUrl", url)
+    fn with_secret_url(self, url: Value) -> Self {
+        self.with_address("secretUrl", url)
     }
 
     /// Replaces the preset's address.
-    fn address(mut self, name: &str, url: Value) -> Self {
+    fn with_address(mut self, name: &str, url: Value) -> Self {
         if let Some(webhook) = self.webhook().as_object_mut() {
             webhook.retain(|name, _| !["url", "secretUrl"].contains(&name.as_str()));
             webhook.insert(name.to_owned(), url);
@@ -43,7 +43,7 @@ impl Draft {
         self
     }
 
-    fn header(mut self, name: &str, value: Value) -> Self {
+    fn with_header(mut self, name: &str, value: Value) -> Self {
         self.webhook()["headers"][name] = value;
         self
     }
@@ -56,7 +56,7 @@ impl Draft {
         self
     }
 
-    fn payload(mut self, change: impl FnOnce(&str) -> String) -> Self {
+    fn with_payload(mut self, change: impl FnOnce(&str) -> String) -> Self {
         let payload = &mut self.webhook()["payload"];
         *payload = json!(change(payload.as_str().unwrap_or_default()));
         self
@@ -65,12 +65,12 @@ impl Draft {
     /// Replaces a string of the preset's payload.
     fn replace(self, constant: &str, value: &str) -> Self {
         let (constant, value) = (json!(constant).to_string(), json!(value).to_string());
-        self.payload(|payload| payload.replacen(&constant, &value, 1))
+        self.with_payload(|payload| payload.replacen(&constant, &value, 1))
     }
 
     /// Adds a field to the payload, a JSON object.
-    fn field(self, name: &str, value: &Value) -> Self {
-        self.payload(|payload| payload.replacen('{', &format!("{{\"{name}\": {value}, "), 1))
+    fn with_field(self, name: &str, value: &Value) -> Self {
+        self.with_payload(|payload| payload.replacen('{', &format!("{{\"{name}\": {value}, "), 1))
     }
 }
 
@@ -80,11 +80,11 @@ fn base_url(url: &str) -> String {
 }
 
 /// Reads a field that may be a Go template, which is not converted.
-fn constant(config: &mut Fields, name: &str) -> Result<Option<String>, ImportError> {
-    let text = config.text(name)?;
+fn constant_text(config: &mut Fields, name: &str) -> Result<Option<String>, ImportError> {
+    let text = config.take_text(name)?;
     match text.filter(|text| !text.is_empty()) {
-        Some(text) if is_template(&text) => Err(invalid(
-            &config.at(name),
+        Some(text) if is_template(&text) => Err(invalid_field_error(
+            &config.path_of(name),
             "is a Go template; replace it with a fixed value and import again",
         )),
         text => Ok(text),
@@ -92,28 +92,31 @@ fn constant(config: &mut Fields, name: &str) -> Result<Option<String>, ImportErr
 }
 
 impl Writer<'_> {
-    pub(super) fn preset(&mut self, config: &mut Fields) -> Result<Converted, ImportError> {
+    pub(super) fn convert_with_preset(
+        &mut self,
+        config: &mut Fields,
+    ) -> Result<ConvertedDestination, ImportError> {
         let draft = match self.kind {
             "discord" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
-                Draft::new("discord").secret_url(url)
+                PresetDraft::new("discord").with_secret_url(url)
             }
             "mattermost" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
-                let draft = Draft::new("mattermost").secret_url(url);
-                match constant(config, "channel")? {
-                    Some(channel) => draft.field("channel", &json!(channel)),
+                let draft = PresetDraft::new("mattermost").with_secret_url(url);
+                match constant_text(config, "channel")? {
+                    Some(channel) => draft.with_field("channel", &json!(channel)),
                     None => draft,
                 }
             }
-            "incidentio" => self.incident_io(config)?,
-            "jira" => self.jira(config)?,
-            "opsgenie" => self.opsgenie(config)?,
-            "pushover" => self.pushover(config)?,
-            "rocketchat" => self.rocket_chat(config)?,
-            "telegram" => self.telegram(config)?,
-            "victorops" => self.splunk_on_call(config)?,
-            "webex" => self.webex(config)?,
+            "incidentio" => self.convert_incident_io(config)?,
+            "jira" => self.convert_jira(config)?,
+            "opsgenie" => self.convert_opsgenie(config)?,
+            "pushover" => self.convert_pushover(config)?,
+            "rocketchat" => self.convert_rocket_chat(config)?,
+            "telegram" => self.convert_telegram(config)?,
+            "victorops" => self.convert_splunk_on_call(config)?,
+            "webex" => self.convert_webex(config)?,
             kind => {
                 let why = match kind {
                     "sns" => "Amazon SNS requires requests signed with AWS Signature Version 4",
@@ -123,7 +126,7 @@ impl Writer<'_> {
                     }
                     _ => "no matching destination type; try a webhook",
                 };
-                self.imported.leave_out(&config.path, why);
+                self.imported.record_omission(&config.path, why);
                 return Ok(None);
             }
         };
@@ -131,55 +134,56 @@ impl Writer<'_> {
         Ok(Some((send_resolved, draft.0)))
     }
 
-    fn incident_io(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
+    fn convert_incident_io(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let url = self.required_secret(config, "url", "url")?;
-        let mut draft = Draft::new("incident-io");
-        draft = match secret(config, "alert_source_token")? {
+        let mut draft = PresetDraft::new("incident-io");
+        draft = match read_secret(config, "alert_source_token")? {
             Some(token) => {
                 let value =
                     self.composed_secret(token, "authorization", |it| format!("Bearer {it}"));
-                draft.header("authorization", value)
+                draft.with_header("authorization", value)
             }
             None => draft.without_authorization(),
         };
-        self.http(config, draft.webhook())?;
-        Ok(draft.secret_url(url))
+        self.convert_http(config, draft.webhook())?;
+        Ok(draft.with_secret_url(url))
     }
 
-    fn jira(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
+    fn convert_jira(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let url = self.url(config, "jira_api_url", "")?;
         // Descriptions are plain text only in version 2 of the API.
         let url = url.replace("/rest/api/3/", "/rest/api/2/");
-        let mut draft = Draft::new("jira-issue")
-            .url(&format!("{url}issue"))
+        let mut draft = PresetDraft::new("jira-issue")
+            .with_url(&format!("{url}issue"))
             .without_authorization();
         for (name, preset) in [("project", "OPS"), ("issue_type", "Task")] {
-            let value = constant(config, name)?;
-            let value = value.ok_or_else(|| invalid(&config.at(name), "is required"))?;
+            let value = constant_text(config, name)?;
+            let value =
+                value.ok_or_else(|| invalid_field_error(&config.path_of(name), "is required"))?;
             draft = draft.replace(preset, &value);
         }
-        self.http(config, draft.webhook())?;
-        config.take("send_resolved");
+        self.convert_http(config, draft.webhook())?;
+        config.take_value("send_resolved");
         let what = "each opening creates an issue, which is not changed or closed later";
-        self.imported.note(&config.path, what);
+        self.imported.add_note(&config.path, what);
         Ok(draft)
     }
 
-    fn opsgenie(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
+    fn convert_opsgenie(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         const DEFAULT: &str = "https://api.opsgenie.com/";
         let key = self.secret_or_global(config, "api_key", "opsgenie_api_key")?;
         let key = self.composed_secret(key, "authorization", |it| format!("GenieKey {it}"));
-        let mut draft = Draft::new("opsgenie").header("authorization", key);
+        let mut draft = PresetDraft::new("opsgenie").with_header("authorization", key);
         let base = self.url(config, "opsgenie_api_url", DEFAULT)?;
         let url = draft.webhook()["url"].as_str().unwrap_or_default();
         let url = url.replacen(DEFAULT, &base, 1);
-        Ok(draft.url(&url))
+        Ok(draft.with_url(&url))
     }
 
-    fn pushover(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
+    fn convert_pushover(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let mut required = |name| {
-            let found = secret(config, name)?;
-            found.ok_or_else(|| invalid(&config.at(name), "is required"))
+            let found = read_secret(config, name)?;
+            found.ok_or_else(|| invalid_field_error(&config.path_of(name), "is required"))
         };
         let (user, token) = (required("user_key")?, required("token")?);
         let url = |token: &str, user: &str| {
@@ -191,63 +195,73 @@ impl Writer<'_> {
             }
             ((path, _), _) => self.placeholder(&path, "url", &url("TOKEN", "USER")),
         };
-        Ok(Draft::new("pushover").secret_url(url))
+        Ok(PresetDraft::new("pushover").with_secret_url(url))
     }
 
     /// Returns a destination that uses the REST API, as the receiver does; the preset uses an
     /// incoming integration.
-    fn rocket_chat(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
+    fn convert_rocket_chat(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let base = self.url(config, "rocketchat_api_url", "https://open.rocket.chat")?;
-        let mut draft = Draft::new("rocket-chat").url(&format!("{base}api/v1/chat.postMessage"));
+        let mut draft =
+            PresetDraft::new("rocket-chat").with_url(&format!("{base}api/v1/chat.postMessage"));
         for (name, header) in [("token", "x-auth-token"), ("token_id", "x-user-id")] {
             let found = self.secret_or_global(config, name, &format!("rocketchat_{name}"))?;
             let value = self.secret_value(found, name);
-            draft = draft.header(header, value);
+            draft = draft.with_header(header, value);
         }
-        let channel = constant(config, "channel")?;
-        let channel = channel.ok_or_else(|| invalid(&config.at("channel"), "is required"))?;
-        Ok(draft.field("channel", &json!(channel)))
+        let channel = constant_text(config, "channel")?;
+        let channel = channel
+            .ok_or_else(|| invalid_field_error(&config.path_of("channel"), "is required"))?;
+        Ok(draft.with_field("channel", &json!(channel)))
     }
 
-    fn telegram(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
+    fn convert_telegram(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let token = self.secret_or_global(config, "bot_token", "telegram_bot_token")?;
         let base = self.url(config, "telegram_api_url", "https://api.telegram.org")?;
         let url = self.composed_secret(token, "url", |it| format!("{base}bot{it}/sendMessage"));
-        let mut draft = Draft::new("telegram").secret_url(url);
-        let chat = config.text("chat_id")?;
-        match (chat, config.take("chat_id_file")) {
+        let mut draft = PresetDraft::new("telegram").with_secret_url(url);
+        let chat = config.take_text("chat_id")?;
+        match (chat, config.take_value("chat_id_file")) {
             (Some(chat), _) => draft = draft.replace("@ops", &chat),
             (None, Some(_)) => {
                 let why = "replace `@ops` in the destination's payload with the chat";
-                self.imported.leave_out(&config.at("chat_id_file"), why);
+                self.imported
+                    .record_omission(&config.path_of("chat_id_file"), why);
             }
-            (None, None) => return Err(invalid(&config.at("chat_id"), "is required")),
+            (None, None) => {
+                return Err(invalid_field_error(
+                    &config.path_of("chat_id"),
+                    "is required",
+                ));
+            }
         }
-        if let Some(thread) = config.take("message_thread_id") {
-            draft = draft.field("message_thread_id", &thread);
+        if let Some(thread) = config.take_value("message_thread_id") {
+            draft = draft.with_field("message_thread_id", &thread);
         }
         Ok(draft)
     }
 
-    fn splunk_on_call(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
+    fn convert_splunk_on_call(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let default = "https://alert.victorops.com/integrations/generic/20131114/alert";
         let key = self.secret_or_global(config, "api_key", "victorops_api_key")?;
         let base = self.url(config, "victorops_api_url", default)?;
-        let route = constant(config, "routing_key")?;
-        let route = route.ok_or_else(|| invalid(&config.at("routing_key"), "is required"))?;
+        let route = constant_text(config, "routing_key")?;
+        let route = route
+            .ok_or_else(|| invalid_field_error(&config.path_of("routing_key"), "is required"))?;
         let url = self.composed_secret(key, "url", |it| format!("{base}{it}/{route}"));
-        Ok(Draft::new("splunk-on-call").secret_url(url))
+        Ok(PresetDraft::new("splunk-on-call").with_secret_url(url))
     }
 
     /// Returns a destination that uses the REST API with a bot's token; the preset uses an incoming
     /// webhook.
-    fn webex(&mut self, config: &mut Fields) -> Result<Draft, ImportError> {
+    fn convert_webex(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let url = self.url(config, "webex_api_url", "https://webexapis.com/v1/messages")?;
-        let room = constant(config, "room_id")?;
-        let room = room.ok_or_else(|| invalid(&config.at("room_id"), "is required"))?;
-        let mut draft = Draft::new("webex").field("roomId", &json!(room));
-        self.http(config, draft.webhook())?;
-        Ok(draft.url(url.trim_end_matches('/')))
+        let room = constant_text(config, "room_id")?;
+        let room =
+            room.ok_or_else(|| invalid_field_error(&config.path_of("room_id"), "is required"))?;
+        let mut draft = PresetDraft::new("webex").with_field("roomId", &json!(room));
+        self.convert_http(config, draft.webhook())?;
+        Ok(draft.with_url(url.trim_end_matches('/')))
     }
 
     fn secret_or_global(
@@ -256,10 +270,10 @@ impl Writer<'_> {
         name: &str,
         global: &str,
     ) -> Result<(String, Secret), ImportError> {
-        let own = secret(config, name)?;
+        let own = read_secret(config, name)?;
         let found = own.or_else(|| self.global.secrets.get(global).cloned());
         let why = format!("is required, or `global.{global}`");
-        found.ok_or_else(|| invalid(&config.at(name), &why))
+        found.ok_or_else(|| invalid_field_error(&config.path_of(name), &why))
     }
 
     /// Reads `api_url`, its counterpart in `global`, or the default.
@@ -269,11 +283,14 @@ impl Writer<'_> {
         global: &str,
         default: &str,
     ) -> Result<String, ImportError> {
-        let own = config.text("api_url")?;
+        let own = config.take_text("api_url")?;
         let shared = || self.global.urls.get(global).cloned();
         let url = own.or_else(shared).unwrap_or_else(|| default.to_owned());
         if url.is_empty() {
-            return Err(invalid(&config.at("api_url"), "is required"));
+            return Err(invalid_field_error(
+                &config.path_of("api_url"),
+                "is required",
+            ));
         }
         Ok(base_url(&url))
     }
@@ -294,19 +311,19 @@ impl Writer<'_> {
 
     fn placeholder(&mut self, path: &str, word: &str, form: &str) -> Value {
         let what = format!("set the variable to `{form}`, with the content of the file");
-        self.imported.note(path, &what);
+        self.imported.add_note(path, &what);
         let words = ["destination", self.receiver, self.kind, word];
-        self.imported.variable(path, &words)
+        self.imported.variable_reference(path, &words)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alertmanager;
+    use crate::import_alertmanager;
 
     /// Imports one receiver and returns its destination and the omitted parts.
-    fn imported(
+    fn import_receiver(
         kind: &str,
         config: &Value,
         global: &Value,
@@ -318,21 +335,21 @@ mod tests {
             "global": global,
             "receivers": [{"name": "a", list: [config]}],
         });
-        let imported = alertmanager(file, with_secrets).unwrap();
+        let imported = import_alertmanager(file, with_secrets).unwrap();
         let mut documents = imported.documents().iter();
         let destination = documents.find(|(kind, _)| *kind == "destination");
         let body = destination.map_or(Value::Null, |(_, body)| body.clone());
-        (body, imported.left_out())
+        (body, imported.omitted_parts())
     }
 
-    fn webhook(kind: &str, config: &Value) -> Value {
-        let (body, left_out) = imported(kind, config, &Value::Null, true);
+    fn webhook_fields(kind: &str, config: &Value) -> Value {
+        let (body, left_out) = import_receiver(kind, config, &Value::Null, true);
         assert_eq!(left_out, Vec::<String>::new(), "{kind}");
         body["type"]["webhook"].clone()
     }
 
     #[test]
-    fn addresses_and_secrets_take_the_places_of_the_preset() {
+    fn receiver_addresses_and_secrets_replace_the_placeholders_of_the_preset() {
         let basic = json!({"basic_auth": {"username": "ana", "password": "p"}});
         let bearer = json!({"authorization": {"credentials": "t"}});
         for (kind, config, pointer, expected) in [
@@ -392,7 +409,7 @@ mod tests {
                 "t",
             ),
         ] {
-            let found = webhook(kind, &config);
+            let found = webhook_fields(kind, &config);
             assert_eq!(found.pointer(pointer), Some(&json!(expected)), "{found}");
             let addresses = [&found["url"], &found["secretUrl"]];
             let present = addresses.iter().filter(|it| !it.is_null());
@@ -424,7 +441,7 @@ mod tests {
                 r#"{"project": {"key": "WEB"}, "issuetype": {"name": "Bug"}, "#,
             ),
         ] {
-            let payload = webhook(kind, &config)["payload"].to_string();
+            let payload = webhook_fields(kind, &config)["payload"].to_string();
             let payload: String = serde_json::from_str(&payload).unwrap();
             assert!(payload.contains(part), "{kind}: {payload}");
         }
@@ -433,14 +450,14 @@ mod tests {
     #[test]
     fn global_settings_and_files_are_used() {
         let global = json!({"opsgenie_api_key": "k", "opsgenie_api_url": "https://o.example"});
-        let (body, _) = imported("opsgenie", &json!({}), &global, true);
+        let (body, _) = import_receiver("opsgenie", &json!({}), &global, true);
         let webhook = &body["type"]["webhook"];
         assert_eq!(webhook["headers"]["authorization"], "GenieKey k");
         let url = webhook["url"].as_str().unwrap();
         assert!(url.starts_with("https://o.example/v2/alerts"), "{url}");
         // The content of a file is unknown, so a variable takes its place.
         let config = json!({"bot_token_file": "/run/token", "chat_id": 1});
-        let (body, _) = imported("telegram", &config, &Value::Null, true);
+        let (body, _) = import_receiver("telegram", &config, &Value::Null, true);
         let url = &body["type"]["webhook"]["secretUrl"];
         assert_eq!(
             *url,
@@ -451,7 +468,7 @@ mod tests {
     #[test]
     fn receivers_that_sign_or_exchange_tokens_are_omitted() {
         for kind in ["sns", "wechat", "surprise"] {
-            let (body, left_out) = imported(kind, &json!({"a": 1}), &Value::Null, true);
+            let (body, left_out) = import_receiver(kind, &json!({"a": 1}), &Value::Null, true);
             assert_eq!(body, Value::Null, "{kind}");
             assert_eq!(left_out[0], format!("receivers[0].{kind}_configs[0]"));
         }
@@ -484,7 +501,7 @@ mod tests {
             let list = format!("{kind}_configs");
             let file = json!({"route": {"receiver": "a"},
                 "receivers": [{"name": "a", list: [config]}]});
-            let failure = alertmanager(file, false).unwrap_err().to_string();
+            let failure = import_alertmanager(file, false).unwrap_err().to_string();
             assert!(failure.contains(error), "{failure}");
         }
     }

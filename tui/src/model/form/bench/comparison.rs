@@ -38,7 +38,7 @@ pub(crate) struct Difference {
 
 impl FormTest {
     pub(crate) fn compare(&self, before: &Self) -> Comparison {
-        let [was, is] = [before, self].map(Sent::of);
+        let [was, is] = [before, self].map(SentRequest::from_test);
         let mut request = Vec::new();
         let mut add = |part: &str, was: &str, is: &str| {
             if mask_volatile(was, before.at_ms) != mask_volatile(is, self.at_ms) {
@@ -51,10 +51,10 @@ impl FormTest {
         };
         add("method", &was.request.method, &is.request.method);
         add("URL", &was.request.url, &is.request.url);
-        for (part, [was, is]) in pair(headers(&was.request), headers(&is.request)) {
+        for (part, [was, is]) in pair_values(headers(&was.request), headers(&is.request)) {
             add(&part, &was, &is);
         }
-        for (part, [was, is]) in pair(values(&was.request.body), values(&is.request.body)) {
+        for (part, [was, is]) in pair_values(values(&was.request.body), values(&is.request.body)) {
             add(&part, &was, &is);
         }
         let has_same_response = before.status() == self.status()
@@ -99,13 +99,13 @@ impl Comparison {
 }
 
 #[derive(Default)]
-struct Sent {
+struct SentRequest {
     request: RequestTranscript,
     response: String,
 }
 
-impl Sent {
-    fn of(test: &FormTest) -> Self {
+impl SentRequest {
+    fn from_test(test: &FormTest) -> Self {
         let Ok(test) = &test.result else {
             return Self::default();
         };
@@ -116,7 +116,7 @@ impl Sent {
     }
 }
 
-fn pair(
+fn pair_values(
     mut was: BTreeMap<String, String>,
     mut is: BTreeMap<String, String>,
 ) -> impl Iterator<Item = (String, [String; 2])> {

@@ -20,7 +20,7 @@ fn copied(model: &mut Model, keys: &str) -> Vec<String> {
                 _ => {}
             }
         }
-        settle(model);
+        adjust_cursors(model);
     }
     copied
 }
@@ -93,7 +93,7 @@ fn up_and_down_walk_the_filter_history() {
 fn search_next_and_previous_wrap_around() {
     let mut model = model(Role::Admin);
     press(&mut model, "9<Tab><Enter>/template<Enter>");
-    let lines = document::current(&model).lines;
+    let lines = document::current_document(&model).lines;
     let holds = |at: &usize| lines[*at].text().to_lowercase().contains("template");
     let all: Vec<usize> = (0..lines.len()).filter(holds).collect();
     assert!(all.len() > 2, "{all:?}");

@@ -113,7 +113,7 @@ fn partly_held() -> Model {
     let events = &mut model.store.events;
     events.next = "more".to_owned();
     events.joined = true;
-    events.total.set(Ok(20_346), now_ms);
+    events.total.record(Ok(20_346), now_ms);
     model
 }
 
@@ -135,12 +135,12 @@ fn counts(effects: &[Effect]) -> usize {
 }
 
 #[test]
-fn number_beside_live_is_counted_again_after_a_change() {
+fn total_beside_live_is_recounted_after_a_change() {
     let mut model = partly_held();
     model.now_ms += limits::LIVE_MS;
     // Nothing changed: the number is right, however old it is.
     assert_eq!(counts(&update(&mut model, Msg::Tick)), 0);
-    assert_eq!(model.figures_age_ms(), None);
+    assert_eq!(model.counts_age_ms(), None);
     change(&mut model);
     let effects = update(&mut model, Msg::Tick);
     assert_eq!(counts(&effects), 1);
@@ -169,10 +169,10 @@ fn slow_count_is_repeated_less_often_and_shows_its_age() {
     let requested_ms = model.now_ms;
     model.now_ms += limits::LIVE_OLD_MS;
     assert_eq!(
-        model.figures_age_ms(),
+        model.counts_age_ms(),
         Some(limits::LIVE_MS + limits::LIVE_OLD_MS)
     );
-    settle(&mut model);
+    adjust_cursors(&mut model);
     let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
     terminal.draw(|frame| view::draw(&model, frame)).unwrap();
     let screen = terminal.backend().to_string();
@@ -187,7 +187,7 @@ fn slow_count_is_repeated_less_often_and_shows_its_age() {
         "CountEvents",
         &counted.encode_to_vec(),
     );
-    assert_eq!(model.figures_age_ms(), None);
+    assert_eq!(model.counts_age_ms(), None);
     let took_ms = model.now_ms - requested_ms;
     change(&mut model);
     model.now_ms += took_ms * limits::COUNTED_PAUSE - 1;
@@ -212,13 +212,13 @@ fn counts_of_every_list_show_their_age_if_the_service_changed_since() {
         let mut model = model(Role::Admin);
         press(&mut model, keys);
         let at_ms = model.now_ms;
-        model.store.deliveries.set(Ok(Vec::new()), at_ms);
-        assert_eq!(model.figures_age_ms(), None, "{keys}");
+        model.store.deliveries.record(Ok(Vec::new()), at_ms);
+        assert_eq!(model.counts_age_ms(), None, "{keys}");
         model.now_ms += limits::OLD_MS;
         let at_ms = model.now_ms;
         model.store.changed_ms = Some(0);
-        assert_eq!(model.figures_age_ms(), None, "{keys}");
+        assert_eq!(model.counts_age_ms(), None, "{keys}");
         model.store.changed_ms = Some(at_ms);
-        assert_eq!(model.figures_age_ms(), Some(limits::OLD_MS), "{keys}");
+        assert_eq!(model.counts_age_ms(), Some(limits::OLD_MS), "{keys}");
     }
 }

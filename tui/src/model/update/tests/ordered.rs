@@ -14,7 +14,7 @@ fn orders(model: &mut Model, keys: &str) -> Vec<Value> {
             _ => None,
         }));
         reply(model, effects);
-        settle(model);
+        adjust_cursors(model);
     }
     requested
 }
@@ -63,18 +63,18 @@ fn events_are_grouped_by_field_and_a_group_opens_its_events() {
     press(&mut model, "<Esc>j<Enter>");
     assert_eq!(model.page.list.filter, "severity>=error -has:host");
     press(&mut model, "<Esc>bn");
-    assert_eq!(model.page.route.object(), "name");
+    assert_eq!(model.page.route.object_name(), "name");
     press(&mut model, "<Esc><Esc>");
     assert_eq!(
         (&model.page.route, &*model.page.list.filter),
         (&Route::Events, "severity>=error")
     );
     press(&mut model, ":group dimensions.rack<Enter>");
-    assert_eq!(model.page.route.object(), "dimensions.rack");
+    assert_eq!(model.page.route.object_name(), "dimensions.rack");
 }
 
 #[test]
-fn pending_notifications_are_sorted_by_the_column_that_says_so() {
+fn pending_notifications_are_sorted_by_the_marked_column() {
     let mut model = model(Role::Admin);
     press(&mut model, "gp");
     let due = |name: &str, time: Option<&str>| {
@@ -92,8 +92,8 @@ fn pending_notifications_are_sorted_by_the_column_that_says_so() {
     ];
     let now_ms = model.now_ms;
     let pending = model.store.resources_mut(Kind::Pending);
-    pending.set(Ok(rows), now_ms);
-    settle(&mut model);
+    pending.record(Ok(rows), now_ms);
+    adjust_cursors(&mut model);
     let order = |model: &Model| {
         let rows = model.rows();
         let ids = (0..rows.len()).map(|index| rows.id(index).to_owned());
@@ -116,8 +116,8 @@ fn passed_due_time_is_shown_as_due_now() {
     let kind = Kind::Pending;
     let now_ms = model.now_ms;
     let rows = vec![Object { kind, json }];
-    model.store.resources_mut(kind).set(Ok(rows), now_ms);
-    settle(&mut model);
+    model.store.resources_mut(kind).record(Ok(rows), now_ms);
+    adjust_cursors(&mut model);
     let screen = |model: &Model| {
         let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
         terminal.draw(|frame| view::draw(model, frame)).unwrap();

@@ -13,7 +13,7 @@ fn commands_for_keys(model: &mut Model, keys: &str) -> Vec<Command> {
                 sent.push(command);
             }
         }
-        settle(model);
+        adjust_cursors(model);
     }
     sent
 }

@@ -8,8 +8,11 @@ fn copied_rule_starts_disabled() {
     press(&mut model, "5");
     let mut rule = object(Kind::Rule);
     rule.set("enabled", Some(true.into()));
-    model.store.resources_mut(Kind::Rule).set(Ok(vec![rule]), 0);
-    settle(&mut model);
+    model
+        .store
+        .resources_mut(Kind::Rule)
+        .record(Ok(vec![rule]), 0);
+    adjust_cursors(&mut model);
     press(&mut model, "D");
     let copy = model.page.form_mut().unwrap().draft().unwrap();
     assert_eq!((copy.name(), copy.flag("enabled")), ("r-copy", false));
@@ -19,13 +22,13 @@ fn copied_rule_starts_disabled() {
 fn cursor_moves_to_a_created_resource_once_listed() {
     let mut model = model(Role::Admin);
     press(&mut model, "5nnew<C-s>y");
-    assert_eq!(model.selected().as_deref(), Some("r"));
+    assert_eq!(model.selected_id().as_deref(), Some("r"));
     let mut new = object(Kind::Rule);
     new.set("name", Some("new".into()));
     let rules = vec![object(Kind::Rule), new];
-    model.store.resources_mut(Kind::Rule).set(Ok(rules), 0);
-    settle(&mut model);
-    assert_eq!(model.selected().as_deref(), Some("new"));
+    model.store.resources_mut(Kind::Rule).record(Ok(rules), 0);
+    adjust_cursors(&mut model);
+    assert_eq!(model.selected_id().as_deref(), Some("new"));
 }
 
 #[test]

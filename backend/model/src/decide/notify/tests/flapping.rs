@@ -61,7 +61,7 @@ fn flapping_start() -> Vec<(u32, bool, bool)> {
 }
 
 #[test]
-fn flapping_ending_closed_sends_one_closing_in_thread() {
+fn flapping_that_ends_closed_sends_one_closing_in_the_thread() {
     let mut life = Life::under(vec![calm()]);
     assert_eq!(life.swing(10), flapping_start());
     assert_eq!(life.settled(900 - 60), [(5, false, true)]);
@@ -73,7 +73,7 @@ fn flapping_ending_closed_sends_one_closing_in_thread() {
 }
 
 #[test]
-fn flapping_ending_open_sends_one_settled_update() {
+fn flapping_that_ends_open_sends_one_settled_update() {
     let mut life = Life::under(vec![calm()]);
     assert_eq!(life.swing(9), flapping_start());
     life.event(|_| {});

@@ -81,7 +81,7 @@ impl Receiver {
 
 proptest! {
     #[test]
-    fn receiver_knows_the_current_state_after_silences(
+    fn receiver_has_the_current_state_when_a_silence_ends(
         acts in prop::collection::vec(act(), 1..40),
         repeat: bool,
     ) {

@@ -35,7 +35,7 @@ fn shadow_rule_records_deliveries_without_sending() {
 }
 
 #[test]
-fn rule_leaving_shadow_opens_at_the_next_match() {
+fn rule_leaving_shadow_notifies_at_the_next_match() {
     let mut life = Life::under(vec![shadow(true)]);
     life.event(|_| {});
     life.rules = vec![shadow(false)];
