@@ -56,12 +56,9 @@ async fn destination_is_created_tested_and_fixed_next_to_its_request() {
         "✗ 401",
         "tested just now",
         "check the authentication",
-        "▶ ▾ Authentication",
+        "▶  Bearer token",
     ]);
     console.shows(&["connect", "first byte"]);
-    for _ in 0..4 {
-        console.press("\t");
-    }
     console.press("qzxv-right");
     console.shows(&["changed since the test"]);
     console.press("\x14");

@@ -178,7 +178,7 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
         text.contains(", delivered)").then_some(text)
     })
     .await;
-    for part in ["folded into a digest", "\"budget\"", "\"folded\"", &id] {
+    for part in [" in a digest", "\"budget\"", "\"folded\"", &id] {
         assert!(explained.contains(part), "{part} in {explained}");
     }
     let left = rest.get(&format!("{PENDING}?kinds=DIGEST")).await.ok();

@@ -271,7 +271,7 @@ async fn violations(rest: &Rest, path: &str, body: &Value) -> Vec<String> {
     let text =
         |violation: &Value, name: &str| violation[name].as_str().unwrap_or_default().to_owned();
     violations
-        .filter(|violation| !text(violation, "description").starts_with("there is no "))
+        .filter(|violation| !text(violation, "description").contains(" not found"))
         .map(|violation| text(&violation, "field"))
         .collect()
 }

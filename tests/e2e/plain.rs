@@ -138,7 +138,7 @@ async fn plain_mode_confirms_changes_and_reports_errors_in_one_line() {
     assert_in_order(
         &said,
         &[
-            "> ack 3\nerror: `3`: unknown row; rows 1 to 2 were printed",
+            "> ack 3\nerror: `3`: unknown row; only rows 1 to 2 were printed",
             "> ack\nerror: ack: specify a row, such as `ack 1`",
             "> ackk 1\nerror: unknown command `ackk 1`; did you mean `ack`",
             "> ack 1-2\nAcknowledge these 2 occurrences?",

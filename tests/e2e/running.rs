@@ -120,7 +120,7 @@ fn config_check_lists_settings_with_their_source() {
     let cases = [
         (
             vec![from_file, ("BELLWETHER_SMTP_PASSWORD", "x")],
-            "BELLWETHER_SMTP_PASSWORD_FILE: BELLWETHER_SMTP_PASSWORD is set as well",
+            "BELLWETHER_SMTP_PASSWORD_FILE: BELLWETHER_SMTP_PASSWORD is also set",
         ),
         (
             vec![("BELLWETHER_SMTP_PASSWORD_FILE", "/nowhere")],

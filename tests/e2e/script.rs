@@ -659,7 +659,7 @@ async fn explain_prints_failed_clauses_holds_and_deliveries() {
     .await;
     let parts = [
         "✗ a-severe\tThe trigger did not match\n  \
-         trigger severe needs severity >= error, found warning\n",
+         trigger severe requires severity >= error, found warning\n",
         "◐ b-delayed\tHeld: delay",
         "\n  held by delay until 20",
         "◐ c-sent\tNotified: ",

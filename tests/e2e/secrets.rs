@@ -78,5 +78,5 @@ fn key_rotation_without_a_store_is_rejected() {
     fs::remove_dir_all(world.data_dir()).unwrap();
     let refused = rotate(&world, &[]).unwrap_err();
     assert!(!world.data_dir().exists(), "it was created");
-    assert!(refused.contains("there is no store"), "{refused}");
+    assert!(refused.contains("no store next to it"), "{refused}");
 }

@@ -60,7 +60,7 @@ async fn shadow_rule_records_messages_and_can_be_promoted() {
     let refused = rest.post(&format!("{path}:retry"), &json!({})).await;
     assert_eq!(refused.status, 400);
     let text = refused.json().to_string();
-    assert!(text.contains("it was recorded by a dry run"), "{text}");
+    assert!(text.contains("a dry run's record cannot be sent"), "{text}");
     let many = json!({"filter": {"states": ["SHADOWED"]}});
     let many = rest.post(&format!("{DELIVERIES}:retry"), &many).await.ok();
     assert_eq!(many["skipped"][0]["reason"], "SHADOWED");

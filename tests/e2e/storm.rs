@@ -228,7 +228,7 @@ async fn overview_and_tabs_match_the_service(storm: &mut Storm) {
         let found = storm.rest.get("/v1/statistics").await.ok();
         number(&found["deliveries"]["waitingCount"])
     };
-    storm.agrees("waiting", waiting, ("", "  ")).await;
+    storm.agrees("waiting", waiting, ("", ", oldest")).await;
     let screen = storm.console.screen();
     // Failing destinations with a backlog are first, and those that do not fit are counted.
     assert!(screen.contains(" more"), "{screen}");

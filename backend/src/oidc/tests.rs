@@ -170,8 +170,11 @@ async fn invalid_tokens_are_refused_with_reason() {
             sign_token(&header(), &good(), &signer(2)),
             "not signed with a key",
         ),
-        (with(json!({"alg": "none"})), "signed with"),
-        (with(json!({"alg": "HS256", "kid": "mac"})), "signed with"),
+        (with(json!({"alg": "none"})), "signature must be"),
+        (
+            with(json!({"alg": "HS256", "kid": "mac"})),
+            "signature must be",
+        ),
         (
             with(json!({"alg": "RS256", "kid": "one"})),
             "not signed with a key",

@@ -299,7 +299,7 @@ fn syntax_errors_report_their_position() {
         parse(&deep, None)
             .unwrap_err()
             .message
-            .contains("nested deeper")
+            .contains("nested more than")
     );
     let long = "a ".repeat(BYTES_MAX);
     assert!(parse(&long, None).unwrap_err().message.contains("bytes"));

@@ -384,7 +384,7 @@ async fn mail_outcome_follows_the_server_response() {
         (
             says("MAIL", "gibberish"),
             UNREACHABLE,
-            "communication with the mail server failed",
+            "invalid reply from the mail server",
         ),
         (
             Some(MailMischief::HangsUp("MAIL")),
@@ -399,7 +399,7 @@ async fn mail_outcome_follows_the_server_response() {
         (
             Some(MailMischief::Floods),
             UNREACHABLE,
-            "communication with the mail server failed",
+            "invalid reply from the mail server",
         ),
         (
             Some(MailMischief::Hangs),

@@ -110,7 +110,7 @@ async fn failed_store_init_leaves_no_key_and_status_requires_none() {
     init(&data_dir);
     let key = fs::read(&key_file).unwrap();
     fs::remove_file(&key_file).unwrap();
-    assert_refused(init_again(&data_dir), "the store already exists");
+    assert_refused(init_again(&data_dir), "the store exists");
     assert!(!key_file.exists(), "no key is generated for a store");
 
     let mut status = process::command(folder.path(), ["store", "status", "--store", &url]);

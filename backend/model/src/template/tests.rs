@@ -100,7 +100,7 @@ fn parse_errors_report_line_and_column() {
         Template::parse(&"{{#x}}".repeat(33))
             .unwrap_err()
             .message
-            .contains("deeper")
+            .contains("nested more than")
     );
     assert!(Template::parse(&"x".repeat(65_537)).is_err());
     let long_name = format!("{{{{{}}}}}", "x".repeat(513));

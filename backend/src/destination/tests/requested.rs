@@ -542,7 +542,7 @@ fn failing_payload_is_sent_in_its_simplest_form() {
         let (body, rendered) = of(language, payload);
         assert!(rendered.exceeded.is_some());
         let warned = rendered.warnings.join(" ");
-        assert!(warned.contains("simplest form"), "{warned}");
+        assert!(warned.contains("reduced form"), "{warned}");
         assert_eq!(body["alias"].as_str().map(str::len), Some(28));
         assert!(
             body["text"].as_str().unwrap().starts_with("<!channel>"),

@@ -282,7 +282,7 @@ async fn retry_and_cancel_report_disallowed_states() {
         (world.deliveries.cancel(orphan).await, "it is dead"),
         (
             world.deliveries.retry(samples::id("none")).await,
-            "no delivery",
+            "not found",
         ),
     ];
     for (result, text) in cases {

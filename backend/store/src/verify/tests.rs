@@ -216,8 +216,8 @@ async fn dangling_references_are_reported() {
     let findings = findings(&store).await;
     assert_eq!(findings.errors, 5, "{:?}", findings.descriptions);
     for expected in [
-        "rule `page` names the trigger `disk`",
-        "rule `page` names the destination `pager`",
+        "rule `page` refers to the trigger `disk`",
+        "rule `page` refers to the destination `pager`",
         "is in progress, but its attempt 1 does not exist",
         "attempt 1 belongs to delivery",
         "exists, but only 1 were started",

@@ -491,7 +491,7 @@ fn nesting_limit_matches_the_backend_decoder() {
         panic!("accepted")
     };
     assert!(
-        violations.to_sentence().contains("nested too deeply"),
+        violations.to_sentence().contains("nested more than"),
         "{}",
         violations.to_sentence()
     );

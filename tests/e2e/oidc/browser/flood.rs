@@ -82,7 +82,11 @@ async fn junk_sign_ins_from_one_address_do_not_block_others() {
         let address = format!("{PAGE}/signed-in?state=x&code=c");
         let answer = attacker.arrives(&address).await;
         assert_eq!(answer.status, 401, "{}", answer.body);
-        assert!(answer.body.contains("not started here"), "{}", answer.body);
+        assert!(
+            answer.body.contains("did not start here"),
+            "{}",
+            answer.body
+        );
         assert!(!answer.signs_in());
     }
     assert_eq!(requests(), 0);

@@ -76,7 +76,10 @@ fn handle_confirm_key(
         KeyCode::Char('y') => return execute(model, confirm.then, effects),
         KeyCode::Enter if confirm.yes => return execute(model, confirm.then, effects),
         KeyCode::Enter | KeyCode::Esc | KeyCode::Char('n' | 'q') => {
-            if matches!(&confirm.then, Consequence::Write(_, write) if write.closes_form) {
+            let is_save =
+                matches!(&confirm.then, Consequence::Write(_, write) if write.closes_form);
+            // Line mode reports it anyway.
+            if is_save && !model.is_plain {
                 model.show_notice(Token::Dim, "not saved".to_owned());
             }
             return;

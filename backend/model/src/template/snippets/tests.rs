@@ -129,7 +129,7 @@ fn invalid_inclusions_are_rejected_with_their_position() {
                 "no template `zzzzzzzz` to include in the setting `templates`",
             ),
             (include("loops"), "the template `loops` includes itself"),
-            (include("a"), "deeper than 4 levels"),
+            (include("a"), "more than 4 levels deep"),
             (include("open"), "in the template `open`: line 1"),
             (include("bad"), "in the template `bad`: line 2"),
             (
