@@ -50,7 +50,7 @@ pub struct AlteredOccurrence {
 impl DecisionContext {
     /// Changes an occurrence on behalf of an operator or of ageing, and returns the consequences.
     ///
-    /// `past` is the result of [`crate::ops::revision::read_past`] for the occurrence.
+    /// `past` is the result of [`crate::ops::revision::read_past_definitions`] for the occurrence.
     pub fn apply_change(
         &self,
         (snapshot, past): (&Snapshot, &PastDefinitions),
