@@ -167,7 +167,7 @@ fn edits(draft: &Value, path: &str, name: &str) -> Vec<(String, Value)> {
             inner.collect()
         }
         Value::Bool(flag) => vec![(path.to_owned(), json!(!flag))],
-        // Secrets are not compared, and these two fields cannot be any text.
+        // Secrets are not compared, and these two fields do not accept arbitrary text.
         _ if SECRETS.contains(&(name, path)) => Vec::new(),
         Value::String(_) if path.ends_with("/priority") => vec![(path.to_owned(), json!("HIGH"))],
         Value::String(_) if path.ends_with("/listId") => {

@@ -171,7 +171,7 @@ async fn statistics_are_exact_at_any_size_and_after_a_kill() {
 }
 
 #[tokio::test]
-async fn unsupported_span_is_rejected_and_others_have_their_columns() {
+async fn supported_spans_have_fixed_columns_and_others_are_rejected() {
     let world = World::start();
     let rest = world.rest();
     for (span, step, columns) in [

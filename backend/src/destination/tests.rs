@@ -601,7 +601,7 @@ fn link_template_values_are_escaped() {
 }
 
 #[test]
-fn messages_include_templates_of_the_settings_but_addresses_do_not() {
+fn snippets_are_included_in_messages_but_not_in_addresses() {
     let snippets = Arc::new(Snippets::from([(
         "header".to_owned(),
         "{{event.severity}} {{event.name}}\n".to_owned(),

@@ -16,7 +16,7 @@ use crate::{
 
 /// Length of the measurement.
 const SPAN: Duration = Duration::from_secs(60);
-/// Time before the measurement: work left by the start ends, idle threads exit, and the console
+/// Settling time before the measurement: startup work finishes, idle threads exit, and the console
 /// assumes that no one is present.
 const REST: Duration = Duration::from_secs(45);
 

@@ -13,7 +13,7 @@ use crate::{
     sink::{Message, Sink, route},
 };
 
-/// Events of a load, and per request.
+/// Number of events in a load, and per request.
 const EVENTS: usize = 20_000;
 const BATCH: usize = 100;
 

@@ -1,4 +1,4 @@
-//! Growth by single events over REST: latency of the slowest, by window.
+//! Growth from single events sent over REST: the highest latency in each window.
 
 use std::{
     sync::{

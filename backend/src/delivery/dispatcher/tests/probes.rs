@@ -377,7 +377,7 @@ async fn messages_rejected_identically_are_not_lost() {
 }
 
 #[tokio::test]
-async fn identical_rejections_count_across_restarts_and_are_resent() {
+async fn identical_rejections_count_across_restarts_and_messages_are_resent() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::status(400)).await;
     let destination = world.destination("hook", receiver.url("/"), one_by_one());
