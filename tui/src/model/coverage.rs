@@ -11,10 +11,10 @@ use crate::{client::Ticket, data::Failure, limits, route::Route};
 pub(crate) struct Coverage {
     /// Whether an active silence covers an occurrence, by its id.
     known: HashMap<String, bool>,
-    /// Revision of the silences with which that was read, and whether any was active.
+    /// Revision of the list of silences at the last request, and whether any was active.
     revision: u64,
     is_any_active: bool,
-    /// Occurrences in view for which it is not known.
+    /// Occurrences in view of which the coverage is unknown.
     missing: Vec<String>,
     waiting: Option<(Ticket, Vec<String>)>,
     requested_ms: i64,

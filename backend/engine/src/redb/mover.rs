@@ -58,9 +58,10 @@ impl Mover {
         }
     }
 
-    /// Starts a generation of the store; none if `life` is [`NO_GENERATION`](super::file::NO_GENERATION). Moves
-    /// the rows in the log of the previous generation, and removes its unfinished work. From then
-    /// on, only frames of the new generation are valid.
+    /// Starts a generation of the store, unless `life` is
+    /// [`NO_GENERATION`](super::file::NO_GENERATION). Moves the rows in the log of the previous
+    /// generation, and removes its unfinished work. From then on, only frames of the new generation
+    /// are valid.
     pub(super) fn begin_generation(
         &mut self,
         memory: &Memtable,
