@@ -14,12 +14,12 @@ const NICE: i32 = 5;
 
 /// Threads for one kind of work. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Background(Arc<Threads>);
+pub(crate) struct Background(Arc<RuntimeGuard>);
 
 #[derive(Debug)]
-struct Threads(Option<Runtime>);
+struct RuntimeGuard(Option<Runtime>);
 
-impl Drop for Threads {
+impl Drop for RuntimeGuard {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             // The last task may end on a thread that must not block.
@@ -39,7 +39,7 @@ impl Background {
             .on_thread_start(lower_priority)
             .enable_all()
             .build()?;
-        Ok(Self(Arc::new(Threads(Some(runtime)))))
+        Ok(Self(Arc::new(RuntimeGuard(Some(runtime)))))
     }
 
     pub(crate) fn handle(&self) -> &Handle {

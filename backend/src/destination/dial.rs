@@ -40,7 +40,7 @@ pub(crate) enum DialError {
         /// Error of the resolver; `None` if it returned an empty list.
         source: Option<io::Error>,
     },
-    #[error("cannot connect to {address}: {}", error_without_number(source))]
+    #[error("cannot connect to {address}: {}", describe_io_error(source))]
     Connect {
         address: SocketAddr,
         source: io::Error,
@@ -51,8 +51,8 @@ pub(crate) enum DialError {
     Timeout { host: String, limit: Duration },
 }
 
-/// Returns the description of an I/O error without its error number.
-pub(crate) fn error_without_number(error: &io::Error) -> String {
+/// Describes an I/O error without its error number.
+pub(crate) fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
         io::ErrorKind::ConnectionReset => "connection reset".into(),

@@ -146,7 +146,7 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
             return Err(error::read_error(&error));
         }
     }
-    compress(client, &address.schema).await?;
+    enable_lz4_compression(client, &address.schema).await?;
     // The role of the nodes may lack rights on new tables.
     let roles = requirements::other_writers(&session, &address.schema).await;
     for role in roles.map_err(|error| error::read_error(&error))? {
@@ -195,8 +195,8 @@ pub async fn clear_tables(
     emptied.map_err(|error| error::read_error(&error))
 }
 
-/// Selects the fastest compression of large values that the server supports.
-async fn compress(client: &Client, schema: &str) -> Result<(), EngineError> {
+/// Uses LZ4 to compress large values if the server supports it.
+async fn enable_lz4_compression(client: &Client, schema: &str) -> Result<(), EngineError> {
     let compressed = async {
         let text = "SELECT 'lz4' = ANY(enumvals) FROM pg_settings \
                     WHERE name = 'default_toast_compression'";

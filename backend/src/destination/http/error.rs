@@ -101,7 +101,7 @@ pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let last = cause::innermost(error);
     match last.downcast_ref() {
-        Some(error) => dial::error_without_number(error),
+        Some(error) => dial::describe_io_error(error),
         None => last.to_string(),
     }
 }

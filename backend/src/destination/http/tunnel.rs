@@ -12,7 +12,7 @@ use tokio::{
 use super::route::ProxyRoute;
 use crate::{
     config::ProxyConfig,
-    destination::dial::{DialError, Dialer, error_without_number},
+    destination::dial::{DialError, Dialer, describe_io_error},
 };
 
 const ANSWER_BYTES_MAX: usize = 8 * 1024;
@@ -30,8 +30,8 @@ pub(super) async fn connect_through_proxy(
         let name = format!("{}:{}", proxy.host, proxy.port);
         let opened = async {
             let stream = TcpStream::connect((proxy.host.as_str(), proxy.port)).await;
-            let stream = stream
-                .map_err(|error| format!("is unreachable: {}", error_without_number(&error)))?;
+            let stream =
+                stream.map_err(|error| format!("is unreachable: {}", describe_io_error(&error)))?;
             if through.forwards {
                 Ok(stream)
             } else {
@@ -76,7 +76,7 @@ async fn open_tunnel(
     target: &str,
 ) -> Result<TcpStream, String> {
     let broken =
-        |error: std::io::Error| format!("closed the connection: {}", error_without_number(&error));
+        |error: std::io::Error| format!("closed the connection: {}", describe_io_error(&error));
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n");
     if !proxy.authorization.is_empty() {
         let shown = proxy.authorization.reveal();

@@ -98,7 +98,7 @@ async fn move_response(
     // A deleted group has no members left.
     let found = match &group {
         Some(_) => find_candidate(deciding, in_force, (&carrier.value, id), &response).await?,
-        None => ResponseCandidate::Nobody(Vec::new()),
+        None => ResponseCandidate::NoMember(Vec::new()),
     };
     let mut about = carrier.value.notified.iter();
     let about = about.find(|it| it.group == Some(id));
@@ -132,7 +132,7 @@ async fn move_response(
             response.acknowledge(carrier.value.severity);
             true
         }
-        (ResponseCandidate::Nobody(holds), _) => {
+        (ResponseCandidate::NoMember(holds), _) => {
             // The response is retried as soon as any of the holds ends.
             response.held_by.clear();
             response.add_holds(holds);
@@ -191,8 +191,8 @@ enum ResponseCandidate {
     /// Another member: its stored occurrence, the occurrence with the response attached, and the
     /// notices to send.
     Member(Box<Stored<Occurrence>>, Box<Occurrence>, Notices),
-    /// There is no candidate. Contains the holds of the unacknowledged members.
-    Nobody(Vec<ResponseHold>),
+    /// No member can take over the response. Contains the holds of the unacknowledged members.
+    NoMember(Vec<ResponseHold>),
 }
 
 /// Returns the current carrier if its response was held and no longer is. Otherwise returns the
@@ -248,7 +248,7 @@ async fn find_candidate(
             }
         }
     }
-    Ok(ResponseCandidate::Nobody(holds))
+    Ok(ResponseCandidate::NoMember(holds))
 }
 
 fn response_for_member(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
