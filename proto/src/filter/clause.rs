@@ -7,33 +7,33 @@ use crate::bellwether::v1::{self, clause::Kind, equals::Value as EqualsValue};
 /// One condition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Clause {
-    /// Every clause is true.
+    /// True if every clause is true.
     And(Vec<Clause>),
-    /// At least one clause is true.
+    /// True if at least one clause is true.
     Or(Vec<Clause>),
-    /// The clause is false.
+    /// True if the clause is false.
     Not(Box<Clause>),
-    /// The field equals the literal.
+    /// True if the field equals the literal.
     Equals(String, Literal),
-    /// The field equals any of the literals.
+    /// True if the field equals one of the literals.
     In(String, Vec<Literal>),
-    /// The field equals the literal or is above it.
+    /// True if the field is greater than or equal to the literal.
     GreaterAndEquals(String, Literal),
-    /// The field equals the literal or is below it.
+    /// True if the field is less than or equal to the literal.
     LessAndEquals(String, Literal),
-    /// The field's text contains the text.
+    /// True if the field contains the substring.
     Contains(String, String),
-    /// The field's text starts with the text.
+    /// True if the field starts with the prefix.
     StartsWith(String, String),
-    /// The field's text ends with the text.
+    /// True if the field ends with the suffix.
     EndsWith(String, String),
-    /// The field's text matches the regular expression.
+    /// True if the field matches the regular expression.
     Matches(String, String),
-    /// The field exists.
+    /// True if the field is present.
     Exists(String),
-    /// The field is above the literal.
+    /// True if the field is greater than the literal.
     Greater(String, Literal),
-    /// The field is below the literal.
+    /// True if the field is less than the literal.
     Less(String, Literal),
 }
 

@@ -288,7 +288,7 @@ impl Form {
         self.zone = zone.clone();
     }
 
-    /// Returns the parsed time of a field, or the error; `None` if it is not a time or empty.
+    /// Parses the value of a time field. `None` if the field is empty or of another kind.
     fn parsed_time(&self, index: usize) -> Option<Result<Timestamp, String>> {
         let Input::Text(field) = &self.inputs[index] else {
             return None;

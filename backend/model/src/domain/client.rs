@@ -15,7 +15,7 @@ pub enum Role {
     Viewer,
     /// Reads, annotates, sets the status, resends and tests.
     Operator,
-    /// Has the permissions of an operator, and changes triggers, destinations and rules.
+    /// Has the permissions of an operator, and also creates, updates and deletes definitions.
     Editor,
     /// Has all permissions, including managing clients.
     Admin,

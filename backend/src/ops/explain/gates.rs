@@ -65,7 +65,7 @@ pub(super) fn destination_paused_gate(
     }
 }
 
-/// Returns the condition about the destination's message budget. Messages above the budget are
+/// Returns the condition about the destination's message budget. Messages over the budget are
 /// included in a digest or wait. `None` if all messages were sent separately.
 pub(super) fn budget_gate(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
     let details = sent.iter().filter_map(|it| {

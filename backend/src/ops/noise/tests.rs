@@ -149,7 +149,7 @@ impl Expected {
     }
 }
 
-/// Counts all records, with a row name for each record and rule.
+/// Computes the expected counts from all records. `key` names the row for a record and its rule.
 async fn naive(
     world: &World,
     key: impl Fn(&Occurrence, &str) -> String,

@@ -20,7 +20,7 @@ pub(crate) fn parse_text(value: &Value) -> Read<String> {
     }
 }
 
-/// Describes a value in place of a string.
+/// Returns the error message for a value that is not a string.
 pub(crate) fn non_string_error(value: &Value) -> String {
     let problem = invalid_value_message("a string", value);
     match value {

@@ -428,8 +428,8 @@ pub(super) fn save_form(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Handles the validation before saving: asks for confirmation, or shows the errors. Returns the
-/// keys pressed since; `None` if the validation was not expected.
+/// Handles the result of the validation before saving: asks for confirmation or shows the errors.
+/// Returns the keys pressed in the meantime; `None` if no validation was pending.
 pub(super) fn handle_validation(
     model: &mut Model,
     ticket: Ticket,
