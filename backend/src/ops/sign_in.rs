@@ -42,11 +42,11 @@ impl SignInStates {
         let refused = |why: &str| Err(Error::Unauthenticated(why.to_owned()));
         let state = URL_SAFE_NO_PAD.decode(state).unwrap_or_default();
         let Some((head, proof)) = state.split_at_checked(HEAD_BYTES) else {
-            return refused("this sign-in did not start here");
+            return refused("this sign-in was not started by this service; start again");
         };
         let parts = [head, verifier.as_bytes()];
         if !self.store.is_proven(PURPOSE, &parts, proof) {
-            return refused("this sign-in did not start here");
+            return refused("this sign-in was not started by this service; start again");
         }
         let until_ms = head.first_chunk().copied().map_or(0, i64::from_be_bytes);
         if until_ms <= self.clock.now_ms() {

@@ -272,7 +272,7 @@ impl Bulk {
     }
 }
 
-fn pluralize(count: i64, word: &str) -> String {
+pub(crate) fn pluralize(count: i64, word: &str) -> String {
     match (count, word.strip_suffix('y')) {
         (1, _) => format!("1 {word}"),
         (_, Some(stem)) => format!("{} {stem}ies", text::group_digits(count)),

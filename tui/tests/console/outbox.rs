@@ -67,7 +67,7 @@ async fn open_obligations_are_listed_and_link_to_their_destination() {
     let screen = press(&mut console, "O").await;
     assert_shows(&screen, "Not yet resolved");
     assert_shows(&screen, "disk 39 is full");
-    assert_shows(&screen, "decided for pager by night");
+    assert_shows(&screen, "decided for pager (rule night)");
     press(&mut console, "<Tab><Tab><Enter>").await;
     assert_shows(&console.screen_text(), "Destinations › audit");
     let screen = press(&mut console, "O").await;

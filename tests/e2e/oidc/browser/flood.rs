@@ -83,7 +83,7 @@ async fn junk_sign_ins_from_one_address_do_not_block_others() {
         let answer = attacker.arrives(&address).await;
         assert_eq!(answer.status, 401, "{}", answer.body);
         assert!(
-            answer.body.contains("did not start here"),
+            answer.body.contains("was not started by this service"),
             "{}",
             answer.body
         );

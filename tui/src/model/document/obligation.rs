@@ -61,12 +61,12 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
             let at = at.map(|ms| model.format_time(ms)).unwrap_or_default();
             let contact = match row.contact_name.as_str() {
                 "" => String::new(),
-                contact => format!("{contact} by "),
+                contact => format!("{contact} via "),
             };
             let line = vec![
                 span(Token::Dim, &format!("  {at:<17}decided for {contact}")),
                 span(Token::Link, &row.destination_name),
-                span(Token::Dim, &format!(" by {}", row.rule_name)),
+                span(Token::Dim, &format!(" (rule {})", row.rule_name)),
             ];
             let destination = Route::Object(Kind::Destination, row.destination_name.clone());
             into.linked_line(line, Link::Go(destination));

@@ -15,11 +15,11 @@ use crate::{
     document::{Document, Link, format_duration, span},
     model::{
         Model,
+        bulk::pluralize,
         inquiry::{Inquiry, Outcome},
         page::Report,
     },
     route::Route,
-    text,
     theme::Token,
 };
 
@@ -53,7 +53,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             if let Some((name, count)) = model.tested_backlog() {
                 let words = format!(
                     "‹send_waiting› sends the {} waiting for {name}",
-                    text::group_digits(count)
+                    pluralize(count, "delivery")
                 );
                 into.text(Token::Good, 0, &model.expand_keys(&words));
             }

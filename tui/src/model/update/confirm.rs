@@ -10,6 +10,7 @@ use crate::{
     kind,
     model::{
         Model,
+        bulk::pluralize,
         form::describe_changes,
         message::Effect,
         overlay::{Confirm, Consequence, Overlay},
@@ -184,12 +185,12 @@ pub(super) fn confirm_pause(model: &mut Model) {
 
 pub(super) fn confirm_send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((name, count)) = model.tested_backlog() else {
-        return model.show_notice(Token::Info, "no messages are waiting for it");
+        return model.show_notice(Token::Info, "no deliveries are waiting for it");
     };
     // The number and the destination are on the page that offers this key.
     let done = format!(
         "sending the {} waiting for {name}",
-        text::group_digits(count)
+        pluralize(count, "delivery")
     );
     execute(
         model,

@@ -5,7 +5,7 @@ use super::{Condition, Hold};
 pub(super) const CONDITION: Condition = Condition {
     name: "repeat interval",
     is_rare: false,
-    about_repeats: Some("no repeat interval was pending"),
+    about_repeats: Some("not within the repeat interval of an earlier notification"),
     hold: |case| {
         let notified = case.notified.filter(|_| case.rule.repeat)?;
         let interval_ms = i64::from(case.rule.repeat_interval_seconds) * 1000;
@@ -31,6 +31,7 @@ pub(super) const CONDITION: Condition = Condition {
         None if case.notified.is_some() && case.rule.repeat => {
             "the repeat interval had passed".into()
         }
-        None => format!("no repeat interval {} pending", tense.verb()),
+        None if !case.rule.repeat => "the rule sends no repeats".into(),
+        None => format!("there {} no earlier notification to repeat", tense.verb()),
     },
 };

@@ -50,7 +50,7 @@ pub(super) fn impact_text(impact: &Value) -> String {
     let newly = count_field(impact, "newlyNotifiedCount");
     if newly > 0 {
         lines.push(format!(
-            "  {} would newly notify\n",
+            "  {} would now notify\n",
             format_count(newly, "occurrence")
         ));
     }
