@@ -59,7 +59,6 @@ impl Default for Config {
 #[error("{setting} must be {wanted}")]
 pub struct ConfigError {
     pub setting: &'static str,
-    /// Description of valid values.
     pub wanted: &'static str,
 }
 

@@ -227,7 +227,6 @@ impl Batch {
         }
     }
 
-    /// Returns the translated request, or the error of the items if none of them became an event.
     fn into_translation(self, success: Success) -> Result<Translation, DialectError> {
         if self.events.is_empty()
             && let Some(error) = self.refused.error()

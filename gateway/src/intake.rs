@@ -45,7 +45,6 @@ impl OmittedInput {
         (message, left_out)
     }
 
-    /// Adds to the response the parts of the request that were not forwarded.
     pub(crate) fn add_to_response(self, answer: Bytes) -> Result<Bytes, DecodeError> {
         if self.ignored.is_empty() && self.refused.is_empty() {
             return Ok(answer);

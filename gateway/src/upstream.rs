@@ -34,7 +34,6 @@ pub type UnaryResult = Result<(MetadataMap, Bytes), Status>;
 
 /// A backend in the same process that handles some calls without HTTP, as encoded messages.
 pub trait Direct: fmt::Debug + Send + Sync {
-    /// Whether it handles calls of this method.
     fn handles_method(&self, path: &str) -> bool;
 
     fn call(

@@ -125,7 +125,6 @@ impl ConfigKind {
 }
 
 impl Api {
-    /// Connects and authenticates.
     pub fn connect(mut options: Options) -> BoxFuture<'static, Result<Self, CallError>> {
         Box::pin(async move {
             let keys = Keys::from_options(&mut options);
@@ -136,7 +135,6 @@ impl Api {
         })
     }
 
-    /// Sets the timeout of each call.
     #[must_use]
     pub fn with_call_timeout(mut self, limit: Duration) -> Self {
         self.reach.limit = limit;

@@ -56,7 +56,6 @@ pub(crate) struct Console<B: Backend> {
 }
 
 impl<B: Backend> Console<B> {
-    /// Starts the connection and reads the size, without drawing.
     pub(crate) fn start(mut options: Options, backend: B) -> Result<Self, B::Error> {
         let size = backend.size()?;
         // The terminal reports changes of its size; querying it before each frame would open the

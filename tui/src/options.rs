@@ -108,7 +108,6 @@ pub struct View {
 }
 
 impl View {
-    /// The sort keys, the default first.
     pub const SORTS: &[&str] = &["lastSeen", "startTime", "severity"];
 }
 

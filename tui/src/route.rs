@@ -46,7 +46,6 @@ impl Route {
         }
     }
 
-    /// Returns the list or index that the route belongs to.
     pub(crate) fn parent(&self) -> Option<Self> {
         Some(match self {
             Self::Event(_) | Self::EventGroups { .. } => Self::Events,

@@ -221,7 +221,6 @@ pub(crate) fn shorten_error(reason: &str) -> String {
     reason.replacen("the receiver returned ", "", 1)
 }
 
-/// Abbreviates a count to two or three digits, rounded to the nearest.
 pub(crate) fn abbreviate(number: i64) -> String {
     let rounded = |unit: i64, suffix: &str| {
         let tenths = (number * 10 + unit / 2) / unit;

@@ -15,7 +15,6 @@ const PLACES_PER_MS: u64 = 1 << 14;
 pub struct LogPosition(u64);
 
 impl LogPosition {
-    /// The position before the first commit.
     pub const START: Self = Self(0);
 
     /// Returns the number that represents the position in files, tokens and metrics.

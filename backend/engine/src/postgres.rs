@@ -211,7 +211,6 @@ fn record_exists(kind: Kind, found: &Row) -> bool {
     kind != Kind::Counter || !found.value.is_empty()
 }
 
-/// Reads counters in a range of keys, skipping those that do not exist.
 async fn read_counters(
     readers: &Readers,
     mut range: Range,

@@ -47,7 +47,6 @@ struct StagedRecord {
     first: Change,
     /// The current record; `None` if it is deleted.
     row: Option<Row>,
-    /// Whether the value differs from the base's.
     is_written: bool,
     /// Counters to add, as long as there are no other changes.
     added: Vec<i64>,

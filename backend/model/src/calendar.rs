@@ -93,7 +93,6 @@ const HORIZONS: [SignedDuration; 4] = [
 const SHIFT_MAX: SignedDuration = SignedDuration::from_hours(26);
 
 impl PreparedCalendar {
-    /// Prepares a calendar; `except` are the calendars that it excludes.
     pub fn new(calendar: &Calendar, except: Vec<Arc<Self>>) -> Result<Self, MissingZone> {
         let windows = calendar.windows.iter().map(|window| PreparedWindow {
             starts: Starts::new(window),

@@ -12,7 +12,6 @@ pub struct OidcConfig {
     pub audience: String,
     /// Claim with the roles of a user; dots separate nested members.
     pub role_claim: String,
-    /// Claim values for the role `admin`.
     pub admins: Vec<String>,
     pub editors: Vec<String>,
     pub operators: Vec<String>,

@@ -72,7 +72,6 @@ impl Breaker {
         self.is_failing().then_some(at_ms)
     }
 
-    /// Whether the last attempt failed because of the receiver or the destination.
     pub(crate) fn is_failing(&self) -> bool {
         self.failures > 0
     }

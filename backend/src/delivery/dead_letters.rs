@@ -84,7 +84,6 @@ impl DeadLetters {
         Some(*sum)
     }
 
-    /// Continues with an unresolved report from before a restart.
     pub(crate) fn resume(&mut self, destination: RecordId, name: &str, now_ms: i64) {
         let tally = self.tally_mut(destination, name);
         if tally.next.is_none() {

@@ -53,7 +53,6 @@ impl DigestCascade {
         self.left.is_empty()
     }
 
-    /// Updates some deliveries of dead digests.
     pub(crate) async fn update_batch(&mut self, ownership: &Ownership) -> Result<(), Error> {
         if !self.includes_pending {
             self.resume(ownership).await?;

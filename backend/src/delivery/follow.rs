@@ -77,7 +77,6 @@ impl Follower {
         }
     }
 
-    /// Schedules a scan of the slots that this process gained.
     pub(crate) fn take_over(&mut self, moved: OwnershipChange) {
         self.moved.extend(moved);
     }
@@ -390,7 +389,6 @@ impl Follower {
     }
 }
 
-/// Replaces the destination of a queue.
 fn replace_destination(
     to: &mut FollowedState<'_>,
     id: RecordId,
@@ -422,7 +420,6 @@ fn replace_destination(
     }
 }
 
-/// Returns the destination of this id, and whether it is unreadable.
 async fn load_destination(
     store: &Store,
     id: RecordId,
@@ -459,7 +456,6 @@ async fn find_name_in_deliveries(
     Ok(name.unwrap_or_else(|| destination.to_string()))
 }
 
-/// Returns the destination of an index entry, and the due time of its delivery.
 fn parse_due_entry(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
     let read = read_id(entry, 0).zip(read_time_ms(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry in `DeliveryByDue`".into()))

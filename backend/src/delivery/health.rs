@@ -38,7 +38,6 @@ pub(crate) fn health_after(
     Some(next)
 }
 
-/// Records the rejected addresses of a mail, and removes those that are now accepted.
 fn record_rejected_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     for answer in &verdict.recipients {
         let (RecipientAnswer::Reached(address) | RecipientAnswer::Refused { address, .. }) = answer;

@@ -183,7 +183,6 @@ impl Ledger {
         self.in_flight >= self.config.max_in_flight
     }
 
-    /// Whether a logged change of a delivery was made by this process.
     pub(crate) fn is_own_change(&self, key: &[u8], position: LogPosition) -> bool {
         read_id(key, 0).is_some_and(|id| {
             let recorded = self.recorded.get(&id);
@@ -213,7 +212,6 @@ impl Ledger {
         self.finish_lease(delivery, LeaseEnd::Attempted(Arc::clone(report)))
     }
 
-    /// Gives back a lease whose attempt did not begin.
     pub(crate) fn return_lease(&mut self, delivery: RecordId) {
         self.finish_lease(delivery, LeaseEnd::GivenBack);
     }

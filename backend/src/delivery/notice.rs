@@ -30,7 +30,6 @@ pub(crate) fn resumed_event(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// Creates the event about a growing number of dead letters of a destination.
 pub(crate) fn dead_letters_event(
     destination: &str,
     sum: DeadLetterSum,
@@ -130,7 +129,6 @@ pub(crate) fn unreadable_event(
     }
 }
 
-/// Creates the event about a delivery that is given up because its message crashes the service.
 pub(crate) fn poison_event(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("a message to {destination} stopped the service twice and was given up"),

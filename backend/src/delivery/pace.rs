@@ -56,10 +56,8 @@ struct Limit {
     before: Run,
     /// Consecutive refusals with one message accepted before each.
     short_runs: u32,
-    /// Messages accepted at this interval.
     accepted: u32,
     trial_after: u32,
-    /// Whether the interval was just halved.
     is_trial: bool,
 }
 
@@ -103,7 +101,6 @@ impl Pace {
         }
     }
 
-    /// Records that the receiver accepted the attempt with this start.
     pub(crate) fn record_acceptance(&mut self, start_ms: i64) {
         let forget_ms = to_millis(FORGET_AFTER);
         if let Some(limit) = &mut self.limit {
@@ -182,7 +179,6 @@ impl Limit {
         self.interval_ms == 0 || self.refusals > 0
     }
 
-    /// Records an accepted attempt that started after the last refusal.
     fn record_acceptance(&mut self, start_ms: i64) {
         if self.refusals > 0 {
             // A receiver that accepted a burst, or no message yet, may accept the next ones as
@@ -236,7 +232,6 @@ mod tests {
         length_ms: i64,
     }
 
-    /// Format in which a rejection states the delay.
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum DelayFormat {
         Nothing,

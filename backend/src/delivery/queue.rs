@@ -73,7 +73,6 @@ pub(crate) struct DestinationQueue {
     pub(crate) pace: Pace,
     /// Whether more deliveries are waiting than may be sent now, so that they are sent by severity.
     pub(crate) has_backlog: bool,
-    /// Whether a severe message may be waiting.
     pub(crate) is_severe: bool,
     pub(crate) sorted_ms: i64,
     /// Whether the receiver has recovered, so that deliveries waiting for the recovery are due.
@@ -101,7 +100,6 @@ pub(crate) struct QueueOpening {
     pub(crate) allowance: usize,
     /// Whether a severe delivery may be tried now though it is not due.
     pub(crate) is_early: bool,
-    /// Whether all but severe deliveries must wait.
     pub(crate) only_severe: bool,
 }
 
@@ -205,7 +203,6 @@ impl DestinationQueue {
         self.has_backlog || self.is_slowed_down()
     }
 
-    /// Whether the receiver is failing or limits the rate.
     fn is_slowed_down(&self) -> bool {
         let settings = self.destination.as_ref().map(|found| found.delivery);
         let has_rate = settings.is_some_and(|it| it.max_per_minute.is_some());

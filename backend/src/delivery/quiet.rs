@@ -5,7 +5,6 @@ use crate::{
     store::{EngineError, LogPosition, Store, engine::Kind},
 };
 
-/// A cached view of the quiet mode.
 #[derive(Debug, Default)]
 pub(super) struct QuietModeCache {
     pub(super) is_on: bool,

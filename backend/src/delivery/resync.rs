@@ -148,7 +148,6 @@ impl Resync<'_> {
         }
     }
 
-    /// Closes the reports about deleted destinations.
     pub(crate) async fn close_for_deleted(
         self,
         names: impl Iterator<Item = &[u8]>,

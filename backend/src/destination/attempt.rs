@@ -55,11 +55,9 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) outlets: &'a AttemptResources,
 }
 
-/// The outcome of an attempt, without its timing.
 pub(crate) type AttemptOutcome = (Verdict, Transcript);
 
 impl AttemptContext<'_> {
-    /// Returns the headers common to all messages: id, timestamp and sender.
     pub(super) fn headers(&self, content_type: &str) -> HeaderMap {
         let id = HeaderValue::from_str(&self.id.to_string()).expect("letters and digits");
         let agent = HeaderValue::from_static(USER_AGENT);

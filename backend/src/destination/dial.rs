@@ -51,7 +51,6 @@ pub(crate) enum DialError {
     Timeout { host: String, limit: Duration },
 }
 
-/// Describes an I/O error without its error number.
 pub(crate) fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
@@ -131,7 +130,6 @@ impl Dialer {
         Err(last_error)
     }
 
-    /// Resolves a name and returns all addresses, without the guard.
     pub(crate) async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         self.resolver.resolve(host, port).await
     }

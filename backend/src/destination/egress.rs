@@ -148,7 +148,6 @@ fn is_address_of_this_machine(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// Normalizes a name: case-insensitive, without the trailing dot of the root.
 fn normalize_name(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }

@@ -511,7 +511,6 @@ impl HttpResponse {
         Advice::Limited(self.requested_wait(now_ms))
     }
 
-    /// Returns the delay that the receiver requests, in a header or in the body.
     fn requested_wait(&self, now_ms: i64) -> Option<Duration> {
         let is_limit = matches!(self.status.as_u16(), 429 | 503) || self.status.is_success();
         let in_body = || is_limit.then(|| retry_after_in_body(&self.body)).flatten();

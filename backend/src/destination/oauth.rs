@@ -31,7 +31,6 @@ const ERRORS: [&str; 9] = [
 /// Lifetime of a token if the server does not state one.
 const TOKEN_SECONDS_DEFAULT: i64 = 1_800;
 
-/// Parameters of a token request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grant<'a> {
     pub(super) token_url: &'a str,
@@ -95,7 +94,6 @@ pub(super) async fn with_token(
     Ok(made)
 }
 
-/// Adds a token to a request, and masks it in transcripts.
 fn with_bearer(
     attempt: &mut AttemptContext<'_>,
     request: &HttpRequest,

@@ -20,7 +20,6 @@ pub trait EventSink: Debug + Send + Sync + 'static {
     /// Ingests an event about this service without waiting; it may be lost.
     fn report(&self, event: IncomingEvent);
 
-    /// Ingests an already stored event about this service without waiting.
     fn report_stored(&self, event: OwnEvent) {
         self.report(event.event);
     }

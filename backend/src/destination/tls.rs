@@ -35,7 +35,6 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// Trusts the machine's authorities and the given ones.
     pub(crate) fn new(authorities: &[CertificateDer<'static>]) -> Self {
         let machine = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();

@@ -15,7 +15,6 @@ use url::{Position, Url, form_urlencoded};
 
 use crate::domain::secret::MASK;
 
-/// Bytes of a body that are stored.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024;
 const HEADER_BYTES_MAX: usize = 1024;
 const HEADERS_MAX: usize = 64;
@@ -209,7 +208,6 @@ impl Masker {
         self.mask(&String::from_utf8_lossy(body), BODY_BYTES_MAX)
     }
 
-    /// Masks headers, joining repeated ones with a comma.
     pub(crate) fn mask_headers(&self, headers: &HeaderMap) -> BTreeMap<String, String> {
         let mut masked = BTreeMap::<String, String>::new();
         for (name, value) in headers.iter().take(HEADERS_MAX) {

@@ -11,7 +11,6 @@ pub(crate) const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 pub struct AttemptReport {
     pub verdict: Verdict,
     pub duration: Duration,
-    /// Request and response, with secrets masked.
     pub transcript: Transcript,
     /// Times of the last HTTP exchange with a response.
     pub times: Option<ExchangeTimes>,
@@ -100,7 +99,6 @@ impl Advice {
 }
 
 impl Verdict {
-    /// Returns the cause of the failure; `None` if the message was delivered.
     pub(crate) fn cause(&self) -> Option<FailureCause> {
         (self.outcome != Outcome::Delivered).then(|| self.advice.cause())
     }

@@ -172,7 +172,6 @@ impl Beats {
         known.counts.clear();
     }
 
-    /// Returns an error if the heartbeat already expects the maximum number of value sets.
     pub(crate) async fn check_room(
         &self,
         store: &Store,

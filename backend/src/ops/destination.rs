@@ -149,7 +149,6 @@ impl AuthoredResource for Destination {
 }
 
 impl FromDomain<Destination> for v1::Destination {
-    /// Leaves out usage information.
     fn from_domain(destination: Destination) -> Self {
         let is_default = destination.delivery == DeliverySettings::default();
         Self {

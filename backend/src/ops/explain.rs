@@ -71,7 +71,6 @@ pub struct RuleExplanation {
     pub hold_changes: Vec<HoldChange>,
 }
 
-/// The decision that a judgement refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JudgementBasis {
     /// The decision that made the rule report the occurrence.
@@ -105,7 +104,6 @@ impl Judgement {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DefinitionVersion {
-    /// Revision number, starting at 1.
     pub revision: u64,
     pub since_ms: i64,
     /// End of its validity; `None` if it is current.
@@ -173,7 +171,6 @@ pub struct SentDelivery {
     /// Outcome of the digest that includes the delivery; `None` if the delivery was sent
     /// separately.
     pub digest: Option<DigestEnd>,
-    /// Reason why the delivery, or its digest, waits.
     pub waiting: WaitReason,
 }
 

@@ -14,7 +14,6 @@ pub async fn newest_occurrence(
     Ok(found.await?.into_iter().flatten().next().map(|it| it.value))
 }
 
-/// Checks whether the newest occurrence of an event is not closed.
 pub async fn is_event_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
     let newest = newest_occurrence(store, event).await?;
     Ok(newest.is_some_and(|it| it.status != Status::Closed))

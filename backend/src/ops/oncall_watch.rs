@@ -86,7 +86,6 @@ impl OnCallWatch {
         Ok(())
     }
 
-    /// Opens an event if the contacts on call have changed.
     async fn report_hand_off(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
         let name = &schedule.schedule.name;
         let contacts = schedule.on_call_at(now_ms).contacts;
@@ -126,7 +125,6 @@ impl OnCallWatch {
         Ok(())
     }
 
-    /// Opens an event if there is an upcoming gap, and closes it when there is none.
     async fn report_gap(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
         let Schedule {
             name, gaps_allowed, ..

@@ -17,7 +17,6 @@ const SCOPE_BYTES: usize = 8;
 pub struct PageRequest {
     /// Number of records. 0 means the default, and larger values are reduced to the maximum.
     pub size: i32,
-    /// Token of the page; empty for the first page.
     pub token: String,
 }
 
@@ -39,7 +38,6 @@ impl PageRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// Token of the next page; empty at the end.
     pub next_page_token: String,
     /// Number of records that match the filters, over all pages.
     pub total: usize,

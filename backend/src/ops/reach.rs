@@ -14,7 +14,6 @@ use crate::{
     store::{Kind, Record, Store},
 };
 
-/// A path from a rule to a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReachedReceiver {
     pub destination: Name,
@@ -132,7 +131,6 @@ pub fn to_wire(rules: &[(Name, ReachedReceiver)]) -> (Vec<v1::RuleReach>, usize)
     (rows, bytes)
 }
 
-/// Returns the size of a path on the wire, in bytes.
 pub fn wire_bytes(way: &v1::RuleReach) -> usize {
     /// Field numbers and lengths.
     const AROUND: usize = 20;
@@ -142,7 +140,6 @@ pub fn wire_bytes(way: &v1::RuleReach) -> usize {
     texts.map(String::len).sum::<usize>() + AROUND
 }
 
-/// Returns the policies that name a resource directly, or through contacts and schedules.
 async fn policies_using(store: &Store, used: (Kind, &Name)) -> Result<BTreeSet<Name>, Error> {
     let mut policies = BTreeSet::new();
     let (mut seen, mut open) = (HashSet::new(), vec![(used.0, used.1.clone())]);

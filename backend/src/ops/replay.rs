@@ -51,7 +51,6 @@ pub struct ReplayResult {
 #[derive(Debug)]
 pub struct ReplayedMessage {
     pub at_ms: i64,
-    /// Name of the rule; empty for a digest.
     pub rule: String,
     pub destination: String,
 }

@@ -46,7 +46,6 @@ pub struct SearchRequest {
     /// The sort field; ties are ordered by start and id, which never change.
     pub sort: SortField,
     pub ascending: bool,
-    /// Number of occurrences; at least one.
     pub limit: usize,
     /// Cursor to continue from; empty for the first page.
     pub cursor: String,

@@ -69,7 +69,6 @@ pub async fn set_status(
 
 type ItemResults = Vec<Result<ChangedOccurrence, Error>>;
 
-/// Decides the results of the items, given the causes resolved so far.
 async fn decide_items(
     deciding: &DecisionContext,
     items: &[StatusItem],

@@ -46,7 +46,6 @@ pub async fn read_values(store: &Store) -> Result<SharedSettings, Error> {
     Ok(values_or_defaults(read_stored(store).await?.as_ref()))
 }
 
-/// Returns the values of stored settings, or the defaults.
 pub fn values_or_defaults(stored: Option<&Stored<Settings>>) -> SharedSettings {
     stored.map(|it| it.value.values.clone()).unwrap_or_default()
 }

@@ -142,7 +142,6 @@ impl StoreWatch {
         self.logged = Some((condition.as_str(), passed));
     }
 
-    /// Opens, updates or closes the event about the disk.
     async fn report(&mut self, condition: &Condition) -> Result<(), Error> {
         let space = self.store.engine().free_space();
         let level =

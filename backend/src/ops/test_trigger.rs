@@ -11,7 +11,6 @@ use crate::{
     store::Store,
 };
 
-/// Matches of a draft found so far.
 #[derive(Debug, Clone, Default)]
 pub struct TriggerTest {
     pub matched: usize,

@@ -33,7 +33,6 @@ impl Violations {
         }
     }
 
-    /// Checks that a string is not blank and not too long.
     pub(super) fn check_sentence(&mut self, field: &str, text: &str, characters_max: usize) {
         let characters = text.chars().count();
         if text.trim().is_empty() {
@@ -107,7 +106,6 @@ impl Violations {
         }
     }
 
-    /// Adds violations for fields that have none yet.
     pub(super) fn extend_new(&mut self, violations: Vec<Violation>) {
         for violation in violations {
             if !self.0.iter().any(|known| known.field == violation.field) {

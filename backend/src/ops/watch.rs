@@ -30,7 +30,6 @@ pub struct WatchUpdate {
     /// Changed occurrences that do not match, or no longer match.
     pub left: Vec<OccurrenceId>,
     pub resume_token: String,
-    /// Whether earlier changes may be missing.
     pub gap: bool,
 }
 

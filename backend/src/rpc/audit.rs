@@ -20,7 +20,6 @@ pub(super) fn for_resource<T>(name: impl Display, answer: T) -> Response<T> {
     with_subject(Subject::Named(name.to_string()), answer)
 }
 
-/// Returns the response of a call that changed the named resource, or of a dry run.
 pub(super) fn mutation_response<T>(tried: bool, name: impl Display, answer: T) -> Response<T> {
     if tried {
         with_subject(Subject::Nothing, answer)

@@ -75,7 +75,6 @@ pub enum Class {
     Intake,
     /// Reads a small amount of data.
     Read,
-    /// Reads a potentially large amount of data.
     Page,
     Change,
     Watch,

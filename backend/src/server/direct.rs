@@ -32,7 +32,6 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// The only method that can be called this way.
     pub const METHOD: &str = PUT_EVENTS;
 
     pub(super) fn new(guard: CallGuard, receiver: Arc<DataReceiver>, metrics: Metrics) -> Self {

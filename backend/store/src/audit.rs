@@ -275,7 +275,6 @@ impl ChangeAudit {
     }
 }
 
-/// Merges staged changes, so that each record occurs once.
 pub(super) fn merge_changes(changes: Vec<AuditedChange>) -> Vec<AuditedChange> {
     let mut merged: Vec<AuditedChange> = Vec::new();
     for next in changes {

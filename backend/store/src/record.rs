@@ -148,7 +148,6 @@ pub struct Stored<T> {
 }
 
 impl<T> Stored<T> {
-    /// Creates a stored record with the version of the commit that wrote it.
     pub fn from_commit(version: u64, value: T, store: &Store) -> Self {
         Self {
             version,
@@ -681,7 +680,6 @@ impl Changes {
         }
     }
 
-    /// Adds a record that must not exist.
     pub fn insert<T: Record>(&mut self, new: &T) {
         let value = self.encode(new);
         self.insert_encoded(new, value);

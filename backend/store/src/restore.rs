@@ -50,7 +50,6 @@ pub struct RestoreReport {
     pub has_admin_key: bool,
 }
 
-/// The reason why the backup was not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     #[error(transparent)]

@@ -259,7 +259,6 @@ impl Verifier<'_> {
         (parts, errors)
     }
 
-    /// Reports which records of a kind are missing from some indexes.
     async fn report_missing(
         &mut self,
         kind: Kind,

@@ -322,7 +322,6 @@ impl<'a> CloudEvent<'a> {
     }
 }
 
-/// Parses a severity given as a name or as a number from 1 to 5.
 fn parse_severity(value: &Value<'_>) -> Option<Severity> {
     let text = value.as_str().unwrap_or_default().trim();
     let number = value.as_i64().or_else(|| text.parse().ok());

@@ -65,7 +65,6 @@ impl EventDraft {
         self.event.timestamp = timestamp_ms;
     }
 
-    /// Sets the time at which the event closes without an update, in milliseconds since 1970.
     pub(super) fn set_expires_ms(&mut self, expires_ms: i64) {
         self.event.expire_time = Some(expires_ms);
     }

@@ -158,7 +158,6 @@ impl Handler {
         M::decode(answer).map_err(|_unreadable| Problem::internal())
     }
 
-    /// Returns the requested alerts, the most severe first, and whether there are more.
     async fn list_alerts(
         &self,
         admitted: &AdmittedRequest<'_>,

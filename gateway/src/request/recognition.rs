@@ -57,7 +57,6 @@ impl RecentKeys {
 }
 
 impl Handler {
-    /// Identifies the client by the metadata, and marks the connection as authenticated.
     pub(super) async fn identify_client(
         &self,
         metadata: &MetadataMap,

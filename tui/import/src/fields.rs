@@ -35,7 +35,6 @@ impl Fields {
         }
     }
 
-    /// Takes a field; `None` if it is absent or null.
     pub(crate) fn take_value(&mut self, name: &str) -> Option<Value> {
         self.rest.remove(name).filter(|value| !value.is_null())
     }

@@ -38,7 +38,6 @@ impl ImportOutput {
         }
     }
 
-    /// Returns a unique name for a new document, derived from the wanted one.
     pub(crate) fn unique_name(&mut self, kind: &'static str, wanted: &str) -> String {
         let base = base_name(kind, wanted);
         let mut name = base.clone();
@@ -149,7 +148,6 @@ pub fn secret_name(path: &[&str]) -> String {
     format!("BELLWETHER_SECRET_{}", letters.collect::<String>())
 }
 
-/// Converts a text to a valid name: invalid characters become dashes.
 fn base_name(kind: &str, wanted: &str) -> String {
     let allowed = |c: char| match c {
         c if c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ') => c,

@@ -34,7 +34,6 @@ pub(crate) type ParseOutcome = fn(CallResult) -> Result<WriteOutcome, Failure>;
 pub(crate) type CallResult = Result<Vec<u8>, Failure>;
 
 impl Call {
-    /// Creates a read-only call by name.
     pub(crate) fn new(service: &'static str, method: &'static str, body: Value) -> Self {
         Self {
             service,

@@ -30,7 +30,6 @@ pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
     Call::from_request(SERVICE, &request)
 }
 
-/// Requests the last deliveries of a rule, or to a destination.
 pub(crate) fn list_last(kind: Kind, name: String) -> Call {
     let mut request = v1::ListDeliveriesRequest {
         page_size: limits::BESIDE_DELIVERIES,

@@ -140,7 +140,6 @@ fn own_id(id: &str) -> &str {
     if id.contains(':') { id } else { "" }
 }
 
-/// Gets an event with the given occurrence, or else its newest one.
 pub(crate) fn get_event(id: &str) -> Call {
     let own = Some(own_id(id)).filter(|id| !id.is_empty());
     let request = v1::GetEventRequest {
@@ -150,7 +149,6 @@ pub(crate) fn get_event(id: &str) -> Call {
     Call::from_request(QUERIES, &request)
 }
 
-/// Routes the occurrences with these ids.
 pub(crate) fn route_event(ids: &[String]) -> Call {
     let request = v1::RouteEventsRequest {
         occurrence_ids: ids.to_vec(),
@@ -214,7 +212,6 @@ fn parse_statuses(answer: CallResult) -> Result<WriteOutcome, Failure> {
     ))
 }
 
-/// Changes occurrences without notifying of the acknowledgement.
 pub(crate) fn set_status_without_updates(ids: &[String], change: &StatusChange) -> Call {
     set_statuses(ids, change, true)
 }

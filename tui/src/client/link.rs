@@ -370,7 +370,6 @@ async fn connect_over(
     Ok((carrier, Caller { name, role }))
 }
 
-/// Makes a call, and reports if its failure means that the connection is broken.
 async fn make_call(
     carrier: Carrier,
     updates: mpsc::Sender<ServerUpdate>,

@@ -53,7 +53,6 @@ pub(crate) fn parse_object(kind: Kind, answer: CallResult) -> Result<Object, Fai
     Ok(found)
 }
 
-/// Adds a fixed name to a resource that the service returns without one.
 fn with_fixed_name(kind: Kind, mut json: Value) -> Object {
     if let Some(naming) = kind::spec(kind).naming {
         json["name"] = naming(&json).into();
@@ -95,7 +94,6 @@ pub(crate) fn create(draft: &Object) -> Call {
     })
 }
 
-/// Parses the response for a new client, which contains its key.
 fn parse_key(answer: CallResult) -> Result<WriteOutcome, Failure> {
     let created: v1::CreateClientResponse = message(answer)?;
     Ok(WriteOutcome::Key {
@@ -104,7 +102,6 @@ fn parse_key(answer: CallResult) -> Result<WriteOutcome, Failure> {
     })
 }
 
-/// Updates a resource, unless it has changed since that version.
 pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     let spec = kind::spec(draft.kind);
     let mut stored = draft.json.clone();

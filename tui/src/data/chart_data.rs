@@ -61,7 +61,6 @@ impl ChartData {
         minutes
     }
 
-    /// Returns the accepted events per column, for each severity, worst first.
     pub(crate) fn events(&self) -> Vec<(Severity, &[i32])> {
         let mut all: Vec<_> = self.statistics.events.iter().collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.severity));

@@ -86,7 +86,6 @@ pub(crate) const HEALTH_WORST_FIRST: [HealthState; 7] = [
     HealthState::Healthy,
 ];
 
-/// Returns the rank of a state by urgency, most urgent first.
 pub(crate) fn urgency_rank(state: HealthState) -> usize {
     let at = HEALTH_WORST_FIRST.iter().position(|other| *other == state);
     at.unwrap_or(HEALTH_WORST_FIRST.len())

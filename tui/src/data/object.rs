@@ -64,7 +64,6 @@ impl Object {
         set_value(&mut self.json, path, value);
     }
 
-    /// Returns an object with only these fields, for a request.
     pub(crate) fn with_only_fields(&self, fields: &[&str]) -> Value {
         let pairs = fields.iter().filter_map(|field| {
             let value = self.json.get(field)?;

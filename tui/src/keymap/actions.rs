@@ -295,7 +295,6 @@ pub(crate) struct Lines {
     pub(crate) several: bool,
     /// Whether a text follows the rows.
     pub(crate) text: bool,
-    /// Whether the action prints no page.
     pub(crate) silent: bool,
 }
 

@@ -50,7 +50,6 @@ impl Keymap {
         };
     }
 
-    /// Returns the keys of an action in places without another binding.
     pub(super) fn keys_everywhere(&self, action: Action) -> impl Iterator<Item = &[KeyEvent]> {
         let keys = self.everywhere.get(&action).into_iter();
         keys.flatten().map(Vec::as_slice)

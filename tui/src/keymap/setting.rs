@@ -19,7 +19,6 @@ pub struct KeySetting {
     pub action: String,
     /// Keys such as `x`, `ctrl-s` or `g g`; an empty list removes all keys.
     pub keys: Vec<String>,
-    /// Position in the file, for error messages.
     pub at: String,
 }
 

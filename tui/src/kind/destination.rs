@@ -581,7 +581,6 @@ fn write_health_evidence(into: &mut Document, around: &dyn RenderContext, destin
     }
 }
 
-/// Returns the estimated time to deliver what waits.
 fn estimated_backlog(destination: &Object) -> Option<String> {
     let waiting = destination
         .number("health.waitingCount")

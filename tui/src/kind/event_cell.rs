@@ -85,7 +85,6 @@ impl EventCell {
         ]
     }
 
-    /// Returns the titles above cells of this width.
     pub(crate) fn column_titles(cells: usize, host_field: &str) -> String {
         let [name, host, summary] = column_widths(cells);
         let severity = if cells >= WORDS { "Severity   " } else { "  " };
@@ -110,7 +109,6 @@ impl EventCell {
     }
 }
 
-/// Returns the widths of the name, the host and the summary.
 fn column_widths(cells: usize) -> [usize; 3] {
     let severity = if cells >= WORDS { 11 } else { 2 };
     let spare = cells.saturating_sub(severity + 2);

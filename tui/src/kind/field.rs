@@ -94,7 +94,6 @@ impl FieldKind {
         }
     }
 
-    /// Returns the placeholder for an unset field in the text for the editor.
     pub(super) fn placeholder_value(&self) -> Option<Value> {
         match self {
             Self::Text | Self::Lines => Some(json!("")),

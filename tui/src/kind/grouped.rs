@@ -48,7 +48,6 @@ pub(crate) const COLUMNS: &[Column<GroupRow>] = &[
     .sort_descending(|it| Key::Number(it.last_seen_ms.unwrap_or_default())),
 ];
 
-/// Formats the count of a severity; empty for 0.
 fn count_cell(row: &GroupRow, severity: Severity) -> Cell {
     match row.count(severity) {
         0 => Cell::default(),

@@ -226,7 +226,6 @@ fn name(receiver: &Value) -> &str {
     }
 }
 
-/// Returns the contact that acknowledged the response, else everyone notified last.
 pub(crate) fn responder(response: &Object) -> String {
     match response.text("acknowledgedBy") {
         "" => {

@@ -11,7 +11,6 @@ pub(crate) const STORED: &str = "********";
 const TYPED: &str = "••••••••";
 pub(crate) const HEADERS: &str = "type.webhook.headers";
 
-/// Returns the draft with typed secrets masked, for display.
 pub(crate) fn with_masked_secrets(draft: &Object) -> Object {
     let mut shown = draft.clone();
     let fields = spec(draft.kind).fields.iter();
@@ -70,7 +69,6 @@ pub(crate) fn visible_bytes(destination: &Value, line: &str) -> usize {
     }
 }
 
-/// Whether the value of a webhook's header is not secret.
 pub(crate) fn is_plain_header(destination: &Value, name: &str) -> bool {
     let plain = get_value(destination, "type.webhook.plainHeaders").and_then(Value::as_array);
     let mut plain = plain.into_iter().flatten().filter_map(Value::as_str);

@@ -63,7 +63,6 @@ pub(crate) trait RenderContext {
     fn responder(&self, occurrence: &str) -> Option<Cell>;
     /// Whether an active silence certainly covers an event.
     fn is_silenced(&self, row: &EventRow) -> bool;
-    /// Returns who is notified now and who is next, for a response.
     fn response_cells(&self, response: &Object) -> [Cell; 2];
     /// Returns the host of the event that a resource is about; empty if unknown.
     fn host_text(&self, object: &Object) -> String;
@@ -161,7 +160,6 @@ impl<R> Column<R> {
         Self { key, ..self }
     }
 
-    /// Makes the column sortable, in descending order first.
     pub(super) const fn sort_descending(self, key: fn(&R) -> Key) -> Self {
         let head = ColumnHead {
             falls: true,
@@ -189,7 +187,6 @@ impl Cell {
         }
     }
 
-    /// Returns the text with its sign.
     pub(crate) fn text_with_symbol(&self) -> Cow<'_, str> {
         match self.sign {
             "" => Cow::Borrowed(&self.text),

@@ -50,7 +50,6 @@ impl PaneLayout {
         self.document.lines.len().saturating_sub(self.rows.into())
     }
 
-    /// Returns the number of lines below the shown ones.
     pub(crate) fn lines_below(&self) -> usize {
         self.max_scroll().saturating_sub(self.top)
     }
@@ -111,7 +110,6 @@ impl Model {
         true
     }
 
-    /// Returns the pane at a position on the screen.
     pub(crate) fn bench_pane_at(&self, column: u16, row: u16) -> Option<Pane> {
         let layout = self.bench_layout(self.page_size())?;
         let row = row.checked_sub(self.head_height())?;
@@ -123,7 +121,6 @@ impl Model {
         pane.map(|it| it.pane)
     }
 
-    /// Returns the size of the page below the header and above the hints.
     fn page_size(&self) -> (u16, u16) {
         let (columns, rows) = self.size;
         (columns, rows.saturating_sub(self.head_height() + 1))

@@ -13,7 +13,6 @@ use crate::{
 
 #[derive(Debug, Default)]
 pub(crate) struct RowDetails {
-    /// The list and the id of its row.
     row: Option<(Route, String)>,
     pub(crate) due_ms: Option<i64>,
     pub(crate) event: Loaded<v1::Event>,
@@ -126,7 +125,6 @@ impl Model {
         }
     }
 
-    /// Returns the time at which the details of the selected row are read.
     pub(crate) fn row_details_due_ms(&self) -> Option<i64> {
         let beside = &self.beside;
         let read = [beside.explanation.at_ms, beside.decided.at_ms];

@@ -27,7 +27,6 @@ pub(crate) enum Stage {
         yes: bool,
     },
     Running,
-    /// Stopping after the current batch.
     Stopping,
     Failed(String),
 }

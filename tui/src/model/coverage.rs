@@ -37,7 +37,6 @@ impl Coverage {
         }
     }
 
-    /// Sets the occurrences in view.
     pub(crate) fn set_visible<'a>(&mut self, in_view: impl Iterator<Item = &'a str>) {
         if self.known.len() > limits::HELD_EVENTS {
             self.known.clear();

@@ -96,7 +96,6 @@ impl EventWindow {
         self.incoming.len()
     }
 
-    /// Removes the rows, for another query or after a gap.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.by_id.clear();

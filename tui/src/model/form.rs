@@ -321,7 +321,6 @@ impl Form {
         error.map(String::as_str).filter(|_| is_shown)
     }
 
-    /// Returns a warning about a valid but probably unintended value.
     pub(crate) fn field_warning(&self, index: usize) -> Option<String> {
         let path = self.specs[index].path;
         let is_blank = self.inputs[index].is_blank();

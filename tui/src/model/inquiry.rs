@@ -265,7 +265,6 @@ fn with_document(fields: &Value, document: &str) -> Value {
     with_field(&with_field(fields, "body", body), "headers", headers)
 }
 
-/// An effect of a test that remains after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LastingEffect {
     /// An event of this severity in this service, which the console closes after the test.

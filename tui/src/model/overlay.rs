@@ -193,7 +193,6 @@ pub(crate) struct Picker {
 pub(crate) enum PickerPurpose {
     /// Names for the focused field of the form.
     Names,
-    /// One of the choices of the focused field.
     Choice,
     Columns,
     /// An event for a test; the value is its id, empty for the sample.
@@ -215,7 +214,6 @@ impl Picker {
             .collect()
     }
 
-    /// Whether several items can be marked.
     pub(crate) fn has_marks(&self) -> bool {
         self.values.is_none() && self.purpose != PickerPurpose::Choice
     }

@@ -115,7 +115,6 @@ impl Page {
         };
         let mut list = List::default();
         if route == Route::List(Kind::Destination) {
-            // Failing destinations first.
             list.sort = Some(Sort {
                 column: "Health",
                 descending: false,

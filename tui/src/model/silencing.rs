@@ -30,7 +30,6 @@ pub(crate) struct SilenceChoice {
     pub(crate) length: usize,
     /// The text being typed.
     pub(crate) typing: Option<(SilencePart, TextField)>,
-    /// The reason; empty for the default.
     pub(crate) reason: String,
     /// The end that was selected before its scope was counted.
     pub(crate) chosen: Option<Timestamp>,

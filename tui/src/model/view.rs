@@ -11,7 +11,6 @@ use crate::{
 
 const COLUMNS: [&str; 3] = ["Seen", "Age", "Severity"];
 
-/// Returns the service's sort orders with their columns, the default first.
 fn sort_entries() -> impl Iterator<Item = (&'static str, &'static str)> {
     View::SORTS.iter().copied().zip(COLUMNS)
 }

@@ -146,7 +146,6 @@ pub(crate) fn problem_sort_key(
     (is_well, harm, !is_dead, urgency_rank(state))
 }
 
-/// Returns the destinations that are unreachable or late, worst first.
 pub(crate) fn unhealthy_destinations(
     model: &Model,
     overview: &Overview,

@@ -15,7 +15,6 @@ use crate::{
 
 const INDENT: usize = 4;
 
-/// Formats the row with this id, with column titles where the values are ambiguous.
 pub(super) fn say_row(model: &Model, id: &str) -> String {
     let mut parts = Vec::new();
     for (title, text, is_number) in view::labelled_cells(model, id) {

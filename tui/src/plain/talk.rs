@@ -114,7 +114,6 @@ impl Dialogue {
         }
     }
 
-    /// Prints the current question or page, once nothing is in progress.
     pub(super) fn print_when_idle(&mut self, model: &Model) {
         if let Some(overlay) = &model.overlay {
             let (lines, prompt_text) = question::question_output(overlay);

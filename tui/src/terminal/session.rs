@@ -206,7 +206,6 @@ impl Session {
         Ok(())
     }
 
-    /// Stops reading keys, so that another program can use the terminal.
     fn release_terminal(&mut self) -> io::Result<()> {
         self.keys.stop();
         self.guard.restore()

@@ -6,7 +6,6 @@ use super::Depth;
 
 macro_rules! colours {
     ($($colour:ident $word:literal $rgb:literal $index:literal $ansi:ident $text:ident;)+) => {
-        /// Colour of a service in the header.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Colour {
             $(#[doc = concat!("`", $word, "`.")] $colour,)+

@@ -152,7 +152,6 @@ fn draw_field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Returns the lines of the error or warning below a field.
 fn field_message_lines(form: &Form, index: usize, cells: usize) -> Vec<(Token, String)> {
     let error = form.error(index).map(|it| (Token::Bad, format!("✗ {it}")));
     let warning = || Some((Token::Warning, format!("! {}", form.field_warning(index)?)));
@@ -232,7 +231,6 @@ fn draw_input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area:
     }
 }
 
-/// Masks the values of secret headers, character by character while they are typed.
 fn masked_headers(form: &Form, field: &TextField, focused: bool) -> TextField {
     let destination = form.base_json();
     if focused {

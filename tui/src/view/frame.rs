@@ -228,7 +228,6 @@ fn overlay_hints(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     }
 }
 
-/// Returns the hints in order, and those that are always shown.
 fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     if let Some(words) = model.overlay.as_ref().map(overlay_hints) {
         return words;

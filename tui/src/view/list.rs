@@ -23,7 +23,6 @@ use crate::{
     theme::Token,
 };
 
-/// The visible rows of a list with their columns.
 pub(super) struct VisibleRows<'a> {
     rows: Box<dyn Rows + 'a>,
     /// The position and the cells of each row.
@@ -150,7 +149,6 @@ pub(super) fn draw(
     pen.scrollbar(body, rows.len(), list.top);
 }
 
-/// Returns the columns to show: the chosen ones, else those with content.
 fn shown_columns(model: &Model, columns: &[&ColumnHead], rows: &[(usize, Vec<Cell>)]) -> Vec<bool> {
     let wanted = model.configured_columns();
     let is_wanted = |head: &ColumnHead| {
@@ -171,7 +169,6 @@ fn shown_columns(model: &Model, columns: &[&ColumnHead], rows: &[(usize, Vec<Cel
     (0..columns.len()).map(is_shown).collect()
 }
 
-/// Returns the cells of a row with their column titles, and whether they are numbers.
 pub(crate) fn labelled_cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)> {
     let Some(table) = model.store.table_for_route(&model.page.route) else {
         return Vec::new();

@@ -83,7 +83,6 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     draw_items(&items, &lines, palette, pen, &columns);
 }
 
-/// Draws the sentence and all keys of the selected action in the last line.
 fn draw_explanation(item: Option<&Item>, pen: &mut Pen<'_>, inside: Rect) {
     let Some(item) = item else { return };
     let y = inside.bottom() - 1;
@@ -199,7 +198,6 @@ fn item_token(item: &Item, token: Token) -> Token {
     }
 }
 
-/// Returns the first keys of an action, for a column.
 fn first_keys(item: &Item) -> String {
     item.keys
         .split("  ")

@@ -98,7 +98,6 @@ impl<'a> Pen<'a> {
         self.look.style(token)
     }
 
-    /// Returns the base style, for widgets that would set another.
     pub(super) fn base_style(&self) -> Style {
         self.look.base()
     }

@@ -164,7 +164,6 @@ impl Outcome {
         )
     }
 
-    /// Returns the error for waiting callers if the sets are not retried.
     pub(super) fn rejection_error(meaning: CommitErrorKind) -> EngineError {
         match meaning {
             CommitErrorKind::Refused(error) => error,

@@ -18,7 +18,6 @@ const LAG: [f64; 9] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 type Label = (&'static str, &'static str);
 type Counters = Family<[Label; 1], Counter>;
 
-/// Metrics; clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct StoreCounters(Arc<Families>);
 

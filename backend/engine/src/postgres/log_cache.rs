@@ -208,7 +208,6 @@ impl LogCache {
         self.lost.borrow().is_some()
     }
 
-    /// Waits until the database has lost commits, and returns the evidence.
     pub(super) async fn wait_until_lost(&self) -> String {
         let mut lost = self.lost.subscribe();
         let Ok(why) = lost.wait_for(Option::is_some).await else {
@@ -259,7 +258,6 @@ pub(super) fn kind_bit(kind: Kind) -> u32 {
     1 << (kind as u32)
 }
 
-/// Appends a record name to an encoded step.
 pub(super) fn encode_name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
     let key_bytes = u32::try_from(key.len()).expect("a record's key is far below 4 GiB");
     bytes.push(kind as u8);

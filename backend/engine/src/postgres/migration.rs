@@ -195,7 +195,6 @@ pub async fn clear_tables(
     emptied.map_err(|error| error::read_error(&error))
 }
 
-/// Uses LZ4 to compress large values if the server supports it.
 async fn enable_lz4_compression(client: &Client, schema: &str) -> Result<(), EngineError> {
     let compressed = async {
         let text = "SELECT 'lz4' = ANY(enumvals) FROM pg_settings \

@@ -70,7 +70,6 @@ pub struct Node {
 }
 
 impl Node {
-    /// Joins the nodes of a store under a name.
     pub async fn join(address: &Address, name: &str) -> Result<Self, EngineError> {
         let id: [u8; 16] = rand::random();
         let session = Session::open(address, Role::Writer).await?;

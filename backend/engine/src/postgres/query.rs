@@ -114,7 +114,6 @@ impl SqlOrder {
 const EACH: &str = "SELECT 1 / (count(*) = cardinality($1::bytea[]))::int";
 
 impl Query {
-    /// Returns the statement's text for a schema, whose name is already quoted.
     pub(super) fn text(self, schema: &str) -> String {
         let of = |kind: Kind| format!("{schema}.{}", kind.table_name());
         let version = format!("currval('{schema}.version')");

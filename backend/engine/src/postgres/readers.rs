@@ -131,7 +131,6 @@ impl Readers {
         Ok(session)
     }
 
-    /// Starts reading at one point in time with several statements.
     pub(super) async fn begin_snapshot(&self) -> Result<ReadSnapshot<'_>, EngineError> {
         let begun = self.address.reach.run_or_unreachable(self.begin()).await;
         begun.unwrap_or_else(|| Err(reach::unreachable_error()))

@@ -34,7 +34,6 @@ impl Role {
     }
 }
 
-/// A session; closed on drop.
 pub(super) struct Session {
     pub(super) client: Client,
     schema: String,

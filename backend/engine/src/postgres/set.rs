@@ -62,7 +62,6 @@ impl EncodedSet {
     }
 }
 
-/// Whether a change gives a record two entries in a column.
 fn has_duplicate_index(change: &Change) -> bool {
     let count = |index: Index| change.add.iter().filter(|it| it.index == index).count();
     let mut columns =

@@ -134,7 +134,6 @@ pub(super) struct Writer {
     settled: LogPosition,
     /// Whether another client has deleted the writer's row, without which it cannot write.
     is_removed: bool,
-    /// Whether the writer cannot get a connection.
     is_stuck: watch::Sender<bool>,
     /// The lease to renew, if it writes for the node's slots.
     lease: Option<Lease>,
@@ -206,7 +205,6 @@ impl Writer {
         self.is_stuck.subscribe()
     }
 
-    /// Runs until the queue is closed and empty.
     pub(super) async fn run(mut self) {
         let (mut batch, mut renewed) = (Vec::new(), None::<Instant>);
         loop {

@@ -65,7 +65,6 @@ impl Batch {
         self.add_cell(key, cell, NEW);
     }
 
-    /// Adds a record that gets a new version and keeps its value.
     pub(super) fn add_touched(&mut self, key: &[u8], version: u64, value: &[u8]) {
         let cell = cell::seal_cell(key, &[&version.to_be_bytes(), value]);
         self.add_cell(key, &cell, 0);

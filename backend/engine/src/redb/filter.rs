@@ -84,7 +84,6 @@ impl Filter {
             .collect()
     }
 
-    /// Returns `None` if the bytes are not a filter.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<8>();
         let is_whole = rest.is_empty() && !words.is_empty() && words.len() % 8 == 0;

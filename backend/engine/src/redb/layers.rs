@@ -24,7 +24,6 @@ pub(super) struct MovingLayer {
 }
 
 impl Layers {
-    /// Whether both have the same tree.
     pub(super) fn has_same_tree(&self, newer: &Self) -> bool {
         match (&self.tree, &newer.tree) {
             (Ok(ours), Ok(theirs)) => Arc::ptr_eq(ours, theirs),

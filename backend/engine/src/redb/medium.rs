@@ -53,7 +53,6 @@ pub trait Medium: Debug + Send + Sync + 'static {
         false
     }
 
-    /// Returns the checksums stored when the file was last closed.
     fn checksums(&self) -> Option<Vec<u8>> {
         None
     }

@@ -39,7 +39,6 @@ pub(super) struct Mover {
     old: Arc<LegacyEntries>,
     scan: Option<Scan>,
     union: Option<Union>,
-    /// Runs that are no longer listed.
     garbage: Vec<u64>,
     next_run: u64,
 }

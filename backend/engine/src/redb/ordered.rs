@@ -49,7 +49,6 @@ impl<'a, K: Keys> Probe<'a, K> {
         items.binary_search_by(|item| self.compare(*item))
     }
 
-    /// Returns the index of the child that covers the key.
     fn child(&self, children: &[Child<K::Item>]) -> usize {
         let after = children.partition_point(|child| self.compare(child.from).is_le());
         after.saturating_sub(1)

@@ -13,7 +13,6 @@ const RUN_MIN: usize = 4;
 /// Number of rows written one by one after a shorter run.
 const SINGLES: usize = 64;
 
-/// Inserts rows, and deletes those without a cell.
 pub(super) fn put_rows<'a>(
     rows: &mut RowsMut<'_>,
     put: impl Iterator<Item = (&'a [u8], Slot<'a>)>,

@@ -59,7 +59,6 @@ pub(super) type ComputedRow = (Vec<u8>, Option<Vec<u8>>);
 pub(super) struct RemovedRow {
     pub(super) index: Index,
     pub(super) key: Vec<u8>,
-    /// The record that the entry must point to.
     pub(super) target: Vec<u8>,
 }
 

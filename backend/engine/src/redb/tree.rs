@@ -82,7 +82,6 @@ impl Tree {
         event.is_none_or(|event| old.may_contain(event))
     }
 
-    /// Returns the old entries if their filter is not built yet.
     pub(super) fn unfiltered_entries(&self) -> Option<&Arc<LegacyEntries>> {
         self.old.as_ref().filter(|old| !old.is_filtered())
     }

@@ -97,7 +97,6 @@ impl<'a> View<'a> {
         Self::with_active(&layers.active, layers)
     }
 
-    /// Creates a view with in-memory rows that are not published yet.
     pub(super) fn with_active(active: &'a Memtable, layers: &'a Layers) -> Self {
         Self {
             active,

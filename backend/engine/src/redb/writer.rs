@@ -49,7 +49,6 @@ pub(super) struct Writer {
 
 #[derive(Debug)]
 struct Group {
-    /// The end of the change log after the group.
     head: Head,
     /// The changed kinds, as a bit set of their numbers.
     kinds: u32,
@@ -166,7 +165,6 @@ impl Writer {
         Ok(verdicts)
     }
 
-    /// Adds the valid sets of a batch to memory and to a frame.
     fn add_sets(
         &mut self,
         batch: &mut [QueuedSet],

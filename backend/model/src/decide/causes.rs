@@ -16,7 +16,6 @@ pub type CauseKey = (RecordId, EqualValues);
 pub struct CauseQuery {
     /// Whether to check if any inhibition has a source.
     pub any: bool,
-    /// Inhibitions to check for sources.
     pub inhibitions: BTreeSet<RecordId>,
     pub keys: BTreeSet<CauseKey>,
     pub groups: BTreeSet<GroupRef>,
@@ -28,7 +27,6 @@ pub struct GroupAt {
     pub notified_ms: i64,
     /// Earliest time of the next message, in milliseconds since 1970.
     pub next_ms: i64,
-    /// Whether a member is open or about to join.
     pub is_open: bool,
     /// Whether the end of the group was reported.
     pub is_over: bool,

@@ -132,7 +132,6 @@ pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: 
     settled().unwrap_or_default()
 }
 
-/// Removes flapping states that have ended and hold no notifications.
 pub(super) fn end_flapping(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64) {
     let pending = &occurrence.pending;
     for flapping in &mut occurrence.flapping {

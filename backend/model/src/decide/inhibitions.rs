@@ -241,7 +241,6 @@ impl Inhibitions {
         held
     }
 
-    /// Returns the existing holds by edited inhibitions whose causes are not all marked.
     fn existing_holds(
         &self,
         target: &Occurrence,

@@ -137,7 +137,6 @@ struct PendingChange {
     clear: bool,
     /// Whether the change is a due closing message, which is not held.
     is_due_closing: bool,
-    /// Whether the occurrence was reopened.
     is_opening: bool,
 }
 
@@ -366,7 +365,6 @@ impl Writer<'_> {
         sending.holds()
     }
 
-    /// Notifies the destinations of matching rules, for the first time or for a repeat.
     fn notify_openings(&mut self, notified: &mut Vec<Notified>, updated: &BTreeSet<RecordId>) {
         // A change by an operator after the close is not a match.
         let transition = self.step.transition;

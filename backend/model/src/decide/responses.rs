@@ -342,7 +342,6 @@ impl Response {
             || receivers.any(|(contact, _)| contact.is_some_and(|it| it.name == *name))
     }
 
-    /// Returns the contacts and destinations notified in this round, before and now.
     fn receivers_in_round<'a>(
         &'a self,
         pages: &'a [PageTarget],

@@ -30,14 +30,12 @@ struct LoadedLayer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnCall<'a> {
-    /// The contacts; may be empty.
     pub contacts: &'a [Name],
     pub source: OnCallSource,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnCallSource {
-    /// An override, possibly without contacts.
     Override,
     Layer(usize),
     NoOne,
@@ -48,7 +46,6 @@ pub enum OnCallSource {
 pub struct Shift {
     pub start_ms: i64,
     pub end_ms: i64,
-    /// The contacts; empty for a gap.
     pub contacts: Vec<Name>,
     pub source: OnCallSource,
     /// Start of the turn or override, in milliseconds since 1970. Earlier than `start_ms` if

@@ -59,15 +59,11 @@ impl Rates {
 /// A protocol that a client may use in addition to the native interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
-    /// The webhook of Alertmanager and Grafana.
     Alertmanager,
     Prometheus,
-    /// The events and change events of PagerDuty.
     PagerDuty,
-    /// The alerts and heartbeats of Opsgenie.
     Opsgenie,
     CloudEvents,
-    /// The logs of OpenTelemetry.
     Otlp,
     /// Webhooks from any service, through a stored mapping.
     Webhooks,

@@ -98,7 +98,6 @@ pub struct Expectation {
     pub last_ms: Option<i64>,
     /// Service time of the last beat, or of the time at which it was first expected.
     pub beat_service_ms: i64,
-    /// Whether the last beat reported a failure.
     pub has_failed: bool,
     pub open: Option<OpenAlarm>,
     pub run: Option<HeartbeatRun>,

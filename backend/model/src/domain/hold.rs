@@ -51,7 +51,6 @@ impl HoldKind {
     }
 }
 
-/// A named reason why a notification is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBy {
     pub kind: HoldKind,

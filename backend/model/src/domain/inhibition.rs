@@ -52,7 +52,6 @@ pub struct CauseMark {
 const SECOND_EVALUATION_MS: i64 = 10_000;
 
 impl CauseMark {
-    /// Returns the key in the index: the inhibition and the digest of the values.
     pub fn key(&self) -> (RecordId, EqualValues) {
         (self.inhibition, self.values)
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::domain::{Clause, Name, RecordId, Secret, Severity};
 
-/// A mapping of a JSON document to events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntakeMapping {
     pub id: RecordId,
@@ -59,7 +58,6 @@ pub struct MappedSeverity {
     /// The path of the value; if empty, the default always applies.
     pub from: String,
     pub map: BTreeMap<String, Severity>,
-    /// The severity if no value matches.
     pub default: Option<Severity>,
 }
 

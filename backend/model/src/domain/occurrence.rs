@@ -274,7 +274,6 @@ pub enum Field {
     Severity,
     Status,
     Acknowledged,
-    /// The assignee; empty means no one.
     Assignee,
 }
 
@@ -289,7 +288,6 @@ impl Field {
     }
 }
 
-/// A notification of a rule about an occurrence.
 #[expect(
     clippy::struct_field_names,
     reason = "the state of the last notification"
@@ -306,7 +304,6 @@ pub struct Notified {
     /// The receivers of the opening message, by identity and name. They also get the closing
     /// message.
     pub destinations: Vec<(RecordId, Name)>,
-    /// Whether the closing message was sent.
     pub cleared: bool,
     /// The basis of the opening message; `None` if it is not recorded.
     pub opening: Option<Opening>,

@@ -17,7 +17,6 @@ pub struct Receipt {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The index of the event in the list.
     pub place: usize,
     pub reason: String,
 }

@@ -40,7 +40,6 @@ impl Report {
         }
     }
 
-    /// Returns the report with its reporter qualified by the client.
     #[must_use]
     pub fn with_qualified_reporter(self, client: RecordId) -> Self {
         let name = self.reporter.unwrap_or_default().to_be_bytes();
@@ -67,7 +66,6 @@ pub struct Reporter {
     pub until_ms: i64,
     /// The earliest reported beginning of the condition, in milliseconds since 1970.
     pub began_ms: Option<i64>,
-    /// Whether the reporter reported the end.
     pub is_over: bool,
 }
 
@@ -83,7 +81,6 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// Adds a report, which may expire at `until_ms`.
     pub fn add(&mut self, report: Report, until_ms: Option<i64>) {
         self.record_begin(report);
         let Some(id) = report.reporter else {
@@ -206,7 +203,6 @@ impl Reports {
         is_known && !self.own_reporter(report).is_some_and(|it| it.is_over)
     }
 
-    /// Whether a condition reported here began at `began_ms`.
     pub fn has_condition_begun_at(&self, began_ms: i64) -> bool {
         let began = self.began_ms;
         began.is_some_and(|(first, last)| began_ms == first || began_ms == last)

@@ -23,7 +23,6 @@ pub struct Response {
     pub round: u32,
     /// Number of further rounds without an acknowledgement.
     pub rounds_left: u32,
-    /// Number of steps run in this round.
     pub step: u32,
     /// Time of the last step, in milliseconds since 1970.
     pub step_ms: i64,

@@ -135,7 +135,6 @@ macro_rules! shared_settings {
             /// The keys of the settings in files, with their names in messages.
             pub const KEYS: &[(&str, &str)] = &[$(($key, $json)),+];
 
-            /// Copies one setting from other settings.
             pub fn copy_setting(&mut self, key: &str, from: &Self) {
                 match key {
                     $($key => self.$field = from.$field.clone(),)+

@@ -37,7 +37,6 @@ impl Value {
     }
 }
 
-/// Returns the size of a list or an object, with brackets and commas.
 fn listed_bytes(items: impl ExactSizeIterator<Item = usize>) -> usize {
     2 + items.len().saturating_sub(1) + items.sum::<usize>()
 }

@@ -25,7 +25,6 @@ pub struct ClauseEvaluation {
 }
 
 impl ClauseEvaluation {
-    /// Whether the clause matches; `None` if unknown.
     pub fn verdict(&self) -> Option<bool> {
         (!self.unknown).then_some(self.result)
     }

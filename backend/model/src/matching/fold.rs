@@ -7,7 +7,6 @@ use caseless::Caseless;
 use memchr::memmem::Finder;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A string folded once for many comparisons.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FoldedText(String);
 

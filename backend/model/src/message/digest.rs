@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::domain_json;
 use crate::domain::{DigestContent, DigestId, Occurrence};
 
-/// Returns one line about a digest: the number of messages and the most severe one.
 pub(super) fn digest_headline(digest: &DigestContent, worst: &str) -> String {
     let messages = if digest.count == 1 {
         "message"

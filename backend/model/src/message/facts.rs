@@ -52,7 +52,6 @@ pub struct Facts<'a> {
     /// Whether the rule's message is in the markup of the destination, with its values escaped.
     pub is_markup: bool,
     pub language: TemplateLanguage,
-    /// The destination's custom variables.
     values: BTreeMap<String, String>,
     variables: Option<Variables>,
 }

@@ -39,7 +39,6 @@ fn format_shared_value((field, value): &SharedValue) -> String {
     }
 }
 
-/// Returns one line per shown member, and the number of further members.
 pub(super) fn member_lines(
     group: &GroupContent,
     link: &str,

@@ -118,7 +118,6 @@ impl Budget {
         self.spend(1 + bytes / STEP_BYTES)
     }
 
-    /// Charges for writing `bytes` after `written` bytes.
     pub(super) fn write(&mut self, written: usize, bytes: usize) -> Result<(), RenderError> {
         if written + bytes > self.bytes_max {
             return Err(RenderError::TooLong(self.bytes_max));

@@ -85,7 +85,6 @@ impl Jinja {
         })
     }
 
-    /// Checks the regular expressions that it contains as literals.
     pub(super) fn check_patterns(&self) -> Result<(), TemplateError> {
         let found = scan::literal_patterns(&self.source);
         let patterns = found.iter().map(|(_, pattern)| pattern.as_str());
@@ -158,7 +157,6 @@ fn check(source: &str) -> Result<(), TemplateError> {
     check::check(source, &parse_source(source)?)
 }
 
-/// Notes that the position of an error includes the lines of the included templates.
 fn with_include_hint(mut error: TemplateError, has_included: bool) -> TemplateError {
     if has_included {
         error.message += " (position in the template with its includes expanded)";

@@ -3,7 +3,6 @@
 use super::{Part, Template, TemplateError, check_size, snippets::IncludeStack};
 use crate::domain::{NO_SNIPPETS, Snippets};
 
-/// Maximum nesting of sections.
 const NESTING_MAX: usize = 32;
 const NAME_BYTES_MAX: usize = 512;
 
@@ -153,7 +152,6 @@ impl<'a> Tag<'a> {
         Ok(())
     }
 
-    /// Returns the parts of the snippet that it names.
     fn parse_snippet(&self, included: &mut IncludeStack<'_>) -> Result<Vec<Part>, String> {
         let text = included.push_snippet(self.name)?;
         let snippet = Template::parse_nested(text, included);

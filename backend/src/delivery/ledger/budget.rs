@@ -154,7 +154,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Reads the budgets of destinations that are not in the plan yet.
     pub(super) async fn read_budgets(
         &self,
         plan: &mut CommitPlan,
@@ -261,7 +260,6 @@ fn fold_delivery(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery
     }
 }
 
-/// Returns the delivery of a digest, due at the end of its window.
 fn digest_delivery(
     content: DigestContent,
     destination: &Destination,

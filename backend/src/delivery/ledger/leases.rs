@@ -164,7 +164,6 @@ struct LeaseFacts {
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Ledger {
-    /// Reads the first waiting deliveries of destinations that are ready.
     pub(super) async fn read_waiting(
         &self,
         ready: &[ReadyDestination],
@@ -374,7 +373,6 @@ impl Ledger {
         });
     }
 
-    /// Continues with a delivery whose lease expired, as after a failed attempt.
     fn plan_lost_attempt(
         &mut self,
         plan: &mut CommitPlan,
@@ -410,7 +408,6 @@ impl Ledger {
         }
     }
 
-    /// Selects the due deliveries among the waiting ones.
     async fn due_deliveries(
         &mut self,
         plan: &mut CommitPlan,
@@ -443,7 +440,6 @@ impl Ledger {
         Ok(due)
     }
 
-    /// Returns the first due deliveries, up to the allowance, and the remaining ones.
     fn first_due(
         &self,
         ready: &ReadyDestination,
@@ -468,7 +464,6 @@ impl Ledger {
         Ok((keys, left))
     }
 
-    /// Reads the unknown ranks of the deliveries of backlogs.
     async fn read_ranks(
         &mut self,
         queues: &Queues,

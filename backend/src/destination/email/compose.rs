@@ -42,7 +42,6 @@ struct MailHead {
     priority: MailPriority,
 }
 
-/// Builds a mail for the addresses that it has not reached yet.
 pub(super) fn compose(
     attempt: &AttemptContext<'_>,
     smtp: &SmtpConfig,

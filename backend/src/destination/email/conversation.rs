@@ -225,7 +225,6 @@ impl<'a> Conversation<'a> {
         Ok(conversation)
     }
 
-    /// Upgrades the connection with STARTTLS, and sends EHLO again.
     pub(super) async fn start_tls(
         mut self,
         tls: &Arc<ClientConfig>,
@@ -326,7 +325,6 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Sends a command and expects a positive reply.
     pub(super) async fn send_command(
         &mut self,
         phase: Phase,
@@ -385,7 +383,6 @@ impl<'a> Conversation<'a> {
         self.expect_reply(Phase::Answer, 2).await
     }
 
-    /// Sends QUIT, and ignores errors.
     pub(super) async fn quit(mut self) {
         let phase = *self.phase;
         let farewell = async {
@@ -404,7 +401,6 @@ impl<'a> Conversation<'a> {
         with_timeout(limit, self.stream.flush()).await
     }
 
-    /// Reads a reply whose code starts with the given digit.
     async fn expect_reply(&mut self, phase: Phase, digit: u16) -> Result<Reply, ConversationError> {
         let reply = self.read_reply().await?;
         match reply.code / 100 {

@@ -55,7 +55,6 @@ struct TextBuilder {
     text: String,
     /// Pending line breaks; two make a paragraph.
     line_ends: usize,
-    /// Whether a space is pending.
     is_apart: bool,
     preformatted: usize,
     quotations: usize,

@@ -259,7 +259,6 @@ struct AddressReplies {
     next: Vec<String>,
 }
 
-/// Sends sender and addresses, and the text if an address was accepted.
 async fn send_envelope(
     conversation: &mut Conversation<'_>,
     envelope: &Envelope,

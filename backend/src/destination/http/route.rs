@@ -9,7 +9,6 @@ use crate::config::{EgressConfig, NoProxy, ProxyConfig};
 pub(crate) struct Route {
     proxy: Option<ProxyConfig>,
     no_proxy: NoProxy,
-    /// Whether the proxy resolves host names.
     by_name: bool,
 }
 

@@ -69,7 +69,6 @@ fn node_name<'a>(facts: &'a Facts<'_>) -> &'a str {
     named.map_or(&facts.entity, String::as_str)
 }
 
-/// Formats a time for the table API, in UTC.
 fn time(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(
         |_| String::new(),

@@ -126,7 +126,6 @@ fn custom_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     None
 }
 
-/// Returns the length of a character in Slack's markup.
 fn escaped_cost(letter: char) -> usize {
     match letter {
         '&' => "&amp;".len(),

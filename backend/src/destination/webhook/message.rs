@@ -91,7 +91,6 @@ fn content_type(webhook: &Webhook) -> String {
     given.map_or(JSON, String::as_str).to_owned()
 }
 
-/// Returns the content type without its parameters.
 fn media_type(content_type: &str) -> String {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     essence.to_ascii_lowercase()

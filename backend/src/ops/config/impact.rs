@@ -33,9 +33,7 @@ pub struct Impacts {
 
 #[derive(Debug, Default)]
 pub struct Impact {
-    /// Messages with the documents applied.
     pub messages: usize,
-    /// Messages with the current configuration.
     pub messages_before: usize,
     /// Message counts by rule, largest difference first.
     pub rules: Vec<MessageImpact>,
@@ -125,7 +123,6 @@ async fn shortest_repeat(store: &Store) -> Result<Option<Duration>, Error> {
     Ok(shortest)
 }
 
-/// Compares two replays of a timeline, up to the end of the shorter one.
 fn compare_replays(
     timeline: &Timeline,
     before: &ReplayResult,

@@ -31,7 +31,6 @@ pub enum Selection {
         filter: Filter,
         /// Maximum number handled per call; ignored in dry runs.
         limit: usize,
-        /// Token to continue from; empty at first.
         token: String,
     },
 }
@@ -43,7 +42,6 @@ pub struct BulkTally {
     pub skipped: BTreeMap<SkipReason, usize>,
     /// Each handled delivery with the one that is attempted for it; empty in dry runs.
     pub handled: Vec<(RecordId, RecordId)>,
-    /// Token to continue from; empty at the end.
     pub next_token: String,
 }
 

@@ -99,7 +99,6 @@ impl Filter {
             .with_field("filter", self.condition.iter().map(|it| it.text()))
     }
 
-    /// Returns the range of ids to search, continuing after the key of a page token.
     pub(super) fn id_range(&self, last_key: Option<&[u8]>) -> IdRange {
         let first_at = |at_ms: i64| RecordId::first_at_time(at_ms.try_into().unwrap_or(0));
         // Not part of the scope, so that a relative time such as `since=2h` can continue from page

@@ -26,7 +26,6 @@ pub enum HealthVerdict {
     Behind,
     /// The last attempts failed, or many of them.
     Failing,
-    /// Paused until a user resumes it.
     Paused,
 }
 

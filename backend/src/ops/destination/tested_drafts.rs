@@ -34,7 +34,6 @@ impl TestedDrafts {
         });
     }
 
-    /// Returns the newest recent test of a draft with exactly these settings.
     pub(super) fn find_recent(&self, kind: &DestinationKind, now_ms: i64) -> Option<TestedDraft> {
         let since_ms = now_ms.saturating_sub(to_millis(DRAFT_TESTS_AFTER));
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

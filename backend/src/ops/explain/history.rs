@@ -99,7 +99,6 @@ fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
     items
 }
 
-/// Returns the entry for a field that is set at the opening.
 fn opening_entry(field: Field, to: &str) -> (&'static str, String) {
     ("opened", format!("{} is {to}", field.as_str()))
 }

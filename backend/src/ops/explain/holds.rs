@@ -38,7 +38,6 @@ pub(super) fn suppression_hold(
     })
 }
 
-/// Returns a failed condition for each kind of hold that applies.
 pub(super) fn hold_gates(held_by: &[HeldBy], now_ms: i64) -> impl Iterator<Item = Gate> {
     let by_kind = held_by.chunk_by(|a, b| a.kind == b.kind);
     by_kind.map(move |holds| {

@@ -52,7 +52,6 @@ impl Reason {
         Self { until_ms, ..self }
     }
 
-    /// Removes an end that has passed.
     pub(super) fn drop_passed_end(&mut self, now_ms: i64) {
         if self
             .until_ms

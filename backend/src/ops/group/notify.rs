@@ -266,7 +266,6 @@ struct ReadMembers {
     rest: Vec<Vec<u8>>,
 }
 
-/// Reads the members of a group if its message is due.
 async fn read_members(
     store: &Store,
     (rule, found): (RecordId, &CurrentGroup),

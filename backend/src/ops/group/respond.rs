@@ -271,7 +271,6 @@ fn is_carried_over(before: ResponseState, after: ResponseState) -> bool {
     }
 }
 
-/// Adds the content of the groups to the messages sent by group responses.
 pub async fn add_group_content(
     (store, snapshot): (&Store, &Snapshot),
     notices: Vec<&mut Notices>,

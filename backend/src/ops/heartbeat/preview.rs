@@ -40,7 +40,6 @@ pub struct HeartbeatPreview {
     /// Number of occurrences that count as beats.
     pub occurrence_count: usize,
     pub start_ms: i64,
-    /// Whether some events were not read.
     pub stopped_early: bool,
     pub warnings: Vec<String>,
 }

@@ -141,7 +141,6 @@ impl HeartbeatWatch {
         Ok(())
     }
 
-    /// Returns the checks that read from this store.
     fn checks(&self, store: Store) -> HeartbeatChecks {
         HeartbeatChecks {
             deciding: self.deciding.with_store(store),
@@ -327,7 +326,6 @@ impl HeartbeatChecks {
         Ok(next_ms.min(run_ms))
     }
 
-    /// Marks the expectations that have waited too long, and returns the time of the next check.
     async fn check_waiting(
         &self,
         loaded: &LoadedHeartbeat,

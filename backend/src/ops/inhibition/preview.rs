@@ -37,7 +37,6 @@ pub struct Preview {
     /// Number of open or suppressed events that match the source.
     pub source_count: usize,
     pub target_count: usize,
-    /// Number of target events that would be held.
     pub held_count: usize,
     /// Messages of the past days that would have been held, based on the data that is still stored
     /// about the causes.

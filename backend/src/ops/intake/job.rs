@@ -59,7 +59,6 @@ impl Accepted {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Accepted {
-        /// Number of the occurrence of the last event.
         number: u32,
         opened: usize,
         /// Events that were not accepted, by position, with the error.

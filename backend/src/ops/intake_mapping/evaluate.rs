@@ -402,7 +402,6 @@ impl<'a> PreparedMapping<'a> {
         Ok(())
     }
 
-    /// Returns the document for evaluating conditions; `None` if there are none.
     fn condition_document(&self, document: &Value) -> Option<Document> {
         let mut queries = [&self.drop, &self.closed, &self.acknowledged].into_iter();
         let is_needed = queries.any(Option::is_some);
@@ -563,13 +562,11 @@ fn to_wire_value(value: &Value, depth: usize) -> WireValue {
     WireValue { kind: Some(kind) }
 }
 
-/// Joins a text into one line, as required for names and summaries.
 fn join_lines(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").replace(char::is_control, "")
 }
 
-/// Truncates a text to the length of a summary, with an ellipsis.
 fn truncate(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     if text.len() <= EVENT_SUMMARY_BYTES_MAX {

@@ -15,7 +15,6 @@ use crate::{
 /// Filter for lists of resources. Empty fields are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Names to include; unknown names are ignored.
     pub names: Vec<String>,
     /// Tags that a resource must have, all of them.
     pub tags: Vec<String>,

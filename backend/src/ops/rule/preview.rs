@@ -239,7 +239,6 @@ impl Rules {
     }
 }
 
-/// A receiver to render the message for.
 struct Receiver {
     /// The field of the draft that refers to it.
     field: String,

@@ -104,7 +104,6 @@ impl Schedules {
         Ok(())
     }
 
-    /// Adds the next revision of a schedule to the changes, and stores the previous one.
     pub(super) async fn update_overrides(
         &self,
         found: &Stored<Schedule>,
@@ -124,7 +123,6 @@ impl Schedules {
     }
 }
 
-/// Returns the overrides of a schedule that have not ended, or that ended recently.
 fn retained_overrides(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
     let since_ms = now_ms.saturating_sub(to_millis(OVERRIDE_RETENTION));
     let all = schedule.overrides.iter();

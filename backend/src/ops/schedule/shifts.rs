@@ -276,7 +276,6 @@ impl Schedules {
     }
 }
 
-/// Returns a warning if an edit puts other contacts on call in the middle of a shift.
 fn mid_shift_warning(old: &LoadedSchedule, new: &LoadedSchedule, now_ms: i64) -> Option<String> {
     let (before, after) = (
         old.on_call_at(now_ms).contacts,

@@ -15,9 +15,7 @@ pub struct Filter {
     /// Opened before this time, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
     pub query: Option<CompiledQuery>,
-    /// Severities to include; empty for all.
     pub severities: Vec<Severity>,
-    /// Statuses to include; empty for all.
     pub statuses: Vec<Status>,
 }
 

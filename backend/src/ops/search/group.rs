@@ -139,7 +139,6 @@ async fn group_by_status(store: &Store, filter: &Filter) -> Result<Groups, Error
     Ok(to_groups(groups))
 }
 
-/// Converts counts from an index into groups, omitting empty ones.
 fn to_groups(groups: Vec<(&str, BTreeMap<Severity, usize>)>) -> Groups {
     let group = |(value, mut by_severity): (&str, BTreeMap<Severity, usize>)| {
         by_severity.retain(|_, count| *count > 0);

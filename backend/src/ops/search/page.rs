@@ -149,7 +149,6 @@ impl<'a> PageFiller<'a> {
         }
     }
 
-    /// Fills the page with records that the log names.
     async fn fill_moved(
         &mut self,
         names: Names,

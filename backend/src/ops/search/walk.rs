@@ -268,7 +268,6 @@ impl<'a> IndexWalk<'a> {
     }
 }
 
-/// Returns the index for an order, and the prefixes of its streams.
 fn index_streams(filter: &Filter, field: SortField) -> (Index, Vec<Vec<u8>>) {
     let index = match field {
         SortField::LastSeen => Index::OccurrenceByState,

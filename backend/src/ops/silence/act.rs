@@ -43,7 +43,6 @@ pub struct SilenceOperations {
 pub struct SilenceFilter {
     /// Names, tags and text.
     pub named: Filter,
-    /// States to include; empty for all.
     pub states: Vec<SilenceState>,
     /// Only silences whose query matches the newest occurrence of this event.
     pub event: Option<EventId>,
@@ -277,7 +276,6 @@ impl SilenceOperations {
         self.modify_silence(name, editor, change).await
     }
 
-    /// Changes a silence and stores its previous revision.
     async fn modify_silence(
         &self,
         name: &str,

@@ -30,7 +30,6 @@ pub struct SilencePreview {
     pub stopped_early: bool,
 }
 
-/// Counts open events and those that a silence would cover, within the time limit.
 pub(super) async fn preview_open_events(
     store: &Store,
     clock: &dyn Clock,

@@ -82,7 +82,6 @@ struct RefusalCounts {
 struct RefusedSubject {
     since_ms: i64,
     count: u32,
-    /// Time of the first unreported rejection.
     unreported_since_ms: i64,
     unreported: u64,
     reported_ms: Option<i64>,

@@ -64,7 +64,6 @@ fn id(text: &str) -> Result<RecordId, Error> {
     GroupId::parse(text).ok_or_else(|| Error::invalid("id", NO_GROUP_ID))
 }
 
-/// Returns the group's id and the state change for its members.
 pub fn group_change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
     let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
     if status.is_none() && request.status != 0 {

@@ -114,7 +114,6 @@ fn decision_to_wire(
     }
 }
 
-/// Converts a message above a budget: a single message so far, or a digest.
 fn digest_to_wire(delivery: Delivery) -> v1::Pending {
     let content = delivery.content;
     let count = content.digest.as_ref().map_or(1, |it| it.count);

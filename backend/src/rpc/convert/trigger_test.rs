@@ -15,7 +15,6 @@ pub fn draft_from_wire(wire: v1::TestTriggerRequest) -> (v1::Trigger, (Option<i6
     (draft, (span.start, span.end))
 }
 
-/// Converts the progress of a test, with the result at its end.
 pub fn progress_to_wire(run: &TestRun) -> v1::TestTriggerWithProgressResponse {
     let test = run.results();
     v1::TestTriggerWithProgressResponse {

@@ -82,7 +82,6 @@ impl PieceContent {
         (self.bytes.len() as u64, crc32c::crc32c(&self.bytes))
     }
 
-    /// Returns the complete steps, from the start of the piece.
     pub(super) fn complete_steps(&self) -> &[u8] {
         self.bytes.get(..self.whole_bytes).unwrap_or_default()
     }

@@ -23,7 +23,6 @@ pub struct Step {
     pub proof: Vec<u8>,
 }
 
-/// A record as stored, with secrets sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupRecord {
     pub kind: Kind,

@@ -80,7 +80,6 @@ async fn apply_individually(
     Ok(())
 }
 
-/// Returns a change that replaces the entries of an occurrence and leaves the record as it is.
 fn entry_change(key: &[u8], row: &Row, occurrence: &Occurrence) -> Change {
     let mut add = occurrence.entries();
     add.retain(|entry| ORDERS.contains(&entry.index));

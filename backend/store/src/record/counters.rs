@@ -172,7 +172,6 @@ fn parse_day_key(by: u8, rest: &[u8]) -> Option<Counter> {
     })
 }
 
-/// Whether a counter is independent, as opposed to derived from other records.
 pub(crate) fn is_independent_counter(key: &[u8]) -> bool {
     parse_counter_key(key).is_none_or(|counter| counter.period != Period::Now)
 }
@@ -257,7 +256,6 @@ impl Store {
         }
     }
 
-    /// Returns the present counts of each subject, in order.
     pub async fn current_counts(&self, subjects: &[Subject]) -> Result<Vec<Numbers>, EngineError> {
         let period = Period::Now;
         let keys = subjects.iter().map(|subject| {
@@ -402,7 +400,6 @@ impl Changes {
         self.counts.add(Counter { subject, period }, slot, number);
     }
 
-    /// Moves the counts of a minute to its hour.
     pub fn merge_into_hour(&mut self, minute: &StoredCounter, hour: u32) {
         let counter = Counter {
             period: Period::Hour(hour),

@@ -55,7 +55,6 @@ impl NoiseScan {
     }
 }
 
-/// Counts a delivery when it is created or included in a digest.
 pub(super) fn count_delivery(
     after: &Delivery,
     before: Option<&Delivery>,

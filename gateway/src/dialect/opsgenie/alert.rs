@@ -254,7 +254,6 @@ fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Dial
     }))
 }
 
-/// Returns a note about an action that only Opsgenie supports, with its details.
 fn action_note(action: Action, incoming: &IncomingRequest<'_>, body: &Value<'_>) -> String {
     let (_, done) = action.name_and_result();
     let mut parts = vec![match (action, incoming.captures.get(1)) {

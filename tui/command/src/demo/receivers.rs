@@ -20,7 +20,6 @@ pub(super) struct Receivers {
 }
 
 impl Receivers {
-    /// Listens on a free port of the loopback interface.
     pub(super) async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
 const TICK: Duration = Duration::from_secs(1);
-/// Ticks after which the story starts again.
 const ROUND: u64 = 240;
 const HOSTS: u64 = 24;
 const NAMES: [(&str, &str); 6] = [

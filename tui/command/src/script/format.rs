@@ -55,7 +55,6 @@ pub(super) fn format_time(value: &Value) -> String {
     time.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"))
 }
 
-/// Formats time, severity, status, event, dimensions and summary, separated by tabs.
 pub(super) fn event_line(event: &Value) -> String {
     let occurrence = &event["occurrences"][0];
     let word = |field: &str, prefix: &str| {

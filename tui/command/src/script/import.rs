@@ -20,7 +20,6 @@ use crate::{
 
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Prints the documents, and the report on standard error.
 pub(super) fn run_import(arguments: &ImportArguments) -> Result<(), Failure> {
     let (imported, output) = match &arguments.source {
         ImportSource::Alertmanager { file, printed } => (

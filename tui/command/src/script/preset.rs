@@ -96,7 +96,6 @@ fn preset_document(file: &Preset) -> Result<Document, Failure> {
     document::parse_document(source, file.document()).map_err(Failure::new)
 }
 
-/// Returns the first sentence of the comment or the description.
 fn preset_description(file: &Preset, document: &Document) -> String {
     let comment = file.text.lines().map_while(|line| line.strip_prefix("# "));
     let text = match document.body["description"].as_str() {

@@ -54,7 +54,6 @@ pub(super) async fn run_export(arguments: ExportArguments, mut api: Api) -> Resu
     document::write_document(documents, arguments.output)
 }
 
-/// Replaces masked secrets with references to environment variables.
 fn replace_secrets_with_variables(value: &mut Value, path: &[&str]) {
     match value {
         Value::String(text) if text == MASK => {

@@ -209,7 +209,6 @@ pub(crate) fn exists_condition(field: &str) -> Condition {
     Condition::Where(Clause::Exists(field.to_owned()))
 }
 
-/// Returns a condition that the whole field matches, case-sensitively.
 pub(crate) fn matches_condition(field: &str, pattern: &str) -> Condition {
     let pattern = format!("(?-i)^(?:{pattern})$");
     Condition::Where(Clause::Matches(field.to_owned(), pattern))

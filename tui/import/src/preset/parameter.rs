@@ -36,7 +36,6 @@ fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
 
-/// Returns the constants in a payload, which is JSON or a form.
 fn payload_constants(payload: &str) -> Vec<(&str, ParameterLocation)> {
     let start = |part: &str| part.as_ptr() as usize - payload.as_ptr() as usize;
     let place = |value: &str, syntax| {

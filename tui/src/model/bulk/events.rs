@@ -284,7 +284,6 @@ impl EventBulk {
         (format!("{done}{failed}{left}"), self.failed > 0)
     }
 
-    /// Whether a batch can be repeated if its response was lost.
     pub(crate) fn is_repeatable(&self) -> bool {
         !matches!(self.transition, EventTransition::Note(_))
     }

@@ -182,7 +182,6 @@ fn write_response(into: &mut Document, found: &TestDestinationResponse, tab: Req
     }
 }
 
-/// Returns the title of the response: the outcome, and how it changed.
 pub(crate) fn format_verdict(form: &Form) -> String {
     let (test, before) = form.bench.tests();
     match test {

@@ -108,7 +108,6 @@ fn fate_mark(fate: Fate) -> (Token, &'static str) {
     (token, outcome_mark(fate))
 }
 
-/// Returns the state of a rule's notification.
 fn rule_fate(rule: &RuleExplanation) -> Fate {
     let reason = rule.reason_detail.as_ref();
     reason.map_or(Fate::Unknown, DecisionReason::outcome)
@@ -173,7 +172,6 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
     }
 }
 
-/// Returns the name of the destination, or of the contact and its destination.
 fn receiver(delivery: &ExplainedDelivery) -> String {
     let destination = &delivery.destination_name;
     match &*delivery.contact_name {
@@ -292,7 +290,6 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
-/// Describes the state of a notification without deliveries.
 fn describe_fate(model: &Model, rule: &RuleExplanation) -> String {
     let until = rule.reason_detail.as_ref().and_then(|it| it.until);
     let until = until.filter(|ms| *ms > model.now_ms);

@@ -19,7 +19,6 @@ pub(crate) struct Completion<'a> {
     pub(crate) words: Vec<String>,
 }
 
-/// Returns completions from the common fields and the rows held.
 pub(crate) fn complete_event_filter<'a>(
     text: &'a str,
     rows: &[&EventRow],

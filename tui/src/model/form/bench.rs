@@ -58,7 +58,6 @@ impl Pane {
     }
 }
 
-/// The part of a request that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RequestTab {
     #[default]
@@ -225,7 +224,6 @@ impl Bench {
         self.tops[Pane::Request as usize] = 0;
     }
 
-    /// Whether the selected test sent another request than the previous one.
     pub(crate) fn has_differences(&self) -> bool {
         match self.tests() {
             (Some(test), Some(before)) => !test.compare(before).request.is_empty(),

@@ -13,7 +13,6 @@ const GROUPS: i32 = 50;
 const NAME: &str = "name";
 const HOST: &str = "host";
 
-/// Reads all data, one call at a time.
 pub(super) fn read_statistics(model: &mut Model, effects: &mut Vec<Effect>) {
     let back = model.chart_period;
     let span = prost_types::Duration {

@@ -26,7 +26,6 @@ fn shown_expectations(heartbeat: &Object) -> impl Iterator<Item = &Value> {
     all.into_iter().flatten()
 }
 
-/// Parses the response, which contains the new address with its key.
 fn parse_address(answer: CallResult) -> Result<WriteOutcome, Failure> {
     let made: v1::RotateHeartbeatKeyResponse = message(answer)?;
     Ok(WriteOutcome::Key {

@@ -107,12 +107,10 @@ pub(super) fn handle_choice(model: &mut Model, format: LineFormat, names: &[Stri
     }
 }
 
-/// Writes a step with the chosen or typed wait.
 pub(super) fn write_step(model: &mut Model, targets: &str, wait: &str) {
     insert_line(model, &format!("{targets} wait {wait}"));
 }
 
-/// Writes a layer with the chosen or typed hand-offs.
 pub(super) fn write_layer(model: &mut Model, names: &str, hand_offs: &str) {
     insert_line(model, &format!("{names} from {hand_offs}"));
 }

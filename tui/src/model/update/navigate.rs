@@ -171,7 +171,6 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Moves the cursor to the next line with a link, wrapping around.
 pub(super) fn next_link(model: &mut Model) {
     let lines = document::current_document(model).lines;
     let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
@@ -203,7 +202,6 @@ pub(super) fn search(model: &mut Model, words: String) {
     next_match(model, true);
 }
 
-/// Moves to the next or previous match of the search, wrapping around.
 pub(super) fn next_match(model: &mut Model, forward: bool) {
     let needle = model.page.list.filter.to_lowercase();
     if needle.is_empty() {

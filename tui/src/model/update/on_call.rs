@@ -149,7 +149,6 @@ fn confirm_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static st
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Converts the typed answer to a prompt into an action.
 pub(super) fn parse_answer(
     model: &Model,
     purpose: &PromptPurpose,

@@ -462,7 +462,6 @@ pub(super) fn read_first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.events.waiting = Some(ticket);
 }
 
-/// Requests the number of events of the query.
 pub(super) fn count_events(model: &mut Model, effects: &mut Vec<Effect>) {
     let count = model.store.events.filter.count();
     let ticket = call(model, count, ReplyPurpose::EventTotal, effects);

@@ -45,7 +45,6 @@ pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, Inquiry::Contact(name), effects);
 }
 
-/// Repeats the report, or cancels a running one.
 pub(super) fn rerun_report(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &model.page.content else {
         return;
@@ -260,7 +259,6 @@ fn inquiry_for(object: &Object, what: &str) -> Option<(String, Inquiry)> {
     Some((format!("{word} of {what}{name}"), inquiry))
 }
 
-/// Opens the outstanding resolutions of the selected or shown object, or all of them.
 pub(super) fn open_obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut request = v1::ListObligationsRequest::default();
     let name = || model.resource_name().into_iter().collect();
@@ -280,7 +278,6 @@ pub(super) fn open_obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, Inquiry::Obligations(request), effects);
 }
 
-/// Opens the audit log of the selected or shown object, or the entire log.
 pub(super) fn open_history(model: &mut Model, effects: &mut Vec<Effect>) {
     let (kind, name) = match &model.page.route {
         Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),

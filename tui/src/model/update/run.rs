@@ -22,7 +22,6 @@ pub(super) fn run_action(model: &mut Model, action: Action, effects: &mut Vec<Ef
     act_on_selected(model, action, effects);
 }
 
-/// Acknowledges the group under the cursor, or the marked, selected or shown events.
 fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.group().is_some() {
         return bulk::begin_for_group(model, StatusChange::Acknowledged(true), effects);

@@ -56,7 +56,6 @@ impl Model {
         one.into_iter().collect()
     }
 
-    /// Describes the worst of these events, first.
     pub(crate) fn describe_worst_events(&self, ids: &[String]) -> Vec<String> {
         let mut cells: Vec<_> = ids.iter().filter_map(|id| self.event_cell(id)).collect();
         cells.sort_by_key(|cell| Reverse(cell.severity));

@@ -317,7 +317,6 @@ fn handle_validation(
     is_awaited
 }
 
-/// Records the result of a form's test, and closes the event that it created.
 fn handle_form_test(
     model: &mut Model,
     ticket: Ticket,

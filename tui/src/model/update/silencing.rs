@@ -196,7 +196,6 @@ fn handle_text_key(
     }
 }
 
-/// Silences the selected scope until the typed end, as soon as it is counted.
 fn silence_until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
     let end = model.silence_end(typed);
     let Some(choice) = choice_mut(model) else {

@@ -120,7 +120,6 @@ pub(in crate::decide) fn withdraw_acknowledgement(occurrence: &mut Occurrence, n
     occurrence.update_notified(before, false);
 }
 
-/// Limits an acknowledgement to the timeout of the policies in use.
 pub(super) fn limit_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
     let is_open = occurrence.status != Status::Closed;
     if !occurrence.acknowledged || !is_open || occurrence.acknowledged_until_ms.is_some() {
@@ -267,7 +266,6 @@ impl Writer<'_> {
         response.schedule_evaluation();
     }
 
-    /// Creates the delivery of a page and records the receiver.
     fn page(
         &mut self,
         entry: &mut Notified,

@@ -14,9 +14,7 @@ pub struct Recurrence {
     pub frequency: Frequency,
     /// The interval, in periods.
     pub interval: u16,
-    /// The number of starts; `None` if not limited.
     pub count: Option<u16>,
-    /// The last start; `None` if not limited.
     pub until: Option<Until>,
     pub months: Vec<i8>,
     /// The days of the month to which it is restricted, counted from the end if negative.

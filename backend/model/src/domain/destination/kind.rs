@@ -175,7 +175,6 @@ pub struct Webhook {
     /// Conditions under which a response counts as accepted; `None` means any status from 200 to
     /// 299.
     pub expect: Option<Box<Expect>>,
-    /// Whether large bodies are compressed.
     pub compress: bool,
     /// The lasting effect of a test at the receiver, in the author's words; empty if the settings
     /// imply it.
@@ -236,12 +235,10 @@ pub enum MailPriority {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slack {
-    /// The name or id of the channel.
     pub channel: String,
     pub token: Secret,
     /// The template of a JSON list of blocks; empty means the default blocks.
     pub blocks: String,
-    /// Whether changes edit the first message.
     pub update_first: bool,
     /// Whether replies in a thread are also shown in the channel.
     pub broadcast_replies: bool,

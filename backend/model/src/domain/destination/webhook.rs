@@ -54,7 +54,6 @@ pub struct ValueMap {
     /// The source variable.
     pub from: String,
     pub map: BTreeMap<String, String>,
-    /// The replacement for any other value.
     pub default: String,
 }
 

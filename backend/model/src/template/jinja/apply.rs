@@ -231,7 +231,6 @@ fn weigh_members(
     Ok(steps)
 }
 
-/// Returns the member of an item at a dotted path or an index.
 fn item_member(item: &Value, path: &Value) -> Value {
     let Some(path) = path.as_str() else {
         return item.get_item(path).unwrap_or_default();

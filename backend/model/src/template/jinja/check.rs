@@ -85,7 +85,6 @@ fn check_statement(it: &Stmt<'_>) -> Result<(), CheckError> {
     }
 }
 
-/// Refuses targets that are not plain names, and values that are lists or objects.
 fn check_assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), CheckError> {
     let Expr::Var(_) = target else {
         let message = "only a variable can be set, not part of a list or object; to count, sum or \
@@ -166,7 +165,6 @@ fn check_expression(it: &Expr<'_>) -> Result<(), CheckError> {
     }
 }
 
-/// Checks the name of the test or filter that a filter applies to each item.
 fn check_applied_name(span: Span, filter: &str, all: &[CallArg<'_>]) -> Result<(), CheckError> {
     let at = match filter {
         "map" | "select" | "reject" => 0,

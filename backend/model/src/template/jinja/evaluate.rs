@@ -65,7 +65,6 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         Ok(std::mem::take(&mut self.written[0]))
     }
 
-    /// Returns the exceeded limit, other than the limit of steps.
     pub(super) fn limit(&self) -> Option<RenderError> {
         self.meter.limit.take()
     }

@@ -200,7 +200,6 @@ fn display_text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     String::from_utf8(json.bytes).map_err(|_bytes| invalid_operation("cannot be converted to JSON"))
 }
 
-/// A writer limited by the fuel.
 struct FuelWriter<'a, 'b, 'c> {
     state: &'a State<'b, 'c>,
     bytes: Vec<u8>,
@@ -388,7 +387,6 @@ pub(super) fn format_seconds(seconds: u64) -> String {
     }
 }
 
-/// Implements the methods of maps known from Jinja.
 pub(super) fn call_method(
     state: &mut State<'_, '_>,
     value: &Value,

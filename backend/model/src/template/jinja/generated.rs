@@ -325,7 +325,6 @@ impl Chance {
         }
     }
 
-    /// Generates nested loops that double a value at each level.
     fn nested_loops(&mut self, inside: &str) -> String {
         let times = self.repetitions(32);
         let (list, tail) = match self.number_below(4) {

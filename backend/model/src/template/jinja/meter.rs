@@ -47,7 +47,6 @@ impl Meter {
         self.spend(state, string_steps(bytes))
     }
 
-    /// Charges for bytes added to a text, given its new length.
     pub(super) fn charge_text(
         &self,
         state: &State<'_, '_>,

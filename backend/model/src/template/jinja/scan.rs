@@ -52,7 +52,6 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Returns the regular expressions that a template contains as literals.
 pub(super) fn literal_patterns(source: &str) -> Vec<(Span, String)> {
     let tokens = tokenize(source, false, SyntaxConfig::default());
     let tokens: Vec<_> = tokens.map_while(Result::ok).collect();

@@ -427,7 +427,6 @@ impl<'a> ReviewBatch<'a> {
     }
 }
 
-/// Returns the range of the occurrences that a cause holds.
 fn held_range(standing: SilenceStanding, cause: &Occurrence) -> Range {
     let prefix = Key::new().byte(standing as u8).id(cause.key);
     Range::with_prefix(&prefix.build())

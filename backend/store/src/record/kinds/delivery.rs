@@ -51,7 +51,6 @@ pub fn thread_prefix(
     key.id(rule).byte(standing as u8)
 }
 
-/// Returns the key prefix of the deliveries that wait for the end of another delivery.
 pub fn waiting_prefix(destination: RecordId, earlier: RecordId) -> Key {
     let no_rule = RecordId::from_bytes([0; 16]);
     thread_prefix(destination, (earlier, no_rule), ThreadState::Behind)

@@ -80,7 +80,6 @@ pub fn response_prefix(state: ResponseState) -> Key {
     Key::new().byte(state as u8)
 }
 
-/// Adds the index entries from groups to an occurrence that they report or will report.
 fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     let standing = |how: Membership, id| Key::new().byte(how as u8).id(id);
     for pending in &occurrence.pending {

@@ -56,7 +56,6 @@ impl Smtp {
         }))
     }
 
-    /// Returns the credentials: a password, or OAuth 2 client credentials.
     fn login(&self) -> Result<Option<SmtpLogin>, ConfigError> {
         let SmtpOAuth {
             token_url,

@@ -34,7 +34,6 @@ impl PresetDraft {
         self.with_address("secretUrl", url)
     }
 
-    /// Replaces the preset's address.
     fn with_address(mut self, name: &str, url: Value) -> Self {
         if let Some(webhook) = self.webhook().as_object_mut() {
             webhook.retain(|name, _| !["url", "secretUrl"].contains(&name.as_str()));
@@ -62,19 +61,16 @@ impl PresetDraft {
         self
     }
 
-    /// Replaces a string of the preset's payload.
     fn replace(self, constant: &str, value: &str) -> Self {
         let (constant, value) = (json!(constant).to_string(), json!(value).to_string());
         self.with_payload(|payload| payload.replacen(&constant, &value, 1))
     }
 
-    /// Adds a field to the payload, a JSON object.
     fn with_field(self, name: &str, value: &Value) -> Self {
         self.with_payload(|payload| payload.replacen('{', &format!("{{\"{name}\": {value}, "), 1))
     }
 }
 
-/// Returns a base address with one trailing slash.
 fn base_url(url: &str) -> String {
     format!("{}/", url.trim_end_matches('/'))
 }
@@ -322,7 +318,6 @@ mod tests {
     use super::*;
     use crate::import_alertmanager;
 
-    /// Imports one receiver and returns its destination and the omitted parts.
     fn import_receiver(
         kind: &str,
         config: &Value,
