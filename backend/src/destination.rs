@@ -301,7 +301,7 @@ fn render_message<T: DestinationType>(
     if let Some(limit) = T::BYTES_MAX {
         let size = T::size_bytes(&message);
         if size > limit {
-            let warning = format!("the message has {size} bytes; the provider's limit is {limit}");
+            let warning = format!("the message is {size} bytes; the provider's limit is {limit}");
             warnings.push(warning);
         }
     }

@@ -4,7 +4,8 @@
 //!
 //! `cargo bench --package bellwether-backend --bench week -- [EVENTS]` sends that many; the
 //! simulated time is always a week. A row is printed every six simulated hours, and the verdict at
-//! the end: the maximum of the last two days compared with that of the two days after the first.
+//! the end: the maximum of the last two days compared with the maximum of the two days after the
+//! first.
 
 #![expect(
     clippy::print_stdout,

@@ -204,6 +204,6 @@ fn check_size(text: &str) -> Result<(), TemplateError> {
     if bytes <= TEMPLATE_BYTES_MAX {
         return Ok(());
     }
-    let message = format!("the template has {bytes} bytes; the limit is {TEMPLATE_BYTES_MAX}");
+    let message = format!("the template is {bytes} bytes; the limit is {TEMPLATE_BYTES_MAX}");
     Err(TemplateError::at_offset(text, 0, message))
 }

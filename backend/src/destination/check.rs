@@ -80,7 +80,7 @@ impl<'a> SettingsChecker<'a> {
             let bytes = text.len();
             self.add(
                 field,
-                format!("has {bytes} bytes; the limit is {SETTING_BYTES_MAX}"),
+                format!("is {bytes} bytes; the limit is {SETTING_BYTES_MAX}"),
             );
         } else if text.chars().any(char::is_control) {
             self.add(field, "contains control characters or line breaks");

@@ -71,7 +71,7 @@ fn apply_annotation(
 ) -> Result<AddedAnnotation, Error> {
     if item.text.len() > ANNOTATION_BYTES_MAX {
         let bytes = item.text.len();
-        let message = format!("has {bytes} bytes; the limit is {ANNOTATION_BYTES_MAX}");
+        let message = format!("is {bytes} bytes; the limit is {ANNOTATION_BYTES_MAX}");
         return Err(Error::invalid("annotation", message));
     }
     let id = occurrence.id();

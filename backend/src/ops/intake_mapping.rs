@@ -229,7 +229,7 @@ fn check_path(field: &str, path: &str, violations: &mut Violations) {
         let bytes = path.len();
         violations.add(
             field,
-            format!("has {bytes} bytes; the limit is {MAPPING_PATH_BYTES_MAX}"),
+            format!("is {bytes} bytes; the limit is {MAPPING_PATH_BYTES_MAX}"),
         );
     }
 }
@@ -275,7 +275,7 @@ fn fill_signature_secret(
         let bytes = secret.len();
         violations.add(
             FIELD,
-            format!("has {bytes} bytes; the limit is {SETTING_BYTES_MAX}"),
+            format!("is {bytes} bytes; the limit is {SETTING_BYTES_MAX}"),
         );
     }
     if signature::key(&signature).is_none() {

@@ -78,7 +78,7 @@ impl IntakeMappingService for IntakeMappingApi {
         let request = request.into_inner();
         if request.body.len() > MAPPING_TEST_BYTES_MAX {
             let bytes = request.body.len();
-            let message = format!("has {bytes} bytes; the limit is {MAPPING_TEST_BYTES_MAX}");
+            let message = format!("is {bytes} bytes; the limit is {MAPPING_TEST_BYTES_MAX}");
             return Err(Error::invalid("body", message).into());
         }
         let mapping = match request.mapping {

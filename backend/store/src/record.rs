@@ -270,7 +270,7 @@ impl Store {
     }
 
     /// Reads something for each item concurrently, in the order of the items. Reads for which all
-    /// items wait are merged, so the number of statements does not grow with that of the items.
+    /// items wait are merged, so the number of statements does not grow with the number of items.
     pub fn read_each<'a, I, T, E, F>(
         &self,
         items: impl IntoIterator<Item = I>,

@@ -27,7 +27,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::GET,
             path: "/api/v2/status",
-            about: "Reports that alerts are accepted, like Alertmanager.",
+            about: "Reports that alerts are accepted, as Alertmanager does.",
             success: StatusCode::OK,
             open: true,
             read: status,

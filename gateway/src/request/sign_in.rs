@@ -182,7 +182,7 @@ impl Handler {
         let FinishSignInResponse { token, end_time } = ended.await?;
         if token.len() > limits::SESSION_BYTES {
             let why = format!(
-                "the provider's token has {} bytes, but a browser stores at most {}; reduce its \
+                "the provider's token is {} bytes, but a browser stores at most {}; reduce its \
                  claims",
                 token.len(),
                 limits::SESSION_BYTES

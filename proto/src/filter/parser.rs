@@ -26,7 +26,7 @@ const WORDS: [&str; 3] = ["and", "or", "not"];
 pub(super) fn parse(text: &str, now: Option<&TimeReference>) -> Result<ParsedFilter, FilterError> {
     if text.len() > BYTES_MAX {
         let bytes = text.len();
-        let message = format!("the filter has {bytes} bytes; the limit is {BYTES_MAX}");
+        let message = format!("the filter is {bytes} bytes; the limit is {BYTES_MAX}");
         return Err(FilterError { at: 0, message });
     }
     let tokens = &tokenize(text)?;

@@ -239,7 +239,7 @@ impl Conversation<'_> {
         }
         line.truncate(line.trim_ascii_end().len());
         if line.len() > LINE_BYTES_MAX {
-            self.add_violation(format!("a line has {} bytes", line.len()));
+            self.add_violation(format!("a line is {} bytes", line.len()));
         }
         Ok(Some(line))
     }

@@ -266,7 +266,7 @@ fn read_team(
         imported.record_omission(&team.path_of("description"), "Bellwether has no teams");
     }
     team.finish(imported);
-    let what = "schedules and escalations that refer to the team list its members instead";
+    let what = "schedules and escalations list the members of the team instead";
     imported.add_note(&path, what);
     Ok(())
 }

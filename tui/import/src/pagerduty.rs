@@ -438,7 +438,7 @@ fn read_policy(
         .and_then(|it| it.parse::<i64>().ok());
     ignore_fields(&mut fields);
     if fields.take_value("on_call_handoff_notifications").is_some() {
-        let what = "each hand-off is an event that rules can announce";
+        let what = "each hand-off opens an event; a rule can notify about it";
         imported.add_note(&fields.path_of("on_call_handoff_notifications"), what);
     }
     fields.finish(imported);

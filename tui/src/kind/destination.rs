@@ -128,7 +128,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.secretUrl",
             "Secret URL",
             FieldKind::Secret,
-            "Use instead of URL if the URL itself is secret. Path and query may have variables.").only_for("webhook"),
+            "Used instead of URL if the URL itself is secret. Path and query may contain variables.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.method",
             "Method",
@@ -153,7 +153,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.email.cc",
             "Copies to",
             FieldKind::Text,
-            "Copy addresses, separated by commas.").only_for("email"),
+            "CC addresses, separated by commas.").only_for("email"),
         FieldSpec::new(
             "type.email.subject",
             "Subject",
@@ -280,7 +280,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::section(
             "#mail",
             "Sender and headers",
-            "Sender, reply address, blind copies, and headers for mail clients.",
+            "Sender, reply address, BCC addresses, and headers for mail clients.",
         )
         .only_for("email"),
         FieldSpec::new(

@@ -159,7 +159,11 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, group: &Objec
         into.linked_line(spans, Link::Go(Route::Event(id)));
     }
     if !group.text("nextPageToken").is_empty() {
-        into.text(Token::Dim, 0, "and more; open and most severe first");
+        into.text(
+            Token::Dim,
+            0,
+            "and more; open and most severe members are listed first",
+        );
     }
 }
 

@@ -26,7 +26,7 @@ enum QueryState {
 #[derive(Debug, PartialEq)]
 pub(super) enum HandledInput {
     Event(Event),
-    /// The buffered events looked like a response, but are not.
+    /// The buffered events, which turned out not to be a response.
     Events(Vec<Event>),
     Background(Background),
     Nothing,

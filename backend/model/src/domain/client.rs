@@ -144,7 +144,7 @@ impl CertificateName {
         const FORMS: &str = "`dns:NAME`, `email:ADDRESS`, `uri:URI` or `sha256:FINGERPRINT`";
         if text.len() > CERTIFICATE_NAME_BYTES_MAX {
             let most = CERTIFICATE_NAME_BYTES_MAX;
-            return Err(format!("has {} bytes; the limit is {most}", text.len()));
+            return Err(format!("is {} bytes; the limit is {most}", text.len()));
         }
         let form = text.split_once(':').filter(|(_, name)| !name.is_empty());
         let visible = |name: &str| name.bytes().all(|byte| byte.is_ascii_graphic());

@@ -414,7 +414,7 @@ impl Compiler {
 }
 
 fn too_long_message(text: &str) -> String {
-    format!("has {} bytes; the limit is {TEXT_BYTES_MAX}", text.len())
+    format!("is {} bytes; the limit is {TEXT_BYTES_MAX}", text.len())
 }
 
 fn equals_value(literal: &Literal) -> &'static str {

@@ -77,7 +77,7 @@ impl Field {
         }
         if text.len() > EVENT_NAME_BYTES_MAX {
             return Err(format!(
-                "has {} bytes; the limit is {EVENT_NAME_BYTES_MAX}",
+                "is {} bytes; the limit is {EVENT_NAME_BYTES_MAX}",
                 text.len()
             ));
         }

@@ -31,7 +31,7 @@ pub fn check_snippets(snippets: &Snippets) -> Vec<Violation> {
     }
     if bytes > SNIPPETS_BYTES_MAX {
         let template_violation =
-            format!("has {bytes} bytes; at most {SNIPPETS_BYTES_MAX} are allowed");
+            format!("is {bytes} bytes; at most {SNIPPETS_BYTES_MAX} are allowed");
         return vec![Violation::new(FIELD, template_violation)];
     }
     let violations = snippets.iter().filter_map(|(name, text)| {
@@ -55,7 +55,7 @@ fn snippet_error(snippets: &Snippets, name: &str, text: &str) -> Option<String> 
     let bytes = text.len();
     if bytes > SNIPPET_BYTES_MAX {
         return Some(format!(
-            "has {bytes} bytes; at most {SNIPPET_BYTES_MAX} are allowed"
+            "is {bytes} bytes; at most {SNIPPET_BYTES_MAX} are allowed"
         ));
     }
     let check = |language, text: &str| AnyTemplate::check(language, text, snippets);

@@ -137,8 +137,7 @@ impl<'a> Tag<'a> {
         }
         if self.name.len() > NAME_BYTES_MAX {
             let bytes = self.name.len();
-            let message =
-                format!("the tag's name has {bytes} bytes; the limit is {NAME_BYTES_MAX}");
+            let message = format!("the tag's name is {bytes} bytes; the limit is {NAME_BYTES_MAX}");
             return Err(TemplateError::at_offset(text, self.at, message));
         }
         let wrong = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}');

@@ -182,7 +182,7 @@ pub(super) enum ConversationError {
     NoMechanism(&'static str),
     #[error("the mail server does not support non-ASCII sender addresses (SMTPUTF8)")]
     NoUnicode,
-    #[error("the mail has {0} bytes; the mail server accepts at most {1}")]
+    #[error("the mail is {0} bytes; the mail server accepts at most {1}")]
     TooLarge(usize, usize),
     #[error("the mail server did not reply within {0:?}")]
     Late(Duration),

@@ -111,7 +111,7 @@ pub(super) fn render_url(url: &str, facts: &mut Facts<'_>) -> Option<String> {
         let bytes = filled.len();
         facts.warn(
             WHAT,
-            &format!("has {bytes} bytes without its variables; the limit is {FILLED_BYTES_MAX}"),
+            &format!("is {bytes} bytes without its variables; the limit is {FILLED_BYTES_MAX}"),
         );
     }
     let template = AnyTemplate::parse(facts.language, url).ok();

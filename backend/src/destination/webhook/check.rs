@@ -189,7 +189,7 @@ fn check_mtls(
         if text.trim().is_empty() {
             checks.add(field, "is required: in PEM");
         } else if bytes > PEM_BYTES_MAX {
-            let message = format!("has {bytes} bytes; the limit is {PEM_BYTES_MAX}");
+            let message = format!("is {bytes} bytes; the limit is {PEM_BYTES_MAX}");
             checks.add(field, message);
         }
         is_whole &= !text.trim().is_empty() && bytes <= PEM_BYTES_MAX;

@@ -84,7 +84,7 @@ pub(super) fn budget_gate(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
             "now".to_owned()
         };
         Some(format!(
-            "`{name}` is notified {when}, with other messages held by then"
+            "`{name}` is notified {when}, together with other held messages"
         ))
     });
     let details: Vec<_> = details.collect();

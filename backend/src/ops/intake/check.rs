@@ -38,10 +38,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
         // Name and type default to each other, so report the violation only once.
         let is_twice = field == "type" && event.kind == event.name;
         if bytes > bytes_max && !is_twice {
-            violate(
-                field,
-                format!("has {bytes} bytes; the limit is {bytes_max}"),
-            );
+            violate(field, format!("is {bytes} bytes; the limit is {bytes_max}"));
         }
     }
     if event.dimensions.is_empty() {

@@ -150,7 +150,7 @@ impl Expected {
 }
 
 /// Computes the expected counts from all records. `key` names the row for a record and its rule.
-async fn naive(
+async fn count_naively(
     world: &World,
     key: impl Fn(&Occurrence, &str) -> String,
 ) -> BTreeMap<String, Expected> {
@@ -221,9 +221,9 @@ async fn report_matches_a_naive_count() {
         let by_rule = report(&world, NoiseRows::Counted(NoiseBy::Rule)).await;
         let by_event = report(&world, NoiseRows::EventName).await;
 
-        let expected = naive(&world, |_, rule| rule.to_owned()).await;
+        let expected = count_naively(&world, |_, rule| rule.to_owned()).await;
         assert_eq!(counts_by_row(&by_rule), expected, "seed {seed}");
-        let expected = naive(&world, |it, _| it.name.clone()).await;
+        let expected = count_naively(&world, |it, _| it.name.clone()).await;
         assert_eq!(counts_by_row(&by_event), expected, "seed {seed}");
         let sum = |report: &NoiseReport| -> i64 {
             let rows = report.rows.iter();

@@ -52,7 +52,7 @@ fn convert_event(
     }
     if event.reporter.len() > REPORTER_BYTES_MAX {
         let bytes = event.reporter.len();
-        let description = format!("has {bytes} bytes; the limit is {REPORTER_BYTES_MAX}");
+        let description = format!("is {bytes} bytes; the limit is {REPORTER_BYTES_MAX}");
         violations.push(Violation::new("reporter", description));
     }
     let metadata = match event.metadata_fields.map(fields_from_wire) {

@@ -121,7 +121,9 @@ impl Sender {
         let answer = self.api.put_events(&request).await;
         let answer = answer.map_err(|error| match self.sent {
             0 => Failure::from(error),
-            sent => Failure::from(error).with_clause(&format!("{sent} were accepted before")),
+            sent => {
+                Failure::from(error).with_clause(&format!("{sent} were accepted before the error"))
+            }
         })?;
         self.sent += answer["succeeded"].as_u64().unwrap_or_default();
         for refused in answer["failedEvents"].as_array().into_iter().flatten() {
@@ -135,7 +137,10 @@ impl Sender {
     }
 
     fn interruption_failure(&self, why: &str) -> Failure {
-        Failure::usage_error(format!("{why}; {} events were accepted before", self.sent))
+        Failure::usage_error(format!(
+            "{why}; {} events were accepted before that",
+            self.sent
+        ))
     }
 
     fn finish(self) -> Result<(), Failure> {

@@ -90,7 +90,7 @@ fn apply<T>(
     if text.len() > TEXT_BYTES_MAX {
         let bytes = text.len();
         return Err(invalid_operation(format!(
-            "the text to search has {bytes} bytes; at most {TEXT_BYTES_MAX} are allowed"
+            "the text to search is {bytes} bytes; at most {TEXT_BYTES_MAX} are allowed"
         )));
     }
     let known = state.get_or_insert_extension(Expressions::default());
@@ -121,7 +121,7 @@ impl Expression {
         let bytes = pattern.len();
         if bytes > PATTERN_BYTES_MAX {
             return Err(format!(
-                "the regular expression `{quoted}` has {bytes} bytes; the limit is \
+                "the regular expression `{quoted}` is {bytes} bytes; the limit is \
                  {PATTERN_BYTES_MAX}"
             ));
         }

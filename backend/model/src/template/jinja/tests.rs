@@ -660,7 +660,7 @@ fn invalid_regular_expression_fails_and_is_quoted_in_the_error() {
             "`(disk` is not a valid regular expression: unclosed group",
         ),
         ("(a{100}){100}", "`(a{100}){100}` is too large"),
-        (&too_long_message, "has 1001 bytes; the limit is 1000"),
+        (&too_long_message, "is 1001 bytes; the limit is 1000"),
     ];
     for (pattern, message) in cases {
         let error = render_jinja(
@@ -672,7 +672,7 @@ fn invalid_regular_expression_fails_and_is_quoted_in_the_error() {
     }
     let error = render_jinja("{{ ('x' * 65537) is matching('y') }}", Escape::None);
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("has 65537 bytes; at most 65536"), "{error}");
+    assert!(error.contains("is 65537 bytes; at most 65536"), "{error}");
 }
 
 #[test]

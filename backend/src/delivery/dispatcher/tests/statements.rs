@@ -1,4 +1,4 @@
-//! Tests of the number of statements, which must not grow with that of destinations and deliveries:
+//! Tests that the number of statements does not grow with the number of destinations and deliveries:
 //! each statement is a round trip to a database.
 
 use super::*;

@@ -318,7 +318,7 @@ async fn long_headers_are_folded() {
     }
     for mail in receiver.mails() {
         let longest = mail.data.lines().map(str::len).max();
-        assert!(longest <= Some(998), "a line has {longest:?} bytes");
+        assert!(longest <= Some(998), "a line is {longest:?} bytes");
     }
 }
 

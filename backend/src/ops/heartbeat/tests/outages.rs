@@ -67,7 +67,7 @@ async fn frequent_restarts_do_not_postpone_an_alarm_forever() {
 }
 
 #[tokio::test]
-async fn beat_within_the_grace_raises_no_alarm() {
+async fn beat_within_grace_raises_no_alarm() {
     let mut world = World::new().await;
     world.create(every_minute()).await;
     world.pass(1).await;

@@ -1,5 +1,5 @@
-//! Tests of the number of statements, which must not grow with that of responses: each statement is
-//! a round trip to a database.
+//! Tests that the number of statements does not grow with the number of responses:
+//! each statement is a round trip to a database.
 
 use super::*;
 use crate::{
