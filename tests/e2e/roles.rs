@@ -158,7 +158,7 @@ async fn every_operation_enforces_its_role() {
             let Some((name, lowest)) = lowest(id) else {
                 continue;
             };
-            // An address is authorized by its signature instead of a key.
+            // A beat URL is authorized by its signature instead of a key.
             if name == "BeatByKey" {
                 continue;
             }

@@ -42,10 +42,10 @@ pub(crate) const CALLS_AT_ONCE: usize = 4;
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
 pub(crate) const KEY_CHECK_UNATTENDED: Duration = Duration::from_secs(120);
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
-/// Silence of the service after which it is pinged; together with [`PING_TIMEOUT`], a dead peer is
-/// detected within 3 s.
+/// Time without data from the service after which it is pinged; together with [`PING_TIMEOUT`], a
+/// dead peer is detected within 3 s.
 pub(crate) const PING: Duration = Duration::from_millis(1_700);
-/// Silence tolerated while no key is pressed: twice the interval of the stream's keepalive
+/// Time without data tolerated while no key is pressed: twice the interval of the stream's keepalive
 /// messages.
 pub(crate) const SILENCE: Duration = Duration::from_secs(32);
 /// Time after a key press during which the console counts as attended.

@@ -349,7 +349,7 @@ impl Sender {
                 verdict.advice = Advice::GiveUp;
             }
         }
-        // Make visible that a template was replaced by the default.
+        // Report that a template was replaced by the default.
         if !warnings.is_empty() {
             let start = warnings.len().min(SHOWN_WARNINGS_MAX);
             let shown = attempt.mask_and_truncate(&warnings[..start].join("; "));

@@ -256,7 +256,7 @@ pub fn id(text: &str) -> Result<RecordId, Error> {
     RecordId::parse(text).ok_or_else(|| Error::invalid("id", NO_DELIVERY_ID))
 }
 
-/// Converts a list request to filter and page, without the filter text.
+/// Converts a list request to a filter and a page request, without the filter text.
 pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest), Error> {
     let wire = v1::DeliveryFilter {
         states: request.states,

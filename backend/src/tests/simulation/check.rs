@@ -36,7 +36,7 @@ impl Scenario {
         hosts.map(|host| (event_of(*host).id(), *host)).collect()
     }
 
-    /// Checks that exactly the messages of the model were decided, each as often.
+    /// Checks that exactly the messages of the model were decided, each the same number of times.
     fn check_sent(&self, deliveries: &[Delivery]) {
         let hosts = self.hosts();
         let number = |name: &str| name[1..].parse::<usize>().unwrap();

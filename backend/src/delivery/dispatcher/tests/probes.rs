@@ -226,7 +226,7 @@ async fn waiting_deliveries_report_reason_and_next_attempt() {
 
     let (reason, next_seconds) = world.waiting(failing[8]).await;
     assert!(reason.contains("circuit breaker open"), "{reason}");
-    // Others are ahead of it, and nothing was delivered that could tell the rate.
+    // Others are ahead of it, and nothing was delivered from which to estimate the rate.
     assert_eq!(next_seconds, None);
     let (reason, next_seconds) = world.waiting(rated[2]).await;
     assert_eq!(
