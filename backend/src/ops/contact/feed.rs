@@ -20,7 +20,7 @@ impl Contacts {
             let entry = AuditEntry {
                 kind: Kind::Contact.as_str().into(),
                 names: vec![contact.name.to_string()],
-                reason: "issued the URL of its feed".into(),
+                reason: "issued its feed URL".into(),
                 ..by.audit_entry(AuditAction::Read)
             };
             self.store.write_audit(vec![entry]).await?;

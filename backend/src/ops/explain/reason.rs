@@ -101,9 +101,9 @@ impl Reason {
         } else if pending.is_opening {
             "if still open and matching"
         } else if pending.is_flapping() {
-            "with the state then, if settled"
+            "with the state at that time, if settled"
         } else if pending.repeat_due {
-            "once, with the state then"
+            "once, with the state at that time"
         } else {
             "if changed since the last notification"
         };

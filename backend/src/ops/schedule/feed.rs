@@ -34,7 +34,7 @@ impl Schedules {
             let entry = AuditEntry {
                 kind: Kind::Schedule.as_str().into(),
                 names: vec![schedule.name.to_string()],
-                reason: "issued the URL of its feed".into(),
+                reason: "issued its feed URL".into(),
                 ..by.audit_entry(AuditAction::Read)
             };
             self.store.write_audit(vec![entry]).await?;

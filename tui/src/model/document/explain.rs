@@ -192,7 +192,7 @@ fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
 
 fn format_next_attempt(model: &Model, delivery: &ExplainedDelivery) -> String {
     let next = match next_attempt(delivery) {
-        Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.format_time(ms))),
+        Some(ms) if ms > model.now_ms => Some(format!("next attempt {}", model.format_time(ms))),
         Some(_) => Some("next attempt as soon as possible".to_owned()),
         None if delivery.wait_reason.is_empty() => Some("an attempt is in progress".to_owned()),
         None => None,
@@ -202,8 +202,8 @@ fn format_next_attempt(model: &Model, delivery: &ExplainedDelivery) -> String {
     parts.join(", ")
 }
 
-/// Describes a waiting delivery: `decided 21:50, not delivered yet: hook answers 401, next try
-/// 21:58`.
+/// Describes a waiting delivery: `hook: decided 21:50, not delivered yet: returned 401, next
+/// attempt 21:58`.
 fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.format_time(delivery.create_time);
     let name = receiver(delivery);

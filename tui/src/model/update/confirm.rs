@@ -265,7 +265,8 @@ pub(super) fn confirm_silence(
     for (token, line) in scope.lines() {
         confirm = confirm.line(token, line);
     }
-    let after = "Held notifications are sent at the end with the state then; closings are sent immediately.";
+    let after = "At the end, held notifications are sent with the state at that time; closings are sent \
+                 immediately.";
     show_question(model, confirm.line(Token::Dim, after));
 }
 

@@ -224,7 +224,9 @@ where
 fn parse_weekday(text: &str) -> Result<Weekday, String> {
     let found = WEEKDAYS.iter().find(|(word, _)| *word == text);
     let weekday = found.map(|(_, weekday)| *weekday);
-    weekday.ok_or_else(|| format!("has the day `{text}`; expected MO, TU, WE, TH, FR, SA or SU"))
+    weekday.ok_or_else(|| {
+        format!("has the invalid day `{text}`; expected MO, TU, WE, TH, FR, SA or SU")
+    })
 }
 
 fn parse_weekday_rule(text: &str) -> Result<WeekdayRule, String> {
