@@ -81,7 +81,9 @@ pub(super) fn withdraw_exceeded_acknowledgement(
     }
     if !occurrence.acknowledged || occurrence.status == Status::Closed {
         occurrence.acknowledged_until_ms = None;
-        occurrence.acknowledged_severity = None;
+        // A closed occurrence stays acknowledged when it is reopened.
+        occurrence.acknowledged_severity =
+            (occurrence.acknowledged_severity).filter(|_| occurrence.acknowledged);
         return;
     }
     let until_ms = occurrence.acknowledged_until_ms;
