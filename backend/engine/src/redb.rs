@@ -10,8 +10,9 @@
 //! `union`, `filter`).
 //!
 //! A reader takes a lock-free snapshot of the layers: memory, memory being moved, runs, tree
-//! (`view`, `merge`, `tree`). Opening moves the frames that a crash left in the log. Closing leaves
-//! the log empty. Below the tree, `blocks` and `journal` detect bytes that were changed on disk.
+//! (`view`, `merge`, `tree`). Opening a store moves the frames that a crash left in the log into
+//! the tree. Closing it leaves the log empty. Below the tree, `blocks` and `journal` detect bytes
+//! that were changed on disk.
 
 mod arena;
 mod batch;
@@ -110,7 +111,7 @@ pub struct Settings {
     pub log_bytes: u64,
     /// Number of runs of entries by event that are merged into one.
     pub fan: usize,
-    /// Whether to open a store whose log is missing or truncated, losing its content.
+    /// Whether to open a store whose log is missing or truncated, and lose the content of the log.
     pub accept_loss: bool,
 }
 
@@ -168,8 +169,8 @@ struct ReadFailure {
 }
 
 impl RedbEngine {
-    /// Opens the file of a medium, or creates it if it is empty. When this function returns, the
-    /// log of an earlier process is in the tree.
+    /// Opens the file of a medium, or creates it if it is empty. The log of an earlier process is
+    /// moved into the tree before this function returns.
     ///
     /// # Errors
     ///
@@ -253,7 +254,7 @@ impl RedbEngine {
         std::mem::take(&mut self.lock_threads())
     }
 
-    /// Reads, and waits for a file that is being reopened.
+    /// Runs a read, and retries it once a file that is being reopened is open.
     async fn read<T: Send + 'static>(
         &self,
         is_short: bool,
@@ -287,7 +288,7 @@ impl RedbEngine {
 
 impl Drop for RedbEngine {
     fn drop(&mut self) {
-        // Unfinished work is in the log, if there is one.
+        // If this fails, the rows that were not moved are still in the log.
         drop(join_threads(self.stop_threads()));
     }
 }

@@ -26,7 +26,7 @@ impl Reserve {
     }
 
     /// Reports whether all connections are open: the one for backups, and those whose users report
-    /// them missing.
+    /// through `missing`.
     pub(super) async fn run(
         self: Arc<Self>,
         readers: Arc<Readers>,

@@ -1,12 +1,13 @@
 //! A journal of block checksums, written before each sync of the file, so that a store need not be
 //! scanned after a crash.
 //!
-//! The journal is not synced: it is valid while the machine runs, which the medium checks. Its
+//! The journal is not synced. It is valid until the machine restarts, which the medium checks. Its
 //! checksums are verified before use, and a store that differs from them is scanned.
 
 use std::io::{self, Write};
 
-/// Minimum journal size at which it is restarted; larger if it started larger.
+/// Minimum size at which the journal is restarted. The threshold is higher for a journal that
+/// starts out large.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The number of a block and its checksum.

@@ -91,7 +91,7 @@ impl Mover {
     ///
     /// Returns an error if the file was not closed cleanly, or is incomplete without the log.
     pub(super) fn run(mut self, shared: &Arc<EngineState>) -> Result<(), EngineError> {
-        // Releases waiting callers even if it panics.
+        // Releases waiting callers even if the mover panics.
         let shared = ExitNotice(shared);
         let shared = shared.0;
         loop {
