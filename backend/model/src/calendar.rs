@@ -278,7 +278,7 @@ impl PreparedWindow {
                 let nominal = next_local_time(local, time)?;
                 let usual = nominal.duration_since(local);
                 let end = zone.to_ambiguous_timestamp(nominal).later().ok()?;
-                // Both are in a gap, and the start was moved past the end.
+                // Start and end are in a gap, and the start was moved past the end.
                 let end = if end > start {
                     end
                 } else {

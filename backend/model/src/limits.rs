@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Maximum number of attempts stored to determine the health of a destination.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
-/// Minimum share of failed attempts, as its reciprocal, for a destination to be failing although
+/// Reciprocal of the minimum share of failed attempts at which a destination is failing although
 /// its last attempt succeeded.
 pub const FLAKY_FROM: usize = 4;
 /// Minimum number of failed attempts for a destination to be failing although its last attempt

@@ -99,7 +99,7 @@ pub fn shown_members_max(rule: RecordId, group: Option<&Group>, snapshot: &Snaps
     let Some(rule) = snapshot.rule(rule) else {
         return GROUP_SHOWN_MAX;
     };
-    // The contacts of an escalation are reached by other destinations.
+    // The contacts of an escalation are reached through other destinations.
     let is_receiver = |it: &&Destination| {
         rule.escalation_policy.is_some()
             || rule.destination_names.contains(&it.name)
@@ -141,7 +141,7 @@ pub fn shown_members(
 
 struct Message<'a> {
     about: &'a GroupMessage<'a>,
-    /// The highest severity that the response has seen; `None` without a response.
+    /// The highest severity recorded by the response; `None` without a response.
     worst: Option<Severity>,
     /// The values shared by the group, from its first joining member.
     shared: Vec<SharedValue>,
@@ -194,8 +194,8 @@ impl<'a> Message<'a> {
         self.decision.members.push(next);
     }
 
-    /// Whether a member was acknowledged before it became more severe than any severity that the
-    /// response of the group has seen.
+    /// Whether a member was acknowledged, and then became more severe than any severity recorded by
+    /// the group's response.
     fn is_acknowledgement_outdated(&self, member: &Occurrence) -> bool {
         let is_exceeded = self.worst.is_some_and(|it| it < member.severity);
         is_exceeded && member.is_more_severe_than_acknowledged()
@@ -219,8 +219,8 @@ impl<'a> Message<'a> {
         self.about.id
     }
 
-    /// Whether its rule became, or stopped being, a shadow rule since the member joined. It must
-    /// then be re-evaluated first.
+    /// Whether the rule became, or stopped being, a shadow rule since the member joined. The member
+    /// must then be re-evaluated first.
     fn needs_reevaluation(&self, member: &Occurrence) -> bool {
         let mut pending = member.pending.iter();
         let waits = pending.find(|it| it.rule == self.about.rule && it.is_opening);
@@ -271,7 +271,7 @@ impl<'a> Message<'a> {
         let closed = self.member_count(MemberChange::Closed);
         let open_count = u32::try_from(open.len()).unwrap_or(u32::MAX);
         let joined_count = self.member_count(MemberChange::Joined);
-        // The remaining members are included in the next message.
+        // The group is not over while further members wait for the next message.
         let is_over = open.is_empty() && !about.is_more;
         let is_notified = joined_count > 0 || self.member_count(MemberChange::Repeated) > 0;
         let mut next = match about.group {

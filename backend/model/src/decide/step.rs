@@ -1,4 +1,4 @@
-//! Steps of occurrences and their origin.
+//! Steps, which change or evaluate an occurrence, by their origin.
 
 use super::{Match, PastDefinitions, Transition};
 use crate::domain::RecordId;

@@ -121,8 +121,8 @@ impl Delivery {
         (origin, self.id)
     }
 
-    /// Returns the due time, in milliseconds since 1970; `None` if it has ended or waits for
-    /// another delivery.
+    /// Returns the due time, in milliseconds since 1970; `None` if the delivery has ended or waits
+    /// for another one.
     pub fn due_ms(&self) -> Option<i64> {
         self.state.due_ms().filter(|_| self.behind.is_none())
     }
@@ -169,8 +169,8 @@ impl Delivery {
     }
 }
 
-/// The recipients of a mail that get no further attempt. Empty until the first recipient is reached
-/// or refused.
+/// Recipients of a mail to which no further attempt is made. Empty until the first recipient is
+/// reached or refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipients {
     pub reached: Vec<String>,
@@ -207,7 +207,8 @@ pub enum DeliveryState {
 }
 
 impl DeliveryState {
-    /// Returns the time of the next action, in milliseconds since 1970; `None` if it has ended.
+    /// Returns the time of the next action, in milliseconds since 1970; `None` if the delivery has
+    /// ended.
     pub fn due_ms(self) -> Option<i64> {
         match self {
             Self::Pending { due_ms } | Self::Retry { due_ms } => Some(due_ms),
@@ -241,7 +242,7 @@ pub struct Content {
     pub clear: bool,
     /// The occurrence with its annotations, without its history.
     pub occurrence: Occurrence,
-    /// The rule; a substitute for a test.
+    /// The rule; for a test, a substitute.
     pub rule: RuleContent,
     /// The first matching trigger; `None` for a test.
     pub trigger: Option<Trigger>,

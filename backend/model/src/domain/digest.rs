@@ -86,8 +86,8 @@ pub struct DigestContent {
     pub count: u32,
     /// Number of messages that report a change or an end.
     pub clear_count: u32,
-    /// Counts by rule and severity, at most [`DIGEST_ROWS_MAX`]. The last row then contains all
-    /// remaining rules.
+    /// Counts by rule and severity, at most [`DIGEST_ROWS_MAX`]. If there are more, the last row
+    /// counts all remaining rules.
     pub rows: Vec<DigestRow>,
     /// The most severe messages, the oldest first among equals.
     pub items: Vec<DigestItem>,

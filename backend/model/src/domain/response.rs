@@ -90,9 +90,9 @@ pub struct QueuedMethod {
     /// The index of the method. Used if an earlier version stored no identity.
     pub position: u32,
     pub due_ms: i64,
-    /// The identity of the method; empty if an earlier version stored it.
+    /// The identity of the method; empty in records of earlier versions.
     pub method: String,
-    /// The last round in which a step notified the contact; 0 if an earlier version stored it.
+    /// The last round in which a step notified the contact; 0 in records of earlier versions.
     pub round: u32,
     /// The step of that round, counted from 1.
     pub step: u32,
@@ -125,7 +125,7 @@ pub struct PagedContact {
     pub name: Name,
     pub variables: BTreeMap<String, String>,
     pub response: RecordId,
-    /// The identity of the method; empty if an earlier version stored it.
+    /// The identity of the method; empty in records of earlier versions.
     pub method: String,
 }
 

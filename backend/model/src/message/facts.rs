@@ -26,7 +26,7 @@ const RULE_MESSAGE: &str = "the rule's message";
 /// A template that exceeded a rendering limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExceededLimit {
-    /// Whether the message is the rule's, rather than a template of the destination or the
+    /// Whether the template is the rule's message, rather than one of the destination or the
     /// settings.
     pub of_rule: bool,
     /// The template and the limit.
@@ -126,7 +126,7 @@ impl<'a> Facts<'a> {
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
         }
-        // Templates can use them from here on.
+        // Templates can use the custom variables from here on.
         if let Some(variables) = &mut self.variables {
             variables.edit()["values"] = json!(self.values);
         }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 const STEP_BYTES: usize = 64;
-/// Number of steps between checks whether the caller has disconnected.
+/// Number of steps between two checks that the caller is still connected.
 const CHECK_EVERY: usize = 512;
 const JSON_STEP_BYTES: usize = 4;
 

@@ -184,7 +184,7 @@ impl Message<'_> {
         Some(delivery)
     }
 
-    /// Adds a notice if the response is now, or is no longer, unanswered.
+    /// Adds a notice if the response became unanswered, or is no longer unanswered.
     fn report_receiver(&mut self, at: usize, response: &Response, before: Option<&Name>) {
         let member = self.decision.members[at].clone();
         let Some(entry) = self.notified_entry(at) else {

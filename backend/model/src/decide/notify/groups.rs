@@ -137,8 +137,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the record of an earlier notification for repeats: a message about a group counts
-    /// for all its members.
+    /// Returns the entry with the time of the group's last message if that is later, because a
+    /// message about a group counts as a notification of all its members.
     pub(super) fn with_group_notification(&self, entry: &Notified) -> Option<Notified> {
         let group = self.active_group(entry)?;
         (group.notified_ms > entry.last_ms).then(|| Notified {
