@@ -162,7 +162,7 @@ pub fn event_tags(occurrence: &Occurrence) -> Vec<String> {
         .collect()
 }
 
-/// Whether rows of a kind belong to a definition or an event, which each change has to name.
+/// Whether each change to rows of a kind has to name the definition or event that owns the rows.
 pub(super) fn has_owner(kind: Kind) -> bool {
     matches!(
         kind,

@@ -49,7 +49,7 @@ pub struct Sealer {
 struct RingKey {
     number: u32,
     cipher: XChaCha20Poly1305,
-    /// Keyed with a key derived from this one.
+    /// The authenticator, whose key is derived from this key.
     proof: Hmac<Sha256>,
 }
 

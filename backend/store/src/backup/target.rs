@@ -158,7 +158,7 @@ impl BackupFolder {
             folder.sync_all()
         };
         if let Err(error) = write() {
-            // A manifest would mean that there is nothing to resume.
+            // With a manifest, the backup would count as finished and could not be resumed.
             drop(fs::remove_file(&path));
             return Err(BackupError::io("write", &path)(error));
         }

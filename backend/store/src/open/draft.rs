@@ -12,8 +12,8 @@ use crate::{
     seal::Sealer,
 };
 
-/// Name of the file that marks a folder being restored. Services do not know it, so they reject
-/// such a folder.
+/// Name of the file that marks a folder being restored. A service does not know this file, and
+/// therefore rejects the folder.
 const MARKER: &str = "restore.unfinished";
 const KEY: &str = "secret.key";
 const ADMIN_KEY: &str = "admin.key";
@@ -153,7 +153,7 @@ impl Draft {
 }
 
 fn remove_files(folder: &Folder) {
-    // Files that cannot be removed are reported by the marker, which is removed last.
+    // The marker is removed last, so that an interrupted removal is noticed.
     for name in LEFT.iter().rev() {
         drop(folder.remove(name));
     }

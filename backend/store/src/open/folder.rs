@@ -168,7 +168,7 @@ impl Folder {
             super::faults::call(&unfinished)?;
             File::open(&unfinished)?.sync_all()?;
             let folder = File::open(&self.path)?;
-            // The other files of the store are durable before the store itself.
+            // Syncs the names of the other files before the store gets its final name.
             folder.sync_all()?;
             fs::rename(&unfinished, &path)?;
             let synced = folder.sync_all();

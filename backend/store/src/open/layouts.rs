@@ -564,7 +564,8 @@ fn text_of_layout_4(sealer: &Sealer) -> Vec<u8> {
 async fn records_of_earlier_layout_are_proven_only_once() {
     let sealer = Sealer::new(&[(1, [7; 32])]);
     let trigger = async |store: &Store| store.get::<Trigger>(b"disk".into()).await;
-    // Next to the check of the newest key, in its place, and under an unknown key number.
+    // The forged check is next to that of the newest key, in its place, or under an unknown key
+    // number.
     let (record, key) = ("was not written by this service", "is encrypted with key");
     for (number, why) in [(1, record), (2, key), (3, key)] {
         let folder = create_folder(&LAYOUT_4);

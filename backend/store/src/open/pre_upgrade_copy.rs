@@ -69,7 +69,8 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
             file => file?,
         };
         let mut copy = new_file(&to.join(name))?;
-        // The system's own copying does not retry, and continues where it was interrupted.
+        // `io::copy` does not retry after an interruption; called again, it continues where it
+        // stopped.
         while let Err(error) = io::copy(&mut file, &mut copy) {
             if error.kind() != io::ErrorKind::Interrupted {
                 return Err(error);

@@ -108,8 +108,8 @@ impl Differences {
     }
 }
 
-/// Checks that decoding and encoding a record reproduces its bytes, with its secrets, and without
-/// them in the audit log: hashes and proofs cover the bytes.
+/// Checks that decoding and encoding a record reproduces its bytes, because hashes and proofs cover
+/// them. Checks this with secrets, and without secrets as in the audit log.
 fn assert_lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     let written = value.encode(&SEALER);
     let read = T::decode(&written, &SEALER).unwrap();

@@ -16,7 +16,7 @@ impl Verifier<'_> {
             let begun = Instant::now();
             let steps = self.store.engine().log_after(place, STEPS).await?;
             if steps.is_none() && self.is_in_use {
-                // The log has been truncated since the last step was read.
+                // The log has been trimmed since the last step was read.
                 let oldest = self.store.engine().oldest_position().await?;
                 if oldest > place {
                     place = oldest;
