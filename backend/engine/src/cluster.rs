@@ -110,7 +110,7 @@ pub trait Cluster: Debug + Send + Sync {
         pending().await
     }
 
-    /// Returns the live processes that share the store; empty if it is not shared.
+    /// Returns the live processes that share the store; empty if the store is not shared.
     async fn nodes(&self) -> Result<Vec<ClusterNode>, EngineError> {
         Ok(Vec::new())
     }

@@ -209,7 +209,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Returns the cluster of processes that share the store; a single one if it is not shared.
+    /// Returns the cluster of processes that share the store; a single process if the store is not
+    /// shared.
     fn cluster(&self) -> &dyn Cluster {
         &SingleProcess
     }

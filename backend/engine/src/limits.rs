@@ -9,9 +9,9 @@ pub const STORE_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const STORE_BATCH_SETS_MAX: usize = 2_000;
 /// Bytes of sets of changes after which a commit is full.
 pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Bytes of the service's own changes, such as deliveries and releases, that each commit accepts.
-/// It accepts more only up to the size of the other changes, so that users and clients do not wait
-/// long for the next commit.
+/// Bytes of the service's own changes, such as deliveries and releases, that each commit accepts. A
+/// commit accepts more only up to the size of the other changes, so that users and clients do not
+/// wait long for the next commit.
 pub const STORE_BATCH_OWN_BYTES: usize = 64 * 1024;
 /// File size from which every commit saves the data that a repair would otherwise compute by
 /// scanning. Scanning a smaller file is fast enough.

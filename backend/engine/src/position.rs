@@ -22,7 +22,7 @@ impl LogPosition {
         self.0
     }
 
-    /// Creates a position from a number in a file or token; it need not exist in any log.
+    /// Creates a position from a number in a file or token. The position need not exist in any log.
     pub const fn from_number(number: u64) -> Self {
         Self(number)
     }

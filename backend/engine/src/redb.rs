@@ -175,8 +175,8 @@ impl RedbEngine {
     /// # Errors
     ///
     /// Returns [`EngineError::Corrupt`] if the file or the log is damaged or foreign. Returns
-    /// [`EngineError::Incomplete`] if a part of the log is missing and that is not accepted, and
-    /// other errors if the medium fails.
+    /// [`EngineError::Incomplete`] if a part of the log is missing and this loss is not accepted,
+    /// and other errors if the medium fails.
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
         let file = File::new(Arc::clone(&medium), settings);
         let opened = file.open()?;
@@ -254,7 +254,7 @@ impl RedbEngine {
         std::mem::take(&mut self.lock_threads())
     }
 
-    /// Runs a read, and retries it once a file that is being reopened is open.
+    /// Runs a read. If the file is being reopened, retries the read once the file is open.
     async fn read<T: Send + 'static>(
         &self,
         is_short: bool,

@@ -8,7 +8,8 @@ use crate::domain::{AnyResource, AuditAction, AuditEntry, KeyScope, Occurrence};
 const NAMES_MAX: usize = 10;
 
 tokio::task_local! {
-    /// The client on whose behalf this task stores. Task-local, so that no operation can omit it.
+    /// The client on whose behalf this task makes changes. Task-local, so that no operation can
+    /// omit it.
     static BY: Arc<Actor>;
 }
 
@@ -72,7 +73,7 @@ impl Actor {
 #[derive(Debug, Clone)]
 pub struct AuditSnapshot {
     pub name: String,
-    /// The record itself; `None` if it is only counted.
+    /// The record itself; `None` if the record is only counted.
     pub state: Option<AnyResource>,
     /// Description of the outcome, for records that are described instead of logged; empty
     /// otherwise.

@@ -60,8 +60,8 @@ fn adds_to_load(kind: Kind) -> bool {
     matches!(kind, Kind::Occurrence | Kind::Delivery)
 }
 
-/// Whether decisions depend on records of this kind, so that they have to be repeated if such a
-/// record changed. These are the kinds from which the rules are built.
+/// Whether decisions depend on records of this kind, and have to be repeated if such a record
+/// changed. These are the kinds from which the rules are built.
 fn is_definition(kind: Kind) -> bool {
     matches!(
         kind,
@@ -337,7 +337,7 @@ impl Store {
         found.map(|found| found.map(read).transpose()).collect()
     }
 
-    /// Decodes a row, and checks that it belongs to its key.
+    /// Decodes a row, and checks that the record belongs to its key.
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let mut value = T::decode(&row.value, &self.sealer)?;
         // A proof shows that a record was written by the service, but not under which key.
@@ -619,8 +619,8 @@ impl Changes {
         self.list.is_empty() && self.counts.is_empty()
     }
 
-    /// Asserts that no record is written twice in one commit, which would conflict with itself on
-    /// every retry.
+    /// Asserts that no record is written twice in one commit, because such a commit would conflict
+    /// with itself on every retry.
     fn check_single<T: Record>(&self, key: &[u8]) {
         let is_same =
             |it: &&Change| it.kind == T::KIND && it.key == key && it.action != Action::Touch;

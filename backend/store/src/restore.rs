@@ -190,7 +190,7 @@ impl OpenBackup {
 /// After a crash, neither a service nor another restore accepts the incomplete store.
 ///
 /// # Errors
-/// Returns a [`RestoreError`]; there is no store then.
+/// Returns a [`RestoreError`]; no store is left in that case.
 pub fn restore<'a>(
     config: &'a Location,
     how: &'a Restore<'_>,

@@ -29,7 +29,7 @@ const LEAVING_MAX: usize = 8;
 const NEXT: Duration = Duration::from_millis(5);
 /// Delay until the next check while slots are to be moved.
 const SOON: Duration = Duration::from_millis(100);
-/// Delay until the next check while a node is overdue.
+/// Delay until the next check while a node has not renewed its row in time.
 const OVERDUE: Duration = Duration::from_millis(250);
 
 pub(super) type NodeId = [u8; 16];
@@ -231,7 +231,7 @@ impl Claims {
     }
 
     /// Makes the node leave all work to other nodes for a while, longer each time. Returns false if
-    /// it already does.
+    /// the node already does so.
     pub(super) fn pause_ownership(&self, is_forced: bool) -> bool {
         let mut state = self.lock_state();
         let now = self.clock.elapsed();

@@ -40,7 +40,7 @@ use crate::{
 const CHECK_BEFORE_UNREACHABLE: Duration = Duration::from_secs(3);
 /// Interval at which the process checks whether it was suspended.
 const PULSE_EVERY: Duration = Duration::from_millis(250);
-/// Minimum delay of that check at which the process counts as suspended.
+/// Minimum delay of the suspension check at which the process counts as suspended.
 const SUSPENDED_FROM: Duration = Duration::from_secs(1);
 /// Interval at which a node checks whether others have followed the log.
 const CHECK_EVERY: Duration = Duration::from_millis(25);

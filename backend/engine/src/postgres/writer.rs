@@ -132,7 +132,7 @@ pub(super) struct Writer {
     batch: i64,
     /// A position before which the outcome of all commits of this writer is known.
     settled: LogPosition,
-    /// Whether another client has deleted the writer's row, without which it cannot write.
+    /// Whether another client has deleted the writer's row, without which the writer cannot write.
     is_removed: bool,
     is_stuck: watch::Sender<bool>,
     /// The lease to renew, if this writer writes for the node's slots.

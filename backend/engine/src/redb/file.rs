@@ -34,7 +34,7 @@ pub(super) struct File {
 #[derive(Debug)]
 pub(super) struct OpenedFile {
     pub(super) database: Database,
-    /// The end of its change log.
+    /// The end of the change log in the file.
     pub(super) head: Head,
     /// The generation of the store whose log frames are valid.
     pub(super) life: Generation,

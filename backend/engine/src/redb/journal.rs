@@ -50,7 +50,8 @@ impl Journal {
 pub(super) struct JournalContent {
     /// The newest checksum of each block, in journal order.
     pub(super) sums: Vec<BlockChecksum>,
-    /// The last two checksums of the first block, which is recorded before it is written.
+    /// The last two checksums of the first block, whose checksum is recorded before the block is
+    /// written.
     pub(super) first: Vec<u32>,
 }
 

@@ -29,7 +29,7 @@ const PREFIX: &str = "events.";
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) id: u64,
-    /// Number of merges its entries went through.
+    /// Number of merges that the entries of the run went through.
     pub(super) level: u8,
     /// Age rank: higher is newer. For equal keys, the newer run wins.
     pub(super) order: u64,

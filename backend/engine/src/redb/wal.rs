@@ -8,8 +8,8 @@
 //!
 //! After a failed sync, no later sync of the same file is trusted for the frame: the kernel marks
 //! its pages clean, so a later success is no proof. The frame is written to the other file, or the
-//! writer stops until it can be. A sector belongs to one frame, so overwriting a frame leaves the
-//! others intact.
+//! writer stops until that is possible. A sector belongs to one frame, so overwriting a frame
+//! leaves the others intact.
 //!
 //! The first sector of each file is its mark: a frame before all others that contains the minimum
 //! length of the file. This distinguishes a file that is missing, empty, truncated or from another

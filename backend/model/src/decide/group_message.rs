@@ -45,7 +45,7 @@ pub struct GroupMessage<'a> {
 pub struct GroupMembers {
     pub waiting: Vec<Occurrence>,
     pub others: Vec<Occurrence>,
-    /// The member that carries the response, if it is not waiting.
+    /// The member that carries the response, if that member is not waiting.
     pub responder: Option<Occurrence>,
 }
 
@@ -116,7 +116,8 @@ pub fn shown_members_max(rule: RecordId, group: Option<&Group>, snapshot: &Snaps
     }
 }
 
-/// Returns the first members that fit in a message, or more if its templates name all members.
+/// Returns the first members that fit in a message, or more if the templates of the message name
+/// all members.
 pub fn shown_members(
     members: impl Iterator<Item = (Option<MemberChange>, Occurrence)>,
     names_all: bool,

@@ -355,8 +355,8 @@ impl Inhibitions {
             }
             return true;
         }
-        // All chains above end in cycles. Causes from which the target is reachable are in its own
-        // cycle.
+        // All chains above end in cycles. Causes from which the target is reachable are in the
+        // target's own cycle.
         let ring: Vec<_> = opened
             .keys()
             .filter(|key| is_reachable(&above, **key, target.key))

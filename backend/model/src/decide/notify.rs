@@ -525,7 +525,7 @@ pub(super) fn sends_updates(rule: Option<&Rule>) -> bool {
     rule.is_some_and(|it| it.enabled && it.send_updates)
 }
 
-/// Returns the initial state of a delivery, and its end if it is only recorded.
+/// Returns the initial state of a delivery, and its end if the delivery is only recorded.
 pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64>) {
     if is_shadow {
         (DeliveryState::Shadowed, Some(now_ms))
@@ -558,8 +558,8 @@ fn record_notification(
     (now_ms, clear): (i64, bool),
 ) -> Option<Notified> {
     let rule = found.rule;
-    // A message about a closed occurrence also counts as its closing message if the rule sends
-    // those.
+    // A message about a closed occurrence is also its closing message, if the rule sends closing
+    // messages.
     let cleared = clear && rule.send_updates;
     let opening = || Opening {
         at_ms: now_ms,

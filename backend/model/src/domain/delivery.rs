@@ -50,8 +50,8 @@ pub struct Delivery {
     pub folding: DigestMembership,
     pub recipients: Recipients,
     pub content: Content,
-    /// Whether its position in its thread is indexed; false for deliveries of earlier versions that
-    /// had already ended.
+    /// Whether the position in the thread is indexed; false for deliveries that had already ended
+    /// under an earlier version.
     pub in_thread: bool,
     /// The delivery that must end first: an earlier one in the thread, or the digest that contains
     /// this one. Until then this delivery has no due time.

@@ -7,8 +7,8 @@ use crate::{
     limits::{DIGEST_ROWS_MAX, DIGEST_SHOWN_BYTES_MAX, DIGEST_SHOWN_MAX},
 };
 
-/// The number of messages that a destination receives separately. A digest contains the remaining
-/// ones.
+/// Limits the messages that a destination receives separately in a window of time. A digest
+/// contains the remaining ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Maximum number of separate messages per window, 1 to 10,000.

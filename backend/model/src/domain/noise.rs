@@ -66,7 +66,7 @@ const HALF_HOUR: u8 = 36;
 pub const NOISE_NUMBERS: usize = HALF_HOUR as usize + HALF_HOURS as usize;
 
 impl NoiseTally {
-    /// Returns the index in the counts of a subject, which is stored on disk.
+    /// Returns the index of the count among those of a subject. The index is stored on disk.
     pub fn index(self) -> u8 {
         match self {
             Self::Notification => 0,

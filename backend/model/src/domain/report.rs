@@ -176,8 +176,8 @@ impl Reports {
         is_sooner && end_ms <= now_ms.saturating_add(REPORT_LATE_MAX_MS)
     }
 
-    /// Whether a report of an end is about an earlier condition, which ended before this one began
-    /// by the clock of its reporter.
+    /// Whether a report of an end is about an earlier condition, which by the clock of the reporter
+    /// ended before this one began.
     pub fn is_about_earlier_condition(&self, report: Report) -> bool {
         // A condition cannot end before it began.
         let Some(end_ms) = report.end_ms.max(report.began_ms) else {

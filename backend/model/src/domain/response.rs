@@ -107,7 +107,8 @@ impl QueuedMethod {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagedReceiver {
-    /// The contact, with its variables at that time; `None` for a destination named by the policy.
+    /// The contact, with its variables at the time of the notification; `None` for a destination
+    /// named by the policy.
     pub contact: Option<PagedContact>,
     pub schedule: Option<Name>,
     pub destination: (RecordId, Name),

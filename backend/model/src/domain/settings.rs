@@ -10,8 +10,8 @@ pub struct Settings {
     /// Always [`Settings::NAME`].
     pub name: Name,
     pub values: SharedSettings,
-    /// The keys of the settings in the settings file of a single-node installation, which cannot be
-    /// changed through the API.
+    /// The keys of the settings that a single-node installation reads from its settings file. They
+    /// cannot be changed through the API.
     pub from_file: Vec<String>,
     pub revision: u64,
     pub create_ms: i64,

@@ -32,7 +32,7 @@ pub struct Silence {
     pub from_event: Option<EventId>,
     pub author: Name,
     pub last_editor: Name,
-    /// The progress of the service, which is not part of the revision.
+    /// The service's progress with the silence; not part of the revision.
     pub progress: Progress,
     pub revision: u64,
     pub create_ms: i64,

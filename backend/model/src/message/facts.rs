@@ -287,7 +287,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Renders a template of the destination with reduced variables: short strings, empty lists,
-    /// and every value escaped. `None` if that fails too.
+    /// and every value escaped. `None` if this rendering fails too.
     pub fn render_reduced(&mut self, source: &str, escape: Escape) -> Option<String> {
         let snippets = self.context.snippets;
         let template = AnyTemplate::parse_with(self.language, source, snippets).ok()?;
@@ -402,8 +402,8 @@ impl<'a> Facts<'a> {
 }
 
 /// Returns the escaping of values in a rule's message for a kind of destination, and whether the
-/// message is in its markup. Otherwise the message is plain text, which the destination escapes as
-/// a whole.
+/// message is in the markup of that kind. Otherwise the message is plain text, which the
+/// destination escapes as a whole.
 fn message_context(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {
     match (kind, language) {
         (DestinationKind::Slack(_), TemplateLanguage::Jinja) => (Escape::Slack, true),

@@ -53,7 +53,7 @@ impl Budget {
         Self::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 
-    /// Returns the budget of a template without variables, which is rendered to show its author's
+    /// Returns the budget for a template that is rendered without variables, to show its author's
     /// text.
     pub fn without_variables() -> Self {
         Self::new(BLANK_STEPS_MAX, BLANK_STEPS_MAX, RENDERED_BYTES_MAX)

@@ -1,4 +1,4 @@
-//! One step of a backup, and its encoding, which is frozen like those of records.
+//! One step of a backup, and its encoding, which is frozen like the encodings of records.
 
 use prost::Message;
 

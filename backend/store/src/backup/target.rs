@@ -20,7 +20,7 @@ use crate::{
     open::{KEY_FILE_BYTES_MAX, private_file},
 };
 
-/// File that is locked while a backup is made and removed when it is finished.
+/// File that is locked while a backup is made, and removed when the backup is finished.
 pub(super) const UNFINISHED: &str = "unfinished";
 /// Files with the keys for sealed data and for the first client.
 pub(super) const KEY_FILES: [&str; 2] = ["secret.key", "admin.key"];

@@ -203,7 +203,7 @@ pub(super) async fn open_without_joining(database: &DatabaseConfig) -> Result<St
     Ok(store)
 }
 
-/// Creates the tables of a store and its key. Completes an interrupted creation.
+/// Creates the tables and the key of a store. Completes an interrupted creation.
 pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
@@ -260,7 +260,7 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
     })
 }
 
-/// The running nodes of another version that a migration tolerates.
+/// The nodes of other versions that may be running during a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToleratedNodes {
     None,

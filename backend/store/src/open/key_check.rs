@@ -1,4 +1,4 @@
-//! Checks that the keys match the store, and seals it again after a key was added.
+//! Checks that the keys match the store, and seals the store again after a key was added.
 //!
 //! The store contains a known text sealed with every key that sealed or authenticated a record.
 

@@ -1,7 +1,8 @@
 //! Data folders of earlier versions as they are on disk, which every later version can open.
 //!
 //! `BELLWETHER_WRITE_LAYOUT=FOLDER cargo test --package bellwether-backend layouts` writes a folder
-//! of the newest layout, with records of every kind. It is committed once, when the layout is new.
+//! of the newest layout, with records of every kind. The folder is committed to the repository
+//! once, when the layout is new.
 
 use std::{
     fs,

@@ -1,7 +1,7 @@
 //! A copy of the store, made before an upgrade of its layout.
 //!
-//! The copy is a data folder inside the data folder, which the older version can open. It can be
-//! removed if no rollback is needed.
+//! The copy is itself a data folder, inside the data folder, and the older version can open it. It
+//! can be removed if no rollback is needed.
 
 use std::{
     fs::{self, DirBuilder, File},

@@ -1,5 +1,5 @@
-//! The deliveries that wait for the end of another delivery. The commit that ends it makes them
-//! due, regardless of the author of the commit.
+//! Deliveries that wait for the end of another delivery. The commit that ends the other delivery
+//! makes them due, regardless of the author of the commit.
 
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},

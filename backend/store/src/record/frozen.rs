@@ -50,7 +50,8 @@ impl Differences {
         }
     }
 
-    /// Compares a record. Sealed secrets differ each time, so for these only decoding is compared.
+    /// Compares a record. Sealed secrets differ each time, so for records with secrets only
+    /// decoding is compared.
     fn record<T: Record + PartialEq>(&mut self, name: &str, value: &T, is_sealed: bool) {
         self.compare(&format!("{name} key"), &value.key());
         let mut counts = std::collections::BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Verifies the change log itself, and against the records that it lists.
+//! Verifies that the change log is complete and agrees with the records that it lists.
 
 use std::{collections::BTreeMap, time::Instant};
 

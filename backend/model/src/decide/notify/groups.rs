@@ -86,9 +86,9 @@ impl Writer<'_> {
         Some(hold)
     }
 
-    /// Returns the hold of an update about an occurrence reported with a group. `None` if it was
-    /// not reported with a group, the group has ended, or its message is being decided. A close is
-    /// evaluated immediately, because it may be the last one.
+    /// Returns the hold of an update about an occurrence reported with a group. `None` if the
+    /// occurrence was not reported with a group, or if the group has ended or its message is being
+    /// decided. A close is evaluated immediately, because it may be the last one.
     pub(super) fn update_hold(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
         let id = entry
             .group

@@ -53,7 +53,8 @@ impl Meter {
         total: usize,
         bytes: usize,
     ) -> Result<(), Error> {
-        // Running out of steps is not reported as a text that is too long.
+        // Steps are charged first, so that running out of them is not reported as a text that is
+        // too long.
         self.spend_bytes(state, bytes)?;
         if total > self.bytes_max {
             return Err(self.fail_with_limit(RenderError::TooLong(self.bytes_max)));
