@@ -95,7 +95,7 @@ pub struct PostgresEngine {
     known: Arc<LogCache>,
     admin: Queue,
     bulk: Queue,
-    /// Queues sets for the slots that this node owns, and for its leadership.
+    /// Sets of changes for the slots that this node owns, and for its leadership.
     owner: Queue,
     readers: Arc<Readers>,
     address: Arc<Address>,

@@ -303,8 +303,8 @@ fn join_threads(threads: Vec<WorkerThread>) -> Result<(), EngineError> {
 }
 
 impl EngineState {
-    /// Reads a snapshot of the layers. Must be short, because pages of the tree in the snapshot
-    /// cannot be reused.
+    /// Reads a snapshot of the layers. Must be short, because pages of the tree cannot be reused
+    /// while the snapshot is held.
     fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, ReadFailure> {
         let layers = self.layers.get();
         work(&View::from_layers(&layers)).map_err(|failure| {

@@ -44,8 +44,8 @@ pub const RESPONSE_RECEIVERS_MAX: usize = 500;
 pub const RESPONSE_HELD_REVIEW_MS: i64 = 60_000;
 /// Number of group members read at a time to find one that can carry the response.
 pub const RESPONSE_MOVES_AT_ONCE: usize = 20;
-/// Maximum number of silences and causes recorded for a held response. With more, it is evaluated
-/// every [`RESPONSE_HELD_REVIEW_MS`].
+/// Maximum number of silences and causes recorded for a held response. With more, the response is
+/// evaluated every [`RESPONSE_HELD_REVIEW_MS`].
 pub const RESPONSE_HOLDS_MAX: usize = 256;
 
 /// Maximum number of custom variables of a webhook.

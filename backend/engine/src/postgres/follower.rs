@@ -158,7 +158,7 @@ async fn diagnose_missing_step(
     Ok(())
 }
 
-/// Removes some old steps. Returns whether none are left to remove.
+/// Removes some old steps. Returns whether no more are left to remove.
 async fn trim_log(session: &Session) -> Result<bool, EngineError> {
     let trimmed = async {
         let statement = session.prepare(Query::Trim).await?;

@@ -1,5 +1,5 @@
-//! Finding the conflicting sets of a group that was rolled back: their expectations are checked in
-//! the same order as in the other engines.
+//! Finds the conflicting sets of a group that was rolled back. The expectations are checked in the
+//! same order as in the other engines.
 
 use std::collections::{HashMap, HashSet};
 

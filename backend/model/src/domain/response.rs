@@ -40,7 +40,7 @@ pub struct Response {
     pub end_ms: Option<i64>,
     /// Whether all rounds ended without an acknowledgement.
     pub is_unanswered: bool,
-    /// The silences and inhibition sources that hold the response and the group members that could
+    /// The silences and inhibition sources that hold the response, or the group members that could
     /// carry it.
     pub held_by: Vec<ResponseHold>,
     /// The highest severity for which a step ran or that was acknowledged. `None` before the first

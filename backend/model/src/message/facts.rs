@@ -210,8 +210,8 @@ impl<'a> Facts<'a> {
         ]
     }
 
-    /// Returns one line per member of the group or message of the digest, and the number of further
-    /// ones; `None` for a single occurrence.
+    /// Returns one line per member of the group, or per message of the digest, and one with the
+    /// number of further ones. `None` for a single occurrence.
     pub fn members(&self) -> Option<Vec<String>> {
         if let Some(digest) = &self.content.digest {
             return Some(digest::digest_lines(digest, headline));

@@ -1,6 +1,7 @@
 //! Checks that the keys match the store, and seals the store again after a key was added.
 //!
-//! The store contains a known text sealed with every key that sealed or authenticated a record.
+//! For every key that sealed or authenticated a record, the store contains a known text sealed with
+//! that key.
 
 use super::{LocationErrors, error::OpenError};
 use crate::{
