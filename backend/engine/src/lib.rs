@@ -87,8 +87,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(found.pop().unwrap_or_default())
     }
 
-    /// Reads several ranges of an index, up to `limit` entries each, and returns them in the given
-    /// order. Engines that support it read all ranges at one point in time.
+    /// Reads several ranges of an index, up to `limit` entries each, and returns the entries per
+    /// range, in the given order. An engine that can do so reads all ranges at one point in time.
     async fn read_ranges(
         &self,
         index: Index,

@@ -352,7 +352,8 @@ impl Writer {
         }
     }
 
-    /// Reconnects if the session is closed. All statements in flight have ended then.
+    /// Reconnects if the session is closed. All statements in flight on a closed session have
+    /// ended.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
         if self.is_removed {

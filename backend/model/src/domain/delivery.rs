@@ -301,8 +301,8 @@ impl Content {
         }
     }
 
-    /// Returns the distinct occurrences that the content names: all, or the most severe ones of a
-    /// group.
+    /// Returns the distinct occurrences in the content; for a large group, only the most severe
+    /// ones.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         let members = self.group.iter().flat_map(|it| &it.members);
         let members = members.map(|(_, it)| it);

@@ -31,8 +31,8 @@ impl Budget {
     }
 }
 
-/// The current budget window of a destination, stored separately from it because it changes with
-/// traffic.
+/// The current budget window of a destination, stored separately from the destination because it
+/// changes with traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetWindow {
     pub destination: RecordId,

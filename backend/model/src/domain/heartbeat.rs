@@ -237,8 +237,8 @@ impl Expectation {
         }
     }
 
-    /// Returns the run in progress, whose start may make the expectation late. `None` if it is
-    /// already late or failed.
+    /// Returns the run in progress, whose start may make the expectation late. `None` if the
+    /// expectation is already late or failed.
     pub fn run_in_progress(&self) -> Option<HeartbeatRun> {
         self.run
             .filter(|_| self.static_state() == ExpectationState::Awaited)

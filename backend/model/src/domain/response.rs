@@ -147,7 +147,7 @@ impl PagedContact {
 }
 
 impl Response {
-    /// Whether the response can record one more receiver, or has already recorded this one.
+    /// Whether the response can record one more receiver, or has already recorded this receiver.
     pub fn has_room_for(&self, contact: Option<&PagedContact>, destination: RecordId) -> bool {
         self.paged.len() < RESPONSE_RECEIVERS_MAX
             || self.receiver_position(contact, destination).is_some()
@@ -186,7 +186,8 @@ impl Response {
         }
     }
 
-    /// Returns the escalation policy if all rounds ended without an acknowledgement.
+    /// Returns the escalation policy if all its rounds ended without an acknowledgement, and the
+    /// response has neither ended nor stopped.
     pub fn unanswered_policy(&self) -> Option<&Name> {
         let is_unanswered = self.is_unanswered && !self.state.has_ended();
         is_unanswered.then_some(&self.policy)

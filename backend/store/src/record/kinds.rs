@@ -61,7 +61,7 @@ pub(crate) use with_record;
 
 /// The first byte of a value states its encoding. This one is used for most records.
 const VERSION: u8 = 1;
-/// The encoding of authenticated records: a proof precedes the content of [`VERSION`].
+/// The encoding of authenticated records: a proof, then the content as in [`VERSION`].
 const PROVEN: u8 = 2;
 const PURPOSE: &str = "record";
 const RECORD_BYTES: usize = 512;
