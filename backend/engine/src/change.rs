@@ -99,8 +99,8 @@ pub struct ChangeSet {
 }
 
 impl ChangeSet {
-    /// Whether the set is refused in `lane` when the free space suffices only for sets of
-    /// `left_for`.
+    /// Whether the set is refused in `lane` when there is space only for sets with the share
+    /// `left_for` or a larger one.
     pub(super) fn is_rejected_for_space(&self, lane: Lane, left_for: DiskShare) -> bool {
         let adds = |change: &Change| change.adds && change.action != Action::Check;
         lane != Lane::Admin && self.space < left_for && self.changes.iter().any(adds)

@@ -112,8 +112,8 @@ impl PostgresEngine {
     ///
     /// # Errors
     ///
-    /// Returns [`EngineError::Unavailable`] if the database does not respond, is read-only, or has
-    /// no such store.
+    /// Returns [`EngineError::Unavailable`] if the database does not respond, is read-only, or does
+    /// not contain the store.
     pub async fn open(address: Address, node: Option<Node>) -> Result<Self, EngineError> {
         let address = Arc::new(address);
         let readers = Arc::new(Readers::new(Arc::clone(&address)));

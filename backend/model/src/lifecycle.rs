@@ -87,7 +87,7 @@ pub fn apply_event(
     let now_ms = arrival.now_ms;
     let status = requested_status(newest, event, now_ms);
     let is_end = status == Some(Status::Closed);
-    // A time of receipt in the future, as an older version may have recorded, cannot be true.
+    // A stored time in the future, which an older version may have recorded, counts as now.
     let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
     let is_late = is_before && !newest.reports.is_from_known_reporter(event.report);
     if is_late || is_superseded(newest, event, is_end, now_ms) {

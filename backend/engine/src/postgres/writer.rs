@@ -65,7 +65,7 @@ pub(super) struct Queue {
 #[derive(Debug)]
 struct QueuedSet {
     set: EncodedSet,
-    /// Set when the set is sent to the database, or when its caller gives up before that.
+    /// Becomes true when the set is sent to the database, or when its caller gives up before that.
     begun: Arc<AtomicBool>,
     is_sent: bool,
     answer: oneshot::Sender<Verdict>,
@@ -459,8 +459,8 @@ impl Writer {
         }))
     }
 
-    /// Publishes a commit, and reports the results of its sets and of those that it causes to
-    /// conflict.
+    /// Publishes a commit, and reports the results of its sets and of the sets that the commit
+    /// causes to conflict.
     async fn publish_commit(
         &mut self,
         group: Vec<QueuedSet>,

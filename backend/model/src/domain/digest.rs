@@ -7,7 +7,7 @@ use crate::{
     limits::{DIGEST_ROWS_MAX, DIGEST_SHOWN_BYTES_MAX, DIGEST_SHOWN_MAX},
 };
 
-/// Limits the messages that a destination receives separately in a window of time. A digest
+/// A limit on the messages that a destination receives separately in a window of time. A digest
 /// contains the remaining ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {

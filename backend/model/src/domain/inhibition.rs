@@ -35,7 +35,7 @@ pub struct EqualFields {
 /// A digest of the values of an inhibition's fields in an event.
 pub type EqualValues = [u8; 16];
 
-/// Marks an occurrence that is, or was, a source of an inhibition.
+/// A mark on an occurrence that is, or was, a source of an inhibition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CauseMark {
     pub inhibition: RecordId,

@@ -22,8 +22,8 @@ pub struct Silence {
     pub start_ms: i64,
     /// The exclusive end, in milliseconds since 1970; [`NEVER_MS`] if there is none.
     pub end_ms: i64,
-    /// Time after which the silence ends early if no open event is covered, in milliseconds. Counts
-    /// only after the silence has covered an event.
+    /// Time after which the silence ends early if no open event is covered, in milliseconds. The
+    /// time counts only after the silence has covered an event.
     pub expire_when_idle_ms: Option<i64>,
     /// Time before the end at which to warn, in milliseconds; `None` means the default.
     pub warn_before_ms: Option<i64>,

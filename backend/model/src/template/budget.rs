@@ -75,7 +75,8 @@ impl Budget {
         self.bytes_max
     }
 
-    /// Starts another template, or another set of conditions, and returns its number of steps.
+    /// Starts another template, or another set of conditions, and returns the number of steps
+    /// available to it.
     pub fn begin_template(&mut self) -> usize {
         self.steps = self.steps_max;
         self.steps_max.min(self.left)

@@ -17,8 +17,8 @@ use crate::{
 const MARKER: &str = "restore.unfinished";
 const KEY: &str = "secret.key";
 const ADMIN_KEY: &str = "admin.key";
-/// Files allowed in a folder to be restored: the lock, the operator's settings, and the folder for
-/// lost files of a separate disk.
+/// Files allowed in a folder to be restored: the lock, the operator's settings, and `lost+found` of
+/// a separate disk.
 const EMPTY: [&str; 3] = ["lock", "bellwether.toml", "lost+found"];
 const LEFT: [&str; 8] = [
     MARKER,

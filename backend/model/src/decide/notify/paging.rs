@@ -18,7 +18,7 @@ use crate::{
     limits::HISTORY_MAX,
 };
 
-/// Reports that a response became unanswered after all rounds, or is no longer unanswered.
+/// A notice that a response became unanswered after all rounds, or is no longer unanswered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnansweredNotice {
     pub rule: Name,

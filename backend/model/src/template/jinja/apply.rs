@@ -114,7 +114,7 @@ impl FilterCall<'_> {
         found.map(|(_, value)| value)
     }
 
-    /// Applies a filter that applies a filter or test to each item; returns `None` for other
+    /// Applies a filter that itself applies a filter or test to each item; returns `None` for other
     /// filters.
     fn apply(
         &self,

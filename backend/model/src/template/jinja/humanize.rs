@@ -83,7 +83,8 @@ fn bytes(number: f64) -> String {
     format!("{} {}", format_digits(number), BYTES[count])
 }
 
-/// Formats seconds as days, hours, minutes and seconds; below one second with a prefix.
+/// Formats seconds as days, hours, minutes and seconds; less than one second with a prefix, as in
+/// `5ms`.
 fn duration(seconds: f64) -> String {
     if seconds != 0.0 && seconds.abs() < 1.0 {
         return format!("{}s", format_with_prefix(seconds));
