@@ -83,7 +83,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         ""
     }
 
-    /// Whether a message sent with the settings `first` can be replied to with these settings.
+    /// Whether these settings can reply to a message that was sent with the settings `first`.
     fn can_reply_to(&self, _first: &Self) -> bool {
         false
     }
@@ -155,7 +155,7 @@ fn as_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatThread {
-    /// Channel id in the chat; empty if unknown.
+    /// Channel id in the chat system; empty if unknown.
     pub channel: String,
     /// Message id in the chat.
     pub ts: String,

@@ -7,22 +7,21 @@ pub use bellwether_backend_model::limits::*;
 pub use bellwether_backend_store::limits::*;
 
 pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
-/// Events in one request of another dialect, including the event that reports omitted ones.
+/// Events in one request of another dialect, including one that reports omitted events.
 pub const DIALECT_EVENTS_MAX: usize = bellwether_proto::bulk::EVENTS_MAX + 1;
-/// Items in one annotate or status request.
+/// Items in one request to annotate or to change statuses.
 pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
-/// Maximum count of deliveries per state without a filter.
+/// Deliveries counted per state if there is no filter.
 pub const DELIVERIES_COUNTED_MAX: usize = 1_000_000;
-/// Maximum number of ways in which a rule reaches destinations, and of rules that reach one, in a
-/// response.
+/// Routes from one rule to destinations, and rules that reach one destination, in a response.
 pub const REACH_MAX: usize = 1_000;
 pub const CONTACTS_MAX: usize = 1_000;
 pub const SCHEDULES_MAX: usize = 1_000;
 pub const POLICIES_MAX: usize = 1_000;
 pub const CONTACT_METHODS_MAX: usize = 10;
-/// Latest time after paging a contact at which a method is used.
+/// Longest delay of a contact method after its contact was paged.
 pub const CONTACT_AFTER_MAX: Duration = Duration::from_secs(3_600);
 /// Time ahead that is searched for windows in which a method can be used.
 pub const CONTACT_CALENDAR_AHEAD: Duration = Duration::from_secs(400 * 86_400);
@@ -44,7 +43,7 @@ pub const SHIFTS_TIME_MAX: Duration = Duration::from_secs(400 * 24 * 3_600);
 pub const ON_CALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Longest time between checks of one schedule.
 pub const ON_CALL_CHECK_MAX: Duration = Duration::from_secs(600);
-/// Time after which the event of a hand-off closes.
+/// Age at which the event about a hand-off closes.
 pub const ON_CALL_NEWS_AGE: Duration = Duration::from_secs(900);
 /// Time ahead within which a gap in a schedule is reported.
 pub const ON_CALL_AHEAD: Duration = Duration::from_secs(24 * 3_600);
@@ -72,14 +71,12 @@ pub const HEARTBEAT_FORGET_MAX: Duration = Duration::from_secs(3_660 * 24 * 3_60
 pub const HEARTBEAT_RUN_MIN: Duration = Duration::from_secs(1);
 pub const HEARTBEAT_RUN_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Largest forward clock step to which due times are adjusted. Before a larger step, the clock was
-/// plainly wrong, and all records with a due time before the new time are due.
+/// Largest forward clock step to which due times are adjusted. A larger step corrects a clock that
+/// was plainly wrong; everything due before the new time is due.
 pub const CLOCK_FORWARD_MAX: Duration = Duration::from_secs(24 * 3_600);
-/// Time after which a step of the database's clock that the leader has not noticed is attributed to
-/// this node only.
+/// Time after which a clock step that the leader has not noticed is attributed to this node only.
 pub const CLOCK_STEP_OWN_AFTER: Duration = Duration::from_secs(60);
-/// Time after which index entries are adjusted once more. All nodes have noticed the clock step by
-/// then.
+/// Delay before index entries are adjusted again. By then, all nodes have noticed the clock step.
 pub const CLOCK_INDEX_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Longest wait for commits in progress when a clock step is applied.
 pub const CLOCK_STILL_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -135,21 +132,21 @@ pub const SLOW_FROM: Duration = Duration::from_secs(5);
 /// Age of the oldest waiting delivery from which a destination counts as delayed.
 pub const BEHIND_FROM: Duration = Duration::from_secs(300);
 
-/// Retention of the counters per minute, in minutes: a day, plus the start of its first column.
+/// Retention of the counters per minute, in minutes: a day, plus the column that the day begins in.
 pub const COUNTER_MINUTES: u32 = 25 * 60;
-/// Retention of the counters per hour, in hours: 30 days, plus the start of their first column.
+/// Retention of the counters per hour, in hours: 30 days, plus the column that they begin in.
 pub const COUNTER_HOURS: u32 = 31 * 24;
 /// Retention of the counters for the noise report, in days.
 pub const NOISE_DAYS: u32 = 400;
 pub const NOISE_SPAN: Duration = Duration::from_secs(7 * 24 * 3600);
 pub const NOISE_ROWS_MAX: usize = 1_000;
 pub const NOISE_COUNTERS_MAX: usize = 2_000_000;
-/// Deliveries, and occurrences, read for a noise report, newest first.
+/// Deliveries read for a noise report, newest first; also the limit for occurrences.
 pub const NOISE_RECORDS_MAX: usize = 50_000;
 pub const NOISE_EVENTS_MAX: usize = 5;
 pub const STATISTICS_SPAN_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 pub const STATISTICS_COLUMNS_MAX: u32 = 120;
-/// Destinations, and rules, covered by statistics.
+/// Destinations covered by statistics; also the limit for rules.
 pub const STATISTICS_SUBJECTS_MAX: usize = 200;
 
 /// Steps for the templates and conditions of a mapping per document.
@@ -234,7 +231,7 @@ pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
 pub const RULE_AUTO_PAUSE_MAX: Duration = Duration::from_secs(3_600);
 pub const FLAPPING_OPENINGS_MIN: u32 = 3;
 pub const FLAPPING_OPENINGS_MAX: u32 = 50;
-/// Shortest time for counting openings, and for the quiet time that ends flapping.
+/// Shortest period in which openings are counted, and shortest quiet time that ends flapping.
 pub const FLAPPING_TIME_MIN: Duration = Duration::from_secs(60);
 pub const FLAPPING_TIME_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Triggers, or destinations, per rule.
@@ -256,18 +253,17 @@ pub const VIEW_COLUMN_CHARACTERS_MAX: usize = 40;
 pub const INHIBITION_EQUAL_MAX: usize = 8;
 pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
 pub const INHIBITION_LINGER_MAX: Duration = Duration::from_secs(3_600);
-/// Sources with the same values read in the first step. More are read until an active source is
-/// found, or until all are read.
+/// Sources with the same values that are read first. More are read until an active source is found,
+/// or all have been read.
 pub const INHIBITION_SOURCES_READ: usize = 16;
-/// Rounds of a decision, each of which reads the causes and groups requested by the previous one.
-/// Each link of a chain of causes takes two rounds, and more are needed if many causes have the
-/// same values.
+/// Rounds of a decision. Each round reads the causes and groups that the previous one requested.
+/// Each link in a chain of causes takes two rounds, and more if many causes have the same values.
 pub const SETTLE_ROUNDS_MAX: usize = 100;
 /// Current and future silences.
 pub const SILENCES_MAX: usize = 10_000;
 /// Open events that a silence may cover without confirmation by its author.
 pub const SILENCE_COVERS_MAX: usize = 1_000;
-/// Number of open events from which a silence that covers half of them requires confirmation.
+/// Number of open events from which a silence of half of them requires confirmation.
 pub const SILENCE_SHARE_FROM: usize = 20;
 pub const SILENCE_LENGTH_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Longest time for which a silence may cover no events before it ends.
@@ -277,12 +273,12 @@ pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
 pub const SILENCE_COMMENTS_MAX: usize = 100;
 /// Silences on a page that are counted again because they were edited concurrently.
 pub const SILENCES_RECOUNTED_MAX: usize = 10;
-/// Maximum count of the events that a silence covers, holds or has skipped.
+/// Events counted as covered, held or skipped by a silence.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
 pub const TIMELINE_MAX: usize = 1_000;
 pub const HOLDS_SHOWN_MAX: usize = 16;
 
-/// Occurrences scanned by a trigger test without progress reports.
+/// Occurrences scanned by a trigger test whose client receives no progress reports.
 pub const TRIGGER_TEST_OCCURRENCES_MAX: usize = 200_000;
 pub const TRIGGER_TEST_TIME_MAX: Duration = Duration::from_secs(10);
 pub const TRIGGER_TEST_STEP: usize = 2_000;
@@ -293,21 +289,21 @@ pub const REPLAY_DAYS: u32 = 7;
 /// Occurrences in a replay, the newest first.
 pub const REPLAY_OCCURRENCES_MAX: usize = 10_000;
 pub const REPLAY_STEPS_MAX: usize = 200_000;
-/// Repeats of one occurrence among the steps of a replay.
+/// Repeats of one occurrence that a replay includes.
 pub const REPLAY_REPEATS_MAX: u64 = 1_000;
-/// Rows of about 1.3 kB that a replay keeps in memory: occurrences and messages, with about six
-/// index entries each, and commits.
+/// Rows of about 1.3 kB that a replay keeps in memory: commits, and occurrences and messages with
+/// about six index entries each.
 pub const REPLAY_ROWS_MAX: u64 = 200_000;
-/// Steps of a replay after which the limits are checked.
+/// Steps of a replay between two checks of the limits.
 pub const REPLAY_STEP: usize = 100;
 /// Time limit of a replay; an impact consists of two.
 pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time before the reported days at which a replay begins.
+/// Time before the reported days with which a replay begins.
 pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
 pub const IMPACT_SHOWN_MAX: usize = 20;
 
-/// Threads for searches, previews, explanations and exports, and the same number for reviews,
-/// releases and retention, but at most half of the CPUs.
+/// Threads for searches, previews, explanations and exports, at most half of the CPUs. Reviews,
+/// releases and retention have as many.
 pub const BACKGROUND_THREADS_MAX: usize = 4;
 /// Threads that read the store for the background threads.
 pub const BACKGROUND_READERS_MAX: usize = 8;
@@ -326,7 +322,7 @@ pub const RENDER_STUCK_AFTER: Duration = Duration::from_secs(10);
 pub const RENDER_STUCK_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Concurrent steps of streams, such as watches, on the background threads.
 pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
-/// Time slice of one step of a stream.
+/// Time that one step of a stream may take.
 pub const SCAN_TURN: Duration = Duration::from_millis(2);
 /// Bytes of records that one step of a stream reads at a time, unless a single record is larger.
 pub const SCAN_BATCH_BYTES: usize = 2 * 1024 * 1024;
@@ -370,7 +366,7 @@ pub const HEADER_READ_TIME_MAX: Duration = Duration::from_secs(10);
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
-/// Occurrences of one event per request.
+/// Occurrences of one event that a request may name.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
 pub const ROUTES_PER_REQUEST_MAX: usize = 1_000;
 /// Interrupted attempts after which a delivery is given up, because its message may be crashing the
@@ -390,7 +386,7 @@ pub const REFUSALS_ALIKE_MAX: usize = 20;
 pub const ATTEMPTS_MAX: usize = 100;
 pub const TESTS_MAX: usize = 64;
 pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Tests of drafts remembered until the draft is stored.
+/// Tests of drafts remembered until their drafts are stored.
 pub const DRAFT_TESTS_MAX: usize = 64;
 pub const DRAFT_TESTS_AFTER: Duration = Duration::from_secs(600);
 /// Unreadable deliveries that are skipped until the next start.
@@ -408,8 +404,8 @@ pub const BULK_COUNTED_MAX: usize = 50_000;
 /// Time for which the response to revoking a key waits until every node has read the revocation.
 pub const STORE_NODES_FOLLOW_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Occurrences that a page of a walk reads from the change log to find those that moved
-/// concurrently.
+/// Occurrences that a page reads from the change log to find those that moved while the list was
+/// paged through.
 pub const WALK_LOG_NAMES_MAX: usize = 100_000;
 
 /// Size of the intake queue in KiB. Above the limit, senders have to retry.
@@ -417,8 +413,7 @@ pub const INTAKE_QUEUE_KIB_MAX: u32 = 64 * 1024;
 pub const INTAKE_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Events per commit, unless one request has more.
 pub const INTAKE_BATCH_EVENTS: usize = 1_000;
-/// Time for which the decision about events is repeated while other clients keep changing the same
-/// occurrences.
+/// Time for which events are decided again while other clients keep changing the same occurrences.
 pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Intake workers. While one worker waits for its commit, the other workers decide.
 pub const INTAKE_WORKERS: usize = 4;
@@ -454,11 +449,11 @@ pub const HOLDS_LATE_MAX: Duration = Duration::from_secs(300);
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// Longest time until a record that a commit made due is found.
 pub const REVIEW_CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// Concurrent intake requests. One client may use a quarter of this limit and of each of the
-/// following limits.
+/// Concurrent intake requests. One client may use a quarter of this limit, and of each of those
+/// below.
 pub const INTAKE_IN_FLIGHT_MAX: usize = 2_048;
 pub const READS_IN_FLIGHT_MAX: usize = 256;
-/// Concurrent calls that make changes other than to events.
+/// Concurrent calls that change anything other than events.
 pub const CHANGES_IN_FLIGHT_MAX: usize = 256;
 /// Concurrent calls with potentially large responses: pages of lists, previews, explanations.
 pub const PAGES_IN_FLIGHT_MAX: usize = 24;
@@ -476,7 +471,8 @@ pub const MESSAGE_ENTRIES_MAX: usize = DIALECT_EVENTS_MAX + 100;
 pub const WATCH_MESSAGE_BYTES: usize = 128 * 1024;
 pub const CLIENT_REQUESTS_PER_SECOND_MAX: u32 = 1_000_000;
 pub const CLIENT_EVENTS_PER_SECOND_MAX: u32 = 10_000_000;
-/// Rejected calls of one address or client within a minute that are reported as an event.
+/// Number of rejected calls of one address or client within a minute above which an event reports
+/// them.
 pub const REFUSALS_REPORTED_FROM: u32 = 20;
 /// Addresses and clients whose rejected calls are counted concurrently.
 pub const REFUSED_SUBJECTS_MAX: usize = 256;
@@ -489,8 +485,7 @@ pub const RECEIPT_TIME: Duration = Duration::from_secs(24 * 3600);
 pub const RECEIPTS_MAX: usize = 1_000_000;
 /// Total size of stored responses in bytes. Above the limit, the oldest are deleted early.
 pub const RECEIPT_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Bytes of the reasons for rejected events in one stored response. Further events are rejected
-/// without a reason.
+/// Bytes of reasons for rejected events in one stored response. Beyond them, reasons are omitted.
 pub const RECEIPT_REASON_BYTES_MAX: usize = 64 * 1024;
 pub const RECEIPT_BATCH: usize = 500;
 pub const RECEIPT_SWEEP_INTERVAL: Duration = Duration::from_secs(60);

@@ -38,8 +38,8 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The scan that this task performs. A task local rather than an argument, so that no code that
-    /// scans records can omit yielding.
+    /// The scan that this task performs. It is task-local rather than an argument, so that all code
+    /// that scans records yields.
     static CURRENT: Scan;
 }
 
@@ -160,8 +160,8 @@ impl<T> RunningScan<T> {
     }
 }
 
-/// Yields if the time slice of this task is over. Does not return if no caller waits for the task
-/// any more, so that partial results are never used.
+/// Yields if this task's time slice is over. If no caller waits for the task any more, does not
+/// return, so that partial results are never used.
 pub async fn yield_if_needed() {
     let is_due = CURRENT.try_with(|scan| {
         let is_over = scan.is_over.load(Ordering::Relaxed);
@@ -171,7 +171,7 @@ pub async fn yield_if_needed() {
         Ok((true, _)) => pending().await,
         Ok((_, true)) => {
             yield_now().await;
-            // Cannot fail: the task is the same.
+            // This cannot fail, because the task is the same as above.
             let _ = CURRENT.try_with(|scan| scan.begun.set(Instant::now()));
         }
         Ok((_, false)) | Err(_) => {}
@@ -204,13 +204,13 @@ pub fn with_current_scan<F: Future>(work: F) -> impl Future<Output = F::Output> 
 pub(crate) struct TaskEffort;
 
 impl effort::ComputeHost for TaskEffort {
-    /// Also true if [`yield_if_needed`] will not return.
+    /// Also returns true if [`yield_if_needed`] would not return.
     fn is_caller_gone(&self) -> bool {
         let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
         over.unwrap_or(false) || timed::is_caller_gone()
     }
 
-    /// Other tasks continue on another thread.
+    /// Blocks this thread; other tasks continue on another one.
     fn run_offloaded(&self, work: &mut (dyn FnMut() + Send)) {
         match CURRENT.try_with(|_scan| ()) {
             Ok(()) => block_in_place(work),

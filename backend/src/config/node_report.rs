@@ -18,7 +18,7 @@ use crate::domain::SettingDifference;
 
 const DIGEST_BYTES: usize = 6;
 
-/// The report of a node; contains no addresses, keys or passwords of its settings.
+/// The report of a node; contains no addresses, keys or passwords from its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
     /// Digest of each section of the settings file.

@@ -1,5 +1,5 @@
-//! Detection of a growing number of dead letters, and of its end. A severe one is reported
-//! immediately.
+//! Detects that dead letters are accumulating, and that they no longer are. A severe dead letter is
+//! reported immediately.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use crate::{
     domain::{RecordId, Severity},
 };
 
-/// Number of deliveries that must die within [`WINDOW_MS`] before a report is made. A single
+/// Number of deliveries that must die within [`WINDOW_MS`] before they are reported. A single
 /// delivery may itself be faulty.
 const OPENING: u32 = 3;
 /// Time without dead letters after which the problem is over.

@@ -57,14 +57,15 @@ pub(crate) fn release_lease(
 
 /// Error of an attempt whose outcome was not recorded before the process ended.
 const CUT_OFF: &str = "the service stopped before this attempt had an outcome";
-/// Like [`CUT_OFF`], but while its message was rendered after an earlier interrupted attempt.
+/// Like [`CUT_OFF`], for an attempt interrupted during rendering after an earlier attempt was
+/// interrupted.
 const CUT_OFF_RENDERING: &str =
     "the service stopped while rendering the message, as in an earlier attempt";
-/// Error of an attempt that was interrupted during rendering for the second time in a row, which is
+/// Error of an attempt that was the second in a row to be interrupted during rendering, which is
 /// hardly a coincidence.
 const POISON: &str =
     "the service stopped twice while rendering the message, and in an earlier attempt";
-/// Interim text of an attempt during a trial rendering.
+/// Preliminary error of an attempt whose message is rendered in isolation first.
 const RENDERING: &str = "the message is rendered in isolation";
 
 /// Returns an attempt whose lease expired because its process ended.
@@ -222,7 +223,7 @@ pub(crate) fn delivery_after_attempt(
     if is_deferred && next.deferrals < DEFERRALS_MAX {
         next.deferrals += 1;
     } else if is_deferred {
-        // Its attempt is not stored.
+        // A deferred attempt beyond the first ones is not stored.
         next.attempts = number.saturating_sub(1);
     }
     Some(next)

@@ -17,7 +17,7 @@ use crate::{
 /// Time without reaching any receiver after which other nodes are queried.
 const UNREACHED_FOR: Duration = Duration::from_secs(5);
 const NAMED_MAX: usize = 8;
-/// Maximum number of destinations of other nodes that are tried.
+/// Maximum number of unreachable destinations of other nodes that this node tries.
 const REQUESTED_MAX: usize = 32;
 /// Interval at which nodes check each other's reports.
 const CHECK_EVERY: Duration = Duration::from_secs(2);

@@ -131,7 +131,7 @@ impl Verdict {
             }
         }
         if after.reached.is_empty() {
-            // The destination itself may be wrong.
+            // No address was reached, so the destination itself may be wrong.
             after.refused.clear();
         }
         after

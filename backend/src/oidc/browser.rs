@@ -70,7 +70,7 @@ impl BrowserSignIns {
 }
 
 impl SignIns {
-    /// Starts a sign-in by a browser at an address. `state` derives the state parameter from the
+    /// Starts the sign-in of a browser at an address. `state` derives the state parameter from the
     /// verifier that the browser stores.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl SignIns {
         Ok((token, person))
     }
 
-    /// Returns a slot, and the provider's metadata.
+    /// Waits for a slot, and returns it with the provider's metadata.
     async fn acquire_slot(
         &self,
         address: Option<IpAddr>,

@@ -1,4 +1,4 @@
-//! Recent messages that the definition under test would have held.
+//! Recent messages that the definition being tested would have held.
 
 use std::{collections::BTreeMap, time::Duration};
 

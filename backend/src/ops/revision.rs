@@ -1,5 +1,5 @@
-//! Earlier revisions of definitions. They are stored when these are edited or deleted, and kept as
-//! long as occurrences may have been evaluated with them.
+//! Earlier revisions of definitions. A revision is stored when its definition is edited or deleted.
+//! It is kept as long as occurrences may have been evaluated with it.
 
 use crate::{
     clock::to_millis,
@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// Stores a definition that `changes` replace at `until_ms` or, with `deleted`, remove. Deletes the
-/// oldest revision beyond [`REVISIONS_OF_ONE_MAX`].
+/// Stores the definition that `changes` replace at `until_ms` or, with `deleted`, delete. Also
+/// deletes the oldest revision beyond [`REVISIONS_OF_ONE_MAX`].
 pub async fn store_revision(
     store: &Store,
     was: RevisedResource,
@@ -90,7 +90,7 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
         let first = engine.entries(Index::OccurrenceByStart, all(), Direction::Ascending, 1);
         let first = first.await?;
         let opened_ms = first.first().and_then(|(key, _)| read_time_ms(key, 0));
-        // A sender's clock may be ahead by this much.
+        // The clock of a sender may be ahead by this amount.
         let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
         let needed_ms = opened_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(ahead_ms));
         let count = engine.count(Index::RevisionByEnd, all(), REVISIONS_MAX + REVISIONS_STEP);

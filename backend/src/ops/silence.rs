@@ -198,7 +198,7 @@ impl AuthoredResource for Silence {
 impl FromDomain<Silence> for SilenceView {
     fn from_domain(silence: Silence) -> Self {
         Self {
-            // The progress is filled in later.
+            // The caller fills in what depends on the progress.
             state: silence.state_at(silence.update_ms),
             ends_ms: silence.ends_ms(),
             begins_ms: None,

@@ -19,8 +19,8 @@ pub struct TriggerTest {
     pub scanned: usize,
     /// The first matches, newest first.
     pub occurrences: Vec<Occurrence>,
-    /// Last-seen time down to which all occurrences were tested, in milliseconds since the epoch;
-    /// `None` at the beginning.
+    /// All occurrences last seen at or after this time were tested, in milliseconds since the
+    /// epoch; `None` at the beginning.
     pub reached_ms: Option<i64>,
     pub stopped_early: bool,
     pub warnings: Vec<String>,

@@ -103,7 +103,7 @@ impl Class {
     }
 }
 
-/// The record of a call: a line in the log, and audit entries in its commits. A call that reads the
+/// Recorded for a call: a line in the log, and audit entries in its commits. A call that reads the
 /// whole store is audited in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {

@@ -68,7 +68,7 @@ pub fn init_store<'a>(
         let clock = engine.clock();
         let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
         let made = async {
-            // Done before any node counts.
+            // Must happen before any node counts.
             store.begin_counting(clock.now_ms()).await?;
             Clients::new(store, clock)
                 .create_first_admin(admin_key_file)

@@ -60,7 +60,7 @@ pub fn start_export(config: &TraceConfig, version: &str) -> Result<TraceExport, 
         .with_resource(service)
         .with_sampler(Sampler::ParentBased(Box::new(of_its_own)))
         .build();
-    // Fails only for a second service in the same process, which does not exist.
+    // Fails only if the process runs a second service, which never happens.
     drop(TRACER.set(provider.tracer(SERVICE)));
     Ok(TraceExport(provider))
 }

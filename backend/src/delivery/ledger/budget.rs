@@ -178,7 +178,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Lets the first delivery over budget wait, because it may be the only one, and folds further
+    /// Makes the first delivery over budget wait, because no other may follow, and folds further
     /// ones into a digest.
     fn fold_into_digest(
         &self,

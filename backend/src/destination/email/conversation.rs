@@ -137,7 +137,8 @@ impl Reply {
             ])
     }
 
-    /// Whether the mail is refused because of its size or content; its reduced form has less of both.
+    /// Whether the mail was refused because of its size or content. The reduced form may then be
+    /// accepted.
     pub(super) fn is_about_content(&self) -> bool {
         let is_size = self.contains_any(&[
             "too big",
@@ -259,7 +260,7 @@ impl<'a> Conversation<'a> {
                 let lines = reply.text.lines().skip(1);
                 self.extensions = lines.map(str::to_ascii_uppercase).collect();
             }
-            // The server has no extensions.
+            // The server does not support EHLO.
             Err(ConversationError::Refused(_, reply)) if matches!(reply.code, 500..=502) => {
                 self.send_command(Phase::Hello, &format!("HELO {name}"))
                     .await?;

@@ -44,7 +44,7 @@ pub(super) struct Origins {
 #[derive(Debug, Default)]
 struct OriginPool {
     by_origin: HashMap<String, Origin>,
-    /// Use counter, also used to number new connections.
+    /// Counts uses; its value also numbers new connections.
     count: u64,
 }
 
@@ -111,8 +111,7 @@ impl Origins {
         }
     }
 
-    /// Returns the number of the connections to an origin, and their addresses, if these are due for
-    /// a check.
+    /// Returns the number and the addresses of the connections to an origin if a check is due.
     pub(super) fn addresses_due_for_check(
         &self,
         origin: &str,

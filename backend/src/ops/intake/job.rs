@@ -64,7 +64,7 @@ pub(super) enum Outcome {
         /// Events that were not accepted, by position, with the error.
         failed: Vec<(usize, Error)>,
     },
-    /// Carried out before, with these events refused.
+    /// Carried out by an earlier request, which refused these events.
     Earlier(Vec<Refusal>),
     KeyUsed,
 }

@@ -75,7 +75,7 @@ fn parse_json(json: &[u8]) -> Option<Value> {
     (value.is_object() || value.is_array()).then_some(value)
 }
 
-/// Whether a value at a depth keeps the document within the nesting limit of parsed documents.
+/// Whether a value at a depth stays within the nesting limit of parsed documents.
 fn fits_nesting_limit(value: &Value, depth: usize) -> bool {
     depth <= MAPPING_DEPTH_MAX
         && match value {
@@ -124,7 +124,7 @@ mod tests {
                 &["list.1", "a.b"],
                 json!({"list": ["[1]", [2]], "a.b": [3]}),
             ),
-            // Everything else remains as it is.
+            // Any other text remains as it is.
             (
                 json!({"m": "plain text", "n": "5", "o": "{", "p": 7}),
                 &["m", "n", "o", "p", "q.r"],

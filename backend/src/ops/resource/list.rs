@@ -58,10 +58,10 @@ impl Filter {
     }
 }
 
-/// Lists the matching resources by name. `view` converts each one, and also returns the bytes that
-/// the conversion adds. A page ends at [`LIST_PAGE_BYTES`] even if more resources were requested.
-/// Paging through the list returns every resource that exists throughout exactly once, regardless
-/// of concurrent edits.
+/// Lists the matching resources by name. `view` converts each resource, and returns the bytes added
+/// by the conversion. A page ends at [`LIST_PAGE_BYTES`] even if more resources were requested. A
+/// resource that exists during the whole walk through the pages is returned exactly once,
+/// regardless of concurrent edits.
 pub(super) async fn list_page<T, V, F>(
     store: &Store,
     filter: &Filter,

@@ -2,7 +2,7 @@
 //!
 //! Intake, reads, changes and streams have separate capacities, so that overload of one does not
 //! affect the others. One client gets at most a quarter of each. A unary call acquires its permit
-//! when its message is complete, so that slow clients hold none. A call without a permit is
+//! when its message is complete, so that slow clients hold none. A call that gets no permit is
 //! rejected immediately with a retry time.
 
 use std::{
@@ -33,7 +33,8 @@ use crate::{
     rpc::methods::Class,
 };
 
-/// Memory per byte of a request. Events are validated while they arrive; other messages expand.
+/// Memory reserved per byte of a request. Events are validated while they arrive; other messages
+/// expand when they are decoded.
 const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
@@ -203,7 +204,7 @@ impl CapacityShare {
         })
     }
 
-    /// Wraps the response body so that the share is held until it was sent.
+    /// Wraps the response body so that the share is held until the body has been sent.
     pub(super) fn hold_until_end(self, body: Body) -> Body {
         Body::new(MeteredBody { body, _share: self })
     }
@@ -325,7 +326,7 @@ impl http_body::Body for MeasuredBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        // The reader has to poll to the end, where the permit is acquired.
+        // The reader must poll until the end, because only then the permit is acquired.
         self.ended
     }
 
