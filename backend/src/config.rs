@@ -47,8 +47,8 @@ pub struct Config {
     /// The database of the store; `None` if it is in the data folder.
     pub database: Option<DatabaseConfig>,
     pub losses: Option<StoreLosses>,
-    /// Values in the file of settings that all nodes share. Stored values take precedence; see
-    /// [`crate::ops::settings`].
+    /// Values in this node's file for settings that all nodes share. Stored values take precedence;
+    /// see [`crate::ops::settings`].
     pub shared: SharedSettings,
     /// Names of the settings that are set explicitly.
     pub given: Vec<String>,

@@ -313,7 +313,8 @@ fn render_message<T: DestinationType>(
 }
 
 /// Runs work that renders the templates of a destination, off the runtime unless they only insert
-/// values. Runs on behalf of the calling client if there is one, otherwise of the delivery.
+/// values. The work is done on behalf of the calling client if there is one, otherwise of the
+/// delivery.
 async fn run_off_runtime<T: DestinationType, M: Send + 'static>(
     renderers: &Renderers,
     templates: &T,

@@ -149,7 +149,7 @@ pub const STATISTICS_COLUMNS_MAX: u32 = 120;
 /// Destinations covered by statistics; also the limit for rules.
 pub const STATISTICS_SUBJECTS_MAX: usize = 200;
 
-/// Steps for the templates and conditions of a mapping per document.
+/// Steps that the templates and conditions of a mapping may take per document.
 pub const MAPPING_STEPS_MAX: usize = 4_000_000;
 
 pub const EVENT_SUMMARY_BYTES_MAX: usize = 1024;
@@ -182,7 +182,7 @@ pub const REJECTED_DOCUMENTS_MAX: usize = 20;
 pub const REJECTED_SENDERS_MAX: usize = 500;
 pub const REJECTED_DOCUMENT_BYTES_MAX: usize = 2 * 1024;
 pub const REJECTED_REASON_BYTES_MAX: usize = 500;
-/// Body of a request that can be a handshake, in bytes.
+/// Size of a request body that can be a handshake, in bytes.
 pub const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Total output of a mapping for one document, in bytes.
@@ -263,7 +263,8 @@ pub const SETTLE_ROUNDS_MAX: usize = 100;
 pub const SILENCES_MAX: usize = 10_000;
 /// Open events that a silence may cover without confirmation by its author.
 pub const SILENCE_COVERS_MAX: usize = 1_000;
-/// Number of open events from which a silence of half of them requires confirmation.
+/// Minimum number of open events for which a silence that covers half of them requires
+/// confirmation.
 pub const SILENCE_SHARE_FROM: usize = 20;
 pub const SILENCE_LENGTH_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Longest time for which a silence may cover no events before it ends.
@@ -296,9 +297,9 @@ pub const REPLAY_REPEATS_MAX: u64 = 1_000;
 pub const REPLAY_ROWS_MAX: u64 = 200_000;
 /// Steps of a replay between two checks of the limits.
 pub const REPLAY_STEP: usize = 100;
-/// Time limit of a replay; an impact consists of two.
+/// Time limit of a replay; an impact preview consists of two replays.
 pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time before the reported days with which a replay begins.
+/// Time before the reported days at which a replay begins.
 pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
 pub const IMPACT_SHOWN_MAX: usize = 20;
 

@@ -92,7 +92,7 @@ impl DeadLetters {
         }
     }
 
-    /// Removes destinations without recent dead letters. Returns the names of those that had been
+    /// Removes destinations without recent dead letters. Returns the names of those that were
     /// reported.
     pub(crate) fn remove_stopped(&mut self, now_ms: i64) -> Vec<String> {
         let mut over = Vec::new();
@@ -110,8 +110,8 @@ impl DeadLetters {
         self.0.remove(&destination);
     }
 
-    /// Returns the time at which the next report ends, in milliseconds since 1970, or `i64::MAX` if
-    /// there is none.
+    /// Returns the time at which the next reported problem is over, in milliseconds since 1970, or
+    /// `i64::MAX` if none is reported.
     pub(crate) fn next_due_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.next.is_some());
         reported

@@ -35,7 +35,7 @@ pub(crate) fn may_begin_attempt(leased: &Delivery, longest: Duration, now_ms: i6
     }
 }
 
-/// Returns a delivery whose leased attempt did not begin, and which therefore does not count.
+/// Returns a delivery whose leased attempt did not begin. The attempt does not count.
 pub(crate) fn release_lease(
     delivery: &Delivery,
     number: u32,

@@ -31,9 +31,9 @@ use crate::{
 };
 
 const FOLLOWED: [Kind; 2] = [Kind::Delivery, Kind::Destination];
-/// Deliveries to deleted destinations cancelled in one commit.
+/// Number of deliveries to deleted destinations that are cancelled in one commit.
 const CANCEL_PAGE: usize = 256;
-/// Deliveries read to find the name of their destination.
+/// Number of deliveries read to find the name of their destination.
 const NAMING_PAGE: usize = 4;
 
 #[derive(Debug)]

@@ -42,7 +42,7 @@ pub(crate) struct Ledger {
     /// that position were made by this process.
     recorded: HashMap<RecordId, LogPosition>,
     in_flight: usize,
-    /// Dead digests, each after its destination.
+    /// Dead digests, as pairs of destination and digest.
     dead_digests: Vec<(RecordId, RecordId)>,
     ranks: Ranks,
 }
@@ -80,7 +80,7 @@ pub(crate) struct CommitPlan {
     dead: Vec<(RecordId, Severity, String)>,
     /// Deliveries that were given up because they crash the service, with the events about this.
     poison: Vec<(RecordId, OwnEvent)>,
-    /// Dead digests, each after its destination.
+    /// Dead digests, as pairs of destination and digest.
     dead_digests: Vec<(RecordId, RecordId)>,
     /// Due deliveries to destinations with a budget.
     due: budget::DueIds,
@@ -194,7 +194,7 @@ impl Ledger {
         self.recorded.retain(|_, until| *until > position);
     }
 
-    /// Takes the digests that died since the last call, each after its destination.
+    /// Takes the digests that died since the last call, as pairs of destination and digest.
     pub(crate) fn take_dead_digests(&mut self) -> Vec<(RecordId, RecordId)> {
         std::mem::take(&mut self.dead_digests)
     }

@@ -13,8 +13,8 @@ const WAIT_MAX: Duration = Duration::from_secs(15);
 const TRIAL_AFTER: u32 = 8;
 /// Maximum number of messages between two trials; each failed trial doubles it.
 const TRIAL_AFTER_MAX: u32 = 128;
-/// Longest interval for which a single delay is sufficient evidence. A longer delay may be the
-/// remainder of a quota.
+/// Longest interval for which a single requested delay is sufficient evidence. A longer delay may
+/// be the time until a quota is renewed.
 const INTERVAL_MAX: Duration = Duration::from_secs(10);
 /// Longest interval, in milliseconds. Providers that document a limit accept at least one message
 /// per minute.
@@ -54,7 +54,7 @@ struct Limit {
     refused_ms: i64,
     /// Messages accepted before the current refusals.
     before: Run,
-    /// Consecutive refusals with one message accepted before each.
+    /// Consecutive times that only one message was accepted between refusals.
     short_runs: u32,
     accepted: u32,
     trial_after: u32,

@@ -237,7 +237,7 @@ impl Queues {
         }
     }
 
-    /// Removes leases whose attempts have not begun, those of one destination or all.
+    /// Removes leases whose attempts have not begun, for one destination or for all.
     pub(crate) fn release_ended_leases(&mut self, destination: Option<RecordId>) -> Vec<RecordId> {
         let queues = self.all.iter_mut();
         let of_it = queues.filter(|(id, _)| destination.is_none_or(|only| only == **id));

@@ -86,7 +86,7 @@ pub(crate) struct SelectedDeliveries {
 /// Time to wait for a message behind another one of its thread, in milliseconds.
 const BEHIND_MS: i64 = 1_000;
 
-/// The first positions of a thread.
+/// The highest severity in a thread, and its first positions.
 struct ThreadStart {
     severity: Severity,
     any: (RecordId, RecordId),

@@ -216,7 +216,7 @@ async fn request_token(
         (header::ACCEPT, accept),
     ]);
     if !requires_secret_in_body {
-        // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
+        // Client id and secret are form-encoded before they are joined (RFC 6749, 2.3.1).
         let encoded = [grant.client_id, grant.client_secret]
             .map(|text| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>());
         let pair = STANDARD.encode(encoded.join(":"));

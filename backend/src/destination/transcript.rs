@@ -249,8 +249,8 @@ fn is_secret_match(text: &[u8], at: usize, length: usize) -> bool {
         || !(is_inside(text[..at].last()) || is_inside(text.get(at + length)))
 }
 
-/// Returns the base64 form of a text within longer data, `offset` bytes after a multiple of three,
-/// without characters shared with the surrounding data.
+/// Returns the base64 form that a text has within longer data, if it begins `offset` bytes after a
+/// multiple of three. Omits characters that also encode the surrounding data.
 fn base64_within(base64: &GeneralPurpose, text: &str, offset: usize) -> String {
     let before = [&b"\0\0"[..offset], text.as_bytes()].concat();
     let whole = before.len() / 3 * 3;

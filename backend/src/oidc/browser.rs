@@ -76,7 +76,8 @@ impl SignIns {
     /// # Errors
     ///
     /// Returns [`Error::FailedPrecondition`] if browser sign-in is disabled, and
-    /// [`Error::Unavailable`] if the provider does not respond or too many sign in concurrently.
+    /// [`Error::Unavailable`] if the provider does not respond or too many browsers sign in
+    /// concurrently.
     pub async fn start(
         &self,
         address: Option<IpAddr>,

@@ -129,7 +129,8 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
     }
 }
 
-/// Reads the definitions no longer in force that updates of these occurrences may have to report.
+/// Reads the definitions that are no longer in force but that updates about these occurrences may
+/// have to report.
 pub async fn read_past_definitions(
     store: &Store,
     snapshot: &Snapshot,

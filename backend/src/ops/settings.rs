@@ -132,7 +132,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
 /// Creates settings to be stored for the first time.
 ///
 /// # Errors
-/// Returns an error only if the name of settings is invalid, which is a bug.
+/// Returns an error only if [`Settings::NAME`] is not a valid name, which would be a bug.
 pub(crate) fn initial_settings(values: SharedSettings, now_ms: i64) -> Result<Settings, Error> {
     let name = Name::parse(Settings::NAME).map_err(|message| Error::Internal(message.into()))?;
     let origin = Origin::new(now_ms);

@@ -1,5 +1,5 @@
 //! Enforcement of budgets in a commit. The first delivery over budget waits for the end of the
-//! window; from the second on, deliveries are folded into a digest.
+//! window. Once there is a second one, deliveries are folded into a digest.
 //!
 //! A digest exists from the first delivery folded into it. At the end of its window it is due like
 //! any other delivery.

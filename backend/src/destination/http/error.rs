@@ -82,7 +82,7 @@ fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
         None => cause::innermost(error).to_string(),
     };
     let is_about_it = |alert: &rustls::Error| {
-        // This alert can occur at any time.
+        // This alert can also have other causes.
         !matches!(
             alert,
             rustls::Error::AlertReceived(AlertDescription::DecryptError)

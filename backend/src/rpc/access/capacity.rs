@@ -326,7 +326,7 @@ impl http_body::Body for MeasuredBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        // The reader must poll until the end, because only then the permit is acquired.
+        // The reader must poll until the end, because the permit is acquired there.
         self.ended
     }
 

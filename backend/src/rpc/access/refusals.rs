@@ -132,7 +132,7 @@ impl Refusals {
         self.record_refusal(why, client.to_owned(), now_ms);
     }
 
-    /// Records a rejection. Returns its delay, from the pace of its subject.
+    /// Records a rejection, and returns the delay of the response to it.
     fn record_refusal(&self, why: RefusalReason, subject: String, now_ms: i64) -> i64 {
         self.metrics.record_refused_call(why.as_str());
         let (wait_ms, event) = {

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Maximum time since a window started unnoticed, in milliseconds.
+/// Maximum time back to search for the start of a window, in milliseconds.
 const BACK_MAX_MS: i64 = 40 * DAY_MS;
 
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
