@@ -96,8 +96,8 @@ impl Breaker {
     }
 
     /// Records the outcome of an attempt. Rejecting a message for its content shows that the
-    /// receiver is healthy. A rate limit, or a rejected form that is followed by another one, shows
-    /// nothing about the receiver.
+    /// receiver is healthy. A rate limit shows nothing about the receiver, nor does a rejection
+    /// after which the reduced form is sent.
     pub(crate) fn record_outcome(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
         if verdict.advice.is_inconclusive() {
             return;

@@ -1,5 +1,5 @@
-//! Detects that dead letters are accumulating, and that they no longer are. A severe dead letter is
-//! reported immediately.
+//! Detects when dead letters begin and cease to accumulate. A severe dead letter is reported
+//! immediately.
 
 use std::collections::{BTreeMap, VecDeque};
 

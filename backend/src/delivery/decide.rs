@@ -103,8 +103,8 @@ pub(crate) fn is_poison(delivery: &Delivery) -> bool {
     delivery.last_error == POISON
 }
 
-/// Whether the service stopped during an attempt. A completed attempt can also have an unknown
-/// outcome.
+/// Whether the service stopped during an attempt. An unknown outcome alone does not show this,
+/// because a completed attempt can have one too.
 pub(crate) fn is_interrupted(attempt: &Attempt) -> bool {
     attempt.outcome == Some(Outcome::Unknown) && attempt.duration.is_none()
 }

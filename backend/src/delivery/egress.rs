@@ -152,8 +152,7 @@ fn requested_destinations(nodes: &[ClusterNode]) -> Vec<String> {
     requested.into_iter().take(REQUESTED_MAX).collect()
 }
 
-/// Returns another node that can connect to a destination unreachable from here, and that
-/// destination.
+/// Returns another node, and a destination that it can connect to but this node cannot.
 fn better_connected_node(unreached: &[String], nodes: &[ClusterNode]) -> Option<(String, String)> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let mut found = others.filter_map(|node| {

@@ -78,7 +78,8 @@ pub(crate) struct CommitPlan {
     refused: Vec<(RecordId, Vec<RejectedRecipient>)>,
     /// Dead deliveries: the destination, the severity, and the error of the last attempt.
     dead: Vec<(RecordId, Severity, String)>,
-    /// Deliveries that were given up because they crash the service, with the events about this.
+    /// Deliveries that were given up because they crash the service, each with the event that
+    /// reports this.
     poison: Vec<(RecordId, OwnEvent)>,
     /// Dead digests, as pairs of destination and digest.
     dead_digests: Vec<(RecordId, RecordId)>,

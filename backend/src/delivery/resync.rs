@@ -98,8 +98,8 @@ impl Resync<'_> {
         self.store.read_each(destinations.map(reports), read).await
     }
 
-    /// Records that an edited destination is resumed, and makes or closes the reports that it is
-    /// paused and that some of its addresses are rejected.
+    /// Records that an edited destination is resumed. Makes or closes two reports: that the
+    /// destination is paused, and that some of its addresses are rejected.
     pub(crate) async fn check_destination(
         self,
         destination: &Destination,

@@ -1,4 +1,5 @@
-//! The first message of a thread. Chat messages reply to it, and mails have its subject.
+//! The first message of a thread. Later chat messages reply to it, and later mails have its
+//! subject.
 
 use crate::{
     destination::{self, ChatThread},

@@ -1,4 +1,4 @@
-//! The request and response of an attempt for readers: secrets masked, and truncated.
+//! The request and response of an attempt as shown to readers: truncated, and with secrets masked.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -20,8 +20,8 @@ const HEADER_BYTES_MAX: usize = 1024;
 const HEADERS_MAX: usize = 64;
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
 
-/// Minimum bytes of a text for masking its encoded forms without chance matches. Shorter ones are
-/// masked only as separate words.
+/// Minimum length of a text whose encoded forms are masked, in bytes; those of a shorter text could
+/// match by chance. Shorter texts are masked only as separate words.
 const DERIVED_BYTES_MIN: usize = 6;
 
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC

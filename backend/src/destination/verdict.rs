@@ -80,8 +80,8 @@ impl Advice {
         }
     }
 
-    /// Whether the attempt shows nothing about the receiver or the message: it was too early, or is
-    /// followed by one in another form.
+    /// Whether the attempt shows nothing about the receiver or the message: it was too early, or an
+    /// attempt in another form follows.
     pub(crate) fn is_inconclusive(self) -> bool {
         matches!(self, Self::Limited(_) | Self::Reduce)
     }

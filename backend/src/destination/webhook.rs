@@ -78,7 +78,7 @@ impl DestinationType for Webhook {
             "" => self.secret_url.reveal(),
             url => url,
         };
-        // Variables are allowed only from the path on.
+        // The address is known up to the first variable, which cannot precede the path.
         address.split("{{").next().map(str::to_owned)
     }
 

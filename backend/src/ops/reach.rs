@@ -132,7 +132,7 @@ pub fn to_wire(rules: &[(Name, ReachedReceiver)]) -> (Vec<v1::RuleReach>, usize)
 }
 
 pub fn wire_bytes(way: &v1::RuleReach) -> usize {
-    /// For field numbers and lengths.
+    /// Bytes for field numbers and lengths.
     const AROUND: usize = 20;
     let names = [&way.rule_name, &way.destination_name, &way.policy_name];
     let others = [&way.contact_name, &way.schedule_name, &way.method_id];

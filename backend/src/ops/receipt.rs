@@ -112,7 +112,7 @@ impl ReceiptSweep {
     /// of deleted receipts. Receipts of the last minute are not counted yet.
     ///
     /// # Errors
-    /// Returns an error if the store fails; earlier deletions are kept.
+    /// Returns an error if the store fails; earlier deletions remain in effect.
     pub async fn delete_expired(&mut self, most: ReceiptLimits) -> Result<usize, Error> {
         let now_ms = self.clock.now_ms();
         let old = older_range(now_ms - to_millis(RECEIPT_TIME));

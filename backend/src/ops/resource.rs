@@ -323,7 +323,7 @@ impl<T: AuthoredResource> Resources<T> {
         Ok(find::<T>(&self.store, name).await?.value)
     }
 
-    /// Reads a resource for an operation of the caller on it.
+    /// Reads a resource that the caller is about to act on.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is none, and [`Error::PermissionDenied`] if it has none

@@ -39,7 +39,7 @@ use crate::{
 
 const BATCH: usize = 200;
 
-/// Filter for responses. Empty fields do not filter.
+/// Filter for responses. Empty fields are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct ResponseFilter {
     /// States to include; empty for all that have not ended.
@@ -89,8 +89,8 @@ impl Responses {
         }
     }
 
-    /// Lists responses by state, newest first. Also returns the token of the next page, empty at
-    /// the end.
+    /// Lists responses by state, newest first. Also returns the token of the next page, which is
+    /// empty at the end.
     pub async fn list(
         &self,
         filter: &ResponseFilter,

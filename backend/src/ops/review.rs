@@ -104,8 +104,8 @@ impl Reviewer {
         }
     }
 
-    /// Waits until work becomes due after `since_ms`, including through concurrent commits, for at
-    /// most `most`.
+    /// Waits for at most `most` until work becomes due after `since_ms`. Notices work that
+    /// concurrent commits make due.
     async fn wait_until_due(
         &self,
         mut log: watch::Receiver<LogPosition>,

@@ -80,7 +80,7 @@ pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
 /// listed.
 ///
 /// # Errors
-/// Returns an error if the store fails; earlier deletions are kept.
+/// Returns an error if the store fails; earlier deletions remain in effect.
 pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
     let engine = store.engine();
     let all = || Range::with_prefix(&[]);

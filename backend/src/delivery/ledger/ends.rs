@@ -25,7 +25,7 @@ pub(super) struct AttemptEnds {
     /// interrupted.
     ended: Vec<(RecordId, u32)>,
     healths: HealthUpdates,
-    /// Destinations without health.
+    /// Destinations whose health is not stored yet.
     untried: BTreeMap<RecordId, Stored<Destination>>,
 }
 

@@ -224,7 +224,7 @@ impl Ledger {
             };
             let later_ms = delivery.value.state.due_ms().filter(|it| *it > now_ms);
             if let Some(due_ms) = later_ms.filter(|_| delivery.is_shifted()) {
-                // Its index entry is from before a clock step.
+                // The index entry is from before a clock step.
                 plan.changes.update(&delivery, &delivery.value);
                 plan.leave_for_later(due.destination.id, due_ms);
                 continue;

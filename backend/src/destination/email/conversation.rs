@@ -23,7 +23,7 @@ const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of bytes of a text that are sent at a time.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// The part of a conversation that a reply belongs to, which determines what a refusal concerns.
+/// The part of a conversation that a reply belongs to. It determines what a refusal concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Phase {
     #[default]
@@ -396,7 +396,7 @@ impl<'a> Conversation<'a> {
     async fn write(&mut self, phase: Phase, line: &str) -> Result<(), ConversationError> {
         *self.phase = phase;
         let limit = self.timeouts.for_phase(phase);
-        // In one write, because the network may delay a second one.
+        // Send in one write, because the network may delay a second one.
         let line = format!("{line}\r\n");
         with_timeout(limit, self.stream.write_all(line.as_bytes())).await?;
         with_timeout(limit, self.stream.flush()).await

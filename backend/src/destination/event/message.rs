@@ -50,8 +50,8 @@ pub(super) fn build_event(facts: &mut Facts<'_>, templates: &EventTemplates) -> 
             text
         }
     };
-    // Name and type replace each other if empty, as for every sender; an event must not be lost
-    // because templates render nothing.
+    // An empty name is replaced by the type and vice versa, as for every sender: an event must not
+    // be lost because a template renders nothing.
     let name = or(or(name, &kind), "notification");
     IncomingEvent {
         kind: or(kind, &name),

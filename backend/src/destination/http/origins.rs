@@ -53,7 +53,7 @@ struct Origin {
     number: u64,
     last_use: u64,
     opened: Instant,
-    /// Time of the last check of its addresses.
+    /// Time of the last check of the addresses.
     checked: Instant,
     addresses: HashSet<SocketAddr>,
     connections: Connections,

@@ -163,8 +163,8 @@ impl Keys {
     /// Returns the client of one of these certificates.
     ///
     /// # Errors
-    /// Returns the same errors as [`Keys::find`], and [`Error::Unauthenticated`] if they belong to
-    /// several clients.
+    /// Returns the same errors as [`Keys::find`], and [`Error::Unauthenticated`] if the
+    /// certificates belong to several clients.
     pub async fn find_certificate(
         &self,
         shown: &[CertificateName],

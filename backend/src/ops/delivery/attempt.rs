@@ -22,7 +22,7 @@ const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
 pub(crate) struct Timeouts {
     /// The timeout except for the response to the text of a mail.
     pub(crate) attempt: Duration,
-    /// The timeout including the response to the text of a mail, which may take mail servers long.
+    /// The timeout including the response to the text of a mail, which some mail servers send late.
     pub(crate) longest: Duration,
 }
 

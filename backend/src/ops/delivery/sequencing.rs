@@ -185,7 +185,7 @@ async fn unindexed_opening(
 }
 
 /// Returns the newest message of the thread if it is later than the delivery and contradicts it
-/// about whether the thread is over. It has to be sent again after the delivery.
+/// about whether the thread is over. That message has to be sent again after the delivery.
 pub(super) async fn newest_message(
     store: &Store,
     delivery: &Delivery,

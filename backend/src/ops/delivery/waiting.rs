@@ -24,7 +24,8 @@ use crate::{
     },
 };
 
-/// Maximum number of deliveries to a destination among which a waiting one is located.
+/// Maximum number of deliveries to a destination that are read to find the position of a waiting
+/// one.
 const COUNTED_MAX: usize = 10_000;
 
 const LIMITED: &str = "the receiver limits the message rate (429)";

@@ -22,7 +22,7 @@ pub enum HealthVerdict {
     Untried,
     Healthy,
     Slow,
-    /// Waiting messages have been delayed for long.
+    /// Waiting messages have been delayed for a long time.
     Behind,
     /// The last attempts failed, or many of them.
     Failing,

@@ -148,8 +148,8 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Adds the time during which events were accepted since the last pass, and stores it
-    /// occasionally.
+    /// Adds the time during which events were accepted since the last pass to the service time, and
+    /// stores the service time occasionally.
     async fn advance_service_time(
         &mut self,
         is_stored: bool,

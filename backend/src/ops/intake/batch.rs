@@ -465,8 +465,8 @@ async fn read_reopened(
     Ok(())
 }
 
-/// Returns the stored occurrences that have pending messages, and those that have notified and that
-/// the events may change in a way to report.
+/// Returns the stored occurrences that have pending messages, and those that have notified and
+/// whose receivers may have to be notified of changes by the events.
 fn updated_occurrences<'a>(
     lines: &'a HashMap<EventId, EventLine>,
     jobs: &'a [&'a Job],

@@ -18,7 +18,8 @@ const BASE64: [GeneralPurpose; 2] = [
 ];
 
 /// Replaces the texts at these paths with the JSON that they contain, one path after the other. A
-/// path through a list applies to each of its entries. Texts without a JSON object or list remain.
+/// path through a list applies to each of its entries. Texts without a JSON object or list remain
+/// unchanged.
 pub(super) fn decode_parts(document: &mut Value, paths: &[String]) {
     for path in paths {
         decode_at_path(document, path, 0);

@@ -95,8 +95,8 @@ fn is_name(char: char) -> bool {
     char.is_ascii_alphanumeric() || "_-.".contains(char)
 }
 
-/// Masks credentials in a text: values after secret names, such as `token=…`, in forms, URLs, JSON
-/// and prose, passwords in URLs, and words that look like a credential.
+/// Masks credentials in a text: passwords in URLs, words that look like a credential, and values
+/// after secret names, such as `token=…`, in forms, URLs, JSON and prose.
 fn mask_text(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;

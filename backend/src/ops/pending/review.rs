@@ -43,7 +43,7 @@ pub struct PendingReview {
     deciding: DecisionContext,
     intake: Intake,
     seen: Mutex<LastPass>,
-    /// Whether the last pass was skipped because the service was quiet.
+    /// Whether the last pass was skipped because the service was in quiet mode.
     was_quiet: AtomicBool,
 }
 

@@ -18,7 +18,7 @@ pub struct Filter {
     pub names: Vec<String>,
     /// Tags that a resource must have, all of them.
     pub tags: Vec<String>,
-    /// Text that the name or description must contain, case-insensitive.
+    /// Text that the name or description must contain, ignoring case.
     pub text: String,
     /// Values of further filters, which page tokens are bound to.
     pub others: Vec<String>,

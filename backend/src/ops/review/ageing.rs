@@ -261,8 +261,8 @@ impl AgeReviewer {
         (Some(next), reports)
     }
 
-    /// Waits until an occurrence becomes due after `since_ms`, including through concurrent commits
-    /// or new ownership, for at most `most`.
+    /// Waits for at most `most` until an occurrence becomes due after `since_ms`. Notices
+    /// occurrences that become due through concurrent commits or new ownership.
     async fn wait_until_due(
         &self,
         (mut log, mut owned): (watch::Receiver<LogPosition>, watch::Receiver<OwnedSlots>),

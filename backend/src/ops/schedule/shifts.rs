@@ -37,7 +37,7 @@ pub struct ShownShift {
     pub start_ms: i64,
     pub end_ms: i64,
     pub contacts: Vec<Name>,
-    /// Description of the layer or override that put them on call.
+    /// Description of the layer or override that put the contacts on call.
     pub source: String,
     /// Start of the turn or override, in milliseconds since the epoch.
     pub begin_ms: i64,
@@ -206,7 +206,8 @@ impl Schedules {
         }
         let origin = Origin::new(self.clock.now_ms());
         let (schedule, _) = Schedule::from_draft(self, &draft, stored.as_ref(), origin).await?;
-        // The draft may contain an override that starts at the current time.
+        // Read the time last, so that the preview does not begin before an override that keeps the
+        // current contacts.
         let now_ms = self.clock.now_ms();
         let new = load_schedule(&self.store, schedule).await?;
         let new = new.ok_or_else(|| missing_zone(&draft.time_zone))?;
