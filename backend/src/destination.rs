@@ -113,8 +113,8 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// records the reason.
     fn message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
-    /// Builds the reduced form of the message, for a receiver that rejected the full one: short, and
-    /// without the parts of the author's templates that can be rejected.
+    /// Builds the reduced form of the message, for a receiver that rejected the full one: short,
+    /// and without the parts of the author's templates that can be rejected.
     fn reduced_message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
     fn to_display(message: &Self::Message) -> Value;

@@ -2,7 +2,7 @@
 //! short time slices. It is cancelled when its caller has disconnected.
 //!
 //! The caller determines the cost of a call, for example with a query of 500 clauses over every
-//! stored event. On the threads that serve connections and ingest, it would delay both.
+//! stored event. On the threads that serve connections and ingest, such a call would delay both.
 
 mod fair_slots;
 #[cfg(test)]
@@ -46,7 +46,7 @@ tokio::task_local! {
 #[derive(Clone)]
 struct Scan {
     client: Arc<str>,
-    /// The slots for its steps; `None` for a scan that keeps one slot throughout.
+    /// The slots for the scan's steps; `None` for a scan that keeps one slot throughout.
     steps: Option<Arc<FairSlots>>,
     /// Whether the scan is read-only and may therefore end at any point.
     reads: bool,
@@ -178,8 +178,8 @@ pub async fn yield_if_needed() {
     }
 }
 
-/// Waits for a slot for one step of work that was started by [`ScanService::start_scan`], or returns `None` if
-/// no slot is required. The slot is released on drop.
+/// Waits for a slot for one step of work that was started by [`ScanService::start_scan`], or
+/// returns `None` if no slot is required. The slot is released on drop.
 pub async fn wait_for_step() -> Option<Slot> {
     let wanted = CURRENT.try_with(|scan| Some((scan.steps.clone()?, Arc::clone(&scan.client))));
     let (slots, client) = wanted.ok().flatten()?;

@@ -47,8 +47,8 @@ pub enum Advice {
     Later,
     /// Retry after the given time, which the receiver requests for all messages.
     AgainAfter(Duration),
-    /// Retry without counting the attempt: the receiver limits the rate. Contains the requested delay
-    /// for all messages; `None` if the receiver states none.
+    /// Retry without counting the attempt: the receiver limits the rate. Contains the requested
+    /// delay for all messages; `None` if the receiver states none.
     Limited(Option<Duration>),
     /// Retry on schedule; the destination needs to be fixed.
     Fix,

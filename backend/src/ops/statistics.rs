@@ -17,7 +17,8 @@ use crate::{
     store::{EngineError, Store},
 };
 
-/// Number of columns of the last hour over which a rate is measured, if they contain deliveries.
+/// Number of columns in the last hour over which a rate is measured if there are deliveries in
+/// them.
 const RECENT_COLUMNS: usize = 10;
 const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
 const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];

@@ -110,7 +110,7 @@ impl StoreWatch {
         self.report(&condition).await
     }
 
-    /// Performs a write without effect. A store that nothing else writes to is thereby probed.
+    /// Performs a write without effect, to probe a store that nothing else writes to.
     async fn probe_write(&self) {
         let written = async {
             let mut changes = self.store.new_changes();

@@ -138,7 +138,7 @@ pub(super) fn check_event_owner(
 /// Like [`check_owner`], for the messages of a rule.
 ///
 /// # Errors
-/// Returns [`Error::PermissionDenied`] with the rule, also if it was deleted, or an error if the
+/// Returns [`Error::PermissionDenied`] naming the rule, even if it was deleted, or an error if the
 /// store fails.
 pub(super) async fn check_rule_owner(
     (store, changes): (&Store, &mut Changes),

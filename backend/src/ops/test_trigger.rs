@@ -1,4 +1,4 @@
-//! Tests of a query on stored occurrences before it is saved, in steps.
+//! Tests of a query on stored occurrences, made in steps before the query is saved.
 
 use crate::{
     clock::Clock,
@@ -125,8 +125,7 @@ impl TestRun {
         }
     }
 
-    /// Tests all occurrences, but at most `most` occurrences and for at most
-    /// [`TRIGGER_TEST_TIME_MAX`].
+    /// Tests all occurrences, up to `most` of them and for at most [`TRIGGER_TEST_TIME_MAX`].
     pub async fn run(&mut self, clock: &dyn Clock, most: usize) -> Result<(), Error> {
         let end = clock.elapsed() + TRIGGER_TEST_TIME_MAX;
         while !self.is_over {

@@ -65,7 +65,7 @@ impl DataReceiver {
     /// Checks whether a caller may send the dialect in the metadata.
     ///
     /// # Errors
-    /// Returns `PERMISSION_DENIED`.
+    /// Returns `PERMISSION_DENIED` if the caller may not send it.
     pub fn admit(caller: &Caller, metadata: &MetadataMap) -> Result<(), Status> {
         Ok(dialect::admit(metadata, caller)?)
     }
@@ -73,7 +73,7 @@ impl DataReceiver {
     /// Ingests a list on behalf of a caller, once per idempotency key in the metadata.
     ///
     /// # Errors
-    /// Same as `PutEvents`.
+    /// Returns the errors of `PutEvents`.
     pub async fn receive(
         &self,
         caller: Caller,

@@ -22,7 +22,7 @@ pub struct TraceConfig {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     pub endpoint: String,
     /// Fraction of events without a trace that begin a trace, from 0 to 1. For events with a trace,
-    /// the sender has decided.
+    /// the sender decides.
     pub sample: f64,
 }
 

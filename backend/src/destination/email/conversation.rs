@@ -275,7 +275,8 @@ impl<'a> Conversation<'a> {
         offered.any(|line| line.split_whitespace().next() == Some(keyword))
     }
 
-    /// Returns the maximum size of a mail in bytes (`SIZE`, RFC 1870); `None` if the server states none.
+    /// Returns the maximum size of a mail in bytes (`SIZE`, RFC 1870); `None` if the server states
+    /// none.
     pub(super) fn size_max(&self) -> Option<usize> {
         let mut offered = self.extensions.iter().map(|line| line.split_whitespace());
         let mut size = offered.find_map(|mut words| {

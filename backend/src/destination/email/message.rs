@@ -74,7 +74,8 @@ fn own_template<'a>(facts: &Facts<'_>, template: &'a str) -> &'a str {
     if is_left_out { "" } else { template }
 }
 
-/// Returns the subject of the first message of the thread, so that mail programs show one conversation.
+/// Returns the subject of the first message of the thread, so that mail programs show one
+/// conversation.
 fn subject(facts: &mut Facts<'_>, email: &Email) -> String {
     let Some(opening) = facts.context.opening else {
         return own_subject(facts, email);

@@ -116,7 +116,8 @@ impl Deliveries {
         }
     }
 
-    /// Counts all deliveries that are not dead, and returns whether there are more than are counted.
+    /// Counts all deliveries that are not dead, and returns whether there are more than are
+    /// counted.
     async fn count_in_index(&self) -> Result<(DeliveryTally, bool), Error> {
         let engine = self.store.engine();
         let counted = async || {

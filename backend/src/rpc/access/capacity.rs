@@ -188,8 +188,8 @@ impl CapacityShare {
         finish_arrival(&self.reserved)
     }
 
-    /// Wraps a body so that it reserves memory for a message of at most `bytes_max` bytes while the
-    /// message arrives, counts its entries, and acquires the permit when it is complete. A
+    /// Wraps a body. While a message of at most `bytes_max` bytes arrives, memory for it is
+    /// reserved and its entries are counted. When it is complete, the permit is acquired. A
     /// compressed message is decompressed.
     pub(super) fn measure_body(&self, body: Body, bytes_max: usize, is_packed: bool) -> Body {
         Body::new(MeasuredBody {

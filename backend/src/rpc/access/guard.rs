@@ -239,8 +239,8 @@ impl CallGuard {
     /// Identifies the caller of a gateway in this process.
     ///
     /// # Errors
-    /// Returns the rejection of a missing or unknown key or certificate, delayed if there were many
-    /// from its address.
+    /// Returns the rejection of a missing or unknown key or certificate. It is delayed if there
+    /// were many rejections from the address.
     pub async fn identify(&self, headers: &HeaderMap) -> Result<Caller, Status> {
         let origin = Origin::determine(headers, None, &self.proxies);
         self.identify_caller(headers, &origin).await
@@ -279,8 +279,8 @@ impl CallGuard {
         Err(error.into())
     }
 
-    /// Audits a call with a missing, unknown or insufficient credential, and delays the call if
-    /// there were many from its address.
+    /// Audits a call with a missing, unknown or insufficient credential. Delays the call if there
+    /// were many such calls from its address.
     async fn audit_unauthenticated(
         &self,
         address: Option<IpAddr>,
