@@ -78,7 +78,7 @@ impl Rate {
             Some((start_ms, counted)) if *start_ms == slot_ms => *counted += count,
             _ => self.slots.push_back((slot_ms, count)),
         }
-        // Without a limit, [`Self::window_allowance`] never removes expired slots.
+        // Without a limit, `window_allowance` never removes expired slots.
         while self
             .slots
             .front()

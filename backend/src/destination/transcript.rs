@@ -20,8 +20,8 @@ const HEADER_BYTES_MAX: usize = 1024;
 const HEADERS_MAX: usize = 64;
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
 
-/// Minimum length of a text whose encoded forms are masked, in bytes; those of a shorter text could
-/// match by chance. Shorter texts are masked only as separate words.
+/// Minimum length, in bytes, of a text whose encoded forms are masked. Those of a shorter text
+/// could match by chance, so it is masked only as a separate word.
 const DERIVED_BYTES_MIN: usize = 6;
 
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC

@@ -9,8 +9,8 @@ use crate::{
     store::{Changes, Kind, Record as _, Store},
 };
 
-/// Returns the current users of a calendar or contact. If all uses have ended, removes them as part
-/// of `changes`; earlier revisions keep them.
+/// Returns the current users of a calendar or contact. If all uses by one of them have ended,
+/// removes them as part of `changes`; earlier revisions keep them.
 pub(super) async fn users_in_force(
     store: &Store,
     (kind, name): (Kind, &Name),

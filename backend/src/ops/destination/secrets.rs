@@ -83,7 +83,7 @@ fn remove_secrets_for_other_address(
         let elsewhere = receivers(draft, language, field)
             .into_iter()
             .find(|(receiver, to)| {
-                // A secret without an address of its own is sent to the first address.
+                // A receiver that had no address of its own used the first one.
                 let same = from.iter().find(|(other, _)| other == receiver);
                 same.or(from.first()).is_none_or(|(_, from)| from != to)
             });

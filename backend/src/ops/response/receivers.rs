@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct NextStep {
     pub(super) receivers: Vec<v1::ResponseReceiver>,
-    /// Whether this is the last step of the last round.
+    /// Whether the response is then unanswered, because all rounds are over.
     pub(super) is_unanswered: bool,
 }
 

@@ -121,7 +121,8 @@ impl HeartbeatChecks {
         Ok(next_ms.clamp(time.now_ms + 1, latest_ms))
     }
 
-    /// Marks the beats of a window as late; returns whether all are marked.
+    /// Marks the expectations without a beat in a window as late. Returns whether all have been
+    /// marked.
     async fn mark_late_beats(
         &self,
         loaded: &LoadedHeartbeat,
