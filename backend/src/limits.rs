@@ -106,10 +106,11 @@ pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 pub const PAGE_SIZE_MAX: usize = 1_000;
 pub const PAGE_SIZE_DEFAULT: usize = 50;
-/// Bytes of triggers, destinations or rules on one page, unless a single one is larger. With the
-/// overhead of the wire format, a page fits into the default limit of gRPC clients, 4 MiB.
+/// Maximum size of the triggers, destinations or rules on one page, in bytes, unless a single one
+/// is larger. With the overhead of the wire format, a page fits into the default limit of gRPC
+/// clients, 4 MiB.
 pub const LIST_PAGE_BYTES: usize = 3 * 1024 * 1024;
-/// Triggers, destinations or rules that a list reads in its first step.
+/// Number of triggers, destinations or rules that a list reads in its first step.
 pub const LIST_STEP_FIRST: usize = 16;
 /// Maximum number of triggers, destinations or rules that a list reads per step.
 pub const LIST_STEP_MAX: usize = 256;
@@ -130,9 +131,9 @@ pub const BROWSER_SIGN_INS_MAX: usize = 16;
 /// Time for a browser to complete the sign-in.
 pub const BROWSER_SIGN_IN: Duration = Duration::from_secs(600);
 
-/// Duration of attempts from which a destination counts as slow.
+/// Minimum duration of attempts for which a destination counts as slow.
 pub const SLOW_FROM: Duration = Duration::from_secs(5);
-/// Age of the oldest waiting delivery from which a destination counts as delayed.
+/// Minimum age of the oldest waiting delivery for which a destination counts as delayed.
 pub const BEHIND_FROM: Duration = Duration::from_secs(300);
 
 /// Retention of the counters per minute, in minutes: a day, plus the column that the day begins in.
@@ -196,7 +197,7 @@ pub const MAPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const MAPPED_DATA_DEPTH_MAX: usize = 24;
 pub const MAPPING_TEST_BYTES_MAX: usize = 1024 * 1024;
 pub const MAPPING_HEADERS_MAX: usize = 100;
-/// Greatest age of a request whose signature covers its time.
+/// Maximum age of a request whose signature covers its time.
 pub const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(300);
 pub const MAIL_ADDRESSES_MAX: usize = 20;
 pub const MAIL_NAME_CHARACTERS_MAX: usize = 200;
@@ -259,8 +260,8 @@ pub const VIEW_COLUMN_CHARACTERS_MAX: usize = 40;
 pub const INHIBITION_EQUAL_MAX: usize = 8;
 pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
 pub const INHIBITION_LINGER_MAX: Duration = Duration::from_secs(3_600);
-/// Sources with the same values that are read first. More are read until an active source is found,
-/// or all have been read.
+/// Number of sources with the same values that are read first. More are read until an active source
+/// is found, or all have been read.
 pub const INHIBITION_SOURCES_READ: usize = 16;
 /// Maximum number of rounds of a decision. Each round reads the causes and groups that the previous
 /// one requested. Each link in a chain of causes takes two rounds, and more if many causes have the
@@ -304,7 +305,7 @@ pub const REPLAY_REPEATS_MAX: u64 = 1_000;
 /// Maximum number of rows that a replay keeps in memory, each about 1.3 kB: commits, and
 /// occurrences and messages with about six index entries each.
 pub const REPLAY_ROWS_MAX: u64 = 200_000;
-/// Steps of a replay between two checks of the limits.
+/// Number of steps of a replay between two checks of the limits.
 pub const REPLAY_STEP: usize = 100;
 /// Time limit of a replay; an impact preview consists of two replays.
 pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
@@ -335,7 +336,8 @@ pub const RENDER_STUCK_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
 /// Time that one step of a stream may take.
 pub const SCAN_TURN: Duration = Duration::from_millis(2);
-/// Bytes of records that one step of a stream reads at a time, unless a single record is larger.
+/// Number of bytes of records that one step of a stream reads at a time, unless a single record is
+/// larger.
 pub const SCAN_BATCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// Time limit for filling a page of events, deliveries, outstanding resolutions, groups or audit
@@ -408,7 +410,7 @@ pub const DRAFT_TESTS_AFTER: Duration = Duration::from_secs(600);
 pub const SET_ASIDE_MAX: usize = 100_000;
 /// Maximum number of deliveries scanned by one call that resends or cancels.
 pub const DELIVERIES_SCANNED_MAX: usize = 10_000;
-/// Deliveries resent or cancelled in one commit.
+/// Maximum number of deliveries resent or cancelled in one commit.
 pub const BULK_STEP: usize = 100;
 /// Default number of deliveries resent or cancelled by one call.
 pub const BULK_DEFAULT: usize = 100;
@@ -426,33 +428,33 @@ pub const WALK_LOG_NAMES_MAX: usize = 100_000;
 /// Maximum size of the intake queue in KiB. Above the limit, senders have to retry.
 pub const INTAKE_QUEUE_KIB_MAX: u32 = 64 * 1024;
 pub const INTAKE_RETRY_AFTER: Duration = Duration::from_secs(1);
-/// Events per commit, unless one request has more.
+/// Maximum number of events per commit, unless one request has more.
 pub const INTAKE_BATCH_EVENTS: usize = 1_000;
 /// Maximum time for which events are decided again while other clients keep changing the same
 /// occurrences.
 pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
-/// Intake workers. While one worker waits for its commit, the other workers decide.
+/// Number of intake workers. While one worker waits for its commit, the other workers decide.
 pub const INTAKE_WORKERS: usize = 4;
 pub const STREAM_BATCH_EVENTS: usize = 200;
 /// Longest time for which an event of a stream waits for other events, so that they are decided
 /// together.
 pub const STREAM_GATHER_TIME: Duration = Duration::from_millis(5);
-/// Occurrences per step of ageing and retention.
+/// Number of occurrences per step of ageing and retention.
 pub const REVIEW_BATCH: usize = 100;
 /// Maximum number of deliveries of an event or group that are scanned to order a thread.
 pub const THREAD_SCANNED_MAX: usize = 1_024;
-/// Occurrences whose held notifications are decided in one commit.
+/// Number of occurrences whose held notifications are decided in one commit.
 pub const HOLDS_BATCH: usize = 50;
-/// Concurrent commits that decide held notifications.
+/// Number of concurrent commits that decide held notifications.
 pub const HOLDS_AT_ONCE: usize = 4;
-/// Groups of a rule notified in one commit.
+/// Maximum number of groups of a rule that are notified in one commit.
 pub const NOTIFY_BATCH: usize = 32;
-/// Reported occurrences after which a commit accepts no more groups.
+/// Number of reported occurrences after which a commit accepts no more groups.
 pub const NOTIFY_MEMBERS: usize = 200;
 /// Time limit for the groups of a rule that are notified in one commit, so that groups of other
 /// rules need not wait longer.
 pub const NOTIFY_TIME_MAX: Duration = Duration::from_secs(30);
-/// Concurrent commits that notify the groups of a rule.
+/// Number of concurrent commits that notify the groups of a rule.
 pub const NOTIFY_BATCHES_AT_ONCE: usize = 4;
 pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
 pub const HOLDS_WATCH_INTERVAL: Duration = Duration::from_secs(5);
@@ -484,7 +486,8 @@ pub const REQUEST_MEMORY_KIB_MAX: usize = 128 * 1024;
 pub const OVERLOAD_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Maximum number of top-level fields of one request, counting each entry of a list.
 pub const MESSAGE_ENTRIES_MAX: usize = DIALECT_EVENTS_MAX + 100;
-/// Bytes of occurrences in one message of a watch, unless a single one is larger.
+/// Maximum size of the occurrences in one message of a watch, in bytes, unless a single one is
+/// larger.
 pub const WATCH_MESSAGE_BYTES: usize = 128 * 1024;
 pub const CLIENT_REQUESTS_PER_SECOND_MAX: u32 = 1_000_000;
 pub const CLIENT_EVENTS_PER_SECOND_MAX: u32 = 10_000_000;

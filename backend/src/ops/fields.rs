@@ -279,7 +279,7 @@ fn add_nested_fields(before: &str, fields: &Fields, depth: usize, add: &mut dyn 
 fn add_value(name: &str, value: &Value, depth: usize, add: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(inner) => add_nested_fields(&format!("{name}."), inner, depth + 1, add),
-        // Paths continue into lists.
+        // A path applies to each entry of a list.
         Value::List(values) => {
             for value in values {
                 if let Value::Object(inner) = value {

@@ -418,7 +418,8 @@ impl Ledger {
         ready.retain(|(ready, _)| {
             let id = ready.destination.id;
             let is_paused = plan.paused.iter().any(|it| it.destination == id);
-            // Deliveries that become due in this commit may be sent first.
+            // Skip a destination if this commit makes deliveries due that may have to be sent
+            // first.
             let mut released = plan.released.iter();
             !is_paused && !released.any(|(released, is_any, _)| *is_any && *released == id)
         });

@@ -44,7 +44,7 @@ pub(super) struct Origins {
 #[derive(Debug, Default)]
 struct OriginPool {
     by_origin: HashMap<String, Origin>,
-    /// Counts uses; its value also numbers new connections.
+    /// Number of uses; the current value is also assigned to new connections as their number.
     count: u64,
 }
 

@@ -75,7 +75,7 @@ impl<'a> IndexWalk<'a> {
         newest_ms: Option<i64>,
     ) -> Self {
         let bound_ms = newest_ms.and_then(|newest_ms| newest_ms.checked_add(1));
-        // Streams are sorted by last-seen time in one order, and by start time in the others.
+        // Streams are sorted by last-seen time if that is the sort field, otherwise by start time.
         let (start_ms, end_ms) = match sort.field {
             SortField::LastSeen => (filter.start_ms, bound_ms),
             SortField::StartTime | SortField::Severity => {
