@@ -79,7 +79,7 @@ impl Reason {
         }
     }
 
-    /// Adds the receivers of a rule, unless the rule is a dry run.
+    /// Adds the receivers of a rule, unless it is a shadow rule.
     pub(super) fn with_receivers(mut self, rule: &Rule) -> Self {
         if !rule.shadow {
             self.destinations.clone_from(&rule.destination_names);
