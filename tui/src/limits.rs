@@ -102,6 +102,8 @@ pub(crate) const BESIDE_DELIVERIES: i32 = 5;
 /// between two such reads.
 pub(crate) const COVERAGE_ROWS: usize = 200;
 pub(crate) const COVERAGE_PACE_MS: i64 = 1_000;
+/// Time before a failed read of the coverage is repeated.
+pub(crate) const COVERAGE_RETRY_MS: i64 = 10_000;
 /// Delay between the last key in a form and its validation by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 /// Delay between the last key in a filter and counting its matches.

@@ -207,8 +207,13 @@ impl SentDelivery {
     }
 }
 
-/// Returns the best outcome of a rule's deliveries; `None` if there are none.
-fn best_outcome(sent: &[SentDelivery]) -> Option<NotificationOutcome> {
+/// Returns the best outcome of a rule's deliveries, which is unknown if they are no longer stored;
+/// `None` if there were none.
+fn best_outcome(notified: Option<&Notified>, sent: &[SentDelivery]) -> Option<NotificationOutcome> {
+    if sent.is_empty() {
+        let notified = notified.filter(|it| !it.destinations.is_empty());
+        return notified.map(|_| NotificationOutcome::Unknown);
+    }
     let order = [
         NotificationOutcome::Sent,
         NotificationOutcome::Waiting,
@@ -273,21 +278,25 @@ pub async fn explain(
             sent: &deliveries,
         };
         let explained = explain_rule(&mut judge, &subject, deleted_ms);
+        let delivered = best_outcome(subject.notified, &deliveries);
         explanations.extend(explained.map(|it| {
-            it.with_deliveries(deliveries, now_ms)
-                .with_pending(id, snapshot, occurrence)
+            let mut it = it
+                .with_deliveries(deliveries, now_ms)
+                .with_pending(id, snapshot, occurrence);
+            it.main.reason.delivered = delivered;
+            it
         }));
     }
     for notified in &occurrence.notified {
         if !known.contains(&notified.rule) {
-            explanations.push(unstored_explanation(
-                notified,
-                sent.remove(&notified.rule).unwrap_or_default(),
-            ));
+            let deliveries = sent.remove(&notified.rule).unwrap_or_default();
+            let delivered = best_outcome(Some(notified), &deliveries);
+            let mut unstored = unstored_explanation(notified, deliveries);
+            unstored.main.reason.delivered = delivered;
+            explanations.push(unstored);
         }
     }
     for rule in &mut explanations {
-        rule.main.reason.delivered = best_outcome(&rule.deliveries);
         let judgements = std::iter::once(&mut rule.main).chain(&mut rule.others);
         judgements.for_each(|it| it.reason.drop_passed_end(now_ms));
     }

@@ -149,10 +149,8 @@ pub(crate) fn get_event(id: &str) -> Call {
     Call::from_request(QUERIES, &request)
 }
 
-pub(crate) fn route_event(ids: &[String]) -> Call {
-    let request = v1::RouteEventsRequest {
-        occurrence_ids: ids.to_vec(),
-    };
+pub(crate) fn route_events(occurrence_ids: Vec<String>) -> Call {
+    let request = v1::RouteEventsRequest { occurrence_ids };
     Call::from_request(QUERIES, &request)
 }
 

@@ -110,7 +110,7 @@ impl Store {
         self.coverage
             .drop_if_changed(silences.revision, is_any_active);
         let in_view = top..top.saturating_add(limits::COVERAGE_ROWS);
-        let in_view = in_view.map_while(|at| Some(&*self.events.get(at)?.id));
+        let in_view = in_view.map_while(|at| self.events.get(at));
         self.coverage.set_visible(in_view);
     }
 

@@ -14,7 +14,7 @@ pub struct Reason {
     pub until_ms: Option<i64>,
     /// Whether the holds have ended, so that the notification is evaluated now.
     pub is_due: bool,
-    /// The best outcome of the deliveries; `None` if there are none.
+    /// The best outcome of the deliveries; `None` if there were none.
     pub delivered: Option<Outcome>,
     pub destinations: Vec<Name>,
     /// The escalation policy that was started, or that will be started at `until_ms`.

@@ -6,8 +6,8 @@ use bellwether_proto::cloud::{Event, Events};
 
 use super::*;
 use crate::{
-    domain::{Health, HealthState, IncomingEvent, Status, destination::pause_event},
-    store::Lane,
+    domain::{Delivery, Health, HealthState, IncomingEvent, Status, destination::pause_event},
+    store::{Lane, Record as _},
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -204,6 +204,23 @@ async fn notifying_rule_is_explained_as_of_its_decision() {
             world.delete_trigger().await;
         }
     }
+}
+
+#[tokio::test]
+async fn outcome_is_unknown_once_the_deliveries_are_deleted() {
+    let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
+    world.put(|_| {}).await;
+    let outcome = |rule: v1::RuleExplanation| rule.reason_detail.unwrap().outcome();
+    let before = outcome(world.explained().await);
+    assert_eq!(before, v1::NotificationOutcome::Waiting);
+    for delivery in samples::all::<Delivery>(&world.store).await {
+        let stored = world.store.get::<Delivery>(delivery.key()).await.unwrap();
+        let mut changes = world.store.new_changes();
+        changes.delete(&stored.unwrap());
+        world.store.apply(Lane::Admin, changes).await.unwrap();
+    }
+    let after = outcome(world.explained().await);
+    assert_eq!(after, v1::NotificationOutcome::Unknown);
 }
 
 #[tokio::test]

@@ -499,7 +499,7 @@ pub(super) fn read_coverage_if_due(model: &mut Model, effects: &mut Vec<Effect>)
     if model.coverage_at_ms().is_none_or(|at| at > model.now_ms) {
         return;
     }
-    let wanted = events::route_event(model.store.coverage.missing_ids());
+    let wanted = events::route_events(model.store.coverage.missing_ids());
     let ticket = call(model, wanted, ReplyPurpose::Coverage, effects);
     model.store.coverage.request(ticket, model.now_ms);
 }

@@ -242,7 +242,7 @@ fn handle_response(
                 _ => None,
             })
         }
-        ReplyPurpose::Coverage => model.store.coverage.record(ticket, message(answer)),
+        ReplyPurpose::Coverage => model.store.coverage.record(ticket, message(answer), now),
         ReplyPurpose::RowDetails(part) => model.beside.record(ticket, part, answer, now),
         ReplyPurpose::Delivery => {
             let found: Result<v1::GetDeliveryResponse, _> = message(answer);
