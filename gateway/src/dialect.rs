@@ -336,7 +336,7 @@ impl DialectError {
         if outcome.beyond > 0 {
             let beyond = outcome.beyond;
             each.push(format!(
-                "{beyond} exceeded the size of this request; send fewer at a time"
+                "{beyond} exceeded the size limit of a request; send fewer at a time"
             ));
         }
         Some(Self::from_all(each))

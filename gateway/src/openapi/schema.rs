@@ -188,7 +188,8 @@ fn enum_schema(plan: &EnumPlan) -> Value {
     if let Some(value) = plan.values.iter().rfind(|value| !value.word.is_empty()) {
         let (word, name) = (&value.word, &value.name);
         let accepted = format!(
-            "\nAlso accepted as a number, and as `{word}` for `{name}` in any letter case."
+            "\nThe number and the short name, in any letter case, are also accepted: `{word}` for \
+             `{name}`, for example."
         );
         description.push_str(&accepted);
     }

@@ -356,7 +356,7 @@ actions! {
         Go(Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
             "inhibitions": "Go to Inhibitions";
         Go(Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
-            "mappings": "Go to Mappings: events from webhooks of any service";
+            "mappings": "Go to Mappings: webhooks from any service as events";
         Go(Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
             "groups": "Go to Groups: events that share one message";
         Go(Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
@@ -438,7 +438,7 @@ actions! {
         FormPart ["<A-r>"] in FORM, VIEW, 0 [LINES.and_screen()]
             "part": "Show the body or the headers of the request, or a curl command";
         FormDifferences ["<A-d>"] in FORM, VIEW, 0 [LINES.and_screen()]
-            "differences": "Show or hide the differences to the previous test";
+            "differences": "Show or hide the differences from the previous test";
         FormText ["<C-e>"] in FORM, Requirement::None, 14
             "as text": "Edit as text in $EDITOR";
         FormReveal ["<C-r>"] in FORM, Requirement::None, 22

@@ -82,8 +82,8 @@ pub(super) fn write_noise_table(into: &mut Document, model: &Model, found: &GetN
         into.text(Token::Warning, 0, &format!("{left_out} more rows"));
     }
     into.blank_line();
-    let hint =
-        "Enter edits a resource. `bellwether diff -f FILE --impact 7d` replays a change on 7 days.";
+    let hint = "Enter edits a resource. `bellwether diff -f FILE --impact 7d` replays the last 7 \
+                days with a change.";
     into.text(Token::Dim, 0, hint);
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Bench {
     /// The pane that keys scroll; the only one shown if there is no room for both.
     pub(crate) pane: Pane,
     pub(crate) tab: RequestTab,
-    /// Whether the differences to the previous test are shown in full.
+    /// Whether the differences from the previous test are shown in full.
     pub(crate) is_unfolded: bool,
     /// First shown line of each pane.
     tops: [usize; 2],
