@@ -1,4 +1,4 @@
-//! The OpenAPI description of Alertmanager's paths; schemas refer to Alertmanager's document.
+//! The OpenAPI description of Alertmanager's paths; the schemas are in Alertmanager's own document.
 
 use std::collections::BTreeMap;
 
