@@ -46,7 +46,7 @@ struct TlsFiles {
     client_optional: bool,
 }
 
-/// Modification times and sizes of the files, to detect changes.
+/// Modification times and sizes of the files, from which changes are detected.
 type FileState = [Option<(SystemTime, u64)>; 4];
 
 impl ServerTls {
