@@ -33,8 +33,8 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    /// Creates the folder and its settings. Other flags and variables than those for the terminal
-    /// are ignored, so that the demo does not affect an installed service.
+    /// Creates the folder and its settings. Only flags and variables for the terminal are used, so
+    /// that the demo does not affect an installed service.
     ///
     /// # Errors
     /// Returns an error if there is no room for temporary files.

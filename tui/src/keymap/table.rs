@@ -79,7 +79,7 @@ const RESPONSES: &[ActionPlace] = &[
 ];
 const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Delivery];
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
-/// Also in forms, except for keys that type text.
+/// The action is also available in forms, except with keys that type text.
 const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
 const EDIT: Requirement = Requirement::Write(Role::Editor);
 const OPERATE: Requirement = Requirement::Write(Role::Operator);
@@ -95,9 +95,9 @@ macro_rules! lines {
     };
 }
 
-/// Defines a row per action: keys, places, requirement, rank among the hints (0 for none), form in
-/// plain mode; then the name for hints, and the title for palette and help, a full sentence. Rows
-/// are in the groups of the help, of which each may have several parts.
+/// Defines the actions, grouped as in the help; a group may have several parts. A row contains the
+/// keys, places, requirement, rank among the hints (0 for none) and the form in plain mode,
+/// followed by the name for hints and a full sentence for the palette and help.
 macro_rules! actions {
     ($($group:ident { $($action:ident $(($kind:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
         $name:literal: $title:literal;)+ })+) => {

@@ -1,4 +1,4 @@
-//! The events in view that an active silence covers, as routed by the service.
+//! Which of the events in view are covered by an active silence, according to the service.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use crate::{client::Ticket, data::Failure, limits, route::Route};
 
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
-    /// Whether an active silence covers an occurrence, by its id.
+    /// Whether an active silence covers an occurrence, keyed by the occurrence's id.
     known: HashMap<String, bool>,
-    /// Revision of the list of silences at the last request, and whether any was active.
+    /// Revision of the list of silences at the last request, and whether any silence was active.
     revision: u64,
     is_any_active: bool,
-    /// Occurrences in view of which the coverage is unknown.
+    /// Occurrences in view whose coverage is unknown.
     missing: Vec<String>,
     waiting: Option<(Ticket, Vec<String>)>,
     requested_ms: i64,
@@ -25,7 +25,7 @@ impl Coverage {
         self.known.get(id).copied().unwrap_or_default()
     }
 
-    /// Drops what is known if the silences have another revision.
+    /// Drops the coverage of all occurrences if the silences have another revision.
     pub(crate) fn drop_if_changed(&mut self, revision: u64, is_any_active: impl FnOnce() -> bool) {
         if self.revision != revision {
             *self = Self {

@@ -30,7 +30,7 @@ impl BoundKeys<'_> {
 }
 
 pub(super) fn find_conflicts(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<KeyProblem> {
-    // Keyed by setting and message, so that each conflict is reported once for all its screens.
+    // Conflicts by setting and message, so that a conflict on several screens is reported once.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
     for places in ActionPlace::screen_places() {
         let bound = all_bindings(keymap, settings, &places);
