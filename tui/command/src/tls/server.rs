@@ -93,7 +93,7 @@ impl ServerTls {
                     }
                     Err(error) if refused != Some(current) => {
                         refused = Some(current);
-                        tracing::warn!(%error, "keeping the old certificate");
+                        tracing::warn!(%error, "failed to load the renewed certificate; keeping the old one");
                     }
                     Err(_) => {}
                 }

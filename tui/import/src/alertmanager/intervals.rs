@@ -302,8 +302,8 @@ fn read_days(one: &mut Fields, imported: &mut ImportOutput) -> Result<Option<Day
         match parse_range(&text, date) {
             Some((1, -1)) => days.dates.extend(1..=31),
             Some((first, last)) if first > 0 && last < 0 => {
-                let why = "days from one counted from the start to one counted from the end of \
-                           the month; the time interval is omitted";
+                let why = "the range starts with a day counted from the start of the month and \
+                           ends with one counted from its end; the time interval is omitted";
                 imported.record_omission(&path, why);
                 return Ok(None);
             }

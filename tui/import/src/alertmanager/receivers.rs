@@ -398,7 +398,7 @@ impl Writer<'_> {
         let Some(url) = url.or_else(|| self.global.slack.clone()) else {
             return Err(invalid_field_error(
                 &config.path_of("api_url"),
-                "is required, or `global.slack_api_url`",
+                "is required unless `global.slack_api_url` is set",
             ));
         };
         let channel = channel.map(|it| format!("\"channel\": {}, ", json!(it)));

@@ -133,7 +133,7 @@ fn screens_without_exit(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<
         let read = settings.iter().rfind(|read| read.entry.action == action);
         if let Some(read) = read.filter(|_| !without.is_empty()) {
             problems.push(read.setting.problem(format!(
-                "needs a key on every screen, and in forms one that does not type text; none is \
+                "needs a key on every screen, and in forms a key that does not type text; none is \
                  bound in {}",
                 without.join(", ")
             )));

@@ -268,7 +268,7 @@ impl Writer<'_> {
     ) -> Result<(String, Secret), ImportError> {
         let own = read_secret(config, name)?;
         let found = own.or_else(|| self.global.secrets.get(global).cloned());
-        let why = format!("is required, or `global.{global}`");
+        let why = format!("is required unless `global.{global}` is set");
         found.ok_or_else(|| invalid_field_error(&config.path_of(name), &why))
     }
 
@@ -480,7 +480,7 @@ mod tests {
             (
                 "opsgenie",
                 json!({}),
-                "api_key: is required, or `global.opsgenie_api_key`",
+                "api_key: is required unless `global.opsgenie_api_key` is set",
             ),
             (
                 "victorops",
