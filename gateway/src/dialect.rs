@@ -2,8 +2,8 @@
 //! responses.
 //!
 //! A dialect is a table of pure functions in its own file: bytes, headers and path become a
-//! [`Translation`], and its outcome becomes a [`DialectResponse`]. Bodies, keys, limits and the
-//! call are handled for all of them in `request::sender`.
+//! [`Translation`], and its outcome becomes a [`DialectResponse`]. `request::sender` handles
+//! bodies, keys, limits and calls for all dialects.
 
 mod alert;
 mod alertmanager;

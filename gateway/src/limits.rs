@@ -21,12 +21,12 @@ pub(crate) const BODIES_KIB: usize = 96 * 1024;
 pub(crate) const PRE_AUTH_BODIES_KIB: usize = 16 * 1024;
 /// Maximum bytes of a body without a key that are drained before the response is sent.
 pub(crate) const PRE_AUTH_BODY_BYTES: usize = 256 * 1024;
-/// Concurrent unauthenticated connections. Above the limit, the oldest are closed.
+/// Maximum concurrent unauthenticated connections. Above the limit, the oldest are closed.
 pub(crate) const UNAUTHENTICATED: usize = 1_024;
-/// Concurrent unauthenticated connections per address (for IPv6, per /64 network).
+/// Maximum concurrent unauthenticated connections per address (for IPv6, per /64 network).
 pub(crate) const UNAUTHENTICATED_OF_ADDRESS: usize = 512;
-/// Concurrent requests on unauthenticated connections. Above the limit, the oldest connections are
-/// closed.
+/// Maximum concurrent requests on unauthenticated connections. Above the limit, the oldest
+/// connections are closed.
 pub(crate) const UNAUTHENTICATED_REQUESTS: usize = 2_048;
 pub(crate) const UNAUTHENTICATED_REQUESTS_OF_ADDRESS: usize = 1_024;
 pub(crate) const UNAUTHENTICATED_QUIET: Duration = Duration::from_secs(30);

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// Occurrences stored in the list of events; the oldest are dropped first.
+/// Maximum number of occurrences in the list of events; the oldest are dropped first.
 pub(crate) const HELD_EVENTS: usize = 100_000;
 pub(crate) const EVENT_PAGE: i32 = 500;
 pub(crate) const EVENT_GROUPS: i32 = 1_000;
 pub(crate) const DELIVERY_PAGE: i32 = 200;
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
-/// Deliveries retried or cancelled per call. Small, so that progress is visible.
+/// Maximum number of deliveries retried or cancelled per call. Small, so that progress is visible.
 pub(crate) const BULK_STEP: i32 = 100;
 /// Maximum number of events changed by one action, and per call. Their ids are held in memory.
 pub(crate) const BULK_EVENTS: usize = 10_000;
@@ -24,7 +24,7 @@ pub(crate) const BULK_ITEMS: usize = 1_000;
 /// Minimum columns and rows for the overview as a wall.
 pub(crate) const WALL: (u16, u16) = (72, 20);
 pub(crate) const TAB_ROWS: u16 = 18;
-/// Keys shown in the footer, in addition to those always shown.
+/// Maximum number of keys in the footer, in addition to those that are always shown.
 pub(crate) const HINTS: usize = 6;
 /// Minimum columns for a list with the selected item beside it.
 pub(crate) const SPLIT_COLUMNS: u16 = 140;

@@ -50,7 +50,7 @@ impl AlertQuery {
             Some("false" | "0") => Ok(false),
             Some(_) => Err(format!("`{name}` must be `true` or `false`")),
         };
-        // The flag is validated but not used: an event is processed before it is stored.
+        // The flag has no effect, because no stored event is unprocessed.
         flag("unprocessed")?;
         let receiver = find_parameter(pairs, "receiver").filter(|it| !it.is_empty());
         Ok(Self {
@@ -177,7 +177,7 @@ impl Alert {
             },
             annotations: annotations(&occurrence.summary, &occurrence.body, &fields),
             start_ms: occurrence.start_time,
-            // Alertmanager's default for alerts without an end.
+            // Without an expiry, the alert ends after Alertmanager's default time.
             end_ms: occurrence
                 .expire_time
                 .unwrap_or_else(|| now_ms.saturating_add(limits::RESOLVE_TIMEOUT_MS)),

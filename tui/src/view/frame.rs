@@ -247,7 +247,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         let begun = (keymap::format_keys(&model.begun), "…".to_owned(), true);
         return (vec![begun], fixed_hints(&[("Esc", "cancel")]));
     }
-    // A page to read always shows how to leave it.
+    // The hints of a page without a list always include the key to leave it.
     let is_read = !model.page.route.is_list() && !model.back.is_empty();
     let mut entries: Vec<_> = keymap::available_entries(&places)
         .filter(|entry| (1..60).contains(&entry.hint) && access::has_target(model, entry))

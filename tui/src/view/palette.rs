@@ -17,7 +17,7 @@ use crate::{
 
 const TWO_COLUMNS_WIDTH: u16 = 160;
 const GAP: u16 = 3;
-/// Keys shown beside an action; the line below shows all.
+/// Maximum number of keys beside an action; the line below shows all of its keys.
 const KEYS: usize = 2;
 /// Minimum rows of the help with the sentence of the selected action below it.
 const EXPLAINED_ROWS: u16 = 8;

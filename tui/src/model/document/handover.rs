@@ -17,7 +17,7 @@ use crate::{
     theme::Token,
 };
 
-/// Rows of each section.
+/// Maximum rows of each section.
 const ROWS: usize = 20;
 
 pub(super) fn describe_request(into: &mut Document, model: &Model, hours: i64) {

@@ -24,7 +24,7 @@ const UNTIL: usize = 24;
 const OPEN: usize = 8;
 /// Minimum width of the columns of who is notified now and next.
 const LEAST: usize = 10;
-/// Responses listed individually; more are grouped by host.
+/// Maximum number of responses listed individually; more are grouped by host.
 const ROWS: usize = 20;
 
 pub(super) fn write(into: &mut Document, model: &Model) {
