@@ -278,7 +278,7 @@ actions! {
         NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
             "noise": "Count notifications that led to no action";
         History ["H"] in ANYWHERE, OPERATE, 0
-            "history": "Show who changed what, here or anywhere, and when";
+            "history": "Show who changed this object or all objects, and when";
     }
     Resources {
         Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Requirement::Write(Role::Admin), 14

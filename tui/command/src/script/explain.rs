@@ -147,7 +147,7 @@ fn format_comparison(clause: &Value) -> String {
         expected => format!(" {}", display_value(expected)),
     };
     let actual = match &clause["actual"] {
-        Value::Null => "but is missing".to_owned(),
+        Value::Null => "but the field is missing".to_owned(),
         actual => format!("found {}", display_value(actual)),
     };
     format!("{field} {operator}{expected}, {actual}")
@@ -306,7 +306,7 @@ mod tests {
         let missing = comparison_clause("contains", &json!("b"), &Value::Null, false);
         let group = |kind: &str, result: bool, clauses: &[&Value]| json!({"type": kind, "result": result, "clauses": clauses});
         let needs_low = "trigger disk requires severity >= error, found warning";
-        let needs_text = "trigger disk requires severity contains b, but is missing";
+        let needs_text = "trigger disk requires severity contains b, but the field is missing";
         let excluded = group("not", false, &[&equal]);
         let cases = [
             (low.clone(), vec![needs_low]),
