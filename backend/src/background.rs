@@ -22,7 +22,7 @@ struct RuntimeGuard(Option<Runtime>);
 impl Drop for RuntimeGuard {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // The last task may end on a thread that must not block.
+            // Do not wait: the last task may end on a thread that must not block.
             runtime.shutdown_background();
         }
     }

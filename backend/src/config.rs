@@ -36,7 +36,7 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Address of gRPC (and gRPC-Web); port 0 selects a free one.
     pub grpc_listen: SocketAddr,
-    /// Base URL of `link` and `url` in messages. If empty, these are empty.
+    /// Base URL of `link` and `url` in messages; if empty, both are empty.
     pub link_base: String,
     /// Template for `link` in messages, for pages of another service. If empty, links lead to this
     /// service.
@@ -47,8 +47,8 @@ pub struct Config {
     /// The database of the store; `None` if it is in the data folder.
     pub database: Option<DatabaseConfig>,
     pub losses: Option<StoreLosses>,
-    /// Values in the file of settings that all nodes share. Stored values take precedence; see
-    /// [`crate::ops::settings`].
+    /// Values in this node's file for settings that all nodes share. Stored values take precedence;
+    /// see [`crate::ops::settings`].
     pub shared: SharedSettings,
     /// Names of the settings that are set explicitly.
     pub given: Vec<String>,
@@ -79,7 +79,7 @@ pub struct PingConfig {
     pub every: Duration,
 }
 
-/// Commits lost by a database, for example after a failover to a standby that lagged.
+/// Commits that a database lost, for example by a failover to a standby that lagged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreLosses {
     pub count: u64,
@@ -152,7 +152,7 @@ pub struct DeliveryConfig {
     pub schedule: Vec<Duration>,
     /// Delay before each attempt of a page to a person.
     pub page_schedule: Vec<Duration>,
-    /// Maximum deviation of a delay, as a fraction of it.
+    /// Maximum random deviation of a delay, as a fraction of the delay.
     pub jitter: f64,
     pub connect_timeout: Duration,
     /// Timeout of an attempt, unless the destination sets one.
@@ -196,9 +196,9 @@ impl Default for DeliveryConfig {
 /// Exceptions from the egress guard, and trusted authorities.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressConfig {
-    /// Networks that messages may be sent to although the guard blocks them.
+    /// Networks that the guard allows although it blocks them by default.
     pub allow: Vec<IpNet>,
-    /// Host names that messages may be sent to, regardless of their address.
+    /// Host names that the guard allows, regardless of their address.
     pub allow_names: Vec<String>,
     /// Other listeners of this installation, such as the gateway, which are always blocked.
     pub own: Vec<SocketAddr>,
@@ -206,7 +206,7 @@ pub struct EgressConfig {
     pub authorities: Authorities,
     /// Proxy for requests; `None` connects directly.
     pub proxy: Option<ProxyConfig>,
-    /// Whether the proxy resolves names. The guard then checks no addresses.
+    /// Whether the proxy resolves host names. If so, the guard checks no addresses.
     pub proxy_by_name: bool,
     pub no_proxy: NoProxy,
 }

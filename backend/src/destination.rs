@@ -83,7 +83,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         ""
     }
 
-    /// Whether a message sent with the settings `first` can be replied to with these settings.
+    /// Whether these settings can reply to a message that was sent with the settings `first`.
     fn can_reply_to(&self, _first: &Self) -> bool {
         false
     }
@@ -113,8 +113,8 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// records the reason.
     fn message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
-    /// Builds the reduced form of the message, for a receiver that rejected the full one: short, and
-    /// without the parts of the author's templates that can be rejected.
+    /// Builds the reduced form of the message, for a receiver that rejected the full one: short,
+    /// and without the parts of the author's templates that can be rejected.
     fn reduced_message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
     fn to_display(message: &Self::Message) -> Value;
@@ -155,7 +155,7 @@ fn as_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatThread {
-    /// Channel id in the chat; empty if unknown.
+    /// Channel id in the chat system; empty if unknown.
     pub channel: String,
     /// Message id in the chat.
     pub ts: String,
@@ -313,7 +313,8 @@ fn render_message<T: DestinationType>(
 }
 
 /// Runs work that renders the templates of a destination, off the runtime unless they only insert
-/// values. Runs on behalf of the calling client if there is one, otherwise of the delivery.
+/// values. The work is done on behalf of the calling client if there is one, otherwise of the
+/// delivery.
 async fn run_off_runtime<T: DestinationType, M: Send + 'static>(
     renderers: &Renderers,
     templates: &T,

@@ -39,7 +39,7 @@ pub enum Error {
     #[error("{message}")]
     Exhausted {
         message: String,
-        /// Retry delay; `None` if a retry cannot succeed.
+        /// Time to wait before a retry; `None` if a retry cannot succeed.
         retry_after: Option<Duration>,
     },
     /// The service is temporarily unable to perform the operation, and made no change.

@@ -2,7 +2,7 @@
 //! short time slices. It is cancelled when its caller has disconnected.
 //!
 //! The caller determines the cost of a call, for example with a query of 500 clauses over every
-//! stored event. On the threads that serve connections and ingest, it would delay both.
+//! stored event. On the threads that serve connections and ingest, such a call would delay both.
 
 mod fair_slots;
 #[cfg(test)]
@@ -38,15 +38,15 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The scan that this task performs. A task local rather than an argument, so that no code that
-    /// scans records can omit yielding.
+    /// The scan that this task performs. It is task-local rather than an argument, so that all code
+    /// that scans records yields.
     static CURRENT: Scan;
 }
 
 #[derive(Clone)]
 struct Scan {
     client: Arc<str>,
-    /// The slots for its steps; `None` for a scan that keeps one slot throughout.
+    /// The slots for the scan's steps; `None` for a scan that keeps one slot throughout.
     steps: Option<Arc<FairSlots>>,
     /// Whether the scan is read-only and may therefore end at any point.
     reads: bool,
@@ -160,8 +160,8 @@ impl<T> RunningScan<T> {
     }
 }
 
-/// Yields if the time slice of this task is over. Does not return if no caller waits for the task
-/// any more, so that partial results are never used.
+/// Yields if this task's time slice is over. If no caller waits for the task any more, does not
+/// return, so that partial results are never used.
 pub async fn yield_if_needed() {
     let is_due = CURRENT.try_with(|scan| {
         let is_over = scan.is_over.load(Ordering::Relaxed);
@@ -171,15 +171,15 @@ pub async fn yield_if_needed() {
         Ok((true, _)) => pending().await,
         Ok((_, true)) => {
             yield_now().await;
-            // Cannot fail: the task is the same.
+            // This cannot fail, because the task is the same as above.
             let _ = CURRENT.try_with(|scan| scan.begun.set(Instant::now()));
         }
         Ok((_, false)) | Err(_) => {}
     }
 }
 
-/// Waits for a slot for one step of work that was started by [`ScanService::start_scan`], or returns `None` if
-/// no slot is required. The slot is released on drop.
+/// Waits for a slot for one step of work that was started by [`ScanService::start_scan`], or
+/// returns `None` if no slot is required. The slot is released on drop.
 pub async fn wait_for_step() -> Option<Slot> {
     let wanted = CURRENT.try_with(|scan| Some((scan.steps.clone()?, Arc::clone(&scan.client))));
     let (slots, client) = wanted.ok().flatten()?;
@@ -204,13 +204,13 @@ pub fn with_current_scan<F: Future>(work: F) -> impl Future<Output = F::Output> 
 pub(crate) struct TaskEffort;
 
 impl effort::ComputeHost for TaskEffort {
-    /// Also true if [`yield_if_needed`] will not return.
+    /// Also returns true if [`yield_if_needed`] would not return.
     fn is_caller_gone(&self) -> bool {
         let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
         over.unwrap_or(false) || timed::is_caller_gone()
     }
 
-    /// Other tasks continue on another thread.
+    /// Blocks this thread; other tasks continue on another one.
     fn run_offloaded(&self, work: &mut (dyn FnMut() + Send)) {
         match CURRENT.try_with(|_scan| ()) {
             Ok(()) => block_in_place(work),

@@ -64,7 +64,7 @@ pub enum StartError {
 pub enum ServeError {
     #[error("the service stopped because its {part} ended unexpectedly")]
     Part { part: &'static str },
-    /// The store reverted to an earlier state, so the service has to be restarted.
+    /// The store reverted to an earlier state, so the service must be restarted.
     #[error("the service stopped because the database has lost commits: {why}")]
     StoreWentBack { why: String },
 }
@@ -130,8 +130,8 @@ impl Backend {
         })
     }
 
-    /// Serves only TLS. The ALPN protocols of the configuration must be `h2` and `http/1.1`, which
-    /// gRPC-Web uses. The service sends events before the certificate expires.
+    /// Serves only TLS. The configuration must offer the ALPN protocols `h2` and `http/1.1`;
+    /// gRPC-Web uses the latter. The service creates events before the certificate expires.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);

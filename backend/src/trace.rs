@@ -33,7 +33,7 @@ pub async fn run_in_context<F: Future>(context: Option<TraceContext>, work: F) -
     CURRENT.scope(context, work).await
 }
 
-/// A span that ends on drop; without a tracer, only its parent context.
+/// A span that ends on drop. Without a tracer, contains only the parent's context.
 #[derive(Debug)]
 pub struct Span {
     made: Option<Box<SdkSpan>>,
@@ -60,7 +60,7 @@ impl Span {
             span: context.span_id().to_bytes(),
             is_sampled: context.is_sampled(),
         };
-        // Spans that are not sampled have no further cost.
+        // A new trace that is not sampled has no further cost.
         let context = (own.is_sampled || parent.is_some()).then_some(own);
         Self {
             made: Some(Box::new(made)),

@@ -43,7 +43,7 @@ pub struct Change {
     pub action: Action,
     /// Index entries to remove; each must point to this record.
     pub remove: Vec<Entry>,
-    /// Index entries to add. Conflicts if an entry exists and is not removed in the same set.
+    /// Index entries to add. The set conflicts if an entry exists and the set does not remove it.
     pub add: Vec<Entry>,
     pub is_logged: bool,
     /// Whether the change adds data. Such changes are refused when disk space is low; see
@@ -87,18 +87,20 @@ pub enum DiskShare {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeSet {
     pub changes: Vec<Change>,
-    /// The free space available to the set if one of its changes [`Change::adds`].
+    /// The free space available to the set if it adds data; see [`Change::adds`].
     pub space: DiskShare,
-    /// The change log position up to which the deciding reads were current. The set conflicts if a
-    /// change that [`Change::defines`] was committed after it. `None` disables the check.
+    /// The change log position up to which the reads behind this set were current. The set
+    /// conflicts if a definition changed after it; see [`Change::defines`]. `None` disables the
+    /// check.
     pub rests_on: Option<LogPosition>,
-    /// Slots that this process must own when the set is applied. Otherwise the set is refused. In a
-    /// store that is not shared, they are always owned.
+    /// Slots that this process must own when the set is applied; otherwise the set is refused. A
+    /// process with its own store owns all slots.
     pub claims: Vec<Claim>,
 }
 
 impl ChangeSet {
-    /// Whether the set is refused in `lane` when only `left_for` of the space is available.
+    /// Whether the set is refused in `lane` when there is space only for sets with the share
+    /// `left_for` or a larger one.
     pub(super) fn is_rejected_for_space(&self, lane: Lane, left_for: DiskShare) -> bool {
         let adds = |change: &Change| change.adds && change.action != Action::Check;
         lane != Lane::Admin && self.space < left_for && self.changes.iter().any(adds)

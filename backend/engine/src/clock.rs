@@ -45,7 +45,7 @@ pub trait Clock: Debug + Send + Sync + 'static {
         self.now_ms().saturating_sub(to_millis(self.elapsed()))
     }
 
-    /// Returns the boot that [`Clock::elapsed`] belongs to, or `None` if it is unknown.
+    /// Returns the boot that [`Clock::elapsed`] belongs to, or `None` if the boot is unknown.
     fn boot_id(&self) -> Option<BootId> {
         machine_boot()
     }

@@ -76,7 +76,7 @@ pub trait Cluster: Debug + Send + Sync {
         true
     }
 
-    /// Sets whether this process is to own slots. When unset, it hands over the slots it owns.
+    /// Sets whether this process is to own slots. If not, it hands over the slots that it owns.
     fn set_owns_slots(&self, _does: bool) {}
 
     /// Reports that no work is in flight for a slot that must be handed over; `number` identifies
@@ -100,7 +100,7 @@ pub trait Cluster: Debug + Send + Sync {
     }
 
     /// Waits until the store has reverted to an earlier state, and returns the evidence. Confirmed
-    /// writes were lost then, and this process may have cached them. Never returns for most
+    /// writes are then lost, but this process may still have them cached. Never returns for most
     /// engines.
     ///
     /// # Cancel safety
@@ -110,14 +110,14 @@ pub trait Cluster: Debug + Send + Sync {
         pending().await
     }
 
-    /// Returns the live processes that share the store; empty if it is not shared.
+    /// Returns the live processes that share the store; empty if the store is not shared.
     async fn nodes(&self) -> Result<Vec<ClusterNode>, EngineError> {
         Ok(Vec::new())
     }
 
     fn publish_report(&self, _about: String) {}
 
-    /// Whether the store has been reachable recently; `None` if it always is.
+    /// Watches whether the store is reachable; `None` if it always is.
     fn watch_reachability(&self) -> Option<watch::Receiver<bool>> {
         None
     }

@@ -48,7 +48,8 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Returns the state for an amount of free space; [`Condition::Writable`] if it is unknown.
+    /// Returns the state for an amount of free space; [`Condition::Writable`] if the amount is
+    /// unknown.
     pub fn from_free_space(space: Option<FreeSpace>) -> Self {
         match space {
             Some(space) if space.available_share() != DiskShare::AboveFloor => Self::Short(space),

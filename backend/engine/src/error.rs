@@ -8,14 +8,15 @@ pub type RecordName = (Kind, Vec<u8>);
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// An expectation was not met, and the set was not written. The caller should read and decide
-    /// again. Names the records that were not as expected or whose index entries exist. Empty if
-    /// these are unknown, or if a definition that the set depends on was changed.
+    /// again. The list names the records that were not as expected, or whose index entries already
+    /// exist. It is empty if they are unknown, or if a definition that the set depends on was
+    /// changed.
     #[error("a record was changed concurrently")]
     Conflict(Vec<RecordName>),
     /// The set was not written, because the queue is full or the engine is closed.
     #[error("the store is currently not writable: {0}")]
     Unavailable(String),
-    /// The set was not written, because the disk is full. Deletes and small changes possibly still
+    /// The set was not written, because the disk is full. Deletes and small changes may still
     /// succeed.
     #[error("the disk is full: {0}")]
     Full(String),

@@ -93,7 +93,7 @@ pub enum Index {
     DeliveryByThread = 37,
 }
 
-/// The relation of an occurrence to a silence or a cause: the first byte of an
+/// The relation of an occurrence to a silence or a cause: the first byte of an entry of
 /// [`Index::OccurrenceBySilence`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceStanding {
@@ -111,7 +111,8 @@ pub enum SilenceStanding {
     ResponseInhibited = 6,
 }
 
-/// The relation of an occurrence to a group: the first byte of an [`Index::OccurrenceByGroup`].
+/// The relation of an occurrence to a group: the first byte of an entry of
+/// [`Index::OccurrenceByGroup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Membership {
     /// Included in the next message for the first time. By key.
@@ -210,8 +211,8 @@ impl Index {
         }
     }
 
-    /// Whether every entry ends with the key of a record that is created only once. An entry of a
-    /// new record cannot exist yet then.
+    /// Whether every entry ends with the key of a record that is created only once. Entries of a
+    /// new record then cannot exist yet.
     pub(super) fn ends_with_record(self) -> bool {
         match self {
             Self::OccurrenceByState

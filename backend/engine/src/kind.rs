@@ -79,7 +79,7 @@ kinds! {
     Group = 17, "group", table "occurrence_group";
     /// Intake mappings, by name.
     Mapping = 18, "mapping", table "mapping";
-    /// Changes of the budgets of destinations, by destination id.
+    /// Budget windows of destinations, by destination id.
     Budget = 19, "budget", table "budget";
     /// Saved views, by name.
     View = 20, "view", table "saved_view" since 4;
@@ -100,8 +100,8 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether changes of such records are written to the change log. Changes of attempts, facts,
-    /// counters, health, budgets and expectations are not followed by any reader.
+    /// Whether changes to such records are written to the change log. No reader follows changes to
+    /// attempts, facts, counters, health, budgets and expectations.
     pub fn is_logged(self) -> bool {
         !matches!(
             self,

@@ -87,8 +87,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(found.pop().unwrap_or_default())
     }
 
-    /// Reads several ranges of an index, up to `limit` entries each, and returns them in the given
-    /// order. Engines that support it read all ranges at one point in time.
+    /// Reads several ranges of an index, up to `limit` entries each, and returns the entries per
+    /// range, in the given order. An engine that can do so reads all ranges at one point in time.
     async fn read_ranges(
         &self,
         index: Index,
@@ -176,10 +176,10 @@ pub trait Engine: Debug + Send + Sync + 'static {
     async fn row_count(&self) -> Result<u64, EngineError>;
 
     /// Returns the newest position at which records of these kinds were changed, or a later one, as
-    /// far as this process knows. A follower of these kinds need not read the log while this is not
-    /// after its own position. It must not move its position to the returned one, since that commit
-    /// may not be readable yet, but only to the end of the entries it has read, or to a
-    /// [`Engine::log_signal`] read before this call.
+    /// far as this process knows. A follower of these kinds need not read the log unless this
+    /// position is after its own. It must not advance to the returned position, because that commit
+    /// may not be readable yet. It may advance to the end of the entries that it has read, or to a
+    /// value of [`Engine::log_signal`] read before this call.
     fn last_changed(&self, _kinds: &[Kind]) -> LogPosition {
         *self.log_signal().borrow()
     }
@@ -209,7 +209,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Returns the cluster of processes that share the store; a single one if it is not shared.
+    /// Returns the cluster of processes that share the store; a single process if the store is not
+    /// shared.
     fn cluster(&self) -> &dyn Cluster {
         &SingleProcess
     }
@@ -223,8 +224,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Returns an error if some applied changes are not in place yet. Where commits are durable,
-    /// the next opening completes them.
+    /// Returns an error if some applied changes are not in their final place yet. Where commits are
+    /// durable, the next opening completes them.
     async fn close(&self) -> Result<(), EngineError> {
         Ok(())
     }

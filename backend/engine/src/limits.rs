@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// Sets of changes that may wait in each lane.
+/// Maximum number of sets of changes waiting in each lane.
 pub const STORE_QUEUE_SETS_MAX: usize = 8_192;
 /// Total bytes of waiting sets above which bulk changes are refused.
 pub const STORE_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const STORE_BATCH_SETS_MAX: usize = 2_000;
 /// Bytes of sets of changes after which a commit is full.
 pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Bytes of the service's own changes, such as deliveries and releases, that a commit accepts
-/// before it requires as many bytes of other changes. Users and clients would otherwise wait for
-/// the next commit.
+/// Bytes of the service's own changes, such as deliveries and releases, that each commit accepts. A
+/// commit accepts more only up to the size of the other changes, so that users and clients do not
+/// wait long for the next commit.
 pub const STORE_BATCH_OWN_BYTES: usize = 64 * 1024;
 /// File size from which every commit saves the data that a repair would otherwise compute by
 /// scanning. Scanning a smaller file is fast enough.
@@ -33,7 +33,7 @@ pub const STORE_OPEN_TIME_MAX: Duration = Duration::from_secs(8);
 pub const STORE_SILENCE_TIME_MAX: Duration = Duration::from_secs(5);
 pub const STORE_LOCK_TIME_MAX: Duration = Duration::from_secs(5);
 /// Time for which a started commit may be idle. A process that stalls inside a commit blocks other
-/// processes this long for each of its three writers.
+/// processes for this long, once for each of its three writers.
 pub const STORE_STANDSTILL_MAX: Duration = Duration::from_secs(2);
 pub const STORE_READ_TIME_MAX: Duration = Duration::from_secs(30);
 /// Timeout of a database commit, after which the connection is dropped.
@@ -51,19 +51,20 @@ pub const STORE_NODE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 /// Time without a response from the database after which waiting calls fail and the node is not
 /// ready.
 pub const STORE_UNREACHABLE_AFTER: Duration = Duration::from_secs(5);
-/// Time after its last renewal when a node counts as dead and other nodes take over its slots.
+/// Time since its last renewal after which a node counts as dead and other nodes take over its
+/// slots.
 pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
 /// Time without progress after which a node gives up its slots and leadership.
 pub const STORE_LEADER_STALL_MAX: Duration = Duration::from_secs(30);
 /// Interval at which an idle node records progress.
 pub const STORE_LEADER_ADVANCED_EVERY: Duration = Duration::from_secs(5);
-/// First time for which a stalled node leaves its work to other nodes; doubled each time, up to
+/// Time for which a stalled node first leaves its work to other nodes; doubled each time, up to
 /// [`STORE_REST_TIME_MAX`].
 pub const STORE_REST_TIME_MIN: Duration = Duration::from_secs(15);
-/// Maximum time for which a stalled node leaves its work to other nodes. After the same time
-/// without a stall, the time starts from [`STORE_REST_TIME_MIN`] again.
+/// Maximum time for which a stalled node leaves its work to other nodes. After as long without a
+/// stall, the time starts from [`STORE_REST_TIME_MIN`] again.
 pub const STORE_REST_TIME_MAX: Duration = Duration::from_secs(15 * 60);
-/// Time after its last renewal when a node may no longer write.
+/// Time since its last renewal after which a node may no longer write.
 pub const STORE_NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Connections of a node that are not used for reads: three writers, one follower, one for liveness
 /// and one for backups.

@@ -49,7 +49,7 @@ impl Delta {
     ];
 
     /// Returns the records named by log steps, without duplicates, and the last step used. Stops
-    /// when the names reach `bytes`.
+    /// when the assumed size of the records reaches `bytes_max`.
     pub(super) fn changed_records(
         steps: Vec<LogStep>,
         bytes_max: usize,

@@ -29,7 +29,7 @@ use crate::{
     read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 
-/// Number of items from which a merged read is full.
+/// Number of items at which a merged read is full.
 const ITEMS_MAX: usize = 1_000;
 
 /// An engine for the tasks of one future; see [`MergingEngine::run`].
@@ -60,7 +60,7 @@ impl MergingEngine {
     ///
     /// This method is as cancel safe as the future.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> T {
-        // Without a budget, every task gets the chance to queue its next read.
+        // Without Tokio's budget, every task can queue its next read before the future yields.
         let mut work = pin!(unconstrained(work));
         let mut reading: Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = None;
         let run = poll_fn(|context| {
@@ -254,8 +254,8 @@ impl<S: Subject> Queue<S> {
 }
 
 impl<S: Subject> MergedReads<S> {
-    /// Reads, and responds to each request. If a record is damaged, each request is read
-    /// separately, so that only those for this record fail.
+    /// Performs the reads and responds to each request. If a record is damaged, each request is
+    /// read separately, so that only the requests for this record fail.
     async fn read(self, base: &dyn Engine) {
         let is_shared = self.requests.len() > 1;
         let found = self.subject.read(base, &self.items).await;

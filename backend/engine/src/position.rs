@@ -22,7 +22,7 @@ impl LogPosition {
         self.0
     }
 
-    /// Creates a position from a number in a file or token; it need not exist in any log.
+    /// Creates a position from a number in a file or token. The position need not exist in any log.
     pub const fn from_number(number: u64) -> Self {
         Self(number)
     }
@@ -33,16 +33,16 @@ impl LogPosition {
         Self(self.0.max(other.0))
     }
 
-    /// Returns the approximate number of commits between `earlier` and this position; 0 if it is
-    /// not earlier.
+    /// Returns the approximate number of commits between `earlier` and this position; 0 if
+    /// `earlier` is not before it.
     pub const fn steps_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// Returns the first position of a store restored at `now_ms` from a backup up to this
-    /// position. It is far beyond all positions that the old service wrote later, so tokens of the
-    /// old store are never valid in the new one. If a backup is restored twice, the later store
-    /// begins beyond all positions of the earlier one.
+    /// position. It is far beyond all positions that the old service wrote after the backup, so
+    /// tokens of the old store are never valid in the new one. If a backup is restored twice, the
+    /// later store begins beyond all positions of the earlier one.
     #[must_use]
     pub fn first_after_restore(self, now_ms: i64) -> Self {
         let by_time = u64::try_from(now_ms).unwrap_or_default();

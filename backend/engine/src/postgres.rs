@@ -95,7 +95,7 @@ pub struct PostgresEngine {
     known: Arc<LogCache>,
     admin: Queue,
     bulk: Queue,
-    /// Writes for the slots that this node owns, and for its leadership.
+    /// Sets of changes for the slots that this node owns, and for its leadership.
     owner: Queue,
     readers: Arc<Readers>,
     address: Arc<Address>,
@@ -112,8 +112,8 @@ impl PostgresEngine {
     ///
     /// # Errors
     ///
-    /// Returns [`EngineError::Unavailable`] if the database does not respond, is read-only, or has
-    /// no such store.
+    /// Returns [`EngineError::Unavailable`] if the database does not respond, is read-only, or does
+    /// not contain the store.
     pub async fn open(address: Address, node: Option<Node>) -> Result<Self, EngineError> {
         let address = Arc::new(address);
         let readers = Arc::new(Readers::new(Arc::clone(&address)));
@@ -189,8 +189,8 @@ fn column_bytes(row: &DatabaseRow, column: usize) -> Result<Vec<u8>, EngineError
     Ok(get::<&[u8]>(row, column)?.to_vec())
 }
 
-/// Returns the index of the requested element that a row belongs to. The first column of the row
-/// contains it, counted from 1.
+/// Returns the index of the requested element to which a row belongs. The first column contains
+/// this index, counted from 1.
 fn element_index(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
     let number: i64 = get(row, 0)?;
     let at = usize::try_from(number - 1).ok().filter(|at| *at < count);
@@ -274,7 +274,7 @@ impl Engine for PostgresEngine {
         set: crate::change::ChangeSet,
     ) -> Result<ApplyResult, EngineError> {
         // The remaining space of a full database is for the service's own work. An event is
-        // accepted occasionally to detect that there is space again.
+        // accepted from time to time, to detect that there is space again.
         let needs_space = set.is_rejected_for_space(lane, DiskShare::Reserve);
         if needs_space && self.address.observed.was_full_within(EVENT_PAUSE) {
             return Err(EngineError::Full("the database has no space left".into()));
@@ -357,7 +357,7 @@ impl Engine for PostgresEngine {
             let lead = (column_bytes(&row, 1)?, column_bytes(&row, 2)?);
             found[element_index(&row, ranges.len())?].push(lead);
         }
-        // Within a range, the order is that of the keys, regardless of the order of the rows.
+        // Rows can arrive in any order; within a range, they are sorted by key.
         for leads in &mut found {
             match direction {
                 Direction::Ascending => leads.sort_unstable(),
@@ -491,8 +491,8 @@ impl Engine for PostgresEngine {
     }
 }
 
-/// Returns the steps after a position, from rows that start with it, or `None` if the position is
-/// not in the log. `limit` counts rows.
+/// Returns the steps after a position, from rows read from that position on. Returns `None` if the
+/// position is not in the log. `limit` is the limit of the query, in rows.
 fn steps_after(
     after: LogPosition,
     rows: &[DatabaseRow],

@@ -10,8 +10,9 @@
 //! `union`, `filter`).
 //!
 //! A reader takes a lock-free snapshot of the layers: memory, memory being moved, runs, tree
-//! (`view`, `merge`, `tree`). Opening moves the frames that a crash left in the log. Closing leaves
-//! the log empty. Below the tree, `blocks` and `journal` detect bytes that were changed on disk.
+//! (`view`, `merge`, `tree`). Opening a store moves the frames that a crash left in the log into
+//! the tree. Closing it leaves the log empty. Below the tree, `blocks` and `journal` detect bytes
+//! that were changed on disk.
 
 mod arena;
 mod batch;
@@ -110,7 +111,7 @@ pub struct Settings {
     pub log_bytes: u64,
     /// Number of runs of entries by event that are merged into one.
     pub fan: usize,
-    /// Whether to open a store whose log is missing or truncated, losing its content.
+    /// Whether to open a store whose log is missing or truncated, and lose the content of the log.
     pub accept_loss: bool,
 }
 
@@ -168,14 +169,14 @@ struct ReadFailure {
 }
 
 impl RedbEngine {
-    /// Opens the file of a medium, or creates it if it is empty. When this function returns, the
-    /// log of an earlier process is in the tree.
+    /// Opens the file of a medium, or creates it if it is empty. The log of an earlier process is
+    /// moved into the tree before this function returns.
     ///
     /// # Errors
     ///
     /// Returns [`EngineError::Corrupt`] if the file or the log is damaged or foreign. Returns
-    /// [`EngineError::Incomplete`] if a part of the log is missing and that is not accepted, and
-    /// other errors if the medium fails.
+    /// [`EngineError::Incomplete`] if a part of the log is missing and this loss is not accepted,
+    /// and other errors if the medium fails.
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
         let file = File::new(Arc::clone(&medium), settings);
         let opened = file.open()?;
@@ -253,7 +254,7 @@ impl RedbEngine {
         std::mem::take(&mut self.lock_threads())
     }
 
-    /// Reads, and waits for a file that is being reopened.
+    /// Runs a read. If the file is being reopened, retries the read once the file is open.
     async fn read<T: Send + 'static>(
         &self,
         is_short: bool,
@@ -287,7 +288,7 @@ impl RedbEngine {
 
 impl Drop for RedbEngine {
     fn drop(&mut self) {
-        // Unfinished work is in the log, if there is one.
+        // If this fails, the rows that were not moved are still in the log.
         drop(join_threads(self.stop_threads()));
     }
 }
@@ -302,8 +303,8 @@ fn join_threads(threads: Vec<WorkerThread>) -> Result<(), EngineError> {
 }
 
 impl EngineState {
-    /// Reads a snapshot of the layers. Must be short, because pages of the tree in the snapshot
-    /// cannot be reused.
+    /// Reads a snapshot of the layers. Must be short, because pages of the tree cannot be reused
+    /// while the snapshot is held.
     fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, ReadFailure> {
         let layers = self.layers.get();
         work(&View::from_layers(&layers)).map_err(|failure| {

@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub struct StagedEngine {
     base: Arc<dyn Engine>,
-    /// The newest position in the base's log when this was created.
+    /// The newest position in the base's log when this engine was created.
     from: LogPosition,
     staged: Mutex<StagedState>,
     head: watch::Sender<LogPosition>,

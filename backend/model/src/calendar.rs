@@ -1,9 +1,8 @@
 //! Computes the spans of a calendar from its windows on demand; they are never stored.
 //!
 //! - A span includes its start and excludes its end. Spans that overlap or touch are merged.
-//! - A start that the clocks skip is resolved with the offset before the gap; one that occurs twice
-//!   means the first. A time of day at which a span ends is resolved with the offset before the
-//!   gap, or means the second: windows never shrink.
+//! - A local time that the clocks skip is resolved with the offset before the gap. Of a time that
+//!   occurs twice, a start means the first and an end the second, so that windows never shrink.
 
 mod check;
 mod cron;
@@ -279,7 +278,7 @@ impl PreparedWindow {
                 let nominal = next_local_time(local, time)?;
                 let usual = nominal.duration_since(local);
                 let end = zone.to_ambiguous_timestamp(nominal).later().ok()?;
-                // Both are in a gap, and the start was moved past the end.
+                // Start and end are in a gap, and the start was moved past the end.
                 let end = if end > start {
                     end
                 } else {

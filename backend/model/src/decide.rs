@@ -14,21 +14,21 @@
 //!   repeat that is due.
 //! - A due closing message is sent unless its destination was deleted: editing, disabling or
 //!   deleting the rule, or a suppression in between, does not prevent it. It is due if the rule
-//!   sends updates at that time, or did when it was deleted. It names the trigger of the opening
-//!   message; for a deleted rule it uses its last definition. Other updates follow the current
-//!   rule, and none are sent while the occurrence is suppressed or after its close. While it is
-//!   suppressed or an update is held, the last notified state is stored; receivers are notified
-//!   later if the state then differs from it.
+//!   sends updates at that time, or did when the rule was deleted. It names the trigger of the
+//!   opening message; the message of a deleted rule uses the last definition of the rule. Other
+//!   updates follow the current rule, and none are sent while the occurrence is suppressed or after
+//!   its close. While the occurrence is suppressed or an update is held, the last notified state is
+//!   stored; receivers are notified later if the state then differs from it.
 //! - A notification that is only held is stored in the occurrence, one per rule, and is
 //!   re-evaluated with the current definitions when a hold may have ended. Closing messages are not
 //!   held. If the occurrence closes while its opening message is held, the message is skipped. Of
 //!   held updates only the last state counts, and no message is sent if it equals the last notified
 //!   state and no repeat is due.
 //! - A rule with grouping sends no separate messages: an occurrence that is not held otherwise
-//!   joins a group, waits for its next message, and is included by a step of
-//!   [`StepKind::NotifyGroup`].
-//!   Once reported with a group, it is always reported with it, including its close. An occurrence
-//!   that only matches once closed is sent on its own.
+//!   joins a group, waits for the group's next message, and is included by a step of
+//!   [`StepKind::NotifyGroup`]. Once reported with a group, the occurrence is always reported with
+//!   that group, including its close. An occurrence that matches only when closed is sent on its
+//!   own.
 //! - An event that opens too often within a rule's window is flapping for that rule until it
 //!   neither opens nor closes for a while. Notified receivers get no closing and opening messages
 //!   in that time: the next occurrences inherit the due closing message in the same thread, and one

@@ -87,8 +87,7 @@ pub fn apply_event(
     let now_ms = arrival.now_ms;
     let status = requested_status(newest, event, now_ms);
     let is_end = status == Some(Status::Closed);
-    // No stored event can have been received in the future, even if an older version recorded such
-    // a time.
+    // A stored time in the future, which an older version may have recorded, counts as now.
     let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
     let is_late = is_before && !newest.reports.is_from_known_reporter(event.report);
     if is_late || is_superseded(newest, event, is_end, now_ms) {
@@ -154,8 +153,8 @@ pub fn requested_status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64)
 }
 
 /// Whether an open occurrence whose identity was assigned by an earlier version is about the alert
-/// that the event reports. It must have begun at the same time and, unless the event is its end,
-/// have the same severity.
+/// that the event reports. The occurrence must have begun at the same time and, unless the event is
+/// its end, have the same severity.
 pub fn continues_occurrence(folded: &Occurrence, event: &IncomingEvent) -> bool {
     let began_ms = event.report.began_ms;
     let is_end = event.status == Some(Status::Closed);
@@ -195,7 +194,7 @@ fn expire_ms(event: &IncomingEvent, status: Status) -> Option<i64> {
     event.expire_ms.filter(|_| status != Status::Closed)
 }
 
-/// Returns the time an event arrived if it is before its timestamp.
+/// Returns the arrival time of an event if it is earlier than the event's timestamp.
 fn received_ms(arrival: &Arrival<'_>) -> Option<i64> {
     (arrival.event.timestamp_ms > arrival.now_ms).then_some(arrival.now_ms)
 }
@@ -400,8 +399,8 @@ pub enum Review {
 
 /// Reviews an occurrence whose review is due.
 ///
-/// The review time does not move with every repeat, which saves changes of index entries. Instead,
-/// repeats are taken into account here.
+/// Repeats do not move the review time, which saves changes of index entries. Instead, repeats are
+/// taken into account here.
 pub fn review_occurrence(
     occurrence: &Occurrence,
     now_ms: i64,

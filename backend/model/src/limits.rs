@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Maximum number of attempts stored to determine the health of a destination.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
-/// Minimum share of failed attempts, as its reciprocal, for a destination to be failing although
+/// Reciprocal of the minimum share of failed attempts at which a destination is failing although
 /// its last attempt succeeded.
 pub const FLAKY_FROM: usize = 4;
 /// Minimum number of failed attempts for a destination to be failing although its last attempt
@@ -44,8 +44,8 @@ pub const RESPONSE_RECEIVERS_MAX: usize = 500;
 pub const RESPONSE_HELD_REVIEW_MS: i64 = 60_000;
 /// Number of group members read at a time to find one that can carry the response.
 pub const RESPONSE_MOVES_AT_ONCE: usize = 20;
-/// Maximum number of silences and causes recorded for a held response. With more, it is evaluated
-/// every [`RESPONSE_HELD_REVIEW_MS`].
+/// Maximum number of silences and causes recorded for a held response. With more, the response is
+/// evaluated every [`RESPONSE_HELD_REVIEW_MS`].
 pub const RESPONSE_HOLDS_MAX: usize = 256;
 
 /// Maximum number of custom variables of a webhook.

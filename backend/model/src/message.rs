@@ -23,7 +23,7 @@ pub use links::{Links, SignLinks};
 /// The context of a message other than its content.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// The identity of the delivery. The time in it is the `timestamp` of the message.
+    /// The identity of the delivery. Its creation time is the `timestamp` of the message.
     pub delivery_id: RecordId,
     /// The name of the destination; empty for the test of a draft without a name.
     pub destination_name: &'a str,

@@ -133,7 +133,7 @@ impl AnyTemplate {
         }
     }
 
-    /// Returns the custom variables of a destination that it uses, without their prefix.
+    /// Returns the custom variables that the template uses, without their prefix.
     pub fn own_values(&self) -> Vec<&str> {
         match self {
             Self::Mustache(template) => template.own_values(),

@@ -1,5 +1,5 @@
-//! Email addresses in settings, with the same rules for the service's own, for saving and for
-//! sending.
+//! Email addresses. The same rules apply to the service's settings, to stored destinations, and
+//! when a mail is sent.
 
 use lettre::{Address, message::Mailbox};
 

@@ -1,5 +1,6 @@
 //! The report of a node to the others: a digest of each section of its settings file, the settings
-//! in it that are ignored, and the destinations that it can reach.
+//! that are ignored in the file, and the destinations that the node cannot reach or can reach for
+//! others.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +19,7 @@ use crate::domain::SettingDifference;
 
 const DIGEST_BYTES: usize = 6;
 
-/// The report of a node; contains no addresses, keys or passwords of its settings.
+/// The report of a node; contains no addresses, keys or passwords from its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
     /// Digest of each section of the settings file.

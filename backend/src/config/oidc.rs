@@ -16,8 +16,8 @@ pub struct OidcConfig {
     pub editors: Vec<String>,
     pub operators: Vec<String>,
     pub viewers: Vec<String>,
-    /// Claim with the user's name. If empty, the first existing claim of `email`,
-    /// `preferred_username` and `sub`.
+    /// Claim with the user's name. If empty, the first of `email`, `preferred_username` and `sub`
+    /// that a token contains.
     pub name_claim: String,
     /// Requested scopes, separated by spaces.
     pub scopes: String,

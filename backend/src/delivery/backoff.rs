@@ -54,7 +54,8 @@ impl Backoff {
         }
     }
 
-    /// Returns the policy for pages, which the next escalation step soon replaces.
+    /// Returns the policy for pages. It is short, because the next escalation step soon replaces a
+    /// page.
     pub(crate) fn for_pages(config: &DeliveryConfig) -> Self {
         Self {
             steps: config.page_schedule.clone(),
@@ -74,7 +75,8 @@ impl Backoff {
         tried.made >= self.attempts_max(settings) || tried.cut_off >= CUT_OFFS_MAX
     }
 
-    /// Returns the next step after a failed attempt, the last of `tried`. `random` is from 0 to 1.
+    /// Returns the next step after the last attempt of `tried`, which failed. `random` is from 0 to
+    /// 1.
     pub(crate) fn next(
         &self,
         tried: AttemptCounts,

@@ -28,7 +28,8 @@ pub(crate) struct Breaker {
 /// The choice of message for probing an open breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// The last message that failed. A different one is more informative, if there is one.
+    /// The last message that failed. The probe uses another message if possible, because its
+    /// outcome is more informative.
     pub(crate) not: Option<RecordId>,
     /// Whether to probe with the newest message, so that a misconfigured destination does not use
     /// up the attempts of older ones.
@@ -41,8 +42,8 @@ pub(crate) fn is_severe_delivery(severity: Severity) -> bool {
 }
 
 impl Breaker {
-    /// Creates the breaker of a destination with consecutive failures from before this process. An
-    /// open breaker starts with a probe.
+    /// Creates the breaker of a destination, with its consecutive failures before this process
+    /// started. An open breaker starts with a probe.
     pub(crate) fn with_failures(failures: u32) -> Self {
         Self {
             failures,
@@ -95,8 +96,8 @@ impl Breaker {
     }
 
     /// Records the outcome of an attempt. Rejecting a message for its content shows that the
-    /// receiver is healthy. A rate limit, or a rejected form that is followed by another one, shows
-    /// nothing about the receiver.
+    /// receiver is healthy. A rate limit shows nothing about the receiver, nor does a rejection
+    /// after which the reduced form is sent.
     pub(crate) fn record_outcome(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
         if verdict.advice.is_inconclusive() {
             return;

@@ -1,4 +1,4 @@
-//! Detection of a growing number of dead letters, and of its end. A severe one is reported
+//! Detects when dead letters begin and cease to accumulate. A severe dead letter is reported
 //! immediately.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -8,7 +8,7 @@ use crate::{
     domain::{RecordId, Severity},
 };
 
-/// Number of deliveries that must die within [`WINDOW_MS`] before a report is made. A single
+/// Number of deliveries that must die within [`WINDOW_MS`] before they are reported. A single
 /// delivery may itself be faulty.
 const OPENING: u32 = 3;
 /// Time without dead letters after which the problem is over.
@@ -92,7 +92,7 @@ impl DeadLetters {
         }
     }
 
-    /// Removes destinations without recent dead letters. Returns the names of those that had been
+    /// Removes destinations without recent dead letters. Returns the names of those that were
     /// reported.
     pub(crate) fn remove_stopped(&mut self, now_ms: i64) -> Vec<String> {
         let mut over = Vec::new();
@@ -110,8 +110,8 @@ impl DeadLetters {
         self.0.remove(&destination);
     }
 
-    /// Returns the time at which the next report ends, in milliseconds since 1970, or `i64::MAX` if
-    /// there is none.
+    /// Returns the time at which the next reported problem is over, in milliseconds since 1970, or
+    /// `i64::MAX` if none is reported.
     pub(crate) fn next_due_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.next.is_some());
         reported

@@ -35,7 +35,7 @@ pub(crate) fn may_begin_attempt(leased: &Delivery, longest: Duration, now_ms: i6
     }
 }
 
-/// Returns a delivery whose leased attempt did not begin, and which therefore does not count.
+/// Returns a delivery whose leased attempt did not begin. The attempt does not count.
 pub(crate) fn release_lease(
     delivery: &Delivery,
     number: u32,
@@ -57,14 +57,15 @@ pub(crate) fn release_lease(
 
 /// Error of an attempt whose outcome was not recorded before the process ended.
 const CUT_OFF: &str = "the service stopped before this attempt had an outcome";
-/// Like [`CUT_OFF`], but while its message was rendered after an earlier interrupted attempt.
+/// Like [`CUT_OFF`], for an attempt interrupted during rendering after an earlier attempt was
+/// interrupted.
 const CUT_OFF_RENDERING: &str =
     "the service stopped while rendering the message, as in an earlier attempt";
-/// Error of an attempt that was interrupted during rendering for the second time in a row, which is
+/// Error of an attempt that was the second in a row to be interrupted during rendering, which is
 /// hardly a coincidence.
 const POISON: &str =
     "the service stopped twice while rendering the message, and in an earlier attempt";
-/// Interim text of an attempt during a trial rendering.
+/// Preliminary error of an attempt whose message is rendered in isolation first.
 const RENDERING: &str = "the message is rendered in isolation";
 
 /// Returns an attempt whose lease expired because its process ended.
@@ -102,8 +103,8 @@ pub(crate) fn is_poison(delivery: &Delivery) -> bool {
     delivery.last_error == POISON
 }
 
-/// Whether the service stopped during an attempt. A completed attempt can also have an unknown
-/// outcome.
+/// Whether the service stopped during an attempt. An unknown outcome alone does not show this,
+/// because a completed attempt can have one too.
 pub(crate) fn is_interrupted(attempt: &Attempt) -> bool {
     attempt.outcome == Some(Outcome::Unknown) && attempt.duration.is_none()
 }
@@ -222,7 +223,7 @@ pub(crate) fn delivery_after_attempt(
     if is_deferred && next.deferrals < DEFERRALS_MAX {
         next.deferrals += 1;
     } else if is_deferred {
-        // Its attempt is not stored.
+        // A deferred attempt beyond the first ones is not stored.
         next.attempts = number.saturating_sub(1);
     }
     Some(next)

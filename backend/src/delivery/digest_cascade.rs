@@ -1,4 +1,4 @@
-//! Deliveries in a digest die with the digest.
+//! Marks the deliveries in a dead digest as dead.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,8 +14,8 @@ use crate::{
 /// Deliveries updated in one commit.
 const PAGE: usize = 256;
 
-/// The dead digests whose deliveries are not updated yet. The pending digests are stored with the
-/// budget; this is the position within them.
+/// The dead digests whose deliveries are not all updated yet. Which digests these are is stored
+/// with the budgets; only the position within each digest is kept here.
 #[derive(Debug)]
 pub(crate) struct DigestCascade {
     store: Store,

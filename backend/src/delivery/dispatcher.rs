@@ -41,7 +41,7 @@ use crate::{
 /// Maximum number of times that a commit is planned again after a conflict.
 const TRIES_MAX: usize = 16;
 const STORE_PAUSE: Duration = Duration::from_secs(1);
-/// Pause while another process may have taken over this one's slots.
+/// Pause while another process may have taken over slots of this process.
 const UNSURE_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum time that a suspect message waits for its turn to be rendered.
 const TRIAL_WAIT_MAX: Duration = Duration::from_secs(3);
@@ -384,12 +384,12 @@ impl Dispatcher {
             return now_ms;
         }
         if self.quiet.is_on {
-            // The commit that ends it wakes the loop.
+            // Quiet mode ends with a commit, which wakes the loop.
             return self.notices.next_due_ms();
         }
         let mut wakes_ms = self.queues.next_wake_ms(self.ledger.is_full(), now_ms);
         if !self.is_ownership_certain() {
-            // Due deliveries cannot start yet.
+            // Due deliveries cannot start until the ownership is certain.
             wakes_ms = wakes_ms.max(now_ms.saturating_add(to_millis(UNSURE_PAUSE)));
         }
         wakes_ms.min(self.notices.next_due_ms())

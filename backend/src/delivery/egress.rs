@@ -17,7 +17,7 @@ use crate::{
 /// Time without reaching any receiver after which other nodes are queried.
 const UNREACHED_FOR: Duration = Duration::from_secs(5);
 const NAMED_MAX: usize = 8;
-/// Maximum number of destinations of other nodes that are tried.
+/// Maximum number of unreachable destinations of other nodes that this node tries.
 const REQUESTED_MAX: usize = 32;
 /// Interval at which nodes check each other's reports.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
@@ -152,8 +152,7 @@ fn requested_destinations(nodes: &[ClusterNode]) -> Vec<String> {
     requested.into_iter().take(REQUESTED_MAX).collect()
 }
 
-/// Returns another node that can connect to a destination unreachable from here, and that
-/// destination.
+/// Returns another node, and a destination that it can connect to but this node cannot.
 fn better_connected_node(unreached: &[String], nodes: &[ClusterNode]) -> Option<(String, String)> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let mut found = others.filter_map(|node| {

@@ -31,9 +31,9 @@ use crate::{
 };
 
 const FOLLOWED: [Kind; 2] = [Kind::Delivery, Kind::Destination];
-/// Deliveries to deleted destinations cancelled in one commit.
+/// Number of deliveries to deleted destinations that are cancelled in one commit.
 const CANCEL_PAGE: usize = 256;
-/// Deliveries read to find the name of their destination.
+/// Number of deliveries read to find the name of their destination.
 const NAMING_PAGE: usize = 4;
 
 #[derive(Debug)]
@@ -153,7 +153,8 @@ impl Follower {
     }
 
     /// Records the first due time of each matching destination, and opens its queue. Unless all
-    /// destinations are known, finds others in the gaps between the ids of the known ones.
+    /// destinations are known, also finds unknown ones, whose index entries lie between those of
+    /// the known ones.
     async fn scan_index(
         &self,
         to: &mut FollowedState<'_>,
@@ -204,8 +205,8 @@ impl Follower {
         self.record_due_times(to, waiting).await
     }
 
-    /// Records due times of destinations, and opens their queues. The names are known, or to be
-    /// found by the deliveries.
+    /// Records due times of destinations, and opens their queues. An unknown name is found through
+    /// the deliveries.
     async fn record_due_times(
         &self,
         to: &mut FollowedState<'_>,
@@ -301,7 +302,7 @@ impl Follower {
         if let (Some(since_ms), Some(per_minute)) = (ownership.owned_since_ms(id), per_minute)
             && id < RecordId::first_at_time((since_ms + 1).try_into().unwrap_or(0))
         {
-            // The previous owner may have used up the last minute.
+            // The previous owner may have used up the limit of the last minute.
             queue.rate.record_start(per_minute, since_ms);
         }
         queue
@@ -438,8 +439,8 @@ async fn load_destination(
     }
 }
 
-/// Finds the name of a destination by its deliveries. Returns its id if no destination is stored,
-/// so that it counts as deleted.
+/// Finds the name of a destination, first in its deliveries. Returns the id if the destination is
+/// not stored, so that it counts as deleted.
 async fn find_name_in_deliveries(
     store: &Store,
     destination: RecordId,

@@ -8,7 +8,7 @@ use crate::{
     domain::{Destination, Health, HealthState, RecordId, destination::RejectedRecipient},
 };
 
-/// Time without an accepted message after which a receiver that limits its rate is failing.
+/// Time without an accepted message after which a receiver that limits its rate counts as failing.
 const LIMITED_MAX: Duration = Duration::from_secs(900);
 
 /// Returns a destination's health after an attempt, which may have turned its message into a dead
@@ -125,7 +125,7 @@ fn health_after_verdict(
             ..base()
         });
     }
-    // A receiver that limits its rate is failing only if it accepts no messages for a while.
+    // A receiver that limits its rate counts as failing only if it accepts no messages for a while.
     let accepted_ms = old.and_then(|it| it.last_success_ms);
     let is_limited =
         matches!(verdict.advice, Advice::Limited(_)) && state == Some(HealthState::Healthy);

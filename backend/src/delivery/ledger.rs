@@ -42,7 +42,7 @@ pub(crate) struct Ledger {
     /// that position were made by this process.
     recorded: HashMap<RecordId, LogPosition>,
     in_flight: usize,
-    /// Dead digests, with their destinations first.
+    /// Dead digests, as pairs of destination and digest.
     dead_digests: Vec<(RecordId, RecordId)>,
     ranks: Ranks,
 }
@@ -78,9 +78,10 @@ pub(crate) struct CommitPlan {
     refused: Vec<(RecordId, Vec<RejectedRecipient>)>,
     /// Dead deliveries: the destination, the severity, and the error of the last attempt.
     dead: Vec<(RecordId, Severity, String)>,
-    /// Deliveries that were given up because they crash the service, with the events about this.
+    /// Deliveries that were given up because they crash the service, each with the event that
+    /// reports this.
     poison: Vec<(RecordId, OwnEvent)>,
-    /// Dead digests, with their destinations first.
+    /// Dead digests, as pairs of destination and digest.
     dead_digests: Vec<(RecordId, RecordId)>,
     /// Due deliveries to destinations with a budget.
     due: budget::DueIds,
@@ -88,7 +89,7 @@ pub(crate) struct CommitPlan {
     left: Vec<leases::RemainingWork>,
     leases: Vec<leases::LeasedDelivery>,
     held: Vec<leases::HeldDelivery>,
-    /// Deliveries for which held deliveries wait. Holding raises their versions.
+    /// Deliveries that held deliveries wait for. The commit raises their versions.
     touched: Vec<RecordId>,
     /// Held deliveries, which no longer have a due time.
     waiting: Vec<RecordId>,
@@ -194,7 +195,7 @@ impl Ledger {
         self.recorded.retain(|_, until| *until > position);
     }
 
-    /// Takes the digests that died since the last call, with their destinations first.
+    /// Takes the digests that died since the last call, as pairs of destination and digest.
     pub(crate) fn take_dead_digests(&mut self) -> Vec<(RecordId, RecordId)> {
         std::mem::take(&mut self.dead_digests)
     }
@@ -393,8 +394,8 @@ impl Ledger {
     }
 }
 
-/// Returns the number of a delivery's first attempts that were interrupted. Unreadable attempts do
-/// not count.
+/// Returns the number of interrupted attempts among the first `attempts` of a delivery. Unreadable
+/// attempts do not count.
 async fn interrupted_count(
     store: &Store,
     delivery: RecordId,

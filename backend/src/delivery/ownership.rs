@@ -15,12 +15,12 @@ use crate::{
     },
 };
 
-/// The ownership that the dispatcher acts on, which only changes between two of its rounds.
+/// The ownership that the dispatcher acts on. It only changes between two rounds of the dispatcher.
 #[derive(Debug)]
 pub(crate) struct Ownership {
     published: watch::Receiver<OwnedSlots>,
     adopted: watch::Sender<OwnedSlots>,
-    /// Start of the ownership of slots that another process may have owned before.
+    /// Time since which this process owns slots that another process may have owned before.
     since_ms: BTreeMap<u8, i64>,
 }
 
@@ -82,7 +82,7 @@ impl Ownership {
         if self.published.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
-        // It is marked as seen when it is adopted.
+        // The change counts as seen once it is adopted.
         self.published.mark_changed();
     }
 
@@ -119,7 +119,7 @@ impl Ownership {
             .is_some()
     }
 
-    /// Whether this process reports about a deleted destination, of which only the name is known.
+    /// Whether this process reports about a deleted destination, whose id is unknown.
     pub(crate) fn owns_name(&self, name: &[u8]) -> bool {
         self.adopted.borrow().find(slot_for_key(name)).is_some()
     }
@@ -202,7 +202,7 @@ mod tests {
             (Some(2), None)
         );
 
-        // Being asked to leave is not a loss yet.
+        // A slot that is to be handed over is not lost yet.
         published.send_replace(owned_slots(&[(a, 1, Some(7))]));
         let moved = ownership.apply_current(3).unwrap();
         assert!(!moved.is_gain() && !moved.has_lost(a));

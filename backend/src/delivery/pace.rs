@@ -13,14 +13,14 @@ const WAIT_MAX: Duration = Duration::from_secs(15);
 const TRIAL_AFTER: u32 = 8;
 /// Maximum number of messages between two trials; each failed trial doubles it.
 const TRIAL_AFTER_MAX: u32 = 128;
-/// Longest interval for which a single delay is sufficient evidence. A longer delay may be the
-/// remainder of a quota.
+/// Longest interval for which a single requested delay is sufficient evidence. A longer delay may
+/// be the time until a quota is renewed.
 const INTERVAL_MAX: Duration = Duration::from_secs(10);
 /// Longest interval, in milliseconds. Providers that document a limit accept at least one message
 /// per minute.
 const INTERVAL_MS_MAX: i64 = 60_000;
-/// Consecutive refusals, one every 15 s, above which they indicate an outage rather than a rate
-/// limit.
+/// Maximum number of consecutive refusals, 15 s apart, that indicate a rate limit. More indicate an
+/// outage.
 const REFUSALS_MAX: u32 = 7;
 const INTERVAL_MS_MIN: i64 = 20;
 /// Time without a refusal after which a limit is forgotten; also the longest time between two
@@ -54,7 +54,7 @@ struct Limit {
     refused_ms: i64,
     /// Messages accepted before the current refusals.
     before: Run,
-    /// Consecutive refusals with one message accepted before each.
+    /// Consecutive times that only one message was accepted between refusals.
     short_runs: u32,
     accepted: u32,
     trial_after: u32,
@@ -129,7 +129,8 @@ impl Pace {
         self.run.add(start_ms);
     }
 
-    /// Records that the receiver refused the attempt with this start, and the requested delay.
+    /// Records that the receiver refused the attempt that started at this time, and the delay that
+    /// it requested.
     pub(crate) fn record_refusal(&mut self, start_ms: i64, wait: Option<Duration>, now_ms: i64) {
         let requested_ms = wait.map(|wait| now_ms.saturating_add(to_millis(wait)));
         let limit = self.limit.get_or_insert(Limit {

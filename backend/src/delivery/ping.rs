@@ -1,4 +1,5 @@
-//! Pings of an external monitor while this service is healthy, so that its failure is noticed.
+//! Pings an external monitor while this service is healthy, so that the monitor notices if the
+//! service fails.
 
 use std::{sync::Arc, time::Duration};
 

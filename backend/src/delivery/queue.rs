@@ -33,7 +33,7 @@ const SORT_INTERVAL_MS: i64 = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     This,
-    /// Another process, as soon as no attempt is in flight here.
+    /// Another process; it delivers as soon as no attempt is in flight here.
     Another,
 }
 
@@ -51,8 +51,8 @@ pub(crate) struct DestinationQueue {
     pub(crate) unreadable: bool,
     pub(crate) paused: bool,
     pub(crate) owner: Owner,
-    /// A lower bound of the waiting deliveries' due times, in milliseconds since 1970; `i64::MAX`
-    /// if none is waiting.
+    /// A lower bound for the due times of waiting deliveries, in milliseconds since 1970;
+    /// `i64::MAX` if none is waiting.
     pub(crate) due_ms: i64,
     /// Leased deliveries whose attempts have not begun.
     pub(crate) ahead: VecDeque<Lease>,
@@ -139,7 +139,7 @@ impl DestinationQueue {
 
     pub(crate) fn add_waiting(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);
-        // The severity is only known when the message is tried.
+        // The delivery may be severe; its severity is read when it is tried.
         self.is_severe = true;
         if let Some(destination) = read_id(&self.cursor, 0) {
             let earliest = Key::new().id(destination).time_ms(due_ms).build();
@@ -190,9 +190,9 @@ impl DestinationQueue {
         })
     }
 
-    /// Returns the time of the next attempt with a severe message that need not be due.
+    /// Returns the time at which a severe message may be tried before it is due.
     fn early_retry_ms(&self, held: usize) -> Option<i64> {
-        // Keeps the dispatcher from being busy with a message that cannot be tried after all.
+        // The interval prevents a busy loop over a message that cannot be tried after all.
         let sorted_ms = self.sorted_ms.saturating_add(SORT_INTERVAL_MS);
         let at_ms = self.breaker.severe_probe_ms()?.max(sorted_ms);
         (self.is_severe && held == 0).then_some(at_ms)
@@ -253,11 +253,11 @@ impl DestinationQueue {
         self.running + self.ahead.len()
     }
 
-    /// Whether leased deliveries must not begin.
+    /// Whether attempts of leased deliveries must not begin.
     pub(crate) fn must_not_begin(&self, now_ms: i64) -> bool {
         let (permitted, closed_until_ms) = self.breaker.start_allowance(self.running);
         let (paced, paced_until_ms) = self.pace.start_allowance(self.running);
-        // A lease before the end of the pause is the lease of a severe message.
+        // Only a severe message is leased before the pause ends.
         let early_ms = self.breaker.severe_probe_ms().filter(|_| self.running == 0);
         let until_ms = closed_until_ms.min(early_ms.unwrap_or(i64::MAX));
         let until_ms = until_ms.max(self.requested_until_ms).max(paced_until_ms);
@@ -318,7 +318,7 @@ impl DestinationQueue {
         self.has_backlog |= is_failing;
         self.is_recovered |= was_failing && !is_failing;
         if self.is_sorted_by_severity() {
-            // Deliveries behind this one in its thread may be sent now.
+            // Deliveries that wait for this one in its thread may be sent now.
             self.due_ms = self.due_ms.min(now_ms);
         }
         let waiting = !self.ahead.is_empty() || self.due_ms <= now_ms;

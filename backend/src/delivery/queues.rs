@@ -34,12 +34,12 @@ pub(crate) struct ReadyDestination {
     pub(crate) allowance: usize,
     /// Number of attempts that may begin concurrently.
     pub(crate) places: usize,
-    /// Number of the destination's index entries to skip: leases of this process, and deliveries
+    /// Number of index entries of the destination to skip: leases of this process, and deliveries
     /// set aside.
     pub(crate) ours: usize,
     /// Start position in the index; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
-    /// Selection of deliveries if more are waiting than may be sent; `None` means the first ones.
+    /// Selection if more deliveries are waiting than may be sent; `None` selects the first ones.
     pub(crate) wanted: Option<Selection>,
 }
 
@@ -103,7 +103,7 @@ impl Queues {
     }
 
     /// Skips an unreadable delivery until the next start. Returns the name of its destination if
-    /// that is new.
+    /// the delivery was not skipped before.
     pub(crate) fn set_aside_delivery(
         &mut self,
         destination: RecordId,
@@ -191,7 +191,8 @@ impl Queues {
         }
     }
 
-    /// Returns the next lease of a destination, if its attempt may begin or must never begin.
+    /// Returns the next lease of a destination if its attempt may begin, or if the lease must be
+    /// given back.
     pub(crate) fn next(&mut self, destination: RecordId, now_ms: i64) -> Option<Next> {
         let width_max = self.config.max_in_flight_per_destination;
         let queue = self.all.get_mut(&destination)?;
@@ -236,7 +237,7 @@ impl Queues {
         }
     }
 
-    /// Removes the leases whose attempts have not begun, of one destination or all.
+    /// Removes leases whose attempts have not begun, for one destination or for all.
     pub(crate) fn release_ended_leases(&mut self, destination: Option<RecordId>) -> Vec<RecordId> {
         let queues = self.all.iter_mut();
         let of_it = queues.filter(|(id, _)| destination.is_none_or(|only| only == **id));

@@ -19,7 +19,7 @@ impl QuietModeCache {
         let changed = engine.last_changed(&[Kind::Settings]);
         let is_read = self.read.is_some_and(|read| changed <= read);
         if !is_read {
-            // Not `changed`, which may refer to a commit that is not readable yet.
+            // `changed` may refer to a commit that is not readable yet.
             let readable = *engine.log_signal().borrow();
             let stored = store.get::<Settings>(Settings::NAME.into()).await?;
             self.is_on = stored.is_some_and(|it| it.value.values.is_quiet_mode());

@@ -30,7 +30,7 @@ pub(crate) struct Rank {
     thread: Option<ThreadKey>,
     is_closing: bool,
     waits_for_all: bool,
-    /// Whether it may be tried before it is due, because the receiver failed.
+    /// Whether the delivery may be tried before it is due, because the receiver failed.
     may_be_early: bool,
     attempts: u32,
     deferrals: u32,
@@ -40,8 +40,8 @@ impl Rank {
     pub(crate) fn from_delivery(delivery: &Delivery) -> Self {
         let thread = (delivery.rule, delivery.thread_id());
         let is_retry = matches!(delivery.state, DeliveryState::Retry { .. });
-        // A receiver that accepts messages but responds too late would get the message again and
-        // again.
+        // A receiver that accepts messages but responds too late would receive the message
+        // repeatedly.
         let is_repeated = delivery.may_have_arrived && delivery.deferrals >= UNKNOWN_EARLY_MAX;
         Self {
             severity: delivery.content.occurrence.severity,
@@ -86,7 +86,7 @@ pub(crate) struct SelectedDeliveries {
 /// Time to wait for a message behind another one of its thread, in milliseconds.
 const BEHIND_MS: i64 = 1_000;
 
-/// The first positions of a thread.
+/// The highest severity in a thread, and its first positions.
 struct ThreadStart {
     severity: Severity,
     any: (RecordId, RecordId),
@@ -153,7 +153,7 @@ pub(crate) fn choose_deliveries(
         |it: &WaitReason| Reverse(it.rank.thread_position),
     );
     free.sort_by_key(|(severity, it)| {
-        // A message that the receiver cannot process must not hide its recovery.
+        // A recovered receiver must be noticed even if it cannot process this message.
         let is_last = Some(it.id) == not;
         let attempts = if is_young { it.rank.attempts } else { 0 };
         let deferred = it.rank.deferrals >= DEFERRALS;

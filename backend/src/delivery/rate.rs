@@ -6,8 +6,8 @@ const WINDOW_MS: i64 = 60_000;
 /// Length of a counter's slot; keeps the number of counters small.
 const SLOT_MS: i64 = 1_000;
 
-/// Attempts that follow each other by less than this interval may start earlier by this amount, so
-/// that not each of them wakes the dispatcher.
+/// Time by which attempts that follow each other closely may start early, so that not every attempt
+/// wakes the dispatcher.
 const AHEAD_US: i64 = 250_000;
 
 #[derive(Debug, Clone, Default)]
@@ -78,7 +78,7 @@ impl Rate {
             Some((start_ms, counted)) if *start_ms == slot_ms => *counted += count,
             _ => self.slots.push_back((slot_ms, count)),
         }
-        // Without a limit, the slots are not trimmed elsewhere.
+        // Without a limit, `window_allowance` never removes expired slots.
         while self
             .slots
             .front()
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn full_window_returns_when_capacity_frees_up() {
         let mut rate = Rate::default();
-        // Started by the previous owner.
+        // This attempt was started by the previous owner.
         rate.record_start(2, 500);
         assert_eq!(rate.start_allowance(Some(2), 600), (0, 61_000));
         assert_eq!(rate.start_allowance(Some(2), 61_000), (1, i64::MIN));

@@ -68,8 +68,8 @@ pub async fn record_thread_states(store: &Store) -> Result<(), Error> {
     ];
     for state in states {
         let decide = || record_thread_positions(store, state);
-        // These deliveries are the oldest: none of them follows the first one with a recorded
-        // position.
+        // Deliveries without a recorded position are the oldest, so the first one with a position
+        // ends the search.
         while commit(store, Lane::Bulk, decide).await?.0 == STEP {}
     }
     Ok(())

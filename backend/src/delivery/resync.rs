@@ -10,7 +10,7 @@ use crate::{
     store::{EngineError, Lane, Store, Stored, engine::Range},
 };
 
-/// A check of destinations whose changes no process followed for a while.
+/// A check of destinations that may have changed while no process followed the change log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resync<'a> {
     pub(crate) store: &'a Store,
@@ -20,7 +20,7 @@ pub(crate) struct Resync<'a> {
 /// The health of a destination, and the open reports about it.
 #[derive(Debug)]
 pub(crate) struct DestinationStatus {
-    /// `None` if there is none or it is unreadable.
+    /// `None` if no health is stored, or if it is unreadable.
     pub(crate) health: Option<Stored<Health>>,
     pub(crate) is_pause_reported: bool,
     is_rejection_reported: bool,
@@ -98,8 +98,8 @@ impl Resync<'_> {
         self.store.read_each(destinations.map(reports), read).await
     }
 
-    /// Records that an edited destination is resumed, and makes or closes the reports that it is
-    /// paused and that some of its addresses are rejected.
+    /// Records that an edited destination is resumed. Makes or closes two reports: that the
+    /// destination is paused, and that some of its addresses are rejected.
     pub(crate) async fn check_destination(
         self,
         destination: &Destination,
@@ -123,7 +123,8 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Records that a paused destination is resumed if it was edited. Returns whether it was.
+    /// Records that a paused destination is resumed if it was edited. Returns whether it was
+    /// edited.
     pub(crate) async fn resume(
         self,
         destination: &Destination,
@@ -139,7 +140,7 @@ impl Resync<'_> {
         let resumed = paused.value.clone().into_resumed(self.clock.now_ms());
         changes.update(paused, &resumed);
         match self.store.apply(Lane::Admin, changes).await {
-            // A conflicting change was also made after the edit.
+            // A conflict means that another change followed the edit.
             Ok(_) | Err(EngineError::Conflict(_)) => {
                 notices.report_resumed(destination.name.as_str());
                 Ok(true)

@@ -105,7 +105,7 @@ impl Retention {
         let settings = settings::read_stored(&self.store).await?;
         let keep = settings::values_or_defaults(settings.as_ref()).delivery_retention;
         let ended_by_ms = self.clock.now_ms().saturating_sub(to_millis(keep));
-        // A delivery that ended earlier was created earlier.
+        // A delivery is created before it ends, so later ids need no check.
         let newest = RecordId::first_at_time(ended_by_ms.try_into().unwrap_or(0));
         let range = Range {
             start: start.clone(),
@@ -141,7 +141,8 @@ impl Retention {
                     Err(error) => return Err(error.into()),
                 }
             }
-            // If the settings changed, the next sweep uses the new ones.
+            // If the settings changed, the commit conflicts, and the next sweep uses the new
+            // settings.
             if let Some(settings) = settings.as_ref().filter(|_| forgotten > 0) {
                 changes.check(settings);
             }

@@ -1,4 +1,5 @@
-//! The first message of a thread. Chat messages reply to it, and mails have its subject.
+//! The first message of a thread. Later chat messages reply to it, and later mails have its
+//! subject.
 
 use crate::{
     destination::{self, ChatThread},
@@ -7,13 +8,13 @@ use crate::{
     store::Store,
 };
 
-/// The first message of a thread, as far as further messages refer to it.
+/// The properties of a thread's first message that later messages refer to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThreadContext {
-    /// The chat's id of the message.
+    /// The id of the message in the chat.
     pub(crate) chat: Option<ChatThread>,
-    /// The content of the message, if mail programs show further messages with its subject as one
-    /// conversation.
+    /// The content of the message. Only set for mail, where later messages have the same subject so
+    /// that mail programs show one conversation.
     pub(crate) opening: Option<Box<Content>>,
 }
 

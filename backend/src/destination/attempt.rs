@@ -30,7 +30,7 @@ pub(crate) struct AttemptContext<'a> {
     /// The rule that notified; `None` for a test.
     pub(super) rule: Option<RecordId>,
     pub(super) content: &'a Content,
-    /// Data to render in addition to the content.
+    /// Template variables other than the content.
     pub(super) around: Context<'a>,
     /// Template language of the destination's current settings.
     pub(super) template_language: TemplateLanguage,
@@ -146,7 +146,7 @@ impl AttemptContext<'_> {
         (result, transcript)
     }
 
-    /// Returns the verdict for services where the HTTP status is conclusive.
+    /// Returns the verdict for receivers whose HTTP status is conclusive.
     pub(super) fn verdict_by_status(&self, result: &Result<HttpResponse, SendFailure>) -> Verdict {
         match result {
             Ok(answer) => answer.verdict(&self.masker, self.start_ms),

@@ -385,7 +385,7 @@ async fn send_once(
 
 #[derive(Debug, Clone, Copy)]
 struct ConnectionProgress {
-    /// Whether the request was completely handed to a connection.
+    /// Whether the request was handed to a connection completely.
     is_sent: bool,
     /// Whether the connection had received a response before.
     is_reused: bool,
@@ -448,7 +448,7 @@ impl SendFailure {
             Self::Blocked(_) => Verdict::new_blocked(explanation),
             Self::Unreachable(_) | Self::NotSent(_) => Verdict::new_unreachable(explanation),
             Self::NoAnswer(_) | Self::Unknown(_) => Verdict::new_unknown(explanation),
-            // Nothing is known to prevent the delivery of the message.
+            // Nothing is known that would prevent the delivery.
             Self::OnlyRendered => Verdict::new_delivered(explanation),
         }
     }

@@ -48,8 +48,7 @@ pub(super) struct Grant<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientAuth {
-    /// In the `authorization` header, which every server must support, or in the body if that
-    /// fails.
+    /// In the `authorization` header, which every server must support. If that fails, in the body.
     Either,
     InBody,
 }
@@ -76,7 +75,7 @@ pub(super) async fn with_token(
     let was_cached = cached.is_some();
     let bearer = match cached {
         Some(bearer) => bearer,
-        // A placeholder if the request is only rendered.
+        // A request that is only rendered contains a placeholder.
         None if !attempt.sends => MASK.to_owned(),
         None => fetch_token(attempt, grant).await?,
     };
@@ -217,7 +216,7 @@ async fn request_token(
         (header::ACCEPT, accept),
     ]);
     if !requires_secret_in_body {
-        // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
+        // Client id and secret are form-encoded before they are joined (RFC 6749, 2.3.1).
         let encoded = [grant.client_id, grant.client_secret]
             .map(|text| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>());
         let pair = STANDARD.encode(encoded.join(":"));

@@ -22,7 +22,7 @@ pub(crate) struct AttemptResources {
     pub(super) tokens: TokenCache,
     pub(super) sink: Option<Arc<dyn EventSink>>,
     pub(super) settings: watch::Receiver<Arc<SharedSettings>>,
-    /// Targets of links in messages: as sent, and as shown to readers.
+    /// Targets of links: those in sent messages, and those shown to readers.
     pub(super) links: Links,
     pub(super) masked_links: Links,
     pub(super) renderers: Renderers,

@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl DestinationType for PagerDuty {
-    /// An event without `routing_key`.
+    /// An Events API event without `routing_key`.
     type Message = Value;
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);

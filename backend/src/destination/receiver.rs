@@ -126,7 +126,7 @@ async fn serve_connection(
                 received.lock().unwrap().push(request);
                 to_response(reply).await
             });
-            // A client that disconnects ends its connection.
+            // Fails only if the client disconnects.
             let _ended = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

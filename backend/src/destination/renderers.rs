@@ -13,6 +13,7 @@ use std::{
 use tokio::task::spawn_blocking;
 
 use crate::{
+    background::Background,
     error::Error,
     limits::{RENDER_STUCK_AFTER, RENDER_TIME_MAX, RENDERS_WAITING_MAX},
     scan::{self, CallerConnection, FairSlots, run_timed},
@@ -52,6 +53,8 @@ pub struct Renderers {
 #[derive(Debug)]
 struct SharedState {
     slots: [Arc<FairSlots>; 3],
+    /// Low-priority threads for previews; `None` to use those of the runtime.
+    preview_threads: Option<Background>,
     /// Start times of running jobs, by their number.
     begun: Mutex<(u64, HashMap<u64, Instant>)>,
 }
@@ -85,7 +88,7 @@ impl Drop for RunningJob {
 
 impl Default for Renderers {
     fn default() -> Self {
-        Self::new(Metrics::default())
+        Self::with_slots(Metrics::default(), default_slots(), None)
     }
 }
 
@@ -93,11 +96,14 @@ impl Renderers {
     /// Creates renderers that use half of the processors for each purpose, leaving the rest for
     /// ingestion and requests.
     pub fn new(metrics: Metrics) -> Self {
-        let processors = thread::available_parallelism().map_or(1, Into::into);
-        Self::with_slots(metrics, (processors / 2).max(1))
+        let threads = Background::start("preview");
+        let threads = threads.inspect_err(|error| {
+            tracing::warn!(%error, "failed to start the threads for previews");
+        });
+        Self::with_slots(metrics, default_slots(), threads.ok())
     }
 
-    fn with_slots(metrics: Metrics, slots: usize) -> Self {
+    fn with_slots(metrics: Metrics, slots: usize, preview_threads: Option<Background>) -> Self {
         let slots = RenderPurpose::ALL.map(|purpose| match purpose {
             RenderPurpose::Preview => {
                 FairSlots::new(slots, RENDERS_WAITING_MAX, "previews and tests")
@@ -107,6 +113,7 @@ impl Renderers {
         });
         let shared = SharedState {
             slots,
+            preview_threads,
             begun: Mutex::default(),
         };
         Self {
@@ -146,12 +153,16 @@ impl Renderers {
             slot.inspect_err(|_busy| self.metrics.record_rendering(purpose.as_str(), "refused"))?;
         let caller = CallerConnection::default();
         let (is_left, shared) = (caller.disconnected_flag(), Arc::clone(&self.shared));
-        let ended = spawn_blocking(move || {
+        let work = move || {
             let begun = RunningJob::new(&shared);
             let ended = run_timed(RENDER_TIME_MAX, is_left, work);
             drop((begun, slot));
             ended
-        });
+        };
+        let ended = match (purpose, &self.shared.preview_threads) {
+            (RenderPurpose::Preview, Some(threads)) => threads.handle().spawn_blocking(work),
+            _ => spawn_blocking(work),
+        };
         match ended.await {
             Ok((made, is_late)) => {
                 let outcome = if is_late { "late" } else { "done" };
@@ -175,6 +186,11 @@ impl Renderers {
         let all = begun.1.values();
         all.filter(|it| it.elapsed() >= RENDER_STUCK_AFTER).count()
     }
+}
+
+fn default_slots() -> usize {
+    let processors = thread::available_parallelism().map_or(1, Into::into);
+    (processors / 2).max(1)
 }
 
 /// Returns the client whose call this task serves; `None` for the service's own work.

@@ -156,7 +156,7 @@ impl Sender {
     }
 
     /// Returns the rendering context. Links that need no key are only included in messages that
-    /// leave the service, not in events, which every reader sees.
+    /// leave the service, because every reader sees events.
     fn message_context<'a>(
         &'a self,
         request: &SendRequest<'a>,
@@ -248,7 +248,7 @@ impl Sender {
         }
         AttemptReport {
             verdict,
-            // The precision with which it is stored.
+            // Durations are stored in microseconds.
             duration: Duration::from_micros(
                 begun.elapsed().as_micros().try_into().unwrap_or(u64::MAX),
             ),
@@ -349,7 +349,7 @@ impl Sender {
                 verdict.advice = Advice::GiveUp;
             }
         }
-        // Report that a template was replaced by the default.
+        // Adds a notice that a template was replaced by the default.
         if !warnings.is_empty() {
             let start = warnings.len().min(SHOWN_WARNINGS_MAX);
             let shown = attempt.mask_and_truncate(&warnings[..start].join("; "));

@@ -27,9 +27,9 @@ pub(crate) struct SmtpReceiver {
 }
 
 impl SmtpReceiver {
-    /// Starts a server that replies to commands with the given prefixes with the given lines
-    /// instead of accepting them. An empty line closes the connection, and `...` never replies. `.`
-    /// is the end of the mail, `HI` the greeting.
+    /// Starts a server with custom replies. For each prefix of a command, they contain the lines to
+    /// send instead of accepting the command. An empty line closes the connection, and `...` never
+    /// replies. `.` is the end of the mail, `HI` the greeting.
     pub(crate) async fn start(refuse: &'static [(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();

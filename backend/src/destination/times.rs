@@ -25,8 +25,8 @@ pub struct ExchangeTimes {
 }
 
 impl ExchangeTimes {
-    /// Records the times of the connection opened for the exchange; `secured` is the time until TLS
-    /// was established.
+    /// Records the times of a connection opened for the exchange. `secured` is the time from the
+    /// start until TLS was established.
     pub(super) fn record_connection(&mut self, dialed: DialTimes, secured: Option<Duration>) {
         (self.resolve, self.connect) = (dialed.resolve, Some(dialed.connect));
         let before = dialed.resolve.unwrap_or_default() + dialed.connect;

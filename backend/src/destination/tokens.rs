@@ -11,7 +11,7 @@ const TOKENS_MAX: usize = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct TokenCache {
     given: Mutex<HashMap<[u8; 32], Token>>,
-    /// Keys whose server only accepts the client's secret in the body.
+    /// Cache keys of servers that accept the client's secret only in the body.
     in_body: Mutex<HashSet<[u8; 32]>>,
 }
 

@@ -1,4 +1,4 @@
-//! The request and response of an attempt for readers: secrets masked, and truncated.
+//! The request and response of an attempt as shown to readers: truncated, and with secrets masked.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -20,8 +20,8 @@ const HEADER_BYTES_MAX: usize = 1024;
 const HEADERS_MAX: usize = 64;
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
 
-/// Minimum bytes of a text for masking its encoded forms without chance matches. Shorter ones are
-/// masked only as separate words.
+/// Minimum length, in bytes, of a text whose encoded forms are masked. Those of a shorter text
+/// could match by chance, so it is masked only as a separate word.
 const DERIVED_BYTES_MIN: usize = 6;
 
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -30,11 +30,11 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Length of a substring of a signature that does not occur by chance. Parts left by a template,
-/// limit or line break are masked from this length on.
+/// Minimum length at which a substring of a signature does not occur by chance. A template, limit
+/// or line break may leave only a part of a signature; parts of at least this length are masked.
 const SIGNATURE_RUN_BYTES: usize = 12;
 
-/// Secrets to mask, in every encoding in which a message may contain them.
+/// Secrets to mask, in every encoding that a message may contain.
 #[derive(Clone, Default)]
 pub(crate) struct Masker {
     needles: Vec<String>,
@@ -49,8 +49,8 @@ impl std::fmt::Debug for Masker {
 }
 
 impl Masker {
-    /// Adds a secret: the whole text, the words in it (`Bearer TOKEN`, two signing secrets), and
-    /// the part of a URL after the host, which is not secret itself.
+    /// Adds a secret: the whole text, and the words in it (`Bearer TOKEN`, two signing secrets). Of
+    /// a URL, the host is not secret, so only the part after it is added.
     pub(crate) fn add(&mut self, secret: &str) {
         let address = Url::parse(secret).ok().filter(Url::has_host);
         let address = address.as_ref().map(|url| {
@@ -62,7 +62,7 @@ impl Masker {
         let parts = words.chain(address.into_iter().flatten());
         for text in [secret.trim()].into_iter().chain(parts) {
             self.add_spellings(text);
-            // `Basic` credentials, and signing secrets.
+            // `Basic` credentials and signing secrets are base64.
             let encoded = text.strip_prefix("whsec_").unwrap_or(text);
             let decoded = STANDARD.decode(encoded).map(String::from_utf8);
             if let Ok(Ok(decoded)) = decoded {
@@ -86,7 +86,7 @@ impl Masker {
         self.runs.extend(runs);
     }
 
-    /// Adds the rendered form of a secret template that contains a secret between its variables.
+    /// Adds the rendered text of a template that contains a secret between its variables.
     pub(crate) fn add_rendered(&mut self, template: &str, filled: &str) {
         let own = template.split("{{").enumerate().map(|(at, part)| match at {
             0 => part,
@@ -96,7 +96,7 @@ impl Masker {
         for text in own.iter().copied() {
             self.add(text);
         }
-        // Only the whole text, because words from the event are not secret.
+        // Words from the event are not secret, so only the whole rendered text is added.
         if !own.is_empty() {
             self.add_spellings(filled);
         }
@@ -132,8 +132,8 @@ impl Masker {
 
     pub(crate) fn mask(&self, text: &str, limit_bytes: usize) -> String {
         let longest = self.needles.first().map_or(0, String::len);
-        // Text further on cannot become visible, not even the end of a secret that begins before;
-        // `%XX` triples the length.
+        // Longer text cannot affect the result: even a secret that begins before the limit ends
+        // within this length. `%XX` triples the length.
         let mut text = truncate_bytes(text, limit_bytes.saturating_add(3 * longest)).to_owned();
         for needle in &self.needles {
             text = mask_secret(text, needle);
@@ -242,15 +242,15 @@ fn mask_secret(text: String, secret: &str) -> String {
     masked
 }
 
-/// Whether a match is a secret: short ones occur in many words by chance.
+/// Whether a match is a secret. Short secrets occur within other words by chance.
 fn is_secret_match(text: &[u8], at: usize, length: usize) -> bool {
     let is_inside = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     length >= DERIVED_BYTES_MIN
         || !(is_inside(text[..at].last()) || is_inside(text.get(at + length)))
 }
 
-/// Returns the base64 form of a text within longer data, `offset` bytes after a multiple of three,
-/// without characters shared with the surrounding data.
+/// Returns the base64 form that a text has within longer data, if it begins `offset` bytes after a
+/// multiple of three. Omits characters that also encode the surrounding data.
 fn base64_within(base64: &GeneralPurpose, text: &str, offset: usize) -> String {
     let before = [&b"\0\0"[..offset], text.as_bytes()].concat();
     let whole = before.len() / 3 * 3;

@@ -47,8 +47,8 @@ pub enum Advice {
     Later,
     /// Retry after the given time, which the receiver requests for all messages.
     AgainAfter(Duration),
-    /// Retry without counting the attempt: the receiver limits the rate. Contains the requested delay
-    /// for all messages; `None` if the receiver states none.
+    /// Retry without counting the attempt: the receiver limits the rate. Contains the requested
+    /// delay for all messages; `None` if the receiver states none.
     Limited(Option<Duration>),
     /// Retry on schedule; the destination needs to be fixed.
     Fix,
@@ -80,8 +80,8 @@ impl Advice {
         }
     }
 
-    /// Whether the attempt shows nothing about the receiver or the message: it was too early, or is
-    /// followed by one in another form.
+    /// Whether the attempt shows nothing about the receiver or the message: it was too early, or an
+    /// attempt in another form follows.
     pub(crate) fn is_inconclusive(self) -> bool {
         matches!(self, Self::Limited(_) | Self::Reduce)
     }
@@ -131,7 +131,7 @@ impl Verdict {
             }
         }
         if after.reached.is_empty() {
-            // The destination itself may be wrong.
+            // No address was reached, so the destination itself may be wrong.
             after.refused.clear();
         }
         after

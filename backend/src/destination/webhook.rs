@@ -43,7 +43,7 @@ impl Body {
     }
 }
 
-/// Variables by which receivers identify incidents.
+/// Variables with which a receiver can identify an incident.
 const KEYS: [&str; 3] = ["thread_id", "labels", "occurrence_id"];
 
 fn is_template(text: &str) -> bool {
@@ -53,8 +53,8 @@ fn is_template(text: &str) -> bool {
 impl DestinationType for Webhook {
     type Message = Body;
 
-    /// The receiver keeps state if closings have a different request, or if templates use a key and
-    /// `is_over` without supporting digests.
+    /// Whether the receiver keeps state: closings have a different request, or templates use a key
+    /// and `is_over` and do not support digests.
     fn keeps_state(&self) -> bool {
         let texts = [&self.payload, &self.url, self.secret_url.reveal()];
         let asks = |word: &str| {
@@ -78,7 +78,7 @@ impl DestinationType for Webhook {
             "" => self.secret_url.reveal(),
             url => url,
         };
-        // There are no variables before the path.
+        // The address is known up to the first variable, which cannot precede the path.
         address.split("{{").next().map(str::to_owned)
     }
 

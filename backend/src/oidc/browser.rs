@@ -70,13 +70,14 @@ impl BrowserSignIns {
 }
 
 impl SignIns {
-    /// Starts a sign-in by a browser at an address. `state` derives the state parameter from the
+    /// Starts the sign-in of a browser at an address. `state` derives the state parameter from the
     /// verifier that the browser stores.
     ///
     /// # Errors
     ///
     /// Returns [`Error::FailedPrecondition`] if browser sign-in is disabled, and
-    /// [`Error::Unavailable`] if the provider does not respond or too many sign in concurrently.
+    /// [`Error::Unavailable`] if the provider does not respond or too many browsers sign in
+    /// concurrently.
     pub async fn start(
         &self,
         address: Option<IpAddr>,
@@ -142,7 +143,7 @@ impl SignIns {
         Ok((token, person))
     }
 
-    /// Returns a slot, and the provider's metadata.
+    /// Waits for a slot, and returns it with the provider's metadata.
     async fn acquire_slot(
         &self,
         address: Option<IpAddr>,

@@ -12,7 +12,7 @@ use crate::{
 
 const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 
-/// Returns the user authorized by claims.
+/// Returns the user that the claims authorize.
 ///
 /// # Errors
 ///

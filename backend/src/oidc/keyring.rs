@@ -33,8 +33,8 @@ impl Keyring {
         }
     }
 
-    /// Returns the key with an id that can have signed with an algorithm. For a token without an
-    /// id, returns the only key.
+    /// Returns the key with this id, if the key can be used with this algorithm. For a token
+    /// without an id, returns the only key.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::invalid_token_error;
 use crate::{error::Error, limits::TOKEN_BYTES_MAX};
 
-/// A signature algorithm. All supported ones are asymmetric, so only the public key is published.
+/// A signature algorithm. All supported ones are asymmetric: providers only publish public keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,

@@ -22,13 +22,13 @@ use crate::{
     store::{Direction, Index, Lane, Range, Store, audit::Actor, record::bytes::Key},
 };
 
-/// Delay before the first refused call of a kind is written.
+/// Delay before the first of several similar refused calls is written.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval at which further refusals of the same kind are written.
+/// Interval at which further similar refused calls are written.
 const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
 const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
 const STEP: usize = 500;
-/// Client name for all callers beyond the limit on separately counted ones.
+/// Client name for all callers beyond the number that are counted separately.
 pub(super) const OTHERS: &str = "others";
 
 /// A filter for audit entries. Empty lists match all entries.
@@ -76,7 +76,7 @@ impl AuditFilter {
     }
 }
 
-/// Key for counting calls that were refused, or that only read data without an API key.
+/// Identifies similar calls that are counted: refused ones, and reads without an API key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CountedCall {
     client: String,
@@ -91,7 +91,8 @@ struct CountedCall {
 #[derive(Debug, Default)]
 struct CallCounts {
     since_ms: i64,
-    /// Calls since the last write, and whether any was made in the current window.
+    /// Number of calls since the last write, and whether an entry was written in the current
+    /// window.
     counts: HashMap<CountedCall, (u32, bool)>,
 }
 
@@ -347,7 +348,7 @@ impl AuditLog {
     }
 }
 
-/// Maximum amount by which the times of entries may be out of order.
+/// Maximum difference by which the times of entries may be out of order.
 const SLACK_MS: i64 = 10 * 60_000;
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ struct BeatCache {
     /// Number of expected value sets by heartbeat, and in total under [`SERVICE`]. Filled on
     /// demand.
     counts: HashMap<RecordId, usize>,
-    /// Whether a change may require opening or closing an event.
+    /// Whether beats have changed, so that an event may have to be opened or closed.
     is_changed: bool,
 }
 
@@ -142,7 +142,7 @@ impl Beats {
         Ok(())
     }
 
-    /// Sets the service time on the leader. It advances from there unless `stands` is set.
+    /// Sets the service time on the leader. The time advances from there unless `stands` is set.
     pub(crate) fn set_leader_time(&self, base_ms: i64, at: Duration, stands: bool) {
         self.lock_cache().time = Some(ServiceTime {
             base_ms,
@@ -152,8 +152,8 @@ impl Beats {
         });
     }
 
-    /// Notes that a beat was reported by a call, so that an event may need to be opened or closed.
-    /// `added` is the heartbeat that expects a new value set because of it.
+    /// Records that a call reported a beat, so that an event may have to be opened or closed.
+    /// `added` is the heartbeat, if it expects a new value set because of the beat.
     pub(crate) fn mark_changed_by_call(&self, added: Option<RecordId>) {
         let mut known = self.lock_cache();
         known.is_changed = true;
@@ -193,7 +193,7 @@ impl Beats {
     async fn has_room(&self, store: &Store, heartbeat: RecordId) -> Result<bool, EngineError> {
         let own = Range::with_prefix(&Key::new().id(heartbeat).build());
         let own = self.count(store, heartbeat, own, EXPECTATIONS_MAX).await?;
-        // Excludes the service's own records and the second index entries of running jobs.
+        // Excludes the service's own records, and the second index entries that running jobs have.
         let all = Range {
             start: Range::with_prefix(&Key::new().id(SERVICE).build())
                 .end
@@ -382,7 +382,7 @@ impl BeatClaims {
             };
             let mut next = before.with_beat(at_ms, service_ms, false);
             if service_ms < beat.claim_ms {
-                // The beat was cached, so the event may have been opened since.
+                // An event may have been opened since the beat was cached.
                 next.beat_service_ms = before.beat_service_ms.max(service_ms);
             }
             self.next.push((found, next));

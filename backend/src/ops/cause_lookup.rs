@@ -15,7 +15,7 @@ use crate::{
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
-/// Growth factor of the number of sources read while none of the earlier ones holds a notification.
+/// Factor by which more sources are read as long as none of those read holds the notification.
 const MORE_SOURCES: usize = 4;
 /// Number of decisions after which the expected inhibitions are learned again.
 const FORGET_AFTER: u32 = 64;
@@ -44,7 +44,7 @@ pub struct RecentInhibitions(Mutex<ExpectedSources>);
 
 #[derive(Debug, Default)]
 struct ExpectedSources {
-    /// `None` if no target was checked.
+    /// `None` if no decision has checked a target.
     inhibitions: Option<BTreeSet<RecordId>>,
     decisions: u32,
 }

@@ -20,8 +20,8 @@ use crate::{
 const PAGE: usize = 500;
 const BATCH: usize = 100;
 
-/// Offset change above which the offset is stored. Less than a step, so that slow drift is never
-/// mistaken for a step.
+/// Offset change above which the offset is stored. It is smaller than a step, so that slow drift is
+/// never mistaken for a step.
 const DRIFT_MS: i64 = STEP_MIN_MS / 5;
 
 #[derive(Debug)]
@@ -113,8 +113,7 @@ impl ClockWatch {
         let is_other_node = fact.stepped_ms != known.stepped_ms;
         self.apply_fact(&mut known, &fact).await;
         if is_other_node {
-            // Records that this process stored in the meantime are indexed with the time before the
-            // step.
+            // Records that this process stored since the step are indexed with the time before it.
             Self::rewrite_indexes(&self.store).await?;
         }
         let step_ms = self.clock.step_ms();
@@ -140,7 +139,8 @@ impl ClockWatch {
         if step_ms == 0 {
             return;
         }
-        // A decision that takes longer waits for the store, and may find its times outdated.
+        // A decision that takes longer than this wait continues after the step, possibly with
+        // outdated times.
         let _still = timeout(CLOCK_STILL_WAIT_MAX, self.store.lock_clock_exclusive()).await;
         known.stepped_ms = fact.stepped_ms;
         known.indexed = None;
@@ -166,12 +166,13 @@ impl ClockWatch {
             boot: self.boot,
             ..before
         };
-        // A larger step forward corrects a clock that was plainly wrong. All records that are due
-        // by the new time are due.
+        // A larger step forward corrects a clock that was plainly wrong. Everything due before the
+        // new time is due.
         if step_ms <= to_millis(CLOCK_FORWARD_MAX) {
             fact.shift_ms = before.shift_ms.saturating_add(step_ms);
         }
-        // After a step in both directions, some entries may have been rewritten in between.
+        // A step in one direction and one back cancel out, but entries may have been rewritten
+        // between them.
         if step_ms != 0 && fact.indexed_ms == fact.shift_ms {
             fact.indexed_ms = before.shift_ms;
         }
@@ -187,8 +188,8 @@ impl ClockWatch {
         if fact.indexed_ms == fact.shift_ms {
             return Ok(());
         }
-        // Index twice: until all nodes have noticed the step or are dead, they store records with
-        // the earlier shift.
+        // Index twice: nodes that have not noticed the step yet still store records with the
+        // earlier shift.
         let passed = self.clock.elapsed();
         match known.indexed {
             None => {

@@ -21,8 +21,8 @@ impl ConflictPauses {
         self.0.is_zero()
     }
 
-    /// Waits a random part of the pause before the next attempt, so that the parties of a conflict
-    /// do not retry in lockstep.
+    /// Waits a random part of the pause before the next attempt, so that conflicting tasks do not
+    /// retry in lockstep.
     pub async fn wait_before_retry(&mut self) {
         if !self.is_first_attempt() {
             tokio::time::sleep(self.0.mul_f64(rand::random_range(0.5..1.0))).await;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::{domain::Trigger, ops::samples};
 
-    /// Touches a trigger that `others` concurrent commits change first; returns whether that
+    /// Touches a trigger that `others` concurrent commits touch first. Returns whether the commit
     /// succeeds.
     async fn is_committed(others: usize) -> bool {
         let store = samples::store();

@@ -70,7 +70,8 @@ macro_rules! kinds {
                 Ok(())
             }
 
-            /// Returns the deletion of each resource that has a tag and that no document describes.
+            /// Returns the deletion of each resource that has a tag but is not described by any
+            /// document.
             async fn stale_deletions(
                 &self,
                 tag: &str,
@@ -151,8 +152,8 @@ impl Configuration {
         }
     }
 
-    /// Stores the documents, and deletes resources that have the owner's tag but that no document
-    /// describes. With an empty owner, no resources are deleted. All changes are made in one
+    /// Stores the documents, and deletes resources that have the owner's tag but are not described
+    /// by any document. With an empty owner, no resources are deleted. All changes are made in one
     /// commit, with the permissions of `role`. With `validate_only`, only returns the changes.
     ///
     /// # Errors
@@ -232,8 +233,7 @@ impl ConfigStage {
 
     async fn put_all(&self, documents: &[Document]) -> Result<Vec<Change>, Error> {
         let mut order: Vec<usize> = (0..documents.len()).collect();
-        // Calendars that exclude others must be stored after the excluded ones, which exclude none
-        // themselves.
+        // A calendar can only exclude calendars that exclude none; these must be stored first.
         order.sort_by_key(|at| {
             matches!(
                 &documents[*at].definition,
@@ -247,8 +247,8 @@ impl ConfigStage {
         failed.into_result(changes.into_iter().flatten().collect())
     }
 
-    /// Deletes the resources that have the owner's tag and that no document describes. Resources
-    /// that refer to other definitions are deleted first.
+    /// Deletes the resources that have the owner's tag but are not described by any document.
+    /// Resources that refer to others are deleted first.
     async fn prune(&self, documents: &[Document], owner: &str) -> Result<Vec<Change>, Error> {
         let described = documents
             .iter()
@@ -264,7 +264,7 @@ impl ConfigStage {
             for change in std::mem::take(&mut left) {
                 match self.delete(change.kind, &change.name).await {
                     Ok(()) => deleted.push(change),
-                    // The resources that use this one may be of the same kind and be deleted later.
+                    // Try again: its users may be of the same kind, and be deleted later.
                     Err(error @ (Error::FailedPrecondition(_) | Error::Refused { .. })) => {
                         refused = Some(error);
                         left.push(change);
@@ -352,7 +352,7 @@ where
 #[derive(Debug, Default)]
 struct DocumentErrors {
     violations: Vec<Violation>,
-    /// Documents that failed, so that references to them are not reported as errors as well.
+    /// Documents that failed. References to them are not reported as further errors.
     missing: HashSet<String>,
     changed_meanwhile: Vec<String>,
 }

@@ -183,7 +183,7 @@ fn check_variables(path: &str, draft: &v1::ContactMethod, violations: &mut Viola
 }
 
 impl FromDomain<Contact> for v1::Contact {
-    /// Leaves out the rules that reach the contact.
+    /// Converts a contact without the rules that reach it.
     fn from_domain(contact: Contact) -> Self {
         let text = |name: Option<_>| name.as_ref().map(ToString::to_string).unwrap_or_default();
         let method = |it: ContactMethod| v1::ContactMethod {

@@ -23,7 +23,7 @@ pub struct DecisionContext {
 }
 
 impl DecisionContext {
-    /// Returns a copy for work that only the leader does; see [`Store::for_leader`].
+    /// Returns a copy for the leader's work; see [`Store::for_leader`].
     #[must_use]
     pub fn for_leader(&self, duty: Duty) -> Self {
         self.with_store(self.store.for_leader(duty))

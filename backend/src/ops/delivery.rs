@@ -83,8 +83,8 @@ impl Deliveries {
         Ok((delivery, attempts))
     }
 
-    /// Returns the newest retry of each delivery, or the delivery itself if it was not retried, by the
-    /// id of the delivery; without those that are deleted.
+    /// Returns the newest retry of each delivery by the id of the delivery; for one that was not
+    /// retried, the delivery itself. Deleted deliveries are omitted.
     pub async fn newest_retries(
         &self,
         ids: Vec<RecordId>,
@@ -105,16 +105,16 @@ impl Deliveries {
         Ok(found)
     }
 
-    /// Sends a delivery again. An ended delivery becomes a new one with the current templates of
-    /// the rule and the destination; a waiting one becomes due now. For a dead message of a digest,
-    /// the digest is sent again. If a later message of the thread contradicts this one about
-    /// whether the thread is over, it is sent again as well, afterwards. Returns the delivery that
-    /// will be attempted.
+    /// Sends a delivery again, and returns the delivery that will be attempted. For an ended
+    /// delivery, a new one is created with the current templates of the rule and the destination; a
+    /// waiting one becomes due now. For a dead message of a digest, the digest is sent again. If a
+    /// later message of the thread contradicts this one about whether the thread is over, the later
+    /// one is then sent again too.
     ///
     /// # Errors
-    /// Returns [`Error::NotFound`] if there is no such delivery, and [`Error::FailedPrecondition`]
-    /// for tests, shadow deliveries and messages in a digest that is not dead, while an attempt is
-    /// in flight, and if the destination was deleted.
+    /// Returns [`Error::NotFound`] if there is no such delivery. Returns
+    /// [`Error::FailedPrecondition`] for tests, shadow deliveries, and messages in a digest that is
+    /// not dead; also while an attempt is in flight, and if the destination was deleted.
     pub async fn retry(&self, id: RecordId) -> Result<Delivery, Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {
@@ -177,8 +177,8 @@ impl Deliveries {
         Ok(())
     }
 
-    /// Cancels a delivery that has not ended. An attempt in flight is not interrupted; if it
-    /// succeeds, the delivery ends as delivered.
+    /// Cancels a delivery that has not ended. An attempt in flight is not interrupted; if the
+    /// attempt succeeds, the delivery ends as delivered.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such delivery, and [`Error::FailedPrecondition`]
@@ -209,9 +209,9 @@ impl Deliveries {
     }
 }
 
-/// Cancels some of the waiting deliveries to a destination. Returns the number cancelled and the
-/// keys of unreadable deliveries, which are left unchanged. An attempt in flight is not
-/// interrupted; if it succeeds, its delivery ends as delivered.
+/// Cancels some of the waiting deliveries to a destination. Returns how many were cancelled, and
+/// the keys of unreadable deliveries, which are left unchanged. An attempt in flight is not
+/// interrupted; if the attempt succeeds, its delivery ends as delivered.
 pub async fn cancel_waiting(
     store: &Store,
     destination: RecordId,

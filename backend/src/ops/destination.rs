@@ -211,7 +211,7 @@ impl Destinations {
             violations.name(&draft.name, false);
         }
         check::check_settings(delivery, kind.as_ref(), &mut violations);
-        // The test reports addresses that the guard blocks.
+        // A blocked address is not a violation here, because the test itself reports it.
         let language =
             convert_language(draft.template_language, &mut violations).unwrap_or_default();
         let snippets = settings::read_values(&self.store).await?.templates;

@@ -38,7 +38,7 @@ impl OccurrenceTarget {
     }
 }
 
-/// The targeted occurrences, as read and as they will be written.
+/// The target occurrences, as read and as they will be written.
 #[derive(Debug)]
 pub struct Edits {
     rows: Vec<EditedOccurrence>,
@@ -99,8 +99,8 @@ impl Edits {
         Ok(())
     }
 
-    /// Prepares for reopening an occurrence, and lets later events find it. The newest occurrence
-    /// of its event must have been read.
+    /// Checks that an occurrence may be reopened, and makes later events apply to it. The newest
+    /// occurrence of its event must have been read.
     ///
     /// # Errors
     /// Returns [`Error::FailedPrecondition`] if another occurrence of the event is open.

@@ -1,4 +1,5 @@
-//! Ended uses: overrides, layers and silences that have ended do not prevent deletion.
+//! Ended uses: overrides, layers and silences that have ended do not prevent the deletion of what
+//! they refer to.
 
 use super::{references::References, revision};
 use crate::{
@@ -8,8 +9,8 @@ use crate::{
     store::{Changes, Kind, Record as _, Store},
 };
 
-/// Returns the current users of a calendar or contact. If a resource only has ended uses, the
-/// reference is removed as part of `changes`; earlier revisions keep it.
+/// Returns the current users of a calendar or contact. If all uses by one of them have ended,
+/// removes them as part of `changes`; earlier revisions keep them.
 pub(super) async fn users_in_force(
     store: &Store,
     (kind, name): (Kind, &Name),

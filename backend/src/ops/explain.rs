@@ -4,7 +4,7 @@
 //! A notification is explained by the definitions and the state of the occurrence at its first
 //! message. A rule that did not notify is explained by its last decision, or by the latest decision
 //! at which a trigger matched but the message was held. Past triggers and rules are read from
-//! stored revisions. For the occurrence, it is known which fields have not changed since. The
+//! stored revisions. Of the occurrence, the fields that have not changed since are known. The
 //! decision that would be made now is reported separately.
 
 mod definitions;
@@ -47,7 +47,7 @@ const POINTS_MAX: usize = 32;
 const EVALUATIONS_MAX: usize = 50_000;
 /// Rules explained before yielding to other tasks.
 const RULES_AT_ONCE: usize = 50;
-/// Maximum time for which an edit may have been in progress before a decision that missed it.
+/// Maximum time for which an edit can have been in progress, so that a decision could miss it.
 const EDIT_MS: i64 = 60_000;
 
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub struct RuleExplanation {
     pub deleted_ms: Option<i64>,
     pub notified: bool,
     pub main: Judgement,
-    /// The last decision, if later than the main one, and the decision that would be made now.
+    /// The decision that would be made now, and the last decision if it is later than the main one.
     pub others: Vec<Judgement>,
     /// Notifications of the rule, oldest first.
     pub notifications: Vec<Notification>,
@@ -73,7 +73,7 @@ pub struct RuleExplanation {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JudgementBasis {
-    /// The decision that made the rule report the occurrence.
+    /// The decision that caused the rule to report the occurrence.
     Notification,
     LastDecision,
     EarlierDecision,
@@ -106,16 +106,16 @@ impl Judgement {
 pub struct DefinitionVersion {
     pub revision: u64,
     pub since_ms: i64,
-    /// End of its validity; `None` if it is current.
+    /// End of the time in force; `None` if the definition is current.
     pub until_ms: Option<i64>,
-    /// Whether the definition ended by deletion rather than by an edit.
+    /// Whether the definition was deleted then, rather than edited.
     pub deleted: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct TriggerExplanation {
     pub trigger_name: Name,
-    /// Whether the trigger's state at that time is still stored.
+    /// Whether the revision of the trigger that was in force is still stored.
     pub is_stored: bool,
     pub definition: Option<DefinitionVersion>,
     /// Explanation of the query. `None` if the trigger did not exist, is no longer stored, or has
@@ -156,7 +156,7 @@ pub struct Gate {
 #[derive(Debug, Clone)]
 pub struct Notification {
     pub at_ms: i64,
-    /// Whether the notification reported a change or the end of a notified occurrence.
+    /// Whether the notification reported a change of a notified occurrence, or its end.
     pub clear: bool,
     pub trigger_name: Option<Name>,
     /// Deliveries of the notification; empty if they are no longer stored.
@@ -197,7 +197,7 @@ impl SentDelivery {
         match self.final_state() {
             DeliveryState::Delivered => NotificationOutcome::Sent,
             DeliveryState::Shadowed => NotificationOutcome::Recorded,
-            // Its digest is no longer stored.
+            // The digest is no longer stored.
             DeliveryState::Folded => NotificationOutcome::Unknown,
             DeliveryState::Dead | DeliveryState::Cancelled => NotificationOutcome::NotSent,
             DeliveryState::Pending { .. }
@@ -373,7 +373,7 @@ impl RuleExplanation {
         Self { deliveries, ..self }
     }
 
-    /// Adds the pending message and past holds, which have priority as the reason why the rule did
+    /// Adds the pending message and past holds. They take precedence as the reason why the rule did
     /// not notify.
     fn with_pending(
         mut self,

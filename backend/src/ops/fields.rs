@@ -39,7 +39,7 @@ struct CachedFields {
     /// Monotonic time of the last full read, and the change log position up to which the names are
     /// current.
     read: Option<(Duration, LogPosition)>,
-    /// Whether all events were read and there is at least one.
+    /// Whether all stored events were read; false if there are none.
     is_whole: bool,
     /// Whether [`FIELDS_READ_MAX`] events were read.
     is_many: bool,
@@ -48,9 +48,9 @@ struct CachedFields {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownField {
     pub field: String,
-    /// Name of the field in this service, if the given name is used by other products.
+    /// Name of the field in this service, if the given name is that of other products.
     pub here: Option<String>,
-    /// Similar field that may be meant; `None` if there is none.
+    /// Similar field that the author may have meant; `None` if there is none.
     pub nearest: Option<String>,
     /// Whether all events were checked, rather than only the latest.
     pub is_certain: bool,
@@ -74,8 +74,8 @@ impl UnknownField {
         }
     }
 
-    /// Returns whether the field should be reported. A field that is missing only from a few new
-    /// events may be intended.
+    /// Returns whether the field should be reported. If only a few new events lack the field, the
+    /// author may expect it in later ones.
     fn is_reported(&self) -> bool {
         self.is_certain || self.is_of_many || self.here.is_some() || self.nearest.is_some()
     }
@@ -90,8 +90,8 @@ impl FieldCache {
         }
     }
 
-    /// Returns an entry for each name, `None` if some event has the field. `own` are fields that
-    /// exist in addition to those of events; they may be suggested.
+    /// Returns an entry for each name, which is `None` if some event has the field. `own` are
+    /// fields that exist besides those of events; they may be suggested.
     async fn find_unknown(
         &self,
         names: &[&str],
@@ -116,9 +116,9 @@ impl FieldCache {
         Ok(unknown.collect())
     }
 
-    /// Returns hints about fields that no event has, each with the position in its text, if known.
-    /// They are not errors, because a future event, or an old one that was not read, may have the
-    /// field.
+    /// Returns hints about fields that no event has, each with its position in the text, if known.
+    /// They are not errors, because a future event may have the field, or an old one that was not
+    /// read.
     pub async fn field_hints(
         &self,
         named: &[(&str, Option<usize>)],
@@ -279,7 +279,7 @@ fn add_nested_fields(before: &str, fields: &Fields, depth: usize, add: &mut dyn 
 fn add_value(name: &str, value: &Value, depth: usize, add: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(inner) => add_nested_fields(&format!("{name}."), inner, depth + 1, add),
-        // Paths continue into lists.
+        // A path applies to each entry of a list.
         Value::List(values) => {
             for value in values {
                 if let Value::Object(inner) = value {

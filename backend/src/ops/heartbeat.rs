@@ -192,12 +192,12 @@ impl FromDomain<Heartbeat> for v1::Heartbeat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// The start of a run; not a beat.
+    /// The start of a run, which is not a beat.
     Start,
     Beat,
     /// A beat of a failed run.
     Failure,
-    /// A log message of a run; not a beat.
+    /// A log message of a run, which is not a beat.
     Log,
 }
 
@@ -282,13 +282,13 @@ impl Expectations {
     }
 
     /// Records a beat of a heartbeat or the start of a run, and returns once it is on disk. A
-    /// caller that is restricted to sources can only send beats of these sources.
+    /// caller that is restricted to some sources can only send beats from these.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if the heartbeat does not exist, [`Error::FailedPrecondition`]
     /// if it is disabled, [`Error::Invalid`] for too many values or the service's own source,
-    /// [`Error::PermissionDenied`] for a beat of another source, [`Error::Exhausted`] at the limit
-    /// of expectations, and an error if the store fails.
+    /// [`Error::PermissionDenied`] for a beat from another source, [`Error::Exhausted`] at the
+    /// limit of expectations, and an error if the store fails.
     pub async fn record_beat_from_source(
         &self,
         sources: &BTreeSet<String>,
@@ -454,7 +454,7 @@ impl Expectations {
     }
 }
 
-/// Returns an error if neither the values of the beat nor the heartbeat itself specify one of these
+/// Returns an error unless the values of the beat or the heartbeat itself specify one of these
 /// sources.
 fn check_source(
     heartbeat: &Heartbeat,

@@ -23,8 +23,8 @@ pub struct HoldWatch {
     store: Store,
     clock: Arc<dyn Clock>,
     intake: Intake,
-    /// Start of the watch, in milliseconds since the epoch. Holds that became due while no process
-    /// ran do not count as late yet.
+    /// Start of the watch, in milliseconds since the epoch. Holds that became due before it, while
+    /// no process ran, do not count as late yet.
     since_ms: i64,
     /// Whether the event was last reported as open; `None` before the first report.
     reported: Option<bool>,
@@ -94,10 +94,10 @@ impl HoldWatch {
     async fn check(&mut self) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         if settings::read_values(&self.store).await?.is_quiet_mode() {
-            // In quiet mode no holds are evaluated, and none counts as late when it ends.
+            // In quiet mode no holds are evaluated, so none counts as late when quiet mode ends.
             self.since_ms = now_ms;
         }
-        // The clock may have been set back since.
+        // The clock may have been set back since the start.
         self.since_ms = self.since_ms.min(now_ms);
         let oldest_ms = oldest_due_ms(&self.store, now_ms).await?;
         let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms.max(self.since_ms)));

@@ -38,8 +38,8 @@ use crate::{
 /// The entry point for events. Clones share the queue.
 ///
 /// Each request is decided as a whole by one worker, in one commit. Events with the same id are
-/// decided in the order of submission: a request waits for earlier requests that share an event id,
-/// so workers never conflict over an event. While one worker waits for its commit, the others
+/// decided in the order of submission. A request waits for earlier requests that share an event id,
+/// so two workers never decide the same event. While one worker waits for its commit, the others
 /// decide.
 #[derive(Debug, Clone)]
 pub struct Intake {
@@ -111,7 +111,7 @@ impl Intake {
     ///
     /// # Errors
     /// Returns an error if no event was accepted: `Exhausted` if the queue is full, `Unavailable`
-    /// if the service is stopping, and an error if the store fails.
+    /// if the service is stopping, and any error of the store.
     ///
     /// # Cancel safety
     /// The events may still be accepted if the future is dropped.
@@ -202,8 +202,8 @@ impl Intake {
         }
     }
 
-    /// Submits stored events of the service itself. Events for which the queue has no capacity are
-    /// found by the next [`Intake::resume`].
+    /// Submits stored events of the service itself. Those that do not fit in the queue are found by
+    /// the next [`Intake::resume`].
     pub(crate) fn report_all(&self, reports: RecordedReports) {
         for OwnEvent { id, event, chain } in reports.0 {
             let name = event.name.clone();

@@ -250,7 +250,7 @@ fn fill_signature_secret(
     let is_mask = signature.secret.reveal() == MASK;
     if is_mask || signature.secret.is_empty() {
         match stored {
-            // A key of one scheme may be invalid or different in another.
+            // A key of one scheme may be invalid in another, or mean another key.
             Some(stored) if stored.scheme != signature.scheme => {
                 violations.add(
                     FIELD,

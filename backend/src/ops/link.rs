@@ -42,8 +42,8 @@ pub fn link_config(
     }
 }
 
-/// Permission granted to any caller that presents its signature instead of a key. All access
-/// without a key requires a grant.
+/// Permission granted to any caller that presents the grant's signature instead of a key. All
+/// access without a key requires a grant.
 #[derive(Debug, Clone, Copy)]
 pub enum LinkGrant<'a> {
     /// Reading an event or a group for a limited time.
@@ -107,10 +107,10 @@ impl LinkGrant<'_> {
                 use_parts("acknowledge", &parts)
             }
             Self::Feed(schedule) => {
-                // A later schedule with the same name has a different id.
+                // The id tells this schedule apart from a later one with the same name.
                 let (name, id) = (schedule.name.as_str().as_bytes(), schedule.id.to_bytes());
                 match schedule.feed_number {
-                    // URLs issued before rotation was supported.
+                    // The form of URLs issued before feeds could be rotated.
                     0 => use_parts("feed", &[name, &id]),
                     number => use_parts("feed", &[name, &id, &number.to_be_bytes()]),
                 }
@@ -161,7 +161,7 @@ impl SignedLinks {
             return refused("the link was not issued by this service; use a key");
         }
         let now_ms = self.clock.now_ms();
-        // If the lifetime was shortened, this also applies to earlier links.
+        // A shortened lifetime also applies to earlier links.
         let last_ms = now_ms
             .saturating_add(self.lifetime_ms)
             .saturating_add(STEP_MS);
@@ -218,7 +218,8 @@ impl SignedLinks {
         grant: impl Fn(&T) -> LinkGrant<'_>,
         sign: &str,
     ) -> Result<T, Error> {
-        // Returns the same error if the name does not exist, so that existence is not disclosed.
+        // Returns the error for a name that may not exist; it does not disclose whether the name
+        // exists.
         let granted = found.filter(|it| grant(it).is_signed(&self.store, sign));
         granted.ok_or_else(|| {
             Error::Unauthenticated("this feed URL is invalid or revoked; request a new one".into())

@@ -79,8 +79,8 @@ fn loop_event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEven
 pub(crate) const NO_RESPONSE: &str = "no one responded";
 
 /// Returns the marker of a response that became unanswered or is no longer unanswered. The marker
-/// is the event that versions without a count by policy reported for each response. It is not
-/// ingested.
+/// has the form of the event that earlier versions reported for each response, before responses
+/// were counted by policy. The marker is not ingested.
 fn marker_event(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
     let (rule, policy, id) = (&of.rule, &of.policy, of.occurrence.to_string());
     let policy = Value::Text(policy.to_string());

@@ -6,7 +6,7 @@ use crate::{
 };
 
 pub trait Resource: Record {
-    /// Displayed name of the kind.
+    /// Name of the kind, as displayed.
     const WORD: &'static str;
     fn id(&self) -> RecordId;
     fn name(&self) -> &Name;

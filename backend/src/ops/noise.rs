@@ -61,7 +61,7 @@ pub struct NoiseReport {
     pub start_ms: i64,
     /// End of the last day, in milliseconds since the epoch.
     pub end_ms: i64,
-    /// Time from which the events of rows are known, in milliseconds since the epoch.
+    /// Time since which notifications are counted by event name, in milliseconds since the epoch.
     pub events_start_ms: i64,
     pub left_out: usize,
 }
@@ -339,7 +339,7 @@ impl NoiseReports {
                 scan::yield_if_needed().await;
             }
             if left == 0 {
-                // There may be more deliveries at `last_ms`.
+                // Further deliveries may have the time `last_ms`.
                 return Ok(last_ms + 1);
             }
         }
@@ -350,7 +350,7 @@ impl NoiseReports {
         let mut scan = NoiseScan::default();
         let mut add = |name: &str, scan: &mut NoiseScan| {
             for (counter, numbers) in scan.take_counts() {
-                // Each notification belongs to exactly one rule.
+                // Sum by rule only, because each notification belongs to exactly one rule.
                 if let Subject::Noise(NoiseBy::Rule, _, part) = counter.subject
                     && let Period::Day(day) = counter.period
                 {
@@ -424,7 +424,7 @@ impl NoiseReports {
                     scan::yield_if_needed().await;
                 }
                 if left == 0 {
-                    // An occurrence can notify after it was last seen, and an open one long after.
+                    // An occurrence can notify after it was last seen; an open one, long after.
                     start_ms = if is_closed {
                         start_ms.max(last_ms.saturating_add(DAY_MS))
                     } else {

@@ -40,7 +40,7 @@ impl OpenNotifier {
         Self { deciding, intake }
     }
 
-    /// Notifies if requested, or only counts with `validate_only`. Returns the number of
+    /// Notifies if requested; with `validate_only`, only counts. Returns the number of
     /// notifications.
     pub async fn notify_or_count(
         &self,
@@ -89,8 +89,8 @@ impl OpenNotifier {
     /// notifications. Already notified occurrences are skipped.
     ///
     /// # Errors
-    /// Returns an error if the store fails; earlier notifications remain, and the other occurrences
-    /// are evaluated at their next change.
+    /// Returns an error if the store fails. Earlier notifications stay in effect, and the other
+    /// occurrences are evaluated at their next change.
     ///
     /// # Cancel safety
     /// If the future is dropped, some notifications may have been sent.
@@ -237,7 +237,7 @@ fn rules_using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
 }
 
 /// Returns the keys of the next occurrences of a walk; `None` at its end. An occurrence that moves
-/// in the order was changed, and that change decided on it.
+/// during the walk was changed, and was therefore evaluated then.
 async fn next_keys(walk: &mut IndexWalk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let places = walk.next_positions(REVIEW_BATCH).await?;
     let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();

@@ -113,7 +113,7 @@ impl OnCallWatch {
             metadata: [(CONTACTS.to_owned(), is)].into(),
             severity: Some(Severity::Info),
             summary,
-            // A hand-off is news, not a problem that lasts until the next one.
+            // A hand-off is news: its event does not last until the next hand-off.
             expire_ms: Some(now_ms.saturating_add(to_millis(ON_CALL_NEWS_AGE))),
             ..schedule_event(CHANGED, name, now_ms)
         };

@@ -56,7 +56,7 @@ pub struct Overview {
     pub destinations: Vec<DestinationOverview>,
     pub counted_since_ms: Option<i64>,
     pub oldest_undelivered_ms: Option<i64>,
-    /// Dead deliveries that were not sent again, without tests.
+    /// Dead deliveries that were not sent again, excluding tests.
     pub dead: i64,
     pub triggers: usize,
     pub destinations_stored: usize,

@@ -52,7 +52,7 @@ impl TokenScope {
         Self(Sha256::new()).with_field("list", [list])
     }
 
-    /// Adds a filter; the order of filters and of their values matters.
+    /// Adds a filter. Filters, and their values, must always be added in the same order.
     #[must_use]
     pub fn with_field<V: AsRef<[u8]>>(
         mut self,

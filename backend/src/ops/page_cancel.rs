@@ -1,5 +1,5 @@
-//! Cancels pages that are no longer needed: pages still waiting when someone acknowledges or the
-//! response ends, and reports of this to receivers that no page has reached.
+//! Cancels messages that became unnecessary because someone acknowledged or the response ended:
+//! waiting pages, and the reports of this to receivers that no page has reached.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,11 +16,11 @@ use crate::{
 };
 
 const PAGE: usize = 64;
-/// Time within which a page is expected to get its first attempt, in milliseconds. After that it
+/// Time within which a page normally gets its first attempt, in milliseconds. After that the page
 /// counts as waiting.
 const FRESH_MS: i64 = 5_000;
 
-/// A receiver of pages: a destination, and the contact whose method it is.
+/// A receiver of pages: a destination, and the contact that has it as a method.
 type Receiver = (RecordId, Option<PagedMethod>);
 
 /// Returns whether a delivery is for a receiver. Deliveries of earlier versions have no method.
@@ -34,7 +34,7 @@ fn is_for_receiver(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool 
 }
 
 /// Cancels the deliveries that changes of occurrences make unnecessary. `new` are the deliveries
-/// that the changes cause.
+/// created by the changes.
 pub(crate) async fn cancel_pages(
     store: &Store,
     changed: Vec<(&Occurrence, &Occurrence)>,
@@ -95,7 +95,7 @@ fn response_state(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState
     response.map(|it| it.state)
 }
 
-/// The receivers of a response at one destination, and the receivers that have been reached.
+/// The receivers of a response at one destination, and those that a page has reached.
 struct CancelledReceivers {
     destination: RecordId,
     /// The newest page by contact and method.
@@ -135,8 +135,8 @@ impl CancelledReceivers {
         }
     }
 
-    /// Records the newest pages that ended in earlier versions, which are missing from the thread
-    /// index.
+    /// Records the newest pages that ended in earlier versions. The thread index does not contain
+    /// them.
     async fn record_unindexed(&mut self, store: &Store) -> Result<(), EngineError> {
         let newest = self.paged.values().map(|it| it.to_bytes().into());
         let (newest, _) = store.get_readable::<Delivery>(newest.collect()).await?;
@@ -161,8 +161,8 @@ impl CancelledReceivers {
     }
 }
 
-/// Finds the receivers of a response at one destination that no page reached, and the waiting pages
-/// and reports to cancel.
+/// Finds the receivers of a response at one destination that no page reached. Returns the waiting
+/// pages and reports to cancel.
 async fn find_waiting(
     store: &Store,
     occurrence: &Occurrence,

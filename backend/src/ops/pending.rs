@@ -31,7 +31,8 @@ pub struct Filter {
     pub rule_names: Vec<String>,
     pub silence_name: String,
     pub event: Option<EventId>,
-    /// Only notifications re-evaluated before this time, in milliseconds since the epoch.
+    /// Only notifications that are due for re-evaluation before this time, in milliseconds since
+    /// the epoch.
     pub before_ms: Option<i64>,
 }
 

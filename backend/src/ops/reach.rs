@@ -1,5 +1,5 @@
-//! The receivers of a rule: its destinations, and through its escalation policy the contacts of
-//! each step and the fallback destination.
+//! The receivers of a rule: its own destinations, and through its escalation policy, the contacts
+//! of each step and the fallback destination.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -132,7 +132,7 @@ pub fn to_wire(rules: &[(Name, ReachedReceiver)]) -> (Vec<v1::RuleReach>, usize)
 }
 
 pub fn wire_bytes(way: &v1::RuleReach) -> usize {
-    /// Field numbers and lengths.
+    /// Bytes for field numbers and lengths.
     const AROUND: usize = 20;
     let names = [&way.rule_name, &way.destination_name, &way.policy_name];
     let others = [&way.contact_name, &way.schedule_name, &way.method_id];
@@ -223,7 +223,7 @@ async fn reach_through_policy(
     Ok(all.ordered)
 }
 
-/// Paths in order, without duplicates.
+/// Receivers in order, without duplicates.
 #[derive(Default)]
 struct ReachPaths {
     ordered: Vec<ReachedReceiver>,

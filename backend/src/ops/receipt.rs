@@ -41,8 +41,8 @@ impl ReceiptClaim {
 const NO_ROOM: &str = "was rejected; send it without an idempotency key to get the reason";
 
 /// Truncates refusals to fit into a receipt: beyond [`RECEIPT_REASON_BYTES_MAX`] bytes, reasons are
-/// replaced by a placeholder. The first response is built from the result too, so that repeated
-/// responses are equal.
+/// replaced by a placeholder. The first response is built from the result, so that repeated
+/// responses are equal to it.
 pub fn truncate_refusals(mut refused: Vec<Refusal>) -> Vec<Refusal> {
     let mut room = RECEIPT_REASON_BYTES_MAX;
     for refusal in &mut refused {
@@ -112,7 +112,7 @@ impl ReceiptSweep {
     /// of deleted receipts. Receipts of the last minute are not counted yet.
     ///
     /// # Errors
-    /// Returns an error if the store fails; earlier deletions are kept.
+    /// Returns an error if the store fails; earlier deletions remain in effect.
     pub async fn delete_expired(&mut self, most: ReceiptLimits) -> Result<usize, Error> {
         let now_ms = self.clock.now_ms();
         let old = older_range(now_ms - to_millis(RECEIPT_TIME));
@@ -131,7 +131,7 @@ impl ReceiptSweep {
         }
         loop {
             let over = self.tally.bytes.saturating_sub(most.bytes);
-            // Assume the average size, so that no receipt is deleted unnecessarily.
+            // Assume receipts of average size, so that none is deleted unnecessarily.
             let for_bytes = over.saturating_mul(self.tally.count) / self.tally.bytes.max(1);
             let excess = self.tally.count.saturating_sub(most.count);
             let excess = excess.max(for_bytes).max(usize::from(over > 0));
@@ -156,7 +156,7 @@ impl ReceiptSweep {
                 ..ReceiptTally::default()
             };
         }
-        // Receipts in flight already have their time, so the most recent interval is skipped.
+        // Skip the last interval: a receipt has its time before it is committed.
         let settled = older_range(now_ms - to_millis(RECEIPT_SWEEP_INTERVAL));
         loop {
             let found = self.store.page_by_index::<Receipt>(
@@ -188,7 +188,8 @@ impl ReceiptSweep {
                 limit,
             );
             let mut found = found.await?;
-            // Entries indexed before the clock was set are not necessarily old.
+            // The index entry may be from before the clock was set, so the receipt is not
+            // necessarily old.
             found.retain(|(_, it)| !it.is_shifted());
             let mut changes = self.store.new_changes();
             for (_, receipt) in &found {

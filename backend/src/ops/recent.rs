@@ -15,7 +15,7 @@ use crate::{
 
 pub const RECENT_MAX: usize = 10_000;
 
-/// Counter of notifications, based on the time-ordered indexes. Test deliveries are not counted.
+/// Counts notifications with the time-ordered indexes. Test deliveries are not counted.
 #[derive(Debug, Clone)]
 pub struct RecentNotifications {
     store: Store,

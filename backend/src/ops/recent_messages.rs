@@ -1,4 +1,4 @@
-//! Recent messages that the definition under test would have held.
+//! Recent messages that the definition being tested would have held.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -86,7 +86,7 @@ pub(super) async fn held_messages(
 pub(super) struct Deadline(Duration);
 
 impl Deadline {
-    /// Returns a deadline at the maximum duration of a test from now.
+    /// Returns the deadline of a test that starts now.
     pub(super) fn start(clock: &dyn Clock) -> Self {
         Self(clock.elapsed() + TRIGGER_TEST_TIME_MAX)
     }

@@ -14,8 +14,8 @@ use crate::{
     store::{Changes, Kind, Record, Store, Stored},
 };
 
-/// Checks the references of a draft: the resource must exist, its author must be allowed to refer
-/// to it, and it must not be deleted before the draft is stored.
+/// Checks the references of a draft. The resource must exist, the draft's author must be allowed to
+/// refer to it, and it must not be deleted before the draft is stored.
 #[derive(Debug)]
 pub(super) struct ReferenceChecker<'a> {
     store: &'a Store,
@@ -126,7 +126,7 @@ impl<'a> ReferenceChecker<'a> {
     }
 }
 
-/// Returns whether definitions of a kind only select events or times. Any author may refer to them.
+/// Whether any author may refer to definitions of a kind, because they only select events or times.
 fn is_usable_by_any_author(kind: Kind) -> bool {
     matches!(kind, Kind::Trigger | Kind::Calendar)
 }

@@ -1,10 +1,10 @@
 //! Replays stored occurrences under other definitions, to find out which messages would have been
-//! sent. Uses a service without disk and dispatcher, whose clock jumps from one due time to the
-//! next.
+//! sent. Runs the service without disk and dispatcher, and with a clock that jumps from one due
+//! time to the next.
 //!
-//! The store contains the changes of an occurrence and its event count, not each event, so repeats
-//! are assumed to be evenly spaced. Messages are counted when they are decided, and every
-//! destination is assumed to accept them.
+//! The store contains an occurrence's changes and event count but not each event, so repeats are
+//! assumed to be evenly spaced. Messages are counted when they are decided, and every destination
+//! is assumed to accept them.
 
 mod timeline;
 
@@ -36,7 +36,8 @@ use crate::{
     store::{Lane, Record, Store, engine::Range},
 };
 
-/// In a replay, occurrences neither age nor expire. Their recorded changes are replayed instead.
+/// In a replay, occurrences neither age nor expire, because the changes recorded for them are
+/// replayed instead.
 const NO_AGE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
 #[derive(Debug, Default)]
@@ -70,7 +71,7 @@ pub async fn replay_timeline(
         let is_over = || like.clock.elapsed() >= end;
         let is_full = async || Ok::<_, Error>(world.row_count().await? > REPLAY_ROWS_MAX);
         if is_check_due && (is_over() || is_full().await?) {
-            // The steps of this moment may be incomplete.
+            // Leave out this moment, since some of its steps may be missing.
             return world.into_result(step.at_ms - 1).await;
         }
         if !world.advance_until(step.at_ms, end).await? {

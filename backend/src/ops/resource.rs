@@ -157,15 +157,15 @@ impl Origin {
 }
 
 pub trait AuthoredResource: Resource + PartialEq {
-    /// Form in which authors describe the resource.
+    /// The form in which authors describe the resource.
     type Draft: ResourceDraft;
-    /// Form returned to readers. Built only from the resource, so without information about its
-    /// use.
+    /// The form for readers. It is built only from the resource, so it does not contain who uses
+    /// the resource.
     type View: FromDomain<Self> + Send;
 
-    /// Returns the resource that a draft describes, and the additional changes that storing it
-    /// requires. `stored` is the version that it replaces. Referenced resources are touched in the
-    /// changes, so that they cannot be deleted concurrently.
+    /// Returns the resource that a draft describes, and the additional changes required to store
+    /// it. `stored` is the version that it replaces. The changes touch referenced resources, so
+    /// that these cannot be deleted concurrently.
     fn from_draft(
         all: &Resources<Self>,
         draft: &Self::Draft,
@@ -173,8 +173,8 @@ pub trait AuthoredResource: Resource + PartialEq {
         origin: Origin,
     ) -> impl Future<Output = Result<(Self, Changes), Error>> + Send;
 
-    /// Returns the additional changes that deleting the resource requires. With `force`, the
-    /// resource is removed from its users.
+    /// Returns the additional changes required to delete the resource. With `force`, these remove
+    /// the resource from its users.
     ///
     /// # Errors
     ///
@@ -187,7 +187,8 @@ pub trait AuthoredResource: Resource + PartialEq {
         async move { Ok(all.store.new_changes()) }
     }
 
-    /// Returns the view for readers, and the number of bytes that it adds to the resource itself.
+    /// Returns the view for readers, and the number of bytes that the view has beyond the resource
+    /// itself.
     fn view(
         _all: &Resources<Self>,
         resource: Self,
@@ -195,7 +196,7 @@ pub trait AuthoredResource: Resource + PartialEq {
         async move { Ok((FromDomain::from_domain(resource), 0)) }
     }
 
-    /// Returns warnings about settings that its author possibly did not intend.
+    /// Returns warnings about settings that the author may not have intended.
     fn warnings(
         &self,
         _all: &Resources<Self>,
@@ -219,7 +220,7 @@ pub struct SavedResource<T: AuthoredResource> {
 
 #[derive(Debug)]
 pub enum PutOutcome<T> {
-    /// The stored resource already matched the draft.
+    /// The stored resource already matches the draft.
     Unchanged(T),
     Created(T),
     Updated {
@@ -325,7 +326,7 @@ impl<T: AuthoredResource> Resources<T> {
         Ok(find::<T>(&self.store, name).await?.value)
     }
 
-    /// Reads a resource for an operation of the caller on it.
+    /// Reads a resource that the caller is about to act on.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is none, and [`Error::PermissionDenied`] if it has none
@@ -347,8 +348,8 @@ impl<T: AuthoredResource> Resources<T> {
         list::list_page(&self.store, filter, page, &|_| true, view).await
     }
 
-    /// Like [`Self::list`], with an additional predicate. The values that it depends on must be in
-    /// [`Filter::others`].
+    /// Like [`Self::list`], with an additional predicate. Values that the predicate depends on must
+    /// be in [`Filter::others`].
     pub(super) async fn list_where(
         &self,
         filter: &Filter,
@@ -434,13 +435,13 @@ impl<T: AuthoredResource> Resources<T> {
         })
     }
 
-    /// Deletes the resource with the given name and stores its last revision. With `force`, removes
-    /// it from its users in the same commit. Its pending deliveries are still sent.
+    /// Deletes the resource with the given name, and stores its last revision. With `force`,
+    /// removes the resource from its users in the same commit. Pending deliveries are still sent.
     ///
     /// # Errors
-    /// Returns [`Error::NotFound`] if there is none, [`Error::Aborted`] if the etag is not current,
-    /// and [`Error::FailedPrecondition`] with the names of the resources that use it and `force` is
-    /// not set.
+    /// Returns [`Error::NotFound`] if there is none, and [`Error::Aborted`] if the etag is not
+    /// current. Returns [`Error::FailedPrecondition`] with the names of the resources that use this
+    /// one, unless `force` is set.
     pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
@@ -450,7 +451,7 @@ impl<T: AuthoredResource> Resources<T> {
                 scope.check("name", &stored.value)?;
             }
             check_etag(etag, &stored.value)?;
-            // Read the resource before its users: a user added in between touches it, so the commit
+            // Read the resource before its users: a user added later touches it, so the commit
             // conflicts.
             let mut changes = T::changes_on_delete(self, &stored.value, force).await?;
             if let Some(was) = stored.value.as_revision() {

@@ -39,7 +39,7 @@ use crate::{
 
 const BATCH: usize = 200;
 
-/// Filter for responses. Empty fields do not filter.
+/// Filter for responses. Empty fields are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct ResponseFilter {
     /// States to include; empty for all that have not ended.
@@ -89,8 +89,8 @@ impl Responses {
         }
     }
 
-    /// Lists responses by state, newest first. Also returns the token of the next page, empty at
-    /// the end.
+    /// Lists responses by state, newest first. Also returns the token of the next page, which is
+    /// empty at the end.
     pub async fn list(
         &self,
         filter: &ResponseFilter,
@@ -106,7 +106,7 @@ impl Responses {
                 if range.end.as_ref().is_some_and(|end| end <= last) {
                     continue;
                 }
-                // In descending order, entries before the last key remain.
+                // The order is descending, so the entries before the last key remain.
                 if range.start <= *last {
                     range.end = Some(last.clone());
                 }
@@ -184,8 +184,8 @@ impl Responses {
         })
     }
 
-    /// Runs the next step of a response now; `seen` are the round and the step that the caller
-    /// considers the last ones.
+    /// Runs the next step of a response now. `seen` are the round and the step that the caller
+    /// knows as the last ones.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such response, [`Error::FailedPrecondition`] if
@@ -274,8 +274,9 @@ impl Responses {
     }
 
     /// Acknowledges an occurrence as a contact, together with the others of its group; without
-    /// `confirm`, only reads it. Returns the occurrence, and the number of others in its group that
-    /// were not acknowledged before. Histories name the author as [`Name::for_contact`] does.
+    /// `confirm`, changes nothing. Returns the occurrence, and the number of others in its group
+    /// that were not acknowledged before. The history names the contact in the form of
+    /// [`Name::for_contact`].
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such occurrence, and
@@ -295,7 +296,7 @@ impl Responses {
         };
         let mut before = read(OccurrenceTarget::Exactly(target)).await?;
         if !occurrence_responses(&before).any(|(_, it)| it.id.to_string() == response) {
-            // Another member of the group may carry the response by now.
+            // By now, another member of the group may carry the response.
             match self.find(response).await {
                 Ok((carrier, _)) => before = carrier.value,
                 Err(Error::NotFound(_)) => {}
@@ -332,7 +333,7 @@ impl Responses {
         let others = items.len() - 1;
         for (at, items) in items.chunks(ITEMS_PER_REQUEST_MAX).enumerate() {
             let mut done = set_status((&self.deciding, &self.intake), items, &author).await?;
-            // Other members may have been deleted or closed by now.
+            // By now, other members may have been deleted or closed.
             if at == 0 {
                 done.swap_remove(0)?;
             }
@@ -452,7 +453,7 @@ fn response_to_wire(
             .group
             .map_or_else(String::new, |it| GroupId(it).to_string()),
         dimensions: occurrence.dimensions.clone(),
-        // `response_view` adds the other receivers.
+        // The other receivers are added by `response_view`.
         ..v1::Response::default()
     }
 }

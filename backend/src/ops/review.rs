@@ -66,8 +66,8 @@ impl Reviewer {
         }
     }
 
-    /// Processes all work that is due now, including the work of each node for the slots that it
-    /// owns. Failed work is left for the next pass, which should follow soon if this returns false.
+    /// Processes all work that is due now, including each node's work for the slots that it owns.
+    /// Work that fails is left for the next pass; returns false if that pass should follow soon.
     pub async fn run_once(&self) -> bool {
         let is_evaluated = self.evaluate_pass().await;
         self.ageing.run_once().await && is_evaluated
@@ -104,8 +104,8 @@ impl Reviewer {
         }
     }
 
-    /// Waits until work becomes due after `since_ms`, including through concurrent commits, for at
-    /// most `most`.
+    /// Waits for at most `most` until work becomes due after `since_ms`. Notices work that
+    /// concurrent commits make due.
     async fn wait_until_due(
         &self,
         mut log: watch::Receiver<LogPosition>,
@@ -124,7 +124,7 @@ impl Reviewer {
                     return clock.wait_until(next_ms).await;
                 }
             }
-            // Commits may have made work due earlier. One check covers many commits.
+            // Commits may have made work due earlier. One check serves many commits.
             let review_ms = clock
                 .now_ms()
                 .saturating_add(to_millis(REVIEW_CHECK_INTERVAL));

@@ -1,5 +1,5 @@
-//! Earlier revisions of definitions. They are stored when these are edited or deleted, and kept as
-//! long as occurrences may have been evaluated with them.
+//! Earlier revisions of definitions. A revision is stored when its definition is edited or deleted.
+//! It is kept as long as occurrences may have been evaluated with it.
 
 use crate::{
     clock::to_millis,
@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// Stores a definition that `changes` replace at `until_ms` or, with `deleted`, remove. Deletes the
-/// oldest revision beyond [`REVISIONS_OF_ONE_MAX`].
+/// Stores the definition that `changes` replace at `until_ms` or, with `deleted`, delete. Also
+/// deletes the oldest revision beyond [`REVISIONS_OF_ONE_MAX`].
 pub async fn store_revision(
     store: &Store,
     was: RevisedResource,
@@ -80,7 +80,7 @@ pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
 /// listed.
 ///
 /// # Errors
-/// Returns an error if the store fails; earlier deletions are kept.
+/// Returns an error if the store fails; earlier deletions remain in effect.
 pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
     let engine = store.engine();
     let all = || Range::with_prefix(&[]);
@@ -90,7 +90,7 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
         let first = engine.entries(Index::OccurrenceByStart, all(), Direction::Ascending, 1);
         let first = first.await?;
         let opened_ms = first.first().and_then(|(key, _)| read_time_ms(key, 0));
-        // A sender's clock may be ahead by this much.
+        // The clock of a sender may be ahead by this amount.
         let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
         let needed_ms = opened_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(ahead_ms));
         let count = engine.count(Index::RevisionByEnd, all(), REVISIONS_MAX + REVISIONS_STEP);
@@ -129,7 +129,8 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
     }
 }
 
-/// Reads the definitions no longer in force that updates of these occurrences may have to report.
+/// Reads the definitions that are no longer in force but that updates about these occurrences may
+/// have to report.
 pub async fn read_past_definitions(
     store: &Store,
     snapshot: &Snapshot,

@@ -37,7 +37,7 @@ const FOLLOWED: [Kind; 12] = [
     Kind::Policy,
     Kind::Revision,
 ];
-/// Kinds whose edits do not affect held notifications, or that are tracked separately.
+/// Kinds whose edits do not affect held notifications, or are tracked separately.
 const APART: [Kind; 6] = [
     Kind::Silence,
     Kind::Inhibition,
@@ -50,10 +50,10 @@ const PAGE: usize = 1_000;
 
 /// The rules in force, kept up to date with the change log.
 ///
-/// Once an edit is acknowledged, it is in the log, and [`Ruleset::refresh`] reads the log up to the
-/// head known to this process. Decisions contain this position ([`Snapshot::position`]) and
-/// conflict if another process has edited since. An edit therefore applies to every event accepted
-/// after its acknowledgement.
+/// Once an edit is acknowledged, it is in the change log, and [`Ruleset::refresh`] reads the log up
+/// to the head known to this process. A decision's commit checks the position read
+/// ([`Snapshot::position`]), and conflicts if another process has edited since. An edit therefore
+/// applies to every event accepted after its acknowledgement.
 #[derive(Debug)]
 pub struct Ruleset {
     store: Store,

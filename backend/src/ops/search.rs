@@ -104,7 +104,7 @@ pub async fn search_occurrences(
     let (begun, newest_ms) = (cursor.begun, cursor.newest_ms);
     let mut page = PageFiller::new(store, request, (clock, end));
     let filled = if request.backward {
-        // Moved occurrences are last, so the whole order precedes them.
+        // Moved occurrences come last, after the whole order.
         let place = match &cursor.at {
             Position::InOrder(place) => &place[..],
             Position::Moved { .. } | Position::Everything(_) => &[],
@@ -151,7 +151,7 @@ pub async fn search_occurrences(
 }
 
 async fn start_cursor(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> {
-    // Read the log position first: occurrences that move in between count as moved.
+    // Read the log position first, so that occurrences that move during the read count as moved.
     let begun = store.engine().log_head().await?;
     let newest_ms = IndexWalk::newest_ms(store, &request.filter, request.sort).await?;
     Ok(Cursor {

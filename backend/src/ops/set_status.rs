@@ -30,15 +30,15 @@ pub struct StatusItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangedOccurrence {
     pub id: OccurrenceId,
-    /// Whether the occurrence was closed although its sender had not closed it, and may report it
-    /// again.
+    /// Whether the occurrence was closed here although its sender did not close it. The sender may
+    /// report it again.
     pub may_reopen: bool,
 }
 
 /// Changes occurrences in order, in one commit together with the resulting notifications. Returns a
-/// result per item. It is an error if the occurrence or assignee is unknown, or if the occurrence
-/// cannot be reopened because another one of the event is open. The service's own events are sent
-/// through the intake.
+/// result for each item. The result is an error if the occurrence or assignee is unknown, or if the
+/// occurrence cannot be reopened because another one of the event is open. The service's own events
+/// are sent through the intake.
 ///
 /// # Cancel safety
 /// The changes may still be committed after the future is dropped.
@@ -48,8 +48,7 @@ pub async fn set_status(
     author: &Name,
 ) -> Result<Vec<Result<ChangedOccurrence, Error>>, Error> {
     let mut targets: Vec<_> = items.iter().map(|item| item.target).collect();
-    // Followed by the newest occurrence of each event, for checking whether an older one may be
-    // reopened.
+    // The newest occurrence of each event, which decides whether an older one may be reopened.
     targets.extend(
         items
             .iter()

@@ -50,8 +50,8 @@ pub fn values_or_defaults(stored: Option<&Stored<Settings>>) -> SharedSettings {
     stored.map(|it| it.value.values.clone()).unwrap_or_default()
 }
 
-/// Stores the settings of the file if none are stored. In a store used by one process only, the
-/// file applies at every start. In a shared store, the stored settings apply.
+/// Stores the file's settings if none are stored. In a store that only one process uses, the file
+/// also applies at every later start; in a shared store, the stored settings apply.
 #[expect(clippy::too_many_lines, reason = "one field after another")]
 pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
@@ -132,7 +132,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
 /// Creates settings to be stored for the first time.
 ///
 /// # Errors
-/// Returns an error only if the name of settings is invalid, which is a bug.
+/// Returns an error only if [`Settings::NAME`] is not a valid name, which would be a bug.
 pub(crate) fn initial_settings(values: SharedSettings, now_ms: i64) -> Result<Settings, Error> {
     let name = Name::parse(Settings::NAME).map_err(|message| Error::Internal(message.into()))?;
     let origin = Origin::new(now_ms);
@@ -254,7 +254,8 @@ impl AuthoredResource for Settings {
         };
         let before = stored.map(|it| &*it.values.templates);
         let before = before.cloned().unwrap_or_default();
-        // Documents that are applied together are checked once all of them are staged.
+        // If documents are applied together, the templates are checked once all documents are
+        // staged.
         if before != *values.templates && !all.store.is_staged() {
             violations
                 .extend(snippets::broken_templates(&all.store, &before, &values.templates).await?);

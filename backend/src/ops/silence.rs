@@ -72,9 +72,9 @@ pub struct SilenceView {
     /// already active or never will be.
     pub begins_ms: Option<i64>,
     pub covered: usize,
-    /// Number of events with notifications that the silence holds.
+    /// Number of events for which the silence holds notifications.
     pub pending: usize,
-    /// Number of events with held notifications that became obsolete.
+    /// Number of events whose held notifications became obsolete.
     pub skipped: usize,
     /// Whether all open events were scanned since the last edit. Otherwise the counts above are
     /// from before the edit.
@@ -198,7 +198,7 @@ impl AuthoredResource for Silence {
 impl FromDomain<Silence> for SilenceView {
     fn from_domain(silence: Silence) -> Self {
         Self {
-            // The progress is filled in later.
+            // The caller fills in what depends on the progress.
             state: silence.state_at(silence.update_ms),
             ends_ms: silence.ends_ms(),
             begins_ms: None,

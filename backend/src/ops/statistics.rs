@@ -17,7 +17,8 @@ use crate::{
     store::{EngineError, Store},
 };
 
-/// Columns of the last hour that measure a rate if there are deliveries in them.
+/// Number of columns in the last hour over which a rate is measured if there are deliveries in
+/// them.
 const RECENT_COLUMNS: usize = 10;
 const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
 const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
@@ -32,7 +33,7 @@ pub struct TimeColumns {
 }
 
 impl TimeColumns {
-    /// Returns columns that cover the given number of minutes, as short as the maximum number of
+    /// Returns columns that cover a number of minutes. They are as short as the maximum number of
     /// columns allows.
     fn for_span(now_ms: i64, minutes: u32) -> Self {
         let fits = |step: &u32| minutes.div_ceil(*step) <= STATISTICS_COLUMNS_MAX;
@@ -133,7 +134,7 @@ impl Throughput {
     fn measure(columns: &TimeColumns, counts: &[Numbers], now_ms: i64) -> Option<Self> {
         let delivered: Vec<_> = counts.iter().map(|it| it.get(Tally::Delivered)).collect();
         let busy = |from: usize| (from..delivered.len()).find(|at| delivered[*at] > 0);
-        // An idle time before recent deliveries does not lower the rate.
+        // Idle time before recent deliveries does not lower the rate.
         let recent = delivered.len().saturating_sub(RECENT_COLUMNS);
         let first = busy(recent).or_else(|| busy(0))?;
         let start_ms = columns.start_ms() + columns.step_ms() * i64::try_from(first).ok()?;

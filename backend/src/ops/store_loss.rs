@@ -28,8 +28,8 @@ pub fn store_loss_event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// Reports the event until it is stored: a database that has lost commits may become unreachable
-/// again.
+/// Reports the event until it is stored. A database that has lost commits may become unreachable
+/// again in between.
 pub async fn report_store_loss(intake: Intake, event: IncomingEvent, stop: CancellationToken) {
     let reported = async {
         while let Err(error) = intake.submit(vec![event.clone()], None).await {

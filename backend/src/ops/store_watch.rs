@@ -31,7 +31,7 @@ pub struct StoreWatch {
     condition: watch::Sender<Condition>,
     /// The last logged state and its time; `None` before the first.
     logged: Option<(&'static str, Duration)>,
-    /// The level that the event reports; `None` before the first check.
+    /// The level last reported by an event; `None` before the first check.
     said: Option<SpaceLevel>,
 }
 
@@ -83,7 +83,7 @@ impl StoreWatch {
             loop {
                 let next_ms = self.clock.now_ms().saturating_add(to_millis(INTERVAL));
                 if let Err(error) = self.check().await {
-                    // The next check reports the full disk, if it is still full.
+                    // If the disk is still full, the next check reports it.
                     log_failure("failed to report the full disk", &error);
                 }
                 self.clock.wait_until(next_ms).await;
@@ -110,7 +110,7 @@ impl StoreWatch {
         self.report(&condition).await
     }
 
-    /// Performs a write without effect, so that a store without other writes is probed.
+    /// Performs a write without effect, to probe a store that nothing else writes to.
     async fn probe_write(&self) {
         let written = async {
             let mut changes = self.store.new_changes();
@@ -120,7 +120,7 @@ impl StoreWatch {
             }
             Ok::<_, Error>(())
         };
-        // The engine has recorded the result.
+        // The result is ignored, because the engine has recorded it.
         drop(tokio::time::timeout(INTERVAL, written).await);
     }
 
@@ -299,7 +299,7 @@ mod tests {
             _guard,
             ..
         } = TestWorld::new().await;
-        // Free space, and whether events of senders, own events, and events about the store are
+        // Free space, and whether events from senders, own events, and events about the store are
         // accepted.
         for (free, expected) in [
             (10, [true, true, true]),

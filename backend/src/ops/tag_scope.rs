@@ -1,4 +1,4 @@
-//! The tag scope of a client: the records that it may act on in addition to its own definitions.
+//! The tag scope of a client: the records that it may change in addition to its own definitions.
 //!
 //! Definitions themselves are checked by their tags when a change is written, in
 //! [`crate::store::audit`].
@@ -87,7 +87,7 @@ impl TagScope {
     }
 }
 
-/// Returns whether a clause matches only events with a dimension for which `is_own` holds.
+/// Whether a clause matches only events with a dimension for which `is_own` returns true.
 pub(super) fn requires_own_dimension(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> bool {
     let has_own = |field: &str, literal: &Literal| {
         // Fields that every event has, such as the type, are not dimensions.
@@ -110,8 +110,8 @@ pub(super) fn requires_own_dimension(clause: &Clause, is_own: &dyn Fn(&str, &str
     }
 }
 
-/// Checks that a definition has one of the caller's tags before a record that belongs to it is
-/// changed. Adds the definition to the changes, so that the commit checks it again.
+/// Checks that a definition has one of the caller's tags before one of its records is changed. Adds
+/// the definition to the changes, so that the commit checks it again.
 pub(super) fn check_owner<T: Resource>(
     changes: &mut Changes,
     field: &str,
@@ -138,7 +138,7 @@ pub(super) fn check_event_owner(
 /// Like [`check_owner`], for the messages of a rule.
 ///
 /// # Errors
-/// Returns [`Error::PermissionDenied`] with the rule, also if it was deleted, or an error if the
+/// Returns [`Error::PermissionDenied`] naming the rule, even if it was deleted, or an error if the
 /// store fails.
 pub(super) async fn check_rule_owner(
     (store, changes): (&Store, &mut Changes),
@@ -227,7 +227,7 @@ mod tests {
         own.dimensions.insert("team".into(), "db".into());
         let mut other = own.clone();
         other.dimensions.insert("team".into(), "web".into());
-        // The rules that notified do not count.
+        // The rules that notified about an event do not count.
         assert!(!other.notified.is_empty());
         let cases: [(&str, &Occurrence, Owned<'_>, bool); 5] = [
             ("no owner", &own, &|_| Ok(()), false),

@@ -1,4 +1,4 @@
-//! Tests of a query on stored occurrences before it is saved, in steps.
+//! Tests of a query on stored occurrences, made in steps before the query is saved.
 
 use crate::{
     clock::Clock,
@@ -19,8 +19,8 @@ pub struct TriggerTest {
     pub scanned: usize,
     /// The first matches, newest first.
     pub occurrences: Vec<Occurrence>,
-    /// Last-seen time down to which all occurrences were tested, in milliseconds since the epoch;
-    /// `None` at the beginning.
+    /// All occurrences last seen at or after this time were tested, in milliseconds since the
+    /// epoch; `None` at the beginning.
     pub reached_ms: Option<i64>,
     pub stopped_early: bool,
     pub warnings: Vec<String>,
@@ -125,8 +125,7 @@ impl TestRun {
         }
     }
 
-    /// Tests all occurrences, but at most `most` occurrences and for at most
-    /// [`TRIGGER_TEST_TIME_MAX`].
+    /// Tests all occurrences, up to `most` of them and for at most [`TRIGGER_TEST_TIME_MAX`].
     pub async fn run(&mut self, clock: &dyn Clock, most: usize) -> Result<(), Error> {
         let end = clock.elapsed() + TRIGGER_TEST_TIME_MAX;
         while !self.is_over {

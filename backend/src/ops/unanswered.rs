@@ -54,8 +54,8 @@ pub(crate) async fn has_unreported_changes(store: &Store) -> Result<bool, Engine
     Ok(found.await?.iter().any(|it| is_mark(&it.value)))
 }
 
-/// Counts the unanswered responses if any is marked, and reports the policies concerned. The
-/// markers are deleted in the commit that stores the reports, so that none is lost.
+/// If any response is marked, counts the unanswered responses and reports their policies. The
+/// commit that stores the reports also deletes the markers, so that none is lost.
 pub(crate) async fn report_unanswered(
     deciding: &DecisionContext,
     intake: &Intake,
@@ -94,8 +94,7 @@ async fn decide_reports(
         }
         let is_over = event.status == Some(Status::Closed);
         if is_over && is_open {
-            // The marker stays until the event is closed, so that a crash does not lose the
-            // closing.
+            // Keep the marker until the event is closed, so that the closing survives a crash.
             closed.push(event.clone());
         } else {
             changes.delete(mark);
@@ -113,7 +112,7 @@ async fn decide_reports(
     }
     for (policy, mut chain) in policies {
         let dimensions = own_dimensions([(POLICY_DIMENSION, &*policy)]);
-        // The report replaces one that is not ingested yet.
+        // The new report replaces one that is not ingested yet.
         let is_same = |it: &&Stored<OwnEvent>| {
             it.value.event.name == NO_RESPONSE && it.value.event.dimensions == dimensions
         };
@@ -142,7 +141,8 @@ async fn decide_reports(
 async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError> {
     let mut all = Vec::new();
     let mut pages = store.pages::<OwnEvent>(Range::with_prefix(&[]));
-    // The next review counts again if any marker remains.
+    // The cap loses nothing: markers that are not read here stay stored, and the next review
+    // handles them.
     while all.len() < OWN_EVENTS_MAX
         && let Some(page) = pages.next().await?
     {
@@ -151,7 +151,7 @@ async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError>
     Ok(all)
 }
 
-/// Returns the policy of a marker; empty for markers of earlier versions.
+/// Returns the policy named by a marker; empty for markers of earlier versions.
 fn marker_policy(mark: &IncomingEvent) -> String {
     match mark.metadata.get(POLICY_DIMENSION) {
         Some(Value::Text(policy)) => policy.clone(),
@@ -159,7 +159,7 @@ fn marker_policy(mark: &IncomingEvent) -> String {
     }
 }
 
-/// Counts the unanswered responses by policy. Responses to a report itself do not count, because
+/// Counts the unanswered responses by policy. Responses to such a report do not count; otherwise,
 /// two policies could keep the reports about each other open.
 async fn count_by_policy(store: &Store) -> Result<BTreeMap<String, PolicyCount>, EngineError> {
     let mut counts: BTreeMap<String, PolicyCount> = BTreeMap::new();

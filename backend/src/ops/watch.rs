@@ -33,8 +33,8 @@ pub struct WatchUpdate {
     pub gap: bool,
 }
 
-/// The only state is the position in the log. Slow callers get fewer, newer messages, and callers
-/// that fall behind the retention of the log get an error.
+/// The only state is the position in the log. A slow caller gets fewer, newer messages. A caller
+/// that falls behind the retention of the log gets an error.
 #[derive(Debug)]
 pub struct Watch {
     store: Store,
@@ -95,7 +95,7 @@ impl Watch {
                 HEARTBEAT,
                 self.signal.wait_for(|head| *head > self.position),
             );
-            // A closed signal means that the store is closing; reading the log reports it below.
+            // A closed signal means that the store is closing. Reading the log below reports this.
             if has_news.await.is_ok() {
                 time::sleep(GATHER).await;
             }

@@ -36,7 +36,7 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::CreateClientResponse>, Status> {
         let draft = ClientDraft::from(request.into_inner());
         let (client, key) = self.clients.create(&draft).await?;
-        // Respond only once the key is accepted on all nodes.
+        // Respond once all nodes accept the key.
         self.keys.catch_up_on_all_nodes().await?;
         let answer = v1::CreateClientResponse {
             client: Some(v1::Client::from_domain(client)),

@@ -65,7 +65,7 @@ impl DataReceiver {
     /// Checks whether a caller may send the dialect in the metadata.
     ///
     /// # Errors
-    /// Returns `PERMISSION_DENIED`.
+    /// Returns `PERMISSION_DENIED` if the caller may not send it.
     pub fn admit(caller: &Caller, metadata: &MetadataMap) -> Result<(), Status> {
         Ok(dialect::admit(metadata, caller)?)
     }
@@ -73,7 +73,7 @@ impl DataReceiver {
     /// Ingests a list on behalf of a caller, once per idempotency key in the metadata.
     ///
     /// # Errors
-    /// Same as `PutEvents`.
+    /// Returns the errors of `PutEvents`.
     pub async fn receive(
         &self,
         caller: Caller,
@@ -91,7 +91,7 @@ impl DataReceiver {
                     .await
             }
             context => {
-                // Boxed, so that calls without a trace have a smaller future.
+                // Boxed to keep the future of calls without a trace small.
                 let work = Box::pin(self.receive_from_caller(dialect, caller, metadata, request));
                 trace::run_in_context(context, work).await
             }
@@ -162,7 +162,7 @@ impl DataReceiver {
     ///
     /// Returns an error if no event was stored although at least one is valid. For a dialect, also
     /// returns an error if only some events were stored, because its sender repeats whole requests,
-    /// and only after a transient error.
+    /// and does so only after a transient error.
     async fn ingest(
         &self,
         dialect: &'static str,
@@ -179,14 +179,15 @@ impl DataReceiver {
         let mut refused: Vec<_> = refused.into_iter().map(with_invalid_argument).collect();
         let (mut accepted, mut first) = (accepted.into_iter().peekable(), 0);
         while accepted.peek().is_some() {
-            // A native request is a single part.
+            // A native request fits into one part.
             let part: Vec<_> = accepted.by_ref().take(EVENTS_PER_REQUEST_MAX).collect();
             let mut accepted_count = part.len();
             let places = &places[first..][..accepted_count];
             first += accepted_count;
             let submitted = self.intake.submit(part, Some(caller.name.clone())).await?;
             for (at, error) in submitted.failed {
-                // If no event was stored, the request failed temporarily, as with a dialect.
+                // A native request fails only if none of its events is stored, one in a dialect if
+                // any event is not.
                 if dialect != NATIVE || accepted_count == 1 {
                     return Err(error);
                 }

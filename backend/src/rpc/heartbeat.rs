@@ -17,7 +17,7 @@ use crate::ops::{
     },
 };
 
-/// Shorter than any key, and longer than any signal name.
+/// Minimum length of a key; the names of signals are shorter.
 const KEY_CHARACTERS_MIN: usize = 20;
 
 #[derive(Debug)]

@@ -142,7 +142,7 @@ impl IntakeMappingService for IntakeMappingApi {
                 }));
             }
             Err(error) => {
-                // The sender repeats the request after all other errors.
+                // After any other error, the sender repeats the request.
                 if matches!(error, Error::Invalid(_) | Error::PermissionDenied(_)) {
                     let rejected = reject_body(&mapping, &body, &error.to_string());
                     self.retain_rejected(&mapping, &client, vec![rejected]);
@@ -192,7 +192,7 @@ impl IntakeMappingService for IntakeMappingApi {
 /// The content of a webhook.
 enum WebhookContent {
     Events(MappingResult),
-    /// A completed handshake, with the code for the response.
+    /// The handshake was completed; contains the code for the response.
     Handshake(String),
 }
 
@@ -227,7 +227,7 @@ impl IntakeMappingApi {
         for document in &documents {
             let (mapping, size_bytes) = (&mapping.name, document.size_bytes);
             let reason = &document.reason;
-            // A mapping drops documents on purpose.
+            // Dropped documents are logged at DEBUG, because mappings drop them on purpose.
             if document.dropped {
                 tracing::debug!(%mapping, %client, size_bytes, reason, "dropped a webhook document");
             } else {

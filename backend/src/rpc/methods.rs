@@ -103,8 +103,8 @@ impl Class {
     }
 }
 
-/// The record of a call: a line in the log, and audit entries in its commits. A call that reads the
-/// whole store is audited in advance.
+/// The record of a call: a line in the log, and the audit entries that its commits store. A call
+/// that reads the whole store is audited in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
     pub action: Box<str>,

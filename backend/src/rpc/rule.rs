@@ -20,8 +20,8 @@ pub struct RuleApi {
 }
 
 impl RuleApi {
-    /// Creates the service. `opens` notifies about open occurrences on request, and previews are
-    /// rendered for the installation.
+    /// Creates the service. `opens` notifies about open occurrences on request. `installation` is
+    /// shown in previews.
     pub fn new(rules: Rules, opens: OpenNotifier, installation: Installation) -> Self {
         Self {
             rules,

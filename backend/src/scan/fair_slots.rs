@@ -10,12 +10,12 @@ use tokio::sync::oneshot;
 
 use crate::{error::Error, limits::OVERLOAD_RETRY_AFTER};
 
-/// Divisor of the number of slots for the maximum per client.
+/// One client may use at most all slots divided by this number.
 const SHARE: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct FairSlots {
-    /// A plural for messages, such as "searches".
+    /// Name of the work in messages, in the plural, such as "searches".
     work: &'static str,
     most: usize,
     waiting_max: usize,

@@ -432,7 +432,7 @@ impl Modules {
             let store = || shared.for_leader(Duty::Sweep);
             let clock = || Arc::clone(&clock);
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
-            // Commits of this work do not show that the review makes progress.
+            // Commits of this work must not count as progress of the review.
             let expecting = deciding.for_leader(Duty::Sweep);
             let on_call = OnCallWatch::new(expecting.clone(), intake.clone());
             let failing = FailingWatch::new(expecting.clone(), intake.clone());
@@ -652,7 +652,8 @@ struct Health {
 }
 
 impl Health {
-    /// Reports the health until shutdown, or until the store reverted to an earlier state.
+    /// Reports the health until shutdown. Reports the store as unreachable once it has reverted to
+    /// an earlier state.
     async fn report_until_shutdown(mut self, stop: CancellationToken) {
         let mut reach = self.engine.cluster().watch_reachability();
         let reporter = self.reporter.clone();

@@ -1,6 +1,6 @@
 //! The deadline of unary calls, with the status `DEADLINE_EXCEEDED`.
 //!
-//! tonic's own timeouts return `CANCELLED`, which a caller would attribute to itself.
+//! tonic's own timeouts return `CANCELLED`, which suggests that the caller cancelled the call.
 
 use std::{
     pin::Pin,

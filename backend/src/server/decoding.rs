@@ -1,7 +1,7 @@
 //! Converts errors of undecodable messages to the usual codes.
 //!
 //! tonic returns `OUT_OF_RANGE` for a message above the size limit and `INTERNAL` for malformed
-//! bytes. These codes have other meanings to all other clients.
+//! bytes. Clients expect these codes to mean something else.
 
 use http::Response;
 use prost::DecodeError;

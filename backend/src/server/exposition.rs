@@ -278,7 +278,7 @@ impl Exposition {
         );
         let snapshot = self.ruleset.refresh().await?;
         let silences = snapshot.silences().as_slice().iter();
-        // A flexible silence is active only after it started.
+        // A flexible silence is active only once it has started.
         let active = silences.filter(|it| it.state_at(now_ms) == SilenceState::Active);
         write_gauge(to, "silences_active", "Silences in force", active.count());
         Ok(())

@@ -36,7 +36,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// `intake` needs the same layers as the services in `others`.
+    /// Creates the front. `intake` must have the same layers as the services in `others`.
     pub(super) fn new(
         guard: &CallGuard,
         counted: &CountedLayer,

@@ -27,9 +27,9 @@ pub enum CreatedStore {
 
 const COMMAND: &str = "command line";
 
-/// Creates a client in a store without a running service. Access to the store's keys replaces the
-/// client's key. Returns the key of the new client. The audit log attributes the change to `command
-/// line`.
+/// Creates a client in a store without a running service. Requires access to the store's keys
+/// instead of a client's key. Returns the key of the new client. The audit log attributes the
+/// change to `command line`.
 pub fn create_client<'a>(
     location: &'a Location,
     draft: &'a ClientDraft,
@@ -68,7 +68,7 @@ pub fn init_store<'a>(
         let clock = engine.clock();
         let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
         let made = async {
-            // Done before any node counts.
+            // Store the start of counting before any node counts.
             store.begin_counting(clock.now_ms()).await?;
             Clients::new(store, clock)
                 .create_first_admin(admin_key_file)

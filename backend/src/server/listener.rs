@@ -27,7 +27,7 @@ use crate::limits::{
 /// Maximum unsent bytes of a response, in addition to the current message.
 const SEND_BYTES: usize = 64 * 1024;
 
-/// Limits of the listener. A call may be silent until its deadline, a stream without limit.
+/// Limits of the listener. A call may be silent until its deadline; a stream, without limit.
 pub(super) const LIMITS: Limits = Limits {
     connections: CONNECTIONS_MAX,
     unauthenticated: Allowance {

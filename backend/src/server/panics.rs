@@ -8,7 +8,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub(super) type PanicHandler = fn(Box<dyn Any + Send>) -> Response<Body>;
 
-/// Without this layer, a panic would reset the stream, which a caller would attribute to itself.
+/// Without this layer, a panic would reset the stream, and the caller would look for the cause on
+/// its own side.
 pub(super) fn catch_panic_layer() -> CatchPanicLayer<PanicHandler> {
     CatchPanicLayer::custom(|_panic| panic_status().into_http())
 }

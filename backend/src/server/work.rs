@@ -14,7 +14,8 @@ type StartTask = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
 pub(super) struct TaskSet(Vec<(&'static str, StartTask)>);
 
 impl TaskSet {
-    /// Adds a part. Its name completes the message "the service stopped because its … ended".
+    /// Adds a part. Its name is inserted into the message "the service stopped because its …
+    /// ended".
     pub(super) fn add<F>(
         &mut self,
         name: &'static str,
@@ -31,7 +32,7 @@ impl TaskSet {
         for (name, start) in self.0 {
             let task = start(stop.clone());
             parts.spawn(async move {
-                // A panic also ends the part, and is reported under its name.
+                // A panic ends the part too, and is reported under the part's name.
                 let ended = JoinSet::from_iter([task]).join_next().await;
                 (name, matches!(ended, Some(Err(_))))
             });
@@ -40,7 +41,7 @@ impl TaskSet {
     }
 }
 
-/// Runs the leader's work while this process is the leader, until it is stopped or a part of the
+/// Runs the leader's work while this process is the leader, until shutdown or until a part of the
 /// work ends unexpectedly.
 pub(super) async fn run_while_leading(
     engine: Arc<dyn Engine>,

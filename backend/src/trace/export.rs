@@ -22,7 +22,7 @@ pub struct TraceConfig {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     pub endpoint: String,
     /// Fraction of events without a trace that begin a trace, from 0 to 1. For events with a trace,
-    /// the sender has decided.
+    /// the sender decides.
     pub sample: f64,
 }
 
@@ -60,7 +60,7 @@ pub fn start_export(config: &TraceConfig, version: &str) -> Result<TraceExport, 
         .with_resource(service)
         .with_sampler(Sampler::ParentBased(Box::new(of_its_own)))
         .build();
-    // Fails only for a second service in the same process, which does not exist.
+    // Fails only if the process runs a second service, which never happens.
     drop(TRACER.set(provider.tracer(SERVICE)));
     Ok(TraceExport(provider))
 }

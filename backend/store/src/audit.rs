@@ -8,7 +8,8 @@ use crate::domain::{AnyResource, AuditAction, AuditEntry, KeyScope, Occurrence};
 const NAMES_MAX: usize = 10;
 
 tokio::task_local! {
-    /// The client on whose behalf this task stores. Task-local, so that no operation can omit it.
+    /// The client on whose behalf this task makes changes. Task-local, so that no operation can
+    /// omit it.
     static BY: Arc<Actor>;
 }
 
@@ -72,7 +73,7 @@ impl Actor {
 #[derive(Debug, Clone)]
 pub struct AuditSnapshot {
     pub name: String,
-    /// The record itself; `None` if it is only counted.
+    /// The record itself; `None` if the record is only counted.
     pub state: Option<AnyResource>,
     /// Description of the outcome, for records that are described instead of logged; empty
     /// otherwise.
@@ -162,7 +163,7 @@ pub fn event_tags(occurrence: &Occurrence) -> Vec<String> {
         .collect()
 }
 
-/// Whether rows of a kind belong to a definition or an event, which each change has to name.
+/// Whether each change to rows of a kind has to name the definition or event that owns the rows.
 pub(super) fn has_owner(kind: Kind) -> bool {
     matches!(
         kind,

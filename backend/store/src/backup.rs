@@ -22,7 +22,7 @@ pub use self::{
 };
 use crate::engine::EngineError;
 
-/// The backup layout of this version, and the newest that it can read.
+/// The layout of the backups that this version writes, and the newest layout that it can read.
 pub const NEWEST: u32 = 2;
 const PROVEN: u32 = 2;
 

@@ -12,8 +12,7 @@ pub struct LogFollower {
     engine: Arc<dyn Engine>,
     /// The relevant kinds. Changes of other kinds may be returned as well.
     kinds: &'static [Kind],
-    /// Position up to which the log was followed. `None` if the follower starts or has missed
-    /// changes.
+    /// Position up to which the log was followed; `None` at the start, or if changes were missed.
     position: Option<LogPosition>,
     through: LogPosition,
 }

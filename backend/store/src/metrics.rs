@@ -315,7 +315,7 @@ impl Metrics {
         increase_by(&self.0.events_refused, &labels, events);
     }
 
-    /// Counts events of a repeated request, which received the stored response.
+    /// Counts the events of a request that was repeated and received the stored response.
     pub fn record_replayed(&self, dialect: &'static str, events: usize) {
         increase_by(&self.0.events_replayed, &[("dialect", dialect)], events);
     }

@@ -101,7 +101,8 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         if let Some(older) = format::older_version(&config.data_dir) {
             pre_upgrade_copy::copy_before_upgrade(&folder, older)?;
         }
-        // Written before there is a log, because an older version would ignore the log.
+        // The file is upgraded before there is a log, because an older version would ignore the
+        // log.
         format::upgrade_file(&folder)?;
         let medium = Disk::for_store(Arc::clone(&folder), space);
         let store = open_engine(medium, settings, &sealer, &folder).await?;

@@ -60,8 +60,8 @@ fn adds_to_load(kind: Kind) -> bool {
     matches!(kind, Kind::Occurrence | Kind::Delivery)
 }
 
-/// Whether decisions depend on records of this kind, so that they have to be repeated if such a
-/// record changed. These are the kinds from which the rules are built.
+/// Whether decisions depend on records of this kind, and have to be repeated if such a record
+/// changed. These are the kinds from which the rules are built.
 fn is_definition(kind: Kind) -> bool {
     matches!(
         kind,
@@ -83,8 +83,8 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     fn references(&self) -> Vec<Reference<'_>> {
         Vec::new()
     }
-    /// Returns the destination whose owning process has to make the changes, or `None` if any
-    /// process may make them.
+    /// Returns the destination whose owning process has to make the changes to the record, or
+    /// `None` if any process may make them.
     fn owning_destination(&self) -> Option<RecordId> {
         None
     }
@@ -134,16 +134,16 @@ pub struct Reference<'a> {
     pub back: Index,
 }
 
-/// A stored record: the value, and the version for changing it.
+/// A stored record: the value, and the version that a change expects.
 #[derive(Debug, Clone)]
 pub struct Stored<T> {
     pub version: u64,
     pub bytes: usize,
     /// The value, with its times shifted by `shift_ms`.
     pub value: T,
-    /// The value as it is in the store, if its stored times include another shift.
+    /// The value as it is in the store, if the stored times include another shift.
     written: Option<Box<T>>,
-    /// The shift that its times include, in milliseconds.
+    /// The shift that the times of `value` include, in milliseconds.
     shift_ms: i64,
 }
 
@@ -269,8 +269,9 @@ impl Store {
         Ok((records, unreadable))
     }
 
-    /// Reads something for each item concurrently, in the order of the items. Reads for which all
-    /// items wait are merged, so the number of statements does not grow with the number of items.
+    /// Runs a read for each item concurrently. Returns the results in the order of the items. Reads
+    /// for which all items wait are merged, so the number of statements does not grow with the
+    /// number of items.
     pub fn read_each<'a, I, T, E, F>(
         &self,
         items: impl IntoIterator<Item = I>,
@@ -336,7 +337,7 @@ impl Store {
         found.map(|found| found.map(read).transpose()).collect()
     }
 
-    /// Decodes a row, and checks that it belongs to its key.
+    /// Decodes a row, and checks that the record belongs to its key.
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let mut value = T::decode(&row.value, &self.sealer)?;
         // A proof shows that a record was written by the service, but not under which key.
@@ -564,7 +565,7 @@ pub fn destination_slot(destination: RecordId) -> u8 {
     slot_for_key(&destination.to_bytes())
 }
 
-/// A store whose changes are staged, to be applied to the underlying one together.
+/// A store whose changes are staged, to be applied to the underlying store together.
 #[derive(Debug)]
 pub struct StagedStore {
     store: Store,
@@ -618,8 +619,8 @@ impl Changes {
         self.list.is_empty() && self.counts.is_empty()
     }
 
-    /// Asserts that no record is written twice in one commit, which would conflict with itself on
-    /// every retry.
+    /// Asserts that no record is written twice in one commit, because such a commit would conflict
+    /// with itself on every retry.
     fn check_single<T: Record>(&self, key: &[u8]) {
         let is_same =
             |it: &&Change| it.kind == T::KIND && it.key == key && it.action != Action::Touch;

@@ -124,8 +124,8 @@ impl RestoreTarget {
         }
     }
 
-    /// Reopens the store from its final location; for a folder, from disk. A database confirms
-    /// every commit.
+    /// Reopens the store of a folder, so that it is read from disk. A database confirms every
+    /// commit, so its store stays open.
     async fn reopen(&mut self) -> Result<(), OpenError> {
         match self {
             Self::Folder(draft) => draft.reopen().await,
@@ -190,7 +190,7 @@ impl OpenBackup {
 /// After a crash, neither a service nor another restore accepts the incomplete store.
 ///
 /// # Errors
-/// Returns a [`RestoreError`]; there is no store then.
+/// Returns a [`RestoreError`]; no store is left in that case.
 pub fn restore<'a>(
     config: &'a Location,
     how: &'a Restore<'_>,
@@ -252,7 +252,8 @@ async fn fill_target(
     let bytes = source.manifest().bytes();
     let filling = |read| progress(Stage::Filling, read, bytes);
     let filled = fill::fill_store(source, target.store(), how.hold_due_by_ms, &filling).await;
-    // With wrong keys no secret can be read, which is the more helpful error.
+    // The keys are checked before `filled`: wrong keys also make secrets unreadable, and their
+    // error is more helpful.
     let checks = target.check_keys().await?;
     let mut filled = filled?;
     if filled.unproven > 0 && checks.proves_definitions() {

@@ -49,7 +49,7 @@ pub struct Sealer {
 struct RingKey {
     number: u32,
     cipher: XChaCha20Poly1305,
-    /// Keyed with a key derived from this one.
+    /// The authenticator, whose key is derived from this key.
     proof: Hmac<Sha256>,
 }
 
@@ -151,7 +151,8 @@ impl Sealer {
         proof
     }
 
-    /// Whether the proof was made by [`Sealer::compute_proof`] with a key of the ring for the same bytes.
+    /// Whether the proof was made by [`Sealer::compute_proof`] with a key of the ring for the same
+    /// bytes.
     pub fn is_proven(&self, purpose: &str, parts: &[&[u8]], proof: &[u8]) -> bool {
         let Some((number, code)) = proof.split_first_chunk() else {
             return false;

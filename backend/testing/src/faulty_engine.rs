@@ -59,7 +59,7 @@ impl<E: Engine> FaultyEngine<E> {
         self.calls.swap(0, Ordering::Relaxed)
     }
 
-    /// Reports the next commit as the last change of every kind before it can be read.
+    /// Announces the next commit before it can be read, as the last change of every kind.
     pub fn announce_next(&self) {
         let next = self.engine.log_signal().borrow().next();
         *self
@@ -121,7 +121,7 @@ impl<E: Engine> Engine for FaultyEngine<E> {
             InjectedOutcome::Refused => Err(injected_error()),
             InjectedOutcome::Unknown { is_done } => {
                 if is_done {
-                    // The write notifies no one, not even in a dry run.
+                    // The write is applied, but its result is not returned.
                     drop(self.engine.apply(lane, set).await);
                 }
                 Err(EngineError::Indeterminate(

@@ -1,8 +1,8 @@
 //! Test code shared by the backend's crates: samples of every record, failing engines and disks,
 //! and the conformance tests for engines.
 //!
-//! The engine and the model also compile parts of it into their own tests, so `crate::` in those
-//! parts is either this crate or theirs.
+//! The engine and the model also compile parts of this crate into their own tests, so `crate::` in
+//! those parts is either this crate or theirs.
 #![expect(
     missing_docs,
     clippy::missing_panics_doc,

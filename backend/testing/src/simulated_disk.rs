@@ -92,7 +92,7 @@ impl SimulatedDisk {
         }))
     }
 
-    /// Fails the power after that many more operations.
+    /// Fails the power after `operations` more operations.
     pub fn fail_power_after(&self, operations: u64) {
         self.lock_state().power_left = Some(operations);
     }
@@ -104,7 +104,7 @@ impl SimulatedDisk {
         let mut unsynced = std::mem::take(&mut state.unsynced);
         let mut images = std::mem::take(&mut state.durable);
         match random.random_range(0..4) {
-            // All unsynced writes were written, or none.
+            // Either all unsynced writes were written (0), or none (1).
             0 => {}
             1 => unsynced.clear(),
             _ => {
@@ -476,7 +476,7 @@ impl StorageBackend for OpenFile {
         let mut state = self.disk.lock_state();
         let is_on = state.has_power(self.life);
         let operated = state.begin_operation(self.life);
-        // A failed write has written a part.
+        // A failed write writes a part of its data if there is power.
         let data = match operated {
             Ok(()) => data,
             Err(_) if is_on => &data[..data.len() / 2 / SECTOR_BYTES * SECTOR_BYTES],

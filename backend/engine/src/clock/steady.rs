@@ -49,7 +49,7 @@ impl SteadyClock {
         }
         if step_ms != 0 {
             let (order, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-            // Fails if a step was applied concurrently; the offset has changed then.
+            // Fails if a concurrent step has already changed the offset.
             let _ = self
                 .offset_ms
                 .compare_exchange(offset_ms, below_ms, order, failure);

@@ -168,7 +168,7 @@ fn parse_tls(config: &mut Config, query: &str) -> Result<Tls, String> {
     let is_local = config.get_hosts().iter().all(is_local);
     let verify = match mode.as_deref() {
         Some("disable") if is_local => None,
-        // Naming authorities implies TLS.
+        // An address that names authorities implies TLS.
         None if is_local && authorities.is_none() => None,
         None | Some("verify-full") => Some(Verify::Full),
         Some("verify-ca") => Some(Verify::Authority),

@@ -73,7 +73,7 @@ async fn await_transaction(
         sent.push(Box::pin(client.query(statement, parameters)));
     }
     let mut sent = PendingStatements::new(sent);
-    // A statement that fails to send is known immediately; the rest must not be committed then.
+    // A failure to send is known immediately. The other statements must then not be committed.
     let is_whole = poll_fn(|cx| Poll::Ready(sent.poll_all(cx))).await;
     sent.push(simple(if is_whole { "COMMIT" } else { "ROLLBACK" }));
     poll_fn(|cx| {
@@ -100,7 +100,7 @@ impl<'a> PendingStatements<'a> {
         self.answers.push(None);
     }
 
-    /// Sends what was not sent yet. Returns false if anything has failed so far.
+    /// Sends the statements that were not sent yet. Returns false if anything has failed so far.
     fn poll_all(&mut self, cx: &mut Context<'_>) -> bool {
         for (sent, answer) in self.sent.iter_mut().zip(&mut self.answers) {
             if answer.is_none()

@@ -29,7 +29,7 @@ const LEAVING_MAX: usize = 8;
 const NEXT: Duration = Duration::from_millis(5);
 /// Delay until the next check while slots are to be moved.
 const SOON: Duration = Duration::from_millis(100);
-/// Delay until the next check while a node is overdue.
+/// Delay until the next check while a node has not renewed its row in time.
 const OVERDUE: Duration = Duration::from_millis(250);
 
 pub(super) type NodeId = [u8; 16];
@@ -171,7 +171,7 @@ impl Claims {
         self.lock_state().writer = Some(writer);
     }
 
-    /// Records that the node works, visible to other nodes at `at` or later.
+    /// Records that the node makes progress, visible to other nodes at `at` or later.
     pub(super) fn record_progress(&self, at: Duration) {
         self.lock_state().working_at = Some(at);
     }
@@ -181,7 +181,7 @@ impl Claims {
         self.lock_state().alive_at = Some(at);
     }
 
-    /// Whether no other node considers it dead.
+    /// Whether no other node considers this node dead.
     pub(super) fn is_ownership_certain(&self) -> bool {
         let (state, now) = (self.lock_state(), self.clock.elapsed());
         let is_recent = |at: Option<Duration>| at.is_some_and(|at| now < at + STORE_NODE_TIME_MAX);
@@ -220,8 +220,8 @@ impl Claims {
         self.lock_state().is_candidate = true;
     }
 
-    /// Records that no work is in flight for a slot since the request `number`. Returns whether
-    /// that is new.
+    /// Records that no work is in flight for a slot whose handover was requested with `number`.
+    /// Returns false if this was already recorded, or if another request replaced this one.
     pub(super) fn vacate(&self, slot: u8, number: u64) -> bool {
         let mut state = self.lock_state();
         let leaving = state.leaving.get_mut(&slot);
@@ -231,7 +231,7 @@ impl Claims {
     }
 
     /// Makes the node leave all work to other nodes for a while, longer each time. Returns false if
-    /// it already does.
+    /// the node already does so.
     pub(super) fn pause_ownership(&self, is_forced: bool) -> bool {
         let mut state = self.lock_state();
         let now = self.clock.elapsed();
@@ -258,9 +258,9 @@ impl Claims {
         self.owned.send_replace(OwnedSlots::empty());
     }
 
-    /// Reads the ownership of all slots and makes the necessary changes. Unless `is_steady`, no
-    /// node counts as dead for not renewing its row, and no node hands over slots, because nodes
-    /// reconnect one by one. Returns the delay until the next call.
+    /// Reads the ownership of all slots and makes the necessary changes. Returns the delay until
+    /// the next call. Unless `is_steady`, nodes may still be reconnecting one by one: none counts
+    /// as dead for not renewing its row, and none hands over slots.
     pub(super) async fn refresh(
         &self,
         session: &Session,
@@ -315,7 +315,7 @@ impl Claims {
         })
     }
 
-    /// Ends a rest if no other node could work instead. Returns whether it did.
+    /// Ends the pause if no other node can own slots. Returns whether it did.
     fn resume_ownership_if_needed(&self, living: &[LiveNode]) -> bool {
         let (mut state, now) = (self.lock_state(), self.clock.elapsed());
         if !state.wants_ownership || !state.is_backing_off(now) || living.iter().any(|it| it.owns) {
@@ -327,7 +327,7 @@ impl Claims {
         true
     }
 
-    /// Requests that slots be left, and returns those that can be handed over.
+    /// Requests the handover of slots, and returns the slots that can be handed over now.
     fn request_leave(&self, division: &SlotAssignment) -> Vec<(u8, NodeId)> {
         let (mut state, now) = (self.lock_state(), self.clock.elapsed());
         let State {

@@ -33,8 +33,8 @@ struct ClockSample {
 }
 
 impl DatabaseClock {
-    /// Creates a clock from a first reading: the elapsed time before and after it, and the reported
-    /// time.
+    /// Creates a clock from a first reading: the elapsed time before and after the query, and the
+    /// time that the database reported.
     pub(super) fn new(before: Duration, after: Duration, said_ms: i64) -> Self {
         let clock = Self {
             readings: Mutex::default(),

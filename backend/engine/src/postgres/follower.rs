@@ -34,8 +34,8 @@ const FOLD_EVERY: Duration = Duration::from_secs(60);
 /// Maximum number of rows per fold.
 const FOLDED: i64 = 5_000;
 
-/// Polls the log at an interval, and immediately when a reader requests it. Reports whether it has
-/// no connection.
+/// Polls the log at an interval, and immediately when a reader requests it. Sets `is_missing` while
+/// there is no connection.
 pub(super) async fn follow_log(
     address: Arc<Address>,
     session: Session,
@@ -46,7 +46,7 @@ pub(super) async fn follow_log(
     let mut session = Some(session);
     let (mut trimmed, mut folded, mut resting) = (Instant::now(), Instant::now(), 0);
     loop {
-        // Requests made before this poll are served by it.
+        // This poll also serves the requests made before it.
         drop(timeout(every, known.wanted.notified()).await);
         let usable = session.take().filter(|it| !it.client.is_closed());
         let opened = match usable {
@@ -158,7 +158,7 @@ async fn diagnose_missing_step(
     Ok(())
 }
 
-/// Removes some old steps. Returns whether none are left to remove.
+/// Removes some old steps. Returns whether no more are left to remove.
 async fn trim_log(session: &Session) -> Result<bool, EngineError> {
     let trimmed = async {
         let statement = session.prepare(Query::Trim).await?;

@@ -26,7 +26,7 @@ struct Pacing {
 }
 
 impl Pacing {
-    /// Returns the time of the next attempt; `None` if it may be made immediately.
+    /// Returns the time of the next attempt; `None` if the attempt may be made immediately.
     fn next(&mut self, now: Instant) -> Option<Instant> {
         let pause = self.pause?;
         let turn = self.next.unwrap_or(now).clamp(now, now + WAIT_MAX);

@@ -1,5 +1,5 @@
-//! Finding the conflicting sets of a group that was rolled back: their expectations are checked in
-//! the same order as in the other engines.
+//! Finds the conflicting sets of a group that was rolled back. The expectations are checked in the
+//! same order as in the other engines.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,15 +24,15 @@ pub(super) struct CurrentState {
     definitions: i64,
     /// The writer's epoch; `None` if its row was deleted.
     pub(super) epoch: Option<i64>,
-    /// The writer's slots, if they matter.
+    /// The writer's slots; read only if a set claims slots.
     claims: HashSet<Claim>,
     versions: HashMap<RecordName, i64>,
     leads: HashMap<Entry, Vec<u8>>,
 }
 
 impl CurrentState {
-    /// Reads all records and entries at one point in time. Otherwise a record and its entries that
-    /// change between two reads would look damaged.
+    /// Reads all records and entries at one point in time. Otherwise a record that changes between
+    /// two reads would not match its entries, and would look damaged.
     pub(super) async fn read<'a>(
         session: &Session,
         writer: &[u8],
@@ -173,7 +173,7 @@ pub(super) fn not_owner_error() -> EngineError {
     EngineError::Unavailable("another node owns the record to be changed".into())
 }
 
-/// Whether a set must conflict because a set just applied changed the same records.
+/// Whether a set must conflict because a set that was just applied changed the same records.
 pub(super) fn conflict_with_applied(
     set: &EncodedSet,
     applied: &HashMap<RecordName, Option<u64>>,

@@ -1,8 +1,9 @@
-//! The place of each index; all statements are generated from this list.
+//! The location of each index. All statements are generated from this list.
 //!
-//! An index with at most one entry per record is a column, unless changes of the record move many
-//! others: an update that moves one column entry writes to all indexes of its table. An index with
-//! several entries per record is a separate table.
+//! An index with at most one entry per record is usually a column. An update that moves one column
+//! entry writes to all indexes of its table, so an index whose entries move often is a separate
+//! table if the other columns rarely change. An index with several entries per record is always a
+//! separate table.
 //!
 //! Records that change often have a narrow table, indexed only by the key and by the entries that
 //! most changes move. Their stable entries are in a side table, so that an update of the record

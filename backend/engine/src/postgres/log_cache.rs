@@ -49,7 +49,7 @@ pub(super) struct LogCache {
 #[derive(Debug)]
 struct Steps {
     known: LogPosition,
-    /// The origin of the newest step; `None` if it was not read.
+    /// The origin of the newest step; `None` if the origin was not read.
     origin: Option<Origin>,
     retained: VecDeque<LogStep>,
     bytes: usize,
@@ -99,7 +99,8 @@ impl LogCache {
         });
     }
 
-    /// Adds a step read from the log. It may have changed any of the kinds that are not logged.
+    /// Adds a step read from the log. The step may have changed any of the kinds that are not
+    /// logged.
     pub(super) fn read(&self, step: LogStep, origin: Origin) {
         let logged = step.changed.iter().map(|(kind, _)| *kind);
         let others = Delta::UNLOGGED.into_iter().chain([Kind::Attempt]);
@@ -162,8 +163,8 @@ impl LogCache {
         self.mark_known_through(position);
     }
 
-    /// Marks all steps up to a position as known. Any kind may have changed in them, and the steps
-    /// are read from the store.
+    /// Marks all steps up to a position as known without caching them; readers read them from the
+    /// store. Any kind may have changed in them.
     pub(super) fn mark_known_through(&self, position: LogPosition) {
         let mut steps = self.lock_steps();
         if steps.known < position {

@@ -53,7 +53,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Returns a message with the alternative.
+    /// Returns a message that states what is required instead.
     pub fn check(found: Option<Self>) -> Result<(), String> {
         match found {
             None => Err("no store in this schema; create one with `bellwether store init`".into()),

@@ -40,11 +40,11 @@ use crate::{
 const CHECK_BEFORE_UNREACHABLE: Duration = Duration::from_secs(3);
 /// Interval at which the process checks whether it was suspended.
 const PULSE_EVERY: Duration = Duration::from_millis(250);
-/// Minimum delay of that check at which the process counts as suspended.
+/// Minimum delay of the suspension check at which the process counts as suspended.
 const SUSPENDED_FROM: Duration = Duration::from_secs(1);
 /// Interval at which a node checks whether others have followed the log.
 const CHECK_EVERY: Duration = Duration::from_millis(25);
-/// A gap between two responses that counts as an outage: no node could renew during it.
+/// Minimum gap between two responses that counts as an outage, during which no node could renew.
 const STEADY_GAP: Duration = Duration::from_secs(3);
 
 /// Kinds whose changes are confirmed only once every node knows them.
@@ -61,7 +61,8 @@ pub struct Node {
     /// Whether the other nodes have dropped this node.
     is_gone: watch::Sender<bool>,
     about: watch::Sender<String>,
-    /// Last progress with each of [`Duty::STEADY`], while it has that duty.
+    /// Time of the last progress with each of [`Duty::STEADY`]; `None` while this node does not
+    /// have the duty.
     advanced: std::sync::Mutex<[Option<Instant>; 3]>,
     /// Triggers an immediate renewal.
     renew_now: Notify,
@@ -108,7 +109,7 @@ impl Node {
     /// takes over slots.
     pub(super) async fn keep_alive(self: Arc<Self>, known: Arc<LogCache>) {
         tokio::select! {
-            // Polled before any timeout is found to have expired.
+            // A suspension must be noticed before a timeout that expired during it is evaluated.
             biased;
             () = self.note_suspensions() => {}
             () = self.renew_on(known) => {}
@@ -272,8 +273,8 @@ impl Node {
         self.advanced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a duty without progress although the database has responded all the time. The period
-    /// of a new duty starts now.
+    /// Returns a duty that made no progress although the database has responded all the time. For a
+    /// duty that this node did not have before, the time starts now.
     fn stalled_duty(&self, steady: Option<Instant>) -> Option<Duty> {
         let is_owner = self.claims.is_owner();
         let has_to = [is_owner, self.claims.is_leader(), is_owner];

@@ -388,7 +388,7 @@ fn single_entry_key(entries: &[Entry], index: Index) -> Option<&[u8]> {
     Some(&entry.key)
 }
 
-/// Splits off the sets that can be written together: sets without a record or entry of an earlier
+/// Splits off the sets that can be written together: each shares no record or entry with an earlier
 /// one.
 pub(super) fn compatible_sets<'a>(
     sets: impl Iterator<Item = &'a EncodedSet>,

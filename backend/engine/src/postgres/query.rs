@@ -445,7 +445,7 @@ fn insert_side_sql(kind: Kind, schema: &str) -> String {
     )
 }
 
-/// Returns the condition for the row in the side table: it has all the known entries.
+/// Returns the condition that selects the row of a side table by all known entries.
 fn side_row_condition(index: Index) -> String {
     let are = format_side_columns(index.kind(), |number, name| {
         if matches!(layout::index_location(index), IndexLocation::SideTable(other) if other == name)

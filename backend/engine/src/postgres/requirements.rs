@@ -9,7 +9,7 @@ use super::{
 };
 use crate::error::EngineError;
 
-/// Number of checks whether two sessions interfere.
+/// Number of times to check whether two sessions share a server connection.
 const PROBES: u8 = 3;
 
 /// Checks that each session keeps its own server connection.
@@ -85,7 +85,8 @@ pub(super) async fn other_writers(session: &Session, schema: &str) -> Result<Vec
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
-/// Returns the role's name and its missing rights. A schema that does not exist has none.
+/// Returns the role's name and its missing rights. If the schema does not exist, no rights are
+/// missing.
 async fn missing_rights(
     session: &Session,
     schema: &str,

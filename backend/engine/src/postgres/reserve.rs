@@ -25,8 +25,8 @@ impl Reserve {
         self.is_ready.subscribe()
     }
 
-    /// Reports whether all connections are open: the one for backups, and those whose users report
-    /// them missing.
+    /// Reports whether all connections are open: the one for backups, and those whose state is in
+    /// `missing`.
     pub(super) async fn run(
         self: Arc<Self>,
         readers: Arc<Readers>,

@@ -67,7 +67,7 @@ impl Session {
         let counted = Arc::clone(&warnings);
         let mut carrier = JoinSet::new();
         carrier.spawn(async move {
-            // Pending requests fail when it ends.
+            // Pending requests fail when the connection ends.
             while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
                 if let AsyncMessage::Notice(notice) = message {
                     counted.fetch_add(1, Ordering::AcqRel);

@@ -27,8 +27,8 @@ impl EncodedSet {
     ///
     /// # Errors
     ///
-    /// Returns [`EngineError::Conflict`] if it changes a record twice or adds an entry twice, and
-    /// [`EngineError::Corrupt`] if it is invalid whatever is stored.
+    /// Returns [`EngineError::Conflict`] if the set changes a record twice or adds an entry twice,
+    /// and [`EngineError::Corrupt`] if it is invalid regardless of the stored records.
     pub(super) fn new(set: crate::change::ChangeSet) -> Result<Self, EngineError> {
         let crate::change::ChangeSet {
             mut changes,

@@ -1,6 +1,6 @@
 //! Counters in the database. Each writer adds to its own rows, so that writers do not wait for each
-//! other, and a counter is the sum of its rows. Idle rows are folded into one that packs the
-//! numbers, eight bytes each; it also contains counts from earlier layouts.
+//! other, and a counter is the sum of its rows. Idle rows are folded into one row, which packs the
+//! numbers in eight bytes each and also contains counts from earlier layouts.
 
 use crate::kind::Kind;
 

@@ -65,7 +65,7 @@ pub(super) struct Queue {
 #[derive(Debug)]
 struct QueuedSet {
     set: EncodedSet,
-    /// Set when the set is sent to the database, or when its caller gives up before that.
+    /// Becomes true when the set is sent to the database, or when its caller gives up before that.
     begun: Arc<AtomicBool>,
     is_sent: bool,
     answer: oneshot::Sender<Verdict>,
@@ -132,10 +132,10 @@ pub(super) struct Writer {
     batch: i64,
     /// A position before which the outcome of all commits of this writer is known.
     settled: LogPosition,
-    /// Whether another client has deleted the writer's row, without which it cannot write.
+    /// Whether another client has deleted the writer's row, without which the writer cannot write.
     is_removed: bool,
     is_stuck: watch::Sender<bool>,
-    /// The lease to renew, if it writes for the node's slots.
+    /// The lease to renew, if this writer writes for the node's slots.
     lease: Option<Lease>,
     renewed: Option<Instant>,
     /// Time since which the writer has been idle without a connection although the database
@@ -146,7 +146,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Registers a writer that has no commits in the log before a position.
+    /// Registers a new writer, which has no commits in the log yet.
     pub(super) async fn register(
         address: Arc<Address>,
         known: Arc<LogCache>,
@@ -280,7 +280,8 @@ impl Writer {
             if let Err(error) = self.ensure_session(deadline).await {
                 return reject_all(left, &error);
             }
-            // A commit that conflicts with other commits may be retried for a long time.
+            // Commits that conflict may be retried for a long time, so the lease is renewed in
+            // between.
             self.renew().await;
             let (group, rest) = select_group(left, round);
             left = rest;
@@ -351,7 +352,8 @@ impl Writer {
         }
     }
 
-    /// Reconnects if the session is closed. All statements in flight have ended then.
+    /// Reconnects if the session is closed. All statements in flight on a closed session have
+    /// ended.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
         if self.is_removed {
@@ -422,7 +424,8 @@ impl Writer {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
         let mut pause = PAUSE;
         loop {
-            // An ousted writer cannot commit any more either, but may have done so before.
+            // A writer whose row was deleted cannot commit any more either, but it may have
+            // committed before.
             let is_over = self.begin_epoch().await.is_ok() || self.is_removed;
             if is_over && let Ok(written) = self.read_written().await {
                 tracing::info!(is_written = written.is_some(), "resolved a commit in doubt");
@@ -456,8 +459,8 @@ impl Writer {
         }))
     }
 
-    /// Publishes a commit, and reports the results of its sets and of those that it causes to
-    /// conflict.
+    /// Publishes a commit, and reports the results of its sets and of the sets that the commit
+    /// causes to conflict.
     async fn publish_commit(
         &mut self,
         group: Vec<QueuedSet>,
@@ -486,7 +489,7 @@ impl Writer {
             now.extend(sets.flat_map(|set| states_after_set(set, applied.version)));
         }
         for waiting in group {
-            // Fails if the caller dropped the call.
+            // Fails if the caller no longer waits.
             drop(waiting.answer.send(Ok(applied)));
         }
         reject_conflicting(left, |set| conflict_with_applied(set, &now))

@@ -292,7 +292,8 @@ impl Blocks {
         position
             .ok_or(io::ErrorKind::UnexpectedEof)?
             .copy_from_slice(data);
-        // Recorded before the write: after a crash in between, either checksum is accepted.
+        // The checksum is recorded before the write: after a crash in between, either checksum is
+        // accepted.
         self.set_checksums(start, &bytes)?;
         self.write_journal();
         self.file.write(offset, data)

@@ -47,7 +47,7 @@ impl Space {
         bytes.extend_from_slice(key);
     }
 
-    /// Returns a lower bound of its keys, and the first key after them.
+    /// Returns a lower bound of the keys in this space, and the first key after them.
     pub(super) fn bounds(self) -> (Vec<u8>, Vec<u8>) {
         (vec![self.prefix_byte()], vec![self.prefix_byte() + 1])
     }

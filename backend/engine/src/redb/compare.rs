@@ -1,4 +1,4 @@
-//! Checks of a set's expectations; all of them before anything is written.
+//! Checks all expectations of a set before anything is written.
 
 use super::{
     cell::{self, Space},

@@ -34,7 +34,7 @@ pub(super) struct File {
 #[derive(Debug)]
 pub(super) struct OpenedFile {
     pub(super) database: Database,
-    /// The end of its change log.
+    /// The end of the change log in the file.
     pub(super) head: Head,
     /// The generation of the store whose log frames are valid.
     pub(super) life: Generation,
@@ -158,7 +158,8 @@ fn read_generation(database: &Database) -> Result<Generation, Failure> {
     })
 }
 
-/// Makes the frames of a generation valid from the commit on; its log must have been started.
+/// Makes the frames of a generation valid once the transaction commits. The log must already have
+/// been started for that generation.
 pub(super) fn set_generation(transaction: &WriteTransaction, life: u64) -> Result<(), Failure> {
     transaction.open_table(LIFE)?.insert((), life)?;
     transaction.open_table(MARKED)?.insert((), life)?;

@@ -1,12 +1,13 @@
 //! A journal of block checksums, written before each sync of the file, so that a store need not be
 //! scanned after a crash.
 //!
-//! The journal is not synced: it is valid while the machine runs, which the medium checks. Its
+//! The journal is not synced. It is valid until the machine restarts, which the medium checks. Its
 //! checksums are verified before use, and a store that differs from them is scanned.
 
 use std::io::{self, Write};
 
-/// Minimum journal size at which it is restarted; larger if it started larger.
+/// Minimum size at which the journal is restarted. The threshold is higher for a journal that
+/// starts out large.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The number of a block and its checksum.
@@ -49,7 +50,8 @@ impl Journal {
 pub(super) struct JournalContent {
     /// The newest checksum of each block, in journal order.
     pub(super) sums: Vec<BlockChecksum>,
-    /// The last two checksums of the first block, which is recorded before it is written.
+    /// The last two checksums of the first block, whose checksum is recorded before the block is
+    /// written.
     pub(super) first: Vec<u32>,
 }
 

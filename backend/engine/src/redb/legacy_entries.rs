@@ -13,7 +13,7 @@ use super::{
 
 /// Entries read at a time.
 const SLICE: usize = 50_000;
-/// Lower bound of the rows in the tree per entry by event, including its record.
+/// Minimum number of rows in the tree for each entry by event, including the row of its record.
 const ROWS_EACH: u64 = 4;
 
 /// The events with entries among the other rows; all events until the filter is built.

@@ -15,7 +15,7 @@ use crate::{
     read::{Direction, Range},
 };
 
-/// Number of commits between trims. Each trim removes at most as many old commits.
+/// Number of commits between trims. Each trim removes at most twice as many old commits.
 const STEP: u64 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,8 +104,8 @@ pub(super) fn log_row(head: Head, names: &Names) -> KeyAndCell {
     (key, cell)
 }
 
-/// Returns some of the oldest commits if there are too many. Only checks occasionally, starting at
-/// a position that is not after the oldest.
+/// Returns some of the oldest commits if there are too many. Checks only occasionally. `from` must
+/// not be after the oldest commit.
 pub(super) fn outdated_steps(rows: &impl Rows, head: Head, from: u64) -> Result<Vec<u64>, Failure> {
     if !head.sequence.is_multiple_of(STEP) {
         return Ok(Vec::new());

@@ -59,8 +59,8 @@ impl Mover {
 
     /// Starts a generation of the store, unless `life` is
     /// [`NO_GENERATION`](super::file::NO_GENERATION). Moves the rows in the log of the previous
-    /// generation, and removes its unfinished work. From then on, only frames of the new generation
-    /// are valid.
+    /// generation, and removes the unfinished work of that generation. From then on, only frames of
+    /// the new generation are valid.
     pub(super) fn begin_generation(
         &mut self,
         memory: &Memtable,
@@ -85,13 +85,13 @@ impl Mover {
         self.read(Some(&before))
     }
 
-    /// Runs until it is asked to close.
+    /// Runs until the mover is asked to close.
     ///
     /// # Errors
     ///
     /// Returns an error if the file was not closed cleanly, or is incomplete without the log.
     pub(super) fn run(mut self, shared: &Arc<EngineState>) -> Result<(), EngineError> {
-        // Releases waiting callers even if it panics.
+        // Releases waiting callers even if the mover panics.
         let shared = ExitNotice(shared);
         let shared = shared.0;
         loop {

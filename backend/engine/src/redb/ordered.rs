@@ -219,7 +219,8 @@ fn put_in_node<K: Keys>(
     }
 }
 
-/// Splits items that became too many after an insert. Sequential inserts leave full nodes behind.
+/// Splits the items of a node if there are too many after an insert. Sequential inserts leave full
+/// nodes behind.
 fn split_items<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
     if items.len() <= NODE_MAX {
         return None;

@@ -1,6 +1,6 @@
 //! Entries by event in sorted runs. Their keys are random, so writing them in place would cost a
 //! page of the tree each; a run is written sequentially. Eight runs are merged into one. All runs
-//! are merged if half of their entries are tombstones and entries that those delete.
+//! are merged if half of their entries are tombstones or entries deleted by tombstones.
 //!
 //! A run is an immutable table with a filter of the events in it. An empty cell is a tombstone for
 //! an entry. Tables that are not listed are left over from a crash while a run was being written.
@@ -29,7 +29,7 @@ const PREFIX: &str = "events.";
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) id: u64,
-    /// Number of merges its entries went through.
+    /// Number of merges that the entries of the run went through.
     pub(super) level: u8,
     /// Age rank: higher is newer. For equal keys, the newer run wins.
     pub(super) order: u64,

@@ -15,7 +15,7 @@ use crate::{
 
 #[derive(Debug)]
 pub(super) struct EncodedSet {
-    /// Expectations of changes, by key, except those that need new records.
+    /// Expectations of changes, by key. Records that must be new are in `fresh`.
     pub(super) expected: Vec<ExpectedRow>,
     pub(super) removed: Vec<RemovedRow>,
     /// Rows that must not exist, by key.

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::kind::Kind;
 
-/// The tables of one commit. While the tree is referenced, its pages cannot be reused, so it is
-/// replaced after every commit.
+/// The tables of one commit. While the tree is referenced, its pages cannot be reused, so the tree
+/// is replaced after every commit.
 pub(super) struct Tree {
     pub(super) rows: Table,
     /// Entries by event, the newest run first.

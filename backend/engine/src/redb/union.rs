@@ -130,7 +130,7 @@ impl Union {
 }
 
 /// Whether half of the entries are tombstones or entries deleted by tombstones. Merging by level
-/// only drops a tombstone together with the oldest run, which becomes rarer the older a store is.
+/// drops a tombstone only when the oldest run is merged, which becomes rarer the older a store is.
 fn is_half_garbage(runs: &[Arc<Run>]) -> bool {
     let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run)).sum::<u64>();
     let tombstones = sum(|run| run.tombstones);

@@ -8,8 +8,8 @@
 //!
 //! After a failed sync, no later sync of the same file is trusted for the frame: the kernel marks
 //! its pages clean, so a later success is no proof. The frame is written to the other file, or the
-//! writer stops until it can be. A sector belongs to one frame, so overwriting a frame leaves the
-//! others intact.
+//! writer stops until that is possible. A sector belongs to one frame, so overwriting a frame
+//! leaves the others intact.
 //!
 //! The first sector of each file is its mark: a frame before all others that contains the minimum
 //! length of the file. This distinguishes a file that is missing, empty, truncated or from another
@@ -34,7 +34,7 @@ const ZEROS: usize = 256 * 1024;
 
 /// Offset of the first frame, after the mark.
 const FRAMES_AT: u64 = SECTOR_BYTES as u64;
-/// The position in a mark, before all frames.
+/// The position stored in a mark; lower than that of every frame.
 const MARK: u64 = 0;
 
 #[derive(Debug)]
@@ -172,8 +172,8 @@ impl Wal {
     ///
     /// # Errors
     ///
-    /// After an error that may have left the frame on disk, it must be written to the other file,
-    /// so that no position has two contents.
+    /// If an error may have left the frame on disk, the frame must be written to the other file, so
+    /// that no position has two contents.
     pub(super) fn append(&mut self) -> Result<(), FrameFailure> {
         self.frame
             .resize(self.frame.len().next_multiple_of(SECTOR_BYTES), 0);
@@ -182,7 +182,7 @@ impl Wal {
         if end > file.length {
             let step = file.length.clamp(FIRST_BYTES, GROWTH_MAX);
             let most = (file.length + step).min(self.bytes_max);
-            // The length in the mark must be durable.
+            // The mark states the length of the file, so the length must be durable first.
             let grown = file.grow(most.max(end));
             let grown = grown.and_then(|()| file.write_mark(self.life));
             grown.map_err(|error| FrameFailure {

@@ -24,7 +24,7 @@ use crate::{
 
 type Verdict = Result<ApplyResult, EngineError>;
 
-/// While disk space is low, memory is moved from this size on.
+/// Size from which memory is moved into the tree while disk space is low.
 const SHORT_MEMORY_BYTES: usize = 1024 * 1024;
 /// Fraction of the memory limit above which groups wait for the mover, up to [`SLOWEST`] each.
 const SLOW_FROM: f64 = 0.75;
@@ -132,7 +132,7 @@ impl Writer {
             verdicts
         });
         for (set, verdict) in batch.into_iter().zip(verdicts) {
-            // Fails if the caller dropped the call.
+            // Fails if the caller no longer waits.
             drop(set.answer.send(verdict));
         }
     }
@@ -228,7 +228,7 @@ impl Writer {
         let is_due = group.memory.bytes() > bytes_max || !self.wal.frame_fits();
         if is_due && !layers.active.is_empty() {
             match self.switch_log(&mut group) {
-                // Memory may then grow up to the size of the log.
+                // If the switch fails, memory may grow up to the size of the log.
                 Err(_) if self.wal.frame_fits() => {}
                 turned => turned?,
             }

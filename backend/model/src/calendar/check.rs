@@ -1,4 +1,4 @@
-//! Checks that a window starts as its own rule requires, and again within a few years.
+//! Checks that a window starts on a date that its rule produces.
 
 use jiff::{Span, civil::DateTime, tz::TimeZone};
 

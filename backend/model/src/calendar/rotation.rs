@@ -22,7 +22,7 @@ pub struct Rotation {
     starts: Starts,
     /// End of the last turn; `None` if turns never end.
     end_ms: Option<i64>,
-    /// The number of hand-offs before a day. Most lookups are for increasing days.
+    /// A day, and the number of hand-offs before it. Most lookups are for increasing days.
     known: Mutex<Option<(Date, u64)>>,
 }
 

@@ -1,5 +1,5 @@
-//! The days on which a window starts, computed period by period from any day, without the days
-//! before it.
+//! The days on which a window starts, computed period by period from any day, without computing the
+//! days before it.
 
 use jiff::{
     Span, Unit,

@@ -18,7 +18,8 @@ pub(super) fn merge_spans(mut spans: Vec<Span>) -> Vec<Span> {
     all
 }
 
-/// Returns sorted spans without the sorted `out`. Spans that are cut have no usual length any more.
+/// Subtracts the spans `out` from `spans`; both are sorted. Clock changes within a span that is cut
+/// are no longer counted: its `longer_ms` is 0.
 pub(super) fn subtract_spans(spans: &[Span], out: &[Span]) -> Vec<Span> {
     let mut left = Vec::with_capacity(spans.len());
     for span in spans {

@@ -23,7 +23,8 @@ pub struct CauseQuery {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupAt {
-    /// Time its last message other than a `clear` one was decided, in milliseconds since 1970.
+    /// Time at which the group's last message other than a `clear` one was decided, in milliseconds
+    /// since 1970.
     pub notified_ms: i64,
     /// Earliest time of the next message, in milliseconds since 1970.
     pub next_ms: i64,
@@ -39,7 +40,7 @@ pub struct Causes(Arc<Mutex<CauseCache>>);
 
 #[derive(Debug, Default)]
 struct CauseCache {
-    /// Whether any inhibition has a source. Usually there is none, and targets need not be
+    /// Whether any inhibition has a source. Usually none has one, so that targets need not be
     /// evaluated.
     has_any: Option<bool>,
     /// Whether an inhibition has any source. Most have none, and their sources need not be read for
@@ -121,8 +122,8 @@ impl Causes {
         known.unwrap_or(false)
     }
 
-    /// Returns the sources under a key for which `holds` is true. Requests more sources if it is
-    /// true for none of those read.
+    /// Returns the sources under a key for which `holds` is true. Requests more sources if `holds`
+    /// is true for none of those read so far.
     pub(super) fn find_sources(
         &self,
         key: CauseKey,

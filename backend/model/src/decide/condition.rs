@@ -103,7 +103,7 @@ impl Tense {
 #[derive(Debug)]
 pub struct Condition {
     pub name: &'static str,
-    /// Whether few rules meet the condition, so that it is only mentioned when it applies.
+    /// Whether the condition applies to few rules, and is therefore mentioned only when it does.
     pub is_rare: bool,
     /// The explanation if the rule notified, for a condition that can only prevent further
     /// messages.

@@ -31,8 +31,8 @@ fn deleted_rule_content(name: &Name) -> RuleContent {
     }
 }
 
-/// Returns the rule as an update shows it: its current state, or else its state at the opening
-/// message.
+/// Returns the rule as an update shows it: its current definition, or else its definition at the
+/// time of the opening message.
 pub fn update_content(
     entry: &Notified,
     rule: Option<&Rule>,

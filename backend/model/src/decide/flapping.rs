@@ -23,7 +23,7 @@ pub(super) fn record_change(occurrence: &mut Occurrence, step: &Step<'_>, snapsh
         let Some(limits) = limits else { continue };
         let ends_ms = flapping.until_ms(limits);
         if step.kind == StepKind::Release(flapping.rule) && ends_ms.is_some() {
-            // An operator should not have to wait until the event settles.
+            // When an operator releases the notification, the event counts as settled.
             flapping.changed_ms = now_ms.saturating_sub(limits.settle_ms);
         }
         if changes {

@@ -45,7 +45,7 @@ pub struct GroupMessage<'a> {
 pub struct GroupMembers {
     pub waiting: Vec<Occurrence>,
     pub others: Vec<Occurrence>,
-    /// The member that carries the response, if it is not waiting.
+    /// The member that carries the response, if that member is not waiting.
     pub responder: Option<Occurrence>,
 }
 
@@ -99,7 +99,7 @@ pub fn shown_members_max(rule: RecordId, group: Option<&Group>, snapshot: &Snaps
     let Some(rule) = snapshot.rule(rule) else {
         return GROUP_SHOWN_MAX;
     };
-    // The contacts of an escalation are reached by other destinations.
+    // The contacts of an escalation are reached through other destinations.
     let is_receiver = |it: &&Destination| {
         rule.escalation_policy.is_some()
             || rule.destination_names.contains(&it.name)
@@ -116,7 +116,8 @@ pub fn shown_members_max(rule: RecordId, group: Option<&Group>, snapshot: &Snaps
     }
 }
 
-/// Returns the first members that fit in a message, or more if its templates name all members.
+/// Returns the first members that fit in a message, or more if the templates of the message name
+/// all members.
 pub fn shown_members(
     members: impl Iterator<Item = (Option<MemberChange>, Occurrence)>,
     names_all: bool,
@@ -141,7 +142,7 @@ pub fn shown_members(
 
 struct Message<'a> {
     about: &'a GroupMessage<'a>,
-    /// The highest severity that the response has seen; `None` without a response.
+    /// The highest severity recorded by the response; `None` without a response.
     worst: Option<Severity>,
     /// The values shared by the group, from its first joining member.
     shared: Vec<SharedValue>,
@@ -194,8 +195,8 @@ impl<'a> Message<'a> {
         self.decision.members.push(next);
     }
 
-    /// Whether a member was acknowledged before it became more severe than any severity that the
-    /// response of the group has seen.
+    /// Whether a member was acknowledged, and then became more severe than any severity recorded by
+    /// the group's response.
     fn is_acknowledgement_outdated(&self, member: &Occurrence) -> bool {
         let is_exceeded = self.worst.is_some_and(|it| it < member.severity);
         is_exceeded && member.is_more_severe_than_acknowledged()
@@ -219,8 +220,8 @@ impl<'a> Message<'a> {
         self.about.id
     }
 
-    /// Whether its rule became, or stopped being, a shadow rule since the member joined. It must
-    /// then be re-evaluated first.
+    /// Whether the rule became, or stopped being, a shadow rule since the member joined. The member
+    /// must then be re-evaluated first.
     fn needs_reevaluation(&self, member: &Occurrence) -> bool {
         let mut pending = member.pending.iter();
         let waits = pending.find(|it| it.rule == self.about.rule && it.is_opening);
@@ -271,7 +272,7 @@ impl<'a> Message<'a> {
         let closed = self.member_count(MemberChange::Closed);
         let open_count = u32::try_from(open.len()).unwrap_or(u32::MAX);
         let joined_count = self.member_count(MemberChange::Joined);
-        // The remaining members are included in the next message.
+        // The group is not over while further members wait for the next message.
         let is_over = open.is_empty() && !about.is_more;
         let is_notified = joined_count > 0 || self.member_count(MemberChange::Repeated) > 0;
         let mut next = match about.group {

@@ -50,7 +50,7 @@ pub fn group_key(rule: RecordId, is_shadow: bool, shared: &[SharedValue]) -> Gro
     hash_group(rule, shared.chain(shadow))
 }
 
-/// Returns the group key for notifications of a rule released together, though the rule has no
+/// Returns the group key for notifications that are released together although their rule has no
 /// grouping.
 pub fn release_key(rule: RecordId, now_ms: i64) -> GroupKey {
     let now = now_ms.to_string();

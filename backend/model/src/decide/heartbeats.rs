@@ -132,13 +132,13 @@ impl LoadedHeartbeat {
         self.whole
     }
 
-    /// Whether a beat at the service time `service_ms` can be ignored. Of many beats that count as
-    /// one, only a few are evaluated.
+    /// Whether a beat at the service time `service_ms` can be ignored. If all beats count as one
+    /// set, only a few of them are evaluated.
     pub fn can_ignore_beat(&self, service_ms: i64) -> bool {
         service_ms < self.quiet_ms.load(Ordering::Relaxed)
     }
 
-    /// Ignores beats until the service time `service_ms`, if all beats count as one.
+    /// Ignores beats until the service time `service_ms`, if all beats count as one set.
     pub fn ignore_beats_until(&self, service_ms: i64) {
         if self.whole.is_some() {
             self.quiet_ms.store(service_ms, Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub struct OutgoingNotification<'a> {
     pub calendars: &'a Calendars,
     pub earlier: &'a [EarlierOccurrence],
     pub flapping: Option<&'a HeldBy>,
-    /// The hold until the next message of the group, which applies if there is no other hold.
+    /// The hold until the next message of the group. Applies only if there is no other hold.
     pub group: Option<&'a HeldBy>,
     /// Whether no receiver considers the occurrence open yet.
     pub is_opening: bool,

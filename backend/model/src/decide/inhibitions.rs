@@ -155,7 +155,7 @@ impl Inhibitions {
     }
 
     /// Returns the marks of an occurrence: the inhibitions of which it is a source, or was a source
-    /// within their linger time. With `is_review`, the targets were re-evaluated before.
+    /// within their linger time. `is_review` means that the targets have just been re-evaluated.
     pub fn cause_marks(
         &self,
         occurrence: &Occurrence,
@@ -185,8 +185,8 @@ impl Inhibitions {
             if marks.iter().any(is_still) {
                 continue;
             }
-            // Deleted or disabled inhibitions have no effect; their targets are re-evaluated with
-            // the edit.
+            // Deleted or disabled inhibitions have no effect. The edit itself re-evaluates their
+            // targets.
             let Some(loaded) = loaded else { continue };
             let linger_ms = loaded.inhibition.linger_ms;
             let until_ms = mark.until_ms.unwrap_or(now_ms.saturating_add(linger_ms));
@@ -355,8 +355,8 @@ impl Inhibitions {
             }
             return true;
         }
-        // All chains above end in cycles. Causes from which the target is reachable are in its own
-        // cycle.
+        // All chains above end in cycles. Causes from which the target is reachable are in the
+        // target's own cycle.
         let ring: Vec<_> = opened
             .keys()
             .filter(|key| is_reachable(&above, **key, target.key))

@@ -33,7 +33,8 @@ pub struct Notices {
     pub member: Option<MemberNotice>,
     /// Deliveries of responses that must report a group, each with the group.
     pub of_groups: Vec<(RecordId, RecordId)>,
-    /// Responses that are now, or are no longer, unanswered after all rounds.
+    /// Notices about responses that became unanswered after all rounds, or are no longer
+    /// unanswered.
     pub unanswered: Vec<UnansweredNotice>,
 }
 
@@ -141,7 +142,8 @@ struct PendingChange {
 }
 
 impl Writer<'_> {
-    /// Notifies earlier receivers of changes and reopening. Returns the rules that did.
+    /// Notifies earlier receivers of changes and reopening. Returns the rules whose receivers were
+    /// notified.
     fn notify_updates(&mut self, notified: &mut [Notified]) -> BTreeSet<RecordId> {
         let mut updated = BTreeSet::new();
         let mut replaced = self.replaced_receivers(notified);
@@ -241,7 +243,7 @@ impl Writer<'_> {
         last.map_or(entry.send_updates, |it| it.send_updates)
     }
 
-    /// Returns the change to report to the earlier receivers of a rule, including held ones of
+    /// Returns the change to report to the earlier receivers of a rule, including changes held by
     /// earlier steps.
     fn pending_change(&self, entry: &Notified, rule: Option<&Rule>) -> Option<PendingChange> {
         let transition = self.step.transition;
@@ -315,7 +317,8 @@ impl Writer<'_> {
 
     fn previous_state(&self, entry: &Notified) -> ReportedState {
         let known = entry.last_notified.map(|it| it.severity);
-        // Only rules that send updates record changes since their last notification.
+        // `last_notified` is kept only for rules that send updates. For the others, the history
+        // contains the previous severity.
         let is_change = |it: &&HistoryEntry| {
             it.field == Field::Severity && !it.from.is_empty() && it.at_ms > entry.last_ms
         };
@@ -522,7 +525,7 @@ pub(super) fn sends_updates(rule: Option<&Rule>) -> bool {
     rule.is_some_and(|it| it.enabled && it.send_updates)
 }
 
-/// Returns the initial state of a delivery, and its end if it is only recorded.
+/// Returns the initial state of a delivery, and its end if the delivery is only recorded.
 pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64>) {
     if is_shadow {
         (DeliveryState::Shadowed, Some(now_ms))
@@ -555,8 +558,8 @@ fn record_notification(
     (now_ms, clear): (i64, bool),
 ) -> Option<Notified> {
     let rule = found.rule;
-    // A message about a closed occurrence also counts as its closing message if the rule sends
-    // those.
+    // A message about a closed occurrence is also its closing message, if the rule sends closing
+    // messages.
     let cleared = clear && rule.send_updates;
     let opening = || Opening {
         at_ms: now_ms,
@@ -580,7 +583,7 @@ fn record_notification(
         });
     };
     if rule.shadow && !entry.shadow {
-        // A closing message is due only to receivers that were notified.
+        // A shadow rule notifies no one, so no closing message becomes due for its receivers.
         entry.last_ms = now_ms;
         return None;
     }

@@ -17,7 +17,7 @@ pub struct PastDefinitions {
     causes: Causes,
     /// Rules without grouping whose notifications released now are sent as one group.
     together: BTreeMap<RecordId, GroupKey>,
-    /// Deliveries of responses that failed permanently, or that wait for a paused destination.
+    /// Deliveries of responses, if they failed permanently or wait for a paused destination.
     failed: BTreeSet<RecordId>,
     /// Inhibitions, with the revision in force, for which every open occurrence is marked.
     marked: BTreeSet<(RecordId, u64)>,
@@ -25,9 +25,9 @@ pub struct PastDefinitions {
 
 #[derive(Debug, Default)]
 pub struct NeededRevisions {
-    /// The triggers and rules of opening messages, as they were then.
+    /// The triggers and rules of opening messages, as they were at that time.
     pub revisions: Vec<(RevisionKind, RevisionId)>,
-    /// Deleted rules, in their last definition.
+    /// The deleted rules whose last definition is required.
     pub deleted: Vec<(Name, RecordId)>,
 }
 

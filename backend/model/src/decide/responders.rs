@@ -151,7 +151,7 @@ impl UsableMethod<'_> {
         is_method && self.contact.name == queued.contact
     }
 
-    /// Returns the record of a method to use later, by the current step.
+    /// Returns the record of a method to use later on behalf of the current step.
     pub(super) fn queued_method(
         self,
         schedule: Option<Name>,

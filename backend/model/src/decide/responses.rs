@@ -167,8 +167,8 @@ pub struct AdvanceOutcome {
     pub empty: Vec<(u32, u32)>,
 }
 
-/// Runs the due steps of an active response. Only one of the steps that became due while it was
-/// held is run.
+/// Runs the due steps of an active response. If several steps became due while the response was
+/// held, only one of them is run.
 pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> AdvanceOutcome {
     let mut done = AdvanceOutcome::default();
     let pages = &mut done.pages;
@@ -333,8 +333,8 @@ impl Response {
         direct.any(|(_, destination)| destination == name)
     }
 
-    /// Whether the contact was notified earlier in this round, is notified now, or has a method
-    /// that waits.
+    /// Whether the contact was notified earlier in this round, is notified now, or has a waiting
+    /// method.
     fn has_paged_contact(&self, name: &Name, pages: &[PageTarget]) -> bool {
         let mut queued = self.queued.iter().filter(|it| it.round == self.round);
         let mut receivers = self.receivers_in_round(pages);

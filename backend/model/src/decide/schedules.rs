@@ -24,7 +24,7 @@ pub struct LoadedSchedule {
 struct LoadedLayer {
     rotation: Rotation,
     calendar: Option<Arc<LoadedCalendar>>,
-    /// The period in which it applies, in milliseconds since 1970.
+    /// The period in which the layer applies, in milliseconds since 1970.
     applies_ms: Range<i64>,
 }
 
@@ -114,7 +114,7 @@ impl LoadedSchedule {
         edits.fold(self.schedule.update_ms, i64::max)
     }
 
-    /// Whether a layer has no contacts from that time on, because the layer or its hand-offs ended.
+    /// Whether a layer has no contacts from `at_ms` on, because the layer or its hand-offs ended.
     pub fn has_ended(&self, layer: usize, at_ms: i64) -> bool {
         self.layers.get(layer).is_some_and(|it| {
             let turns_end_ms = it.rotation.end_ms().unwrap_or(i64::MAX);
@@ -217,12 +217,12 @@ impl LoadedSchedule {
 
 struct HandOffTimes {
     all: Vec<i64>,
-    /// The end of the known times, if incomplete.
+    /// The time up to which the list is complete; `None` if it covers the whole range.
     stopped_ms: Option<i64>,
 }
 
 /// Converts a local time. An ambiguous time resolves to the first of the two; a skipped time is
-/// resolved with the offset before the change.
+/// resolved with the offset before the gap.
 fn resolve_local(local: Option<DateTime>, zone: &TimeZone) -> Option<i64> {
     let at = zone.to_ambiguous_timestamp(local?).compatible().ok()?;
     Some(at.as_millisecond())

@@ -50,7 +50,7 @@ impl LoadedSilence {
         ends.into_iter().flatten().min()
     }
 
-    /// Returns the time at which the silence starts being in force, in milliseconds since 1970.
+    /// Returns the time at which the silence next comes into force, in milliseconds since 1970.
     /// `None` if it is in force, has ended or will never start.
     pub fn next_start_ms(&self, now_ms: i64) -> Option<i64> {
         if self.is_in_force(now_ms) || self.silence.state_at(now_ms) == SilenceState::Expired {
@@ -72,7 +72,7 @@ impl LoadedSilence {
         begins_ms.filter(|at_ms| *at_ms < self.silence.end_ms)
     }
 
-    /// Returns the state at a time; between two windows it is scheduled.
+    /// Returns the state at a time. Between two windows of its calendar, the silence is scheduled.
     pub fn state_at(&self, now_ms: i64) -> SilenceState {
         match self.silence.state_at(now_ms) {
             SilenceState::Active if !self.is_in_force(now_ms) => SilenceState::Scheduled,
@@ -153,7 +153,7 @@ impl Silences {
 }
 
 /// Returns the identities of the given silences that cover an occurrence. A silence for specific
-/// rules covers only occurrences that one of these matches.
+/// rules covers only occurrences that one of these rules matches.
 pub(super) fn covering_silences(
     silences: &[&LoadedSilence],
     occurrence: &Occurrence,

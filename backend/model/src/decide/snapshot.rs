@@ -180,7 +180,7 @@ impl Snapshot {
         Self { position, ..self }
     }
 
-    /// Returns the position in the change log up to which it was read.
+    /// Returns the position in the change log up to which the snapshot was read.
     pub fn position(&self) -> u64 {
         self.position
     }

@@ -1,4 +1,4 @@
-//! Steps of occurrences and their origin.
+//! Steps, which change or evaluate an occurrence, by their origin.
 
 use super::{Match, PastDefinitions, Transition};
 use crate::domain::RecordId;
@@ -16,7 +16,7 @@ pub enum StepKind {
     Check,
     /// A request to send the held notification of a rule despite its holds.
     Release(RecordId),
-    /// The message of a group of the rule, which reports its waiting members.
+    /// The message of a group of the rule; reports the waiting members of the group.
     NotifyGroup { rule: RecordId, group: RecordId },
 }
 

@@ -82,7 +82,8 @@ impl HeldNotifications {
         self.sent.contains(&rule)
     }
 
-    /// Records a notification of a rule that is held but already obsolete.
+    /// Records a notification that would be held but is already obsolete, because the occurrence is
+    /// closed.
     pub(super) fn hold_obsolete(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
         if self.previous_hold(rule).is_none() {
             self.record_change(rule, HoldOutcome::Closed, held_by);

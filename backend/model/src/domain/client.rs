@@ -115,7 +115,7 @@ pub struct Client {
     /// The dialects that the client may use. An admin may use all.
     pub dialects: BTreeSet<Dialect>,
     pub scope: KeyScope,
-    /// The certificates that authenticate it, by subject or fingerprint.
+    /// The certificates that authenticate the client, by subject or fingerprint.
     pub certificates: BTreeSet<CertificateName>,
     /// SHA-256 of the key. A key has 256 random bits, so no slow hash is needed.
     pub key_hash: [u8; 32],

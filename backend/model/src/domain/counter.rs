@@ -24,11 +24,11 @@ pub enum Subject {
 pub enum Period {
     /// The current state.
     Now,
-    /// A minute, counted from 1970.
+    /// A minute, as minutes since 1970.
     Minute(u32),
-    /// An hour, counted from 1970.
+    /// An hour, as hours since 1970.
     Hour(u32),
-    /// A day in UTC, counted from 1970.
+    /// A day in UTC, as days since 1970.
     Day(u32),
 }
 
@@ -38,7 +38,7 @@ impl Period {
     }
 }
 
-/// Returns the minute of a time in milliseconds since 1970, counted from 1970.
+/// Converts milliseconds since 1970 to minutes since 1970.
 pub fn minute_number(at_ms: i64) -> u32 {
     let minute = at_ms.div_euclid(MINUTE_MS).max(0);
     u32::try_from(minute).unwrap_or(u32::MAX)
@@ -56,7 +56,7 @@ pub enum Tally {
     Waiting = 0,
     Decided = 1,
     Delivered = 2,
-    /// Deliveries that failed for good; in [`Period::Now`], without those that were sent again.
+    /// Deliveries that failed permanently; in [`Period::Now`], excluding those that were resent.
     Dead = 3,
     /// Deliveries that were cancelled by an operator or because their destination was deleted.
     Cancelled = 4,

@@ -50,8 +50,8 @@ pub struct Delivery {
     pub folding: DigestMembership,
     pub recipients: Recipients,
     pub content: Content,
-    /// Whether its position in its thread is indexed; false for deliveries of earlier versions that
-    /// had already ended.
+    /// Whether the position in the thread is indexed; false for deliveries that had already ended
+    /// under an earlier version.
     pub in_thread: bool,
     /// The delivery that must end first: an earlier one in the thread, or the digest that contains
     /// this one. Until then this delivery has no due time.
@@ -121,8 +121,8 @@ impl Delivery {
         (origin, self.id)
     }
 
-    /// Returns the due time, in milliseconds since 1970; `None` if it has ended or waits for
-    /// another delivery.
+    /// Returns the due time, in milliseconds since 1970; `None` if the delivery has ended or waits
+    /// for another one.
     pub fn due_ms(&self) -> Option<i64> {
         self.state.due_ms().filter(|_| self.behind.is_none())
     }
@@ -169,8 +169,8 @@ impl Delivery {
     }
 }
 
-/// The recipients of a mail that get no further attempt. Empty until the first recipient is reached
-/// or refused.
+/// Recipients of a mail to which no further attempt is made. Empty until the first recipient is
+/// reached or refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipients {
     pub reached: Vec<String>,
@@ -207,7 +207,8 @@ pub enum DeliveryState {
 }
 
 impl DeliveryState {
-    /// Returns the time of the next action, in milliseconds since 1970; `None` if it has ended.
+    /// Returns the time of the next action, in milliseconds since 1970; `None` if the delivery has
+    /// ended.
     pub fn due_ms(self) -> Option<i64> {
         match self {
             Self::Pending { due_ms } | Self::Retry { due_ms } => Some(due_ms),
@@ -241,7 +242,7 @@ pub struct Content {
     pub clear: bool,
     /// The occurrence with its annotations, without its history.
     pub occurrence: Occurrence,
-    /// The rule; a substitute for a test.
+    /// The rule; for a test, a substitute.
     pub rule: RuleContent,
     /// The first matching trigger; `None` for a test.
     pub trigger: Option<Trigger>,
@@ -300,8 +301,8 @@ impl Content {
         }
     }
 
-    /// Returns the distinct occurrences that the content names: all, or the most severe ones of a
-    /// group.
+    /// Returns the distinct occurrences in the content; for a large group, only the most severe
+    /// ones.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         let members = self.group.iter().flat_map(|it| &it.members);
         let members = members.map(|(_, it)| it);

@@ -80,11 +80,11 @@ pub struct Health {
     pub tried: Vec<AttemptSummary>,
     /// The recipients that the mail server last refused, by address.
     pub refused: Vec<RejectedRecipient>,
-    /// Time until which the receiver requested no further requests (`Retry-After`), in milliseconds
-    /// since 1970. `None` if there is no such time, or it has passed.
+    /// Time before which the receiver asked not to be contacted again (`Retry-After`), in
+    /// milliseconds since 1970. `None` if there is no such time, or it has passed.
     pub requested_until_ms: Option<i64>,
     /// Start of the current period of failures, in milliseconds since 1970, even if some attempts
-    /// succeed in between; `None` if attempts do not fail. In contrast, `since_ms` changes with
+    /// succeed in between; `None` if attempts are not failing. In contrast, `since_ms` changes with
     /// every change of outcome.
     pub failing_since_ms: Option<i64>,
     /// The identical rejections since the last accepted message.
@@ -134,7 +134,8 @@ impl Health {
         }
     }
 
-    /// Whether enough recent attempts failed that the last one is not representative.
+    /// Whether so many recent attempts failed that the outcome of the last one is not
+    /// representative.
     pub fn is_flaky(&self) -> bool {
         let tried = &self.tried;
         let failed = tried.iter().filter(|one| !one.is_delivered).count();

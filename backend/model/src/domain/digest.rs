@@ -7,8 +7,8 @@ use crate::{
     limits::{DIGEST_ROWS_MAX, DIGEST_SHOWN_BYTES_MAX, DIGEST_SHOWN_MAX},
 };
 
-/// The number of messages that a destination receives separately. A digest contains the remaining
-/// ones.
+/// A limit on the messages that a destination receives separately in a window of time. A digest
+/// contains the remaining ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Maximum number of separate messages per window, 1 to 10,000.
@@ -31,8 +31,8 @@ impl Budget {
     }
 }
 
-/// The current budget window of a destination, stored separately from it because it changes with
-/// traffic.
+/// The current budget window of a destination, stored separately from the destination because it
+/// changes with traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetWindow {
     pub destination: RecordId,
@@ -86,8 +86,8 @@ pub struct DigestContent {
     pub count: u32,
     /// Number of messages that report a change or an end.
     pub clear_count: u32,
-    /// Counts by rule and severity, at most [`DIGEST_ROWS_MAX`]. The last row then contains all
-    /// remaining rules.
+    /// Counts by rule and severity, at most [`DIGEST_ROWS_MAX`]. If there are more, the last row
+    /// counts all remaining rules.
     pub rows: Vec<DigestRow>,
     /// The most severe messages, the oldest first among equals.
     pub items: Vec<DigestItem>,

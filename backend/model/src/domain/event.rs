@@ -157,7 +157,7 @@ pub struct IncomingEvent {
     pub status: Option<Status>,
     pub acknowledged: Option<bool>,
     pub timestamp_ms: i64,
-    /// Time at which the event expires without further events, in milliseconds since 1970, if set.
+    /// Time at which the event expires unless it is sent again, in milliseconds since 1970, if set.
     pub expire_ms: Option<i64>,
     pub report: Report,
 }

@@ -46,7 +46,7 @@ pub struct ThreadOrigin {
 }
 
 impl ThreadOrigin {
-    /// Returns the public identity, given that of another occurrence of the event.
+    /// Returns the public identity, given the identity of another occurrence of the same event.
     pub fn id(self, other: OccurrenceId) -> OccurrenceId {
         OccurrenceId {
             number: self.number,

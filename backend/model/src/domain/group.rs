@@ -91,7 +91,7 @@ impl MemberChange {
 }
 
 /// The name, below `group`, of the variable with all members. Only messages whose templates contain
-/// it store more than the most severe ones.
+/// this name store more than the most severe members.
 pub const ALL_EVENTS: &str = "all_events";
 
 /// Whether templates contain [`ALL_EVENTS`], or the name of a snippet that does. `has` returns

@@ -36,7 +36,7 @@ pub struct Heartbeat {
     /// Maximum duration of a run, in milliseconds; `None` means unlimited.
     pub max_run_ms: Option<i64>,
     pub grace_ms: i64,
-    /// Time after the last beat after which a set of values is forgotten, in milliseconds.
+    /// Time since the last beat after which a set of values is forgotten, in milliseconds.
     pub forget_ms: i64,
     pub event: HeartbeatEvent,
     /// The number of the current key of the URL; 0 before the first one.
@@ -66,7 +66,7 @@ impl Heartbeat {
         self.every_ms.saturating_add(self.grace_ms)
     }
 
-    /// Returns the minimum interval between stored beats. Together with the interval of flushes, a
+    /// Returns the minimum interval between stored beats. Including the interval between flushes, a
     /// beat is stored within a tenth of `every` and half of `grace`, which bounds the loss in a
     /// crash.
     pub fn min_store_interval_ms(&self) -> i64 {
@@ -96,7 +96,8 @@ pub struct Expectation {
     pub values: Vec<SharedValue>,
     /// Time of the last beat, in milliseconds since 1970; `None` before the first beat.
     pub last_ms: Option<i64>,
-    /// Service time of the last beat, or of the time at which it was first expected.
+    /// Service time of the last beat; before the first beat, the service time since which a beat is
+    /// expected.
     pub beat_service_ms: i64,
     pub has_failed: bool,
     pub open: Option<OpenAlarm>,
@@ -236,8 +237,8 @@ impl Expectation {
         }
     }
 
-    /// Returns the run in progress, whose start may make the expectation late. `None` if it is
-    /// already late or failed.
+    /// Returns the run in progress, whose start may make the expectation late. `None` if the
+    /// expectation is already late or failed.
     pub fn run_in_progress(&self) -> Option<HeartbeatRun> {
         self.run
             .filter(|_| self.static_state() == ExpectationState::Awaited)

@@ -77,7 +77,7 @@ pub struct Pending {
     pub since_ms: i64,
     /// Whether a repeat became due in the meantime.
     pub repeat_due: bool,
-    /// For an update, the state last notified as stored by earlier versions; replaced by
+    /// For an update, the last notified state, as stored by earlier versions. Replaced by
     /// [`Notified::last_notified`](super::Notified::last_notified).
     pub last_notified: Option<LastNotified>,
     /// The holds, in order of evaluation; never empty.

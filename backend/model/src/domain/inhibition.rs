@@ -17,8 +17,8 @@ pub struct Inhibition {
     pub equal: Vec<EqualFields>,
     /// Time for which targets stay held after the source closes, in milliseconds.
     pub linger_ms: i64,
-    /// The revision for which all open occurrences were scanned; 0 if none were. Not part of the
-    /// revision.
+    /// The newest revision for which all open occurrences were scanned; 0 before the first scan. A
+    /// change of this field does not create a revision.
     pub counted_revision: u64,
     pub revision: u64,
     pub create_ms: i64,
@@ -35,7 +35,7 @@ pub struct EqualFields {
 /// A digest of the values of an inhibition's fields in an event.
 pub type EqualValues = [u8; 16];
 
-/// A mark of an occurrence as a source of an inhibition.
+/// A mark on an occurrence that is, or was, a source of an inhibition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CauseMark {
     pub inhibition: RecordId,

@@ -55,7 +55,8 @@ impl Name {
         Self(format!("{CONTACT_PREFIX}{contact}").into())
     }
 
-    /// Parses the name of a new resource, which must not be mistaken for part of a path.
+    /// Parses the name of a new resource, which must not be mistaken for part of a path, or for the
+    /// name of a user or contact.
     pub fn parse_new(text: &str) -> Result<Self, String> {
         if !text.is_empty() && text.chars().all(|c| matches!(c, '.' | ' ')) {
             return Err("contains only dots and spaces; use another name".into());

@@ -58,7 +58,7 @@ pub enum NoiseTally {
     HalfHour(u8),
 }
 
-/// The first indices of the last three counts.
+/// The first index of each of the last three kinds of counts.
 const SKIPPED: u8 = 12;
 const WITHIN: u8 = 24;
 const HALF_HOUR: u8 = 36;
@@ -66,7 +66,7 @@ const HALF_HOUR: u8 = 36;
 pub const NOISE_NUMBERS: usize = HALF_HOUR as usize + HALF_HOURS as usize;
 
 impl NoiseTally {
-    /// Returns the index in the counts of a subject, which is stored on disk.
+    /// Returns the index of the count among those of a subject. The index is stored on disk.
     pub fn index(self) -> u8 {
         match self {
             Self::Notification => 0,
@@ -84,7 +84,7 @@ impl NoiseTally {
     }
 }
 
-/// Returns the day of a time in UTC, counted from 1970.
+/// Converts milliseconds since 1970 to days since 1970, in UTC.
 pub fn day_number(at_ms: i64) -> u32 {
     u32::try_from(at_ms.div_euclid(DAY_MS).max(0)).unwrap_or(u32::MAX)
 }
@@ -137,7 +137,7 @@ impl Delivery {
 pub struct Reaction {
     /// Time from the notification to the acknowledgement, in milliseconds.
     pub acknowledged_after_ms: Option<i64>,
-    /// Whether the sender closed it soon after the notification.
+    /// Whether the sender closed the occurrence soon after the notification.
     pub closed_soon: bool,
     /// Whether the occurrence was closed although no one had acknowledged, annotated, assigned,
     /// reopened or closed it.

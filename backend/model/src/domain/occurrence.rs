@@ -66,12 +66,12 @@ pub struct Occurrence {
     /// The newest 20 changes of holds per rule, oldest first.
     pub hold_changes: Vec<HoldChange>,
     /// Time at which the occurrence closes unless the event is sent again, in milliseconds since
-    /// 1970. `None` if the sender set no expiry, or once it is closed.
+    /// 1970. `None` if the sender set no expiry, or if the occurrence is closed.
     pub expire_ms: Option<i64>,
     /// The reports that make up the occurrence, for senders that repeat them.
     pub reports: Reports,
-    /// Recent openings of the event, per rule that damps flapping. The occurrence that a message is
-    /// about has an entry while the event flaps and once it has settled.
+    /// Recent openings of the event, per rule that damps flapping. In the occurrence of a message,
+    /// an entry shows that the event is flapping or has settled.
     pub flapping: Vec<Flapping>,
     pub trace: Option<TraceContext>,
     /// Time at which the acknowledgement expires, in milliseconds since 1970; `None` if it does not
@@ -127,7 +127,7 @@ impl Occurrence {
         self.due_ms()
     }
 
-    /// Returns the time to evaluate its inhibitions, responses and acknowledgement.
+    /// Returns the time to evaluate the occurrence's inhibitions, responses and acknowledgement.
     fn other_due_ms(&self) -> Option<i64> {
         let causes = self.causes.iter().filter_map(CauseMark::due_ms);
         let responses = self.notified.iter().filter_map(|it| it.response.as_ref());
@@ -215,7 +215,8 @@ impl Occurrence {
 pub struct Evaluation {
     pub at_ms: i64,
     /// Time of the newest edit of a trigger or rule in force at the evaluation, in milliseconds
-    /// since 1970. Distinguishes definitions edited at the moment of the evaluation.
+    /// since 1970. Shows whether the evaluation already used a definition that was edited in the
+    /// same millisecond.
     pub rules_ms: i64,
     /// Whether an event caused the evaluation, rather than an operator or ageing.
     pub by_event: bool,
@@ -253,7 +254,7 @@ pub struct Annotation {
     /// 20 letters and digits.
     pub id: String,
     pub text: String,
-    /// The client that last edited it.
+    /// The client that last edited the annotation.
     pub author: Name,
     pub create_ms: i64,
     pub update_ms: i64,

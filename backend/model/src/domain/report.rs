@@ -61,8 +61,8 @@ fn hash(bytes: &[u8]) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reporter {
     pub id: u64,
-    /// Time until which the reporter keeps an occurrence open, or at which the condition ended by
-    /// its clock, in milliseconds since 1970; 0 if not provided.
+    /// Time until which the reporter keeps an occurrence open, in milliseconds since 1970; 0 if not
+    /// provided. Once the condition is over, the time at which it ended, by the reporter's clock.
     pub until_ms: i64,
     /// The earliest reported beginning of the condition, in milliseconds since 1970.
     pub began_ms: Option<i64>,
@@ -74,8 +74,8 @@ pub struct Reports {
     /// The earliest and latest reported beginning of the condition, in milliseconds since 1970;
     /// `None` if never reported.
     pub began_ms: Option<(i64, i64)>,
-    /// The reported end of the occurrence, or of the previous one while it is open, in milliseconds
-    /// since 1970.
+    /// The reported end of the occurrence, in milliseconds since 1970. While the occurrence is
+    /// open, the reported end of the previous one.
     pub ended_ms: Option<i64>,
     pub reporters: Vec<Reporter>,
 }
@@ -176,8 +176,8 @@ impl Reports {
         is_sooner && end_ms <= now_ms.saturating_add(REPORT_LATE_MAX_MS)
     }
 
-    /// Whether a report of an end is about an earlier condition, which ended before this one began
-    /// by the clock of its reporter.
+    /// Whether a report of an end is about an earlier condition, which by the clock of the reporter
+    /// ended before this one began.
     pub fn is_about_earlier_condition(&self, report: Report) -> bool {
         // A condition cannot end before it began.
         let Some(end_ms) = report.end_ms.max(report.began_ms) else {

@@ -40,7 +40,7 @@ pub struct Response {
     pub end_ms: Option<i64>,
     /// Whether all rounds ended without an acknowledgement.
     pub is_unanswered: bool,
-    /// The silences and inhibition sources that hold the response and the group members that could
+    /// The silences and inhibition sources that hold the response, or the group members that could
     /// carry it.
     pub held_by: Vec<ResponseHold>,
     /// The highest severity for which a step ran or that was acknowledged. `None` before the first
@@ -90,9 +90,9 @@ pub struct QueuedMethod {
     /// The index of the method. Used if an earlier version stored no identity.
     pub position: u32,
     pub due_ms: i64,
-    /// The identity of the method; empty if an earlier version stored it.
+    /// The identity of the method; empty in records of earlier versions.
     pub method: String,
-    /// The last round in which a step notified the contact; 0 if an earlier version stored it.
+    /// The last round in which a step notified the contact; 0 in records of earlier versions.
     pub round: u32,
     /// The step of that round, counted from 1.
     pub step: u32,
@@ -107,7 +107,8 @@ impl QueuedMethod {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagedReceiver {
-    /// The contact, with its variables at that time; `None` for a destination named by the policy.
+    /// The contact, with its variables at the time of the notification; `None` for a destination
+    /// named by the policy.
     pub contact: Option<PagedContact>,
     pub schedule: Option<Name>,
     pub destination: (RecordId, Name),
@@ -125,7 +126,7 @@ pub struct PagedContact {
     pub name: Name,
     pub variables: BTreeMap<String, String>,
     pub response: RecordId,
-    /// The identity of the method; empty if an earlier version stored it.
+    /// The identity of the method; empty in records of earlier versions.
     pub method: String,
 }
 
@@ -146,7 +147,7 @@ impl PagedContact {
 }
 
 impl Response {
-    /// Whether the response can record one more receiver, or has already recorded this one.
+    /// Whether the response can record one more receiver, or has already recorded this receiver.
     pub fn has_room_for(&self, contact: Option<&PagedContact>, destination: RecordId) -> bool {
         self.paged.len() < RESPONSE_RECEIVERS_MAX
             || self.receiver_position(contact, destination).is_some()
@@ -185,7 +186,8 @@ impl Response {
         }
     }
 
-    /// Returns the escalation policy if all rounds ended without an acknowledgement.
+    /// Returns the escalation policy if all its rounds ended without an acknowledgement, and the
+    /// response has neither ended nor stopped.
     pub fn unanswered_policy(&self) -> Option<&Name> {
         let is_unanswered = self.is_unanswered && !self.state.has_ended();
         is_unanswered.then_some(&self.policy)

@@ -10,8 +10,8 @@ pub struct Settings {
     /// Always [`Settings::NAME`].
     pub name: Name,
     pub values: SharedSettings,
-    /// The keys of the settings in the settings file of a single-node installation, which cannot be
-    /// changed through the API.
+    /// The keys of the settings that a single-node installation reads from its settings file. They
+    /// cannot be changed through the API.
     pub from_file: Vec<String>,
     pub revision: u64,
     pub create_ms: i64,
@@ -37,7 +37,7 @@ impl Settings {
 /// Templates that other templates include, by name.
 pub type Snippets = BTreeMap<String, String>;
 
-/// No templates, where none can be included.
+/// An empty set of snippets, for templates that cannot include any.
 pub static NO_SNIPPETS: Snippets = Snippets::new();
 
 /// Maximum length of templates when they are formatted, in characters.
@@ -97,9 +97,9 @@ impl SettingText for Duration {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingDifference {
     pub key: &'static str,
-    /// The value in the first place, in the form used in settings files.
+    /// The value in one of the compared settings, in the form used in settings files.
     pub here: String,
-    /// The value in the second place.
+    /// The value in the other settings.
     pub there: String,
 }
 

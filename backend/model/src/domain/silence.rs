@@ -13,7 +13,8 @@ pub struct Silence {
     pub reason: String,
     /// The query that selects the covered events; `None` means all events that its rules match.
     pub query: Option<Query>,
-    /// The rules that it covers; empty means all. At least one of `rule_names` and `query` is set.
+    /// The rules to which the silence applies; empty means all. At least one of `rule_names` and
+    /// `query` is set.
     pub rule_names: Vec<Name>,
     /// The calendar in whose windows the silence is active, between start and end; `None` means
     /// always.
@@ -21,8 +22,8 @@ pub struct Silence {
     pub start_ms: i64,
     /// The exclusive end, in milliseconds since 1970; [`NEVER_MS`] if there is none.
     pub end_ms: i64,
-    /// Time without covered open events after which the silence ends early, once it has covered
-    /// one, in milliseconds.
+    /// Time after which the silence ends early if no open event is covered, in milliseconds. The
+    /// time counts only after the silence has covered an event.
     pub expire_when_idle_ms: Option<i64>,
     /// Time before the end at which to warn, in milliseconds; `None` means the default.
     pub warn_before_ms: Option<i64>,
@@ -31,7 +32,7 @@ pub struct Silence {
     pub from_event: Option<EventId>,
     pub author: Name,
     pub last_editor: Name,
-    /// The progress of the service, which is not part of the revision.
+    /// The service's progress with the silence; not part of the revision.
     pub progress: Progress,
     pub revision: u64,
     pub create_ms: i64,
@@ -49,7 +50,7 @@ pub struct Comment {
 pub struct Progress {
     /// The stage that the silence's own event reports.
     pub stage: Stage,
-    /// The revision for which all open occurrences were scanned; 0 if none.
+    /// The newest revision for which all open occurrences were scanned; 0 before the first scan.
     pub counted_revision: u64,
     pub has_covered: bool,
     /// Time since which the silence covers no open occurrence, after it has covered one, in
@@ -81,7 +82,7 @@ pub enum SilenceState {
 /// The end of a silence that does not end.
 pub const NEVER_MS: i64 = i64::MAX;
 
-/// Maximum default time before its end at which a silence warns, in milliseconds.
+/// Upper limit of the default time before its end at which a silence warns, in milliseconds.
 const WARN_BEFORE_MAX_MS: i64 = 15 * 60_000;
 
 impl Silence {

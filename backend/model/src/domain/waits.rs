@@ -145,8 +145,8 @@ impl Shift for Response {
 }
 
 impl Shift for Expectation {
-    /// Beats are counted in service time, which clock steps do not move; only the service record
-    /// has a wait.
+    /// Beats are counted in service time, which clock steps do not move. Only the service record
+    /// contains a time that moves.
     fn shift_times(&mut self, by_ms: i64) {
         if self.is_service_record() {
             self.last_ms.shift_times(by_ms);

@@ -26,7 +26,7 @@ const TEXT_BYTES_MAX: usize = 4 * 1024;
 const PATTERN_MEMORY_BYTES: [usize; 4] = [8 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024];
 /// Maximum memory for all regular expressions of a query, in bytes.
 const PATTERNS_MEMORY_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Ratio of the cache for searching with a regular expression to its own memory.
+/// Size of the search cache of a regular expression, as a multiple of the memory of the expression.
 const PATTERN_CACHE: usize = 16;
 /// Maximum size of the cache for searching with a regular expression, in bytes.
 const CACHE_BYTES_MAX: usize = 1024 * 1024;

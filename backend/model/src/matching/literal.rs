@@ -172,8 +172,8 @@ pub(super) fn number_bits(number: f64) -> u64 {
     if number == 0.0 { 0 } else { number.to_bits() }
 }
 
-/// Returns obvious time bounds of a condition, in milliseconds since 1970: the earliest last-seen
-/// time, and the time before which the occurrence was opened.
+/// Returns the time bounds that follow directly from a condition, in milliseconds since 1970: the
+/// earliest last-seen time, and the time before which the occurrence was opened.
 pub fn time_bounds(clause: &Clause) -> (Option<i64>, Option<i64>) {
     let moment = |literal: &Literal| match Operand::new(literal, ValueType::Time) {
         #[expect(clippy::cast_possible_truncation, reason = "a bound may saturate")]

@@ -175,7 +175,7 @@ fn evaluate(clause: &Clause, occurrence: &Occurrence) -> bool {
         Clause::EndsWith(field, part) => {
             any(field, &|held, _| text(held).ends_with(&fold_case(part)))
         }
-        // The only patterns generated here are a string between two other strings.
+        // All generated patterns have one form: a string between two other strings.
         Clause::Matches(field, pattern) => {
             let part = pattern.trim_matches(['.', '*']);
             any(field, &|held, _| {

@@ -85,7 +85,7 @@ fn equal_values(operand: &Operand) -> Vec<RequiredValue<'_>> {
     }
 }
 
-/// Returns the matching values of a field that has few.
+/// Returns the matching values of a field that has few values.
 fn matching_steps<'a>(field: &Field, fits: impl Fn(f64) -> bool) -> Option<Vec<RequiredValue<'a>>> {
     let numbers: Vec<i32> = match field {
         Field::Severity => Severity::ALL.iter().map(|step| *step as i32).collect(),

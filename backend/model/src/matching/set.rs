@@ -133,8 +133,8 @@ impl Fields {
             }
         }
         if !self.metadata.is_empty() {
-            // Keys with the same first part need not be neighbours in sorted order, as `a`, `a-b`,
-            // `a.b` shows; visiting a field twice is harmless.
+            // Keys with the same first part need not be neighbours in sorted order, as `a`, `a-b`
+            // and `a.b` show. Visiting a field twice is harmless.
             let mut last = None;
             for key in occurrence.metadata.keys() {
                 let first = first_part(key);

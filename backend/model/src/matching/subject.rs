@@ -8,7 +8,7 @@ use crate::{domain::Occurrence, effort};
 /// Minimum length of a string whose folded form is cached, in bytes. Folding a shorter string is
 /// cheaper than a lookup.
 const CACHED_FROM: usize = 256;
-/// Bytes compared between checks whether the caller has disconnected.
+/// Bytes compared between two checks that the caller is still connected.
 const CHECK_EVERY: usize = 512 * 1024;
 /// Cost of comparing a value in addition to its length, in bytes.
 const COMPARE_BYTES: usize = 64;

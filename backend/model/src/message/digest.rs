@@ -27,8 +27,8 @@ fn format_counts(digest: &DigestContent) -> String {
     }
 }
 
-/// Returns one line per rule and severity, and per shown message, and the number of further
-/// messages.
+/// Returns one line per rule and severity, one per shown message, and one with the number of
+/// further messages.
 pub(super) fn digest_lines(
     digest: &DigestContent,
     headline: impl Fn(&Occurrence) -> String,

@@ -26,7 +26,7 @@ const RULE_MESSAGE: &str = "the rule's message";
 /// A template that exceeded a rendering limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExceededLimit {
-    /// Whether the message is the rule's, rather than a template of the destination or the
+    /// Whether the template is the rule's message, rather than one of the destination or the
     /// settings.
     pub of_rule: bool,
     /// The template and the limit.
@@ -126,7 +126,7 @@ impl<'a> Facts<'a> {
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
         }
-        // Templates can use them from here on.
+        // Templates can use the custom variables from here on.
         if let Some(variables) = &mut self.variables {
             variables.edit()["values"] = json!(self.values);
         }
@@ -210,8 +210,8 @@ impl<'a> Facts<'a> {
         ]
     }
 
-    /// Returns one line per member of the group or message of the digest, and the number of further
-    /// ones; `None` for a single occurrence.
+    /// Returns one line per member of the group, or per message of the digest, and one with the
+    /// number of further ones. `None` for a single occurrence.
     pub fn members(&self) -> Option<Vec<String>> {
         if let Some(digest) = &self.content.digest {
             return Some(digest::digest_lines(digest, headline));
@@ -287,7 +287,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Renders a template of the destination with reduced variables: short strings, empty lists,
-    /// and every value escaped. `None` if that fails too.
+    /// and every value escaped. `None` if this rendering fails too.
     pub fn render_reduced(&mut self, source: &str, escape: Escape) -> Option<String> {
         let snippets = self.context.snippets;
         let template = AnyTemplate::parse_with(self.language, source, snippets).ok()?;
@@ -402,8 +402,8 @@ impl<'a> Facts<'a> {
 }
 
 /// Returns the escaping of values in a rule's message for a kind of destination, and whether the
-/// message is in its markup. Otherwise the message is plain text, which the destination escapes as
-/// a whole.
+/// message is in the markup of that kind. Otherwise the message is plain text, which the
+/// destination escapes as a whole.
 fn message_context(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {
     match (kind, language) {
         (DestinationKind::Slack(_), TemplateLanguage::Jinja) => (Escape::Slack, true),

@@ -21,8 +21,8 @@ pub struct Links {
 /// Signs links so that they work without a key. A signature gives access to anyone who has it, so
 /// it is only shown to the receiver of the message.
 pub trait SignLinks: fmt::Debug + Send + Sync {
-    /// Returns the expiry of a link to a thread, in milliseconds since 1970, and its signature; the
-    /// same for the same thread and start.
+    /// Returns the expiry of a link to a thread, in milliseconds since 1970, and its signature.
+    /// Both are the same for the same thread and start.
     fn read_signature(&self, thread: &str, since_ms: i64) -> (i64, Secret);
 
     /// Returns the signature of a link with which a contact acknowledges a thread until the

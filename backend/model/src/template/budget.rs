@@ -9,7 +9,7 @@ use crate::{
 };
 
 const STEP_BYTES: usize = 64;
-/// Number of steps between checks whether the caller has disconnected.
+/// Number of steps between two checks that the caller is still connected.
 const CHECK_EVERY: usize = 512;
 const JSON_STEP_BYTES: usize = 4;
 
@@ -53,7 +53,7 @@ impl Budget {
         Self::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 
-    /// Returns the budget of a template without variables, which is rendered to show its author's
+    /// Returns the budget for a template that is rendered without variables, to show its author's
     /// text.
     pub fn without_variables() -> Self {
         Self::new(BLANK_STEPS_MAX, BLANK_STEPS_MAX, RENDERED_BYTES_MAX)
@@ -75,7 +75,8 @@ impl Budget {
         self.bytes_max
     }
 
-    /// Starts another template, or another set of conditions, and returns its number of steps.
+    /// Starts another template, or another set of conditions, and returns the number of steps
+    /// available to it.
     pub fn begin_template(&mut self) -> usize {
         self.steps = self.steps_max;
         self.steps_max.min(self.left)

@@ -40,7 +40,7 @@ pub enum Escape {
     Slack,
     /// For Markdown text: special characters are escaped, and no room mentions.
     Markdown,
-    /// For text in a card: no links, tags or room mentions; other characters stay.
+    /// For text in a card: no links, tags or room mentions; other characters stay unchanged.
     Card,
     /// For text in Telegram's `MarkdownV2`.
     Telegram,

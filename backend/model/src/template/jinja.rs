@@ -44,7 +44,8 @@ pub struct Jinja {
     /// The text with the templates that it includes.
     source: String,
     has_included: bool,
-    /// The names that the template uses without defining them, with the paths that it reads inside.
+    /// The names that the template uses without defining them, each with the paths below it that
+    /// the template reads.
     names: BTreeSet<String>,
 }
 
@@ -207,7 +208,7 @@ fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Resu
     let is_markup = value.is_safe()
         && match place {
             Escape::Header => false,
-            // Values that the author marks as escaped are only kept if they are escaped.
+            // Values that the author marks as escaped are only kept if they really are escaped.
             Escape::Percent => {
                 let is_escaped = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
                 text.chars().all(is_escaped) && !text.trim_matches('.').is_empty()

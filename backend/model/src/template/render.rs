@@ -147,8 +147,8 @@ impl<'a, 'b> Renderer<'a, 'b> {
 /// Returns `None` if the value has no member for the first part of the name, and `Some(None)` if
 /// the remaining path does not exist.
 ///
-/// Since keys may contain dots, the longest prefix of the name that is a key is used. In a list, the
-/// first part of the name is the index of an entry.
+/// Since keys may contain dots, the longest prefix of the name that is a key is used. In a list,
+/// the first part of the name is the index of an entry.
 #[expect(
     clippy::option_option,
     reason = "`None` is an unknown name; `Some(None)` is a known name without a value"

@@ -3,7 +3,7 @@
 use super::{Part, Template};
 use crate::domain::value::list_index;
 
-/// All variables other than the open ones.
+/// All variables except those whose names start with a prefix in [`OPEN`].
 pub const VARIABLES: [&str; 88] = [
     "acknowledged",
     "clear",

@@ -1,5 +1,5 @@
 //! Enforcement of budgets in a commit. The first delivery over budget waits for the end of the
-//! window; from the second on, deliveries are folded into a digest.
+//! window. Once there is a second one, deliveries are folded into a digest.
 //!
 //! A digest exists from the first delivery folded into it. At the end of its window it is due like
 //! any other delivery.
@@ -178,7 +178,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Lets the first delivery over budget wait, because it may be the only one, and folds further
+    /// Makes the first delivery over budget wait, because no other may follow, and folds further
     /// ones into a digest.
     fn fold_into_digest(
         &self,

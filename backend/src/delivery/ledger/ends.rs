@@ -18,13 +18,14 @@ use crate::{
     store::{EngineError, Store, Stored},
 };
 
-/// The data on which the record of outcomes depends.
+/// The data needed to record outcomes.
 #[derive(Debug)]
 pub(super) struct AttemptEnds {
-    /// The ended deliveries, with the numbers of their earlier attempts that were interrupted.
+    /// The deliveries with outcomes, each with the number of its earlier attempts that were
+    /// interrupted.
     ended: Vec<(RecordId, u32)>,
     healths: HealthUpdates,
-    /// Destinations without health.
+    /// Destinations whose health is not stored yet.
     untried: BTreeMap<RecordId, Stored<Destination>>,
 }
 
@@ -145,7 +146,7 @@ impl Ledger {
     }
 }
 
-/// Records the health of a destination, which is given if it has no health yet.
+/// Records the health of a destination. `untried` is the destination if no health is stored yet.
 fn plan_health(
     plan: &mut CommitPlan,
     old: Option<&Stored<Health>>,
@@ -176,7 +177,7 @@ fn plan_health(
     }
 }
 
-/// Records the outcome of a lease. Returns the next due time of the delivery.
+/// Records the outcome of a lease, and returns the next due time of the delivery.
 fn plan_end(
     plan: &mut CommitPlan,
     unrecorded: &UnrecordedAttempt,

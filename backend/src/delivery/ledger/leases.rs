@@ -102,7 +102,7 @@ impl CommitPlan {
     /// Holds due deliveries until an earlier one ends, which makes them due again.
     pub(super) fn hold_due_deliveries(&mut self) {
         let mut held = std::mem::take(&mut self.held);
-        // A change of a delivery must precede that of the deliveries held by it.
+        // Change each delivery before the deliveries that it holds.
         held.sort_by_key(|it| it.delivery.value.thread_position());
         for HeldDelivery {
             delivery,
@@ -136,23 +136,23 @@ impl CommitPlan {
 pub(super) struct HeldDelivery {
     delivery: Stored<Delivery>,
     earlier: Stored<Delivery>,
-    /// The index of its destination in the remaining work.
+    /// The index of the destination in the remaining work.
     at: usize,
 }
 
 struct DueDelivery {
     destination: Arc<Destination>,
     key: Vec<u8>,
-    /// The index of its destination in the remaining work.
+    /// The index of the destination in the remaining work.
     at: usize,
 }
 
-/// The data on which the lease of a due delivery depends.
+/// The data needed to lease a due delivery.
 #[derive(Debug, Default)]
 struct LeaseFacts {
-    /// Whether it is a page of a response that was acknowledged or has ended.
+    /// Whether the delivery is a page of a response that was acknowledged or has ended.
     is_obsolete_page: bool,
-    /// Number of its interrupted attempts, if that matters.
+    /// Number of the delivery's interrupted attempts; only counted if it can matter.
     cut_off: u32,
     before: Predecessors,
     thread: ThreadContext,
@@ -176,8 +176,8 @@ impl Ledger {
             if !ready.cursor.is_empty() {
                 range.start.clone_from(&ready.cursor);
             }
-            // The entries include our own leases and skipped deliveries; one more shows the next
-            // delivery.
+            // The entries include our own leases and skipped deliveries. One more entry shows the
+            // next due time.
             (range, ready.allowance + ready.ours + 1)
         });
         let read = |store: Store, (range, limit)| async move {
@@ -224,7 +224,7 @@ impl Ledger {
             };
             let later_ms = delivery.value.state.due_ms().filter(|it| *it > now_ms);
             if let Some(due_ms) = later_ms.filter(|_| delivery.is_shifted()) {
-                // Its index entry is from before a clock step.
+                // The index entry is from before a clock step.
                 plan.changes.update(&delivery, &delivery.value);
                 plan.leave_for_later(due.destination.id, due_ms);
                 continue;
@@ -296,7 +296,7 @@ impl Ledger {
         })
     }
 
-    /// Leases a waiting delivery, unless it must continue to wait or gets no further attempts.
+    /// Leases a waiting delivery, unless it must wait longer or gets no further attempts.
     fn plan_lease(
         &self,
         plan: &mut CommitPlan,
@@ -418,7 +418,8 @@ impl Ledger {
         ready.retain(|(ready, _)| {
             let id = ready.destination.id;
             let is_paused = plan.paused.iter().any(|it| it.destination == id);
-            // Deliveries that become due in this commit may be sent first.
+            // Skip a destination if this commit makes deliveries due that may have to be sent
+            // first.
             let mut released = plan.released.iter();
             !is_paused && !released.any(|(released, is_any, _)| *is_any && *released == id)
         });
@@ -518,7 +519,7 @@ impl Ledger {
                     rank,
                     is_leased: self.is_leased(id),
                 }),
-                // It is skipped when it is leased.
+                // An unreadable delivery is set aside once it is due.
                 None if due_ms <= now_ms => unreadable.push(id),
                 None => {}
             }

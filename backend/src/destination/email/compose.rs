@@ -57,8 +57,8 @@ pub(super) fn compose(
         "" => smtp.from.clone(),
         from => parse_mailbox(from)?,
     };
-    // Identical in all attempts, so that mail programs show one mail; and independent of the
-    // sender, so that related mails stay in one conversation.
+    // The id is the same in all attempts, so that mail programs show one mail. It does not depend
+    // on the destination's sender, so that related mails stay in one conversation.
     let id_of = |delivery: RecordId| format!("<{delivery}@{}>", smtp.from.email.domain());
     let head = MailHead {
         to: parse_mailboxes(&email.to)?,

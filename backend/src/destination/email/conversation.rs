@@ -23,7 +23,7 @@ const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of bytes of a text that are sent at a time.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// The part of a conversation that a reply belongs to, which determines what a refusal concerns.
+/// The part of a conversation that a reply belongs to. It determines what a refusal concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Phase {
     #[default]
@@ -137,7 +137,8 @@ impl Reply {
             ])
     }
 
-    /// Whether the mail is refused because of its size or content; its reduced form has less of both.
+    /// Whether the mail was refused because of its size or content. The reduced form may then be
+    /// accepted.
     pub(super) fn is_about_content(&self) -> bool {
         let is_size = self.contains_any(&[
             "too big",
@@ -259,7 +260,7 @@ impl<'a> Conversation<'a> {
                 let lines = reply.text.lines().skip(1);
                 self.extensions = lines.map(str::to_ascii_uppercase).collect();
             }
-            // The server has no extensions.
+            // The server does not support EHLO.
             Err(ConversationError::Refused(_, reply)) if matches!(reply.code, 500..=502) => {
                 self.send_command(Phase::Hello, &format!("HELO {name}"))
                     .await?;
@@ -274,7 +275,8 @@ impl<'a> Conversation<'a> {
         offered.any(|line| line.split_whitespace().next() == Some(keyword))
     }
 
-    /// Returns the maximum size of a mail in bytes (`SIZE`, RFC 1870); `None` if the server states none.
+    /// Returns the maximum size of a mail in bytes (`SIZE`, RFC 1870); `None` if the server states
+    /// none.
     pub(super) fn size_max(&self) -> Option<usize> {
         let mut offered = self.extensions.iter().map(|line| line.split_whitespace());
         let mut size = offered.find_map(|mut words| {
@@ -395,7 +397,7 @@ impl<'a> Conversation<'a> {
     async fn write(&mut self, phase: Phase, line: &str) -> Result<(), ConversationError> {
         *self.phase = phase;
         let limit = self.timeouts.for_phase(phase);
-        // In one write, because the network may delay a second one.
+        // Send in one write, because the network may delay a second one.
         let line = format!("{line}\r\n");
         with_timeout(limit, self.stream.write_all(line.as_bytes())).await?;
         with_timeout(limit, self.stream.flush()).await

@@ -27,7 +27,7 @@ pub(super) fn html_to_text(html: &str) -> Cow<'_, str> {
 /// Converts HTML to readable plain text: tags are dropped, blocks become lines and paragraphs, and
 /// links keep their address.
 pub(super) fn to_text(html: &str) -> String {
-    // Has the same length, so that offsets apply to both.
+    // `lower` has the same length as `html`, so that offsets apply to both.
     let lower = html.to_ascii_lowercase();
     let mut text = TextBuilder::default();
     let mut from = 0;

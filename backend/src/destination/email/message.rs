@@ -31,8 +31,8 @@ pub(super) fn build_mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     }
     let (text, html) = match (custom, &facts.message) {
         (Some(filled), _) if body.contains('<') => (html::to_text(&filled), filled),
-        // A template without tags is plain text with escaped values. Unescaped values may contain
-        // HTML.
+        // A template without tags is plain text with escaped values, but values that are not
+        // escaped may contain HTML.
         (Some(filled), _) if filled.contains('<') => {
             let html = filled.replace('\n', "<br>\n");
             (html::to_text(&html), html)
@@ -74,7 +74,8 @@ fn own_template<'a>(facts: &Facts<'_>, template: &'a str) -> &'a str {
     if is_left_out { "" } else { template }
 }
 
-/// Returns the subject of the first message of the thread, so that mail programs show one conversation.
+/// Returns the subject of the first message of the thread, so that mail programs show one
+/// conversation.
 fn subject(facts: &mut Facts<'_>, email: &Email) -> String {
     let Some(opening) = facts.context.opening else {
         return own_subject(facts, email);
@@ -98,7 +99,7 @@ fn default_subject(facts: &Facts<'_>) -> String {
     let tenant = facts.context.tenant;
     let severity = facts.occurrence().severity.as_str();
     let mut subject = format!("[{tenant}] {severity}: {}", facts.headline);
-    // Two hosts with the same problem are two conversations.
+    // The subject names the host, so that the same problem on two hosts makes two conversations.
     let is_single = facts.content.digest.is_none() && facts.content.group.is_none();
     if is_single && !facts.entity.is_empty() && !facts.headline.contains(&facts.entity) {
         let entity = cut::truncate_chars(&facts.entity, ENTITY_CHARACTERS_MAX);

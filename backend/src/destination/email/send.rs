@@ -109,8 +109,8 @@ pub(super) async fn send_mail(
     )
 }
 
-/// Renders a mail without sending it; without a mail server, its settings are replaced by
-/// placeholders.
+/// Renders a mail without sending it. If no mail server is configured, placeholders replace its
+/// settings.
 fn render_only(
     email: &Email,
     attempt: &AttemptContext<'_>,

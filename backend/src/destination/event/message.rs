@@ -32,7 +32,8 @@ pub(super) fn build_event(facts: &mut Facts<'_>, templates: &EventTemplates) -> 
         EVENT_SUMMARY_BYTES_MAX,
     );
     let occurrence = facts.occurrence();
-    // The event represents a thread, so its identity must not depend on the currently worst member.
+    // The event represents a thread, so its identity must not depend on the most severe member,
+    // which changes.
     let group = facts.content.group.as_ref();
     let dimensions = match group {
         Some(_) => [("group".to_owned(), facts.thread_id())].into(),
@@ -49,8 +50,8 @@ pub(super) fn build_event(facts: &mut Facts<'_>, templates: &EventTemplates) -> 
             text
         }
     };
-    // Name and type replace each other if empty, as for every sender; an event must not be lost
-    // because templates render nothing.
+    // An empty name is replaced by the type and vice versa, as for every sender: an event must not
+    // be lost because a template renders nothing.
     let name = or(or(name, &kind), "notification");
     IncomingEvent {
         kind: or(kind, &name),

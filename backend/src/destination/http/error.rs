@@ -67,8 +67,8 @@ pub(super) fn classify(error: &legacy::Error, progress: ConnectionProgress) -> R
     }
 }
 
-/// Whether an HTTP/2 receiver reports that it has not processed a request, by refusing the stream
-/// or by closing the connection before it.
+/// Whether an HTTP/2 receiver reports that it did not process a request: it refused the stream, or
+/// is closing the connection.
 fn is_unprocessed(error: &h2::Error) -> bool {
     let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
     error.is_remote() && (is_refused || error.is_go_away())
@@ -82,7 +82,7 @@ fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
         None => cause::innermost(error).to_string(),
     };
     let is_about_it = |alert: &rustls::Error| {
-        // This alert can occur at any time.
+        // This alert can also have other causes.
         !matches!(
             alert,
             rustls::Error::AlertReceived(AlertDescription::DecryptError)

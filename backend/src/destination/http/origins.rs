@@ -44,7 +44,7 @@ pub(super) struct Origins {
 #[derive(Debug, Default)]
 struct OriginPool {
     by_origin: HashMap<String, Origin>,
-    /// Use counter, also used to number new connections.
+    /// Number of uses; the current value is also assigned to new connections as their number.
     count: u64,
 }
 
@@ -53,7 +53,7 @@ struct Origin {
     number: u64,
     last_use: u64,
     opened: Instant,
-    /// Time of the last check of its addresses.
+    /// Time of the last check of the addresses.
     checked: Instant,
     addresses: HashSet<SocketAddr>,
     connections: Connections,
@@ -111,8 +111,7 @@ impl Origins {
         }
     }
 
-    /// Returns the number of the connections to an origin, and their addresses, if these are due for
-    /// a check.
+    /// Returns the number and the addresses of the connections to an origin if a check is due.
     pub(super) fn addresses_due_for_check(
         &self,
         origin: &str,

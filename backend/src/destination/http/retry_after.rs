@@ -36,7 +36,8 @@ const REMAINING: [&str; 3] = [
     "x-rate-limit-remaining",
 ];
 
-/// The members of a body that providers document: Telegram, Matrix, Zulip, Discord and similar ones.
+/// The members of a body that providers document: Telegram, Matrix, Zulip, Discord and similar
+/// ones.
 const MEMBERS: [(&str, Unit); 7] = [
     ("/parameters/retry_after", Unit::Seconds),
     ("/retry_after_ms", Unit::Milliseconds),

@@ -8,7 +8,7 @@ use crate::{
     template::{self, Escape},
 };
 
-/// Teams rejects messages over 28 KB, conservatively taken as thousands.
+/// Teams rejects messages over 28 KB. A KB is taken as 1,000 bytes, to be on the safe side.
 pub(super) const BODY_BYTES_MAX: usize = 28_000;
 
 /// Returns the size of a card as Teams counts it: a workflow forwards it as a string inside JSON.

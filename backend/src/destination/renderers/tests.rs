@@ -10,7 +10,7 @@ use super::*;
 use crate::scan::TaskEffort;
 
 fn renderers(places: usize) -> Renderers {
-    Renderers::with_slots(Metrics::default(), places)
+    Renderers::with_slots(Metrics::default(), places, None)
 }
 
 /// Work that runs until it is released.

@@ -8,7 +8,7 @@ use crate::{
     matching::{Document, DocumentQuery},
 };
 
-/// Judges the response to a request; `is_json` is about the body of the request.
+/// Returns the verdict on a response. `is_json` states whether the request had a JSON body.
 pub(super) fn classify_response(
     expect: Option<&Expect>,
     answer: &HttpResponse,
@@ -31,7 +31,7 @@ pub(super) fn classify_response(
     }
 }
 
-/// Judges a response without the condition for a misconfigured destination.
+/// Returns the verdict without checking the condition for a misconfigured destination.
 fn judge_accepted(
     expect: Option<&Expect>,
     answer: &HttpResponse,

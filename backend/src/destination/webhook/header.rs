@@ -46,7 +46,7 @@ pub(super) fn render_value(header: &Header, facts: &mut Facts<'_>) -> Option<Str
     let what = format!("the webhook's header `{}`", header.name);
     let filled = facts.fill_part(&what, text, Escape::Header);
     let filled = filled.unwrap_or_else(|| render_without_variables(facts.language, text));
-    // Line breaks can only come from values.
+    // Templates contain no line breaks, but values may.
     let line = filled.replace(char::is_control, " ");
     let room = HEADER_VALUE_BYTES_MAX.saturating_sub(header.name.len());
     Some(cut::truncate_bytes(line.trim(), room))

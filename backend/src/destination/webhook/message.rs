@@ -74,7 +74,7 @@ fn content(
         return (content_type, text);
     }
     let mut safe = document(facts);
-    // Explains to readers why this is not the requested document.
+    // Tell readers why they did not receive the requested document.
     safe["fallback"] = facts.warnings.last().cloned().into();
     standard(safe)
 }

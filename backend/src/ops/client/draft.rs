@@ -233,8 +233,7 @@ fn parse_scope(
     }
 }
 
-/// Returns the restrictions that have no effect in a role, and would give a false sense of
-/// security.
+/// Returns violations for restrictions that a role would ignore, giving a false sense of security.
 fn scope_violations(role: Role, scope: &KeyScope) -> Vec<Violation> {
     let mut violations = Vec::new();
     if !scope.tags.is_empty() && !matches!(role, Role::Operator | Role::Editor) {

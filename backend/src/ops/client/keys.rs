@@ -38,10 +38,10 @@ pub struct Caller {
     pub dialects: BTreeSet<Dialect>,
     pub scope: Arc<KeyScope>,
     pub meter: Arc<Meter>,
-    /// Cancelled when the key is revoked. The guard then ends calls; only work that outlives its
-    /// call has to check this token.
+    /// Cancelled when the key is revoked. The guard ends the call itself; only work that outlives
+    /// the call has to check this token.
     pub revoked: CancellationToken,
-    /// End of the session of a caller with a token; `None` for a client with its key.
+    /// End of the session of a caller with a token; `None` for a caller with a client key.
     pub signed_in_until_ms: Option<i64>,
 }
 
@@ -77,8 +77,8 @@ struct CachedKey {
 }
 
 impl CachedKey {
-    /// Creates the cached form of a key. `before` is the earlier cached form of the same key. All
-    /// keys of a client share the meter.
+    /// Creates the cached form of a key. `before` is its previous cached form. All keys of a client
+    /// share the meter.
     fn new(
         client: Client,
         (hash, ends_ms): ([u8; 32], Option<i64>),
@@ -93,7 +93,7 @@ impl CachedKey {
         Self {
             hash,
             ends_ms,
-            // A key that had expired and now expires later is valid again.
+            // An expired key is valid again if its expiry was postponed.
             revoked: before
                 .map(|it| it.revoked.clone())
                 .filter(|revoked| !revoked.is_cancelled())
@@ -163,8 +163,8 @@ impl Keys {
     /// Returns the client of one of these certificates.
     ///
     /// # Errors
-    /// Returns the same errors as [`Keys::find`], and [`Error::Unauthenticated`] if they belong to
-    /// several clients.
+    /// Returns the same errors as [`Keys::find`], and [`Error::Unauthenticated`] if the
+    /// certificates belong to several clients.
     pub async fn find_certificate(
         &self,
         shown: &[CertificateName],
@@ -274,13 +274,13 @@ impl Keys {
         }
     }
 
-    /// Like [`Keys::catch_up`], for every node that shares the store: after this call, no node
-    /// accepts a client that was revoked before it.
+    /// Like [`Keys::catch_up`], on every node that shares the store: after this call, no node
+    /// accepts a client that was revoked before the call.
     pub async fn catch_up_on_all_nodes(&self) -> Result<(), Error> {
         self.catch_up().await?;
         let engine = self.store.engine();
         let position = *engine.log_signal().borrow();
-        // A node that has not caught up by then is dead.
+        // Nodes that have not caught up by then are considered dead.
         engine
             .cluster()
             .wait_until_followed(position, STORE_NODES_FOLLOW_TIME_MAX)
@@ -388,7 +388,7 @@ impl Keys {
     fn record_use(&self, known: &CachedKey, from: Option<IpAddr>) {
         let now_ms = self.clock.now_ms();
         let minute_ms = now_ms - now_ms.rem_euclid(MINUTE_MS);
-        // The address is updated at most once a minute.
+        // The address is updated once a minute at most.
         if known.used_ms.fetch_max(minute_ms, Ordering::Relaxed) < minute_ms && from.is_some() {
             *known
                 .used_from
@@ -422,7 +422,7 @@ impl Keys {
             return Ok(());
         }
         match self.store.apply(Lane::Bulk, changes).await {
-            // A client was revoked concurrently. The others are written next time.
+            // Another client was revoked concurrently. The remaining times are written next time.
             Ok(_) | Err(EngineError::Conflict(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }

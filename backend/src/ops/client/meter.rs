@@ -15,9 +15,9 @@ const THOUSANDTHS: i64 = 1_000;
 
 /// A meter of the calls and events of a client.
 ///
-/// A burst of one second's worth is allowed. A larger list of events is accepted once a full
-/// second's worth is available, and the excess delays later requests. The average rate is therefore
-/// within the limit, and every list is accepted regardless of its length.
+/// A burst of up to one second's worth is accepted. A larger list of events is accepted once a full
+/// second's worth is available; the excess delays later requests. Every list is therefore accepted,
+/// whatever its length, and the average rate stays within the limit.
 #[derive(Debug)]
 pub struct Meter {
     rates: Rates,
@@ -81,7 +81,7 @@ impl Meter {
     /// Counts a call.
     ///
     /// # Errors
-    /// Returns [`Error::Exhausted`] with the time to wait; the call is not counted in that case.
+    /// Returns [`Error::Exhausted`] with the time to wait; the call is then not counted.
     pub fn take_call(&self, client: &Name, now_ms: i64) -> Result<(), Error> {
         self.consume(|buckets| &mut buckets.requests, 1, now_ms)
             .map_err(|wait| {
@@ -92,7 +92,7 @@ impl Meter {
     /// Counts events.
     ///
     /// # Errors
-    /// Returns [`Error::Exhausted`] with the time to wait; the events are not counted in that case.
+    /// Returns [`Error::Exhausted`] with the time to wait; the events are then not counted.
     pub fn take_events(&self, client: &Name, count: usize, now_ms: i64) -> Result<(), Error> {
         self.consume(|buckets| &mut buckets.events, count, now_ms)
             .map_err(|wait| exceeded_error(client, self.rates.events_per_second, "events", wait))
@@ -101,7 +101,7 @@ impl Meter {
     /// Counts events if the limit allows.
     ///
     /// # Errors
-    /// Returns the time to wait; the events are not counted in that case.
+    /// Returns the time to wait; the events are then not counted.
     pub fn try_events(&self, count: usize, now_ms: i64) -> Result<(), Duration> {
         self.consume(|buckets| &mut buckets.events, count, now_ms)
     }

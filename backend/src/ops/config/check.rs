@@ -44,7 +44,7 @@ pub(super) fn check_documents(documents: &[Document], prune_owner: &str) -> Resu
                 free.insert(at);
             }
         }
-        // Settings are never deleted.
+        // Settings need no tag of the owner, because they are never deleted.
         if !prune_owner.is_empty()
             && kind != Settings::WORD
             && !definition_tags(&document.definition).contains(&tag)

@@ -58,7 +58,7 @@ pub struct MessageImpact {
 }
 
 impl Impacts {
-    /// Creates previews that compare a configuration with documents, using the same decisions as
+    /// Creates previews that compare a configuration with documents. They use the same decisions as
     /// the service.
     pub fn new(configuration: Configuration, deciding: DecisionContext) -> Self {
         Self {
@@ -68,8 +68,8 @@ impl Impacts {
         }
     }
 
-    /// Previews the effect on the past `days` of applying the documents and deleting the owner's
-    /// other resources. 0 selects the default number of days.
+    /// Previews what applying the documents, and deleting the owner's other resources, would have
+    /// changed in the past `days`. 0 selects the default number of days.
     ///
     /// # Errors
     /// Returns the errors of [`Configuration::apply`], [`Error::Invalid`] for too many days, and

@@ -1,4 +1,4 @@
-//! The identities of contact methods: set by authors, restored from earlier versions, or new.
+//! The identities of contact methods: set by authors, taken from stored methods, or new.
 
 use bellwether_proto::v1;
 
@@ -22,8 +22,8 @@ pub(super) fn check_ids(drafts: &[v1::ContactMethod], violations: &mut Violation
     }
 }
 
-/// Assigns identities to methods without one: the identity of the most similar stored method, or a
-/// new identity.
+/// Assigns an identity to each method without one: that of the most similar stored method, or a new
+/// one.
 pub(super) fn assign_ids(methods: &mut [ContactMethod], before: &[ContactMethod]) {
     let resembles: [fn(&ContactMethod, &ContactMethod) -> bool; 3] = [
         |it, other| {

@@ -9,7 +9,8 @@ use crate::{
     store::Store,
 };
 
-/// Returns a warning for each method whose calendar has no window in which it could be used.
+/// Returns a warning for each method that can never be used, because its calendar has no window for
+/// it.
 pub(super) async fn never_usable_warnings(
     contact: &Contact,
     store: &Store,

@@ -12,18 +12,17 @@ use crate::{
     store::record::bytes::Key,
 };
 
-/// Time by which a lease outlasts its attempt, so that the end can still be recorded.
+/// Time by which a lease outlasts its attempt, so that the attempt's outcome can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Timeout of a conversation with a mail server up to the reply to DATA; the greeting can take 5
-/// min of this time (RFC 5321, 4.5.3.2).
+/// Timeout of a conversation with a mail server up to the reply to DATA. The greeting alone can
+/// take 5 min (RFC 5321, 4.5.3.2).
 const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(crate) struct Timeouts {
     /// The timeout except for the response to the text of a mail.
     pub(crate) attempt: Duration,
-    /// The timeout including the response to the text of a mail, for which mail servers may need
-    /// long.
+    /// The timeout including the response to the text of a mail, which some mail servers send late.
     pub(crate) longest: Duration,
 }
 

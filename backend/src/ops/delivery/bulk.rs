@@ -40,7 +40,7 @@ pub struct BulkTally {
     pub count: usize,
     pub destinations: BTreeMap<String, usize>,
     pub skipped: BTreeMap<SkipReason, usize>,
-    /// Each handled delivery with the one that is attempted for it; empty in dry runs.
+    /// Each delivery handled, with the delivery that will be attempted for it; empty in dry runs.
     pub handled: Vec<(RecordId, RecordId)>,
     pub next_token: String,
 }
@@ -204,7 +204,7 @@ impl Deliveries {
                 }
                 batch.step.last = Some(*id);
                 match (old, filter) {
-                    // Deleted after the index was read.
+                    // The delivery was deleted after the index was read.
                     (None, Some(_)) => {}
                     (None, None) => batch.step.record_skip(SkipReason::NotFound),
                     (Some(old), Some(filter)) if !filter.matches(&old.value) => {}
@@ -274,8 +274,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Sends an ended delivery again, and after it a later message of its thread that contradicts
-    /// it about whether the thread is over.
+    /// Sends an ended delivery again. If a later message of its thread contradicts the delivery
+    /// about whether the thread is over, sends that message again as well, afterwards.
     async fn resend_delivery(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
         let last = sequencing::newest_message(&self.store, &old.value).await?;
         let state = last.as_ref().map(|it| it.value.state);
@@ -332,7 +332,7 @@ fn with_default_states(action: BulkAction, filter: Filter) -> Filter {
     }
 }
 
-/// Page tokens are bound to the action and filter, and those of dry runs to dry runs.
+/// A page token is only valid for the same action and filter; that of a dry run, only for dry runs.
 fn scope(action: BulkAction, filter: &Filter, dry_run: bool) -> TokenScope {
     let word = match action {
         BulkAction::Retry => "retry",

@@ -27,13 +27,12 @@ pub struct DeliveryTally {
     pub cancelled: usize,
     pub folded: usize,
     pub shadowed: usize,
-    /// Tests of destinations, which no other count includes.
+    /// Tests of destinations; not included in any other count.
     pub tests: usize,
     pub is_complete: bool,
 }
 
-/// States whose deliveries other than tests need no reading, so that they can be counted in the
-/// index.
+/// States that can be counted in the index: except for tests, all their deliveries count alike.
 const ALIKE: [DeliveryState; 7] = [
     DeliveryState::Pending { due_ms: 0 },
     DeliveryState::Leased { until_ms: 0 },
@@ -44,7 +43,7 @@ const ALIKE: [DeliveryState; 7] = [
     DeliveryState::Shadowed,
 ];
 
-/// Maximum number of readings until nothing changes between the counters and the index.
+/// Maximum number of tries to read the counters and the index without a change in between.
 const READS_MAX: usize = 3;
 
 impl DeliveryTally {
@@ -66,7 +65,8 @@ impl DeliveryTally {
         }
     }
 
-    /// Moves the tests from the counts by state to their own: the counters do not include them.
+    /// Subtracts the tests, which the counters do not include, from the counts by state, and counts
+    /// them separately.
     fn subtract_tests(&mut self, counted: &Numbers) {
         let sums = [
             (&mut self.waiting, Tally::Waiting),
@@ -116,7 +116,8 @@ impl Deliveries {
         }
     }
 
-    /// Counts all deliveries that are not dead, and returns whether there are more than are counted.
+    /// Counts all deliveries that are not dead, and returns whether there are more than are
+    /// counted.
     async fn count_in_index(&self) -> Result<(DeliveryTally, bool), Error> {
         let engine = self.store.engine();
         let counted = async || {

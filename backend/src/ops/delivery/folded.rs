@@ -7,7 +7,7 @@ use crate::{
     store::Stored,
 };
 
-/// Maximum number of times a digest can have been sent again.
+/// Maximum number of times that a digest can have been sent again.
 const AGAIN_MAX: usize = 1_000;
 
 impl Deliveries {

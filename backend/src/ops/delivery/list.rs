@@ -101,8 +101,8 @@ impl Filter {
 
     pub(super) fn id_range(&self, last_key: Option<&[u8]>) -> IdRange {
         let first_at = |at_ms: i64| RecordId::first_at_time(at_ms.try_into().unwrap_or(0));
-        // Not part of the scope, so that a relative time such as `since=2h` can continue from page
-        // to page.
+        // The text is not part of the scope, so that a relative time such as `since=2h` can
+        // continue from page to page.
         let narrow = self.condition.as_ref().map(|it| &it.narrow);
         let start_ms = self.start_ms.max(narrow.and_then(|it| it.start_ms));
         let ends = [self.end_ms, narrow.and_then(|it| it.end_ms)];
@@ -158,8 +158,8 @@ impl Deliveries {
         }
     }
 
-    /// Chooses the index to search. A name that no current resource has can only be found in the
-    /// deliveries themselves.
+    /// Chooses the index to search. A name that no resource has any more is only found by reading
+    /// the deliveries.
     pub(super) async fn choose_walk(&self, filter: &Filter) -> Result<IndexWalk, Error> {
         if let Some(event) = filter.event {
             let prefix = event.to_bytes().into();

@@ -87,7 +87,7 @@ impl ObligationKey {
         })
     }
 
-    /// Returns whether an obligation of the same occurrence comes after this position.
+    /// Whether this position comes before another one of the same occurrence.
     fn is_before(self, other: Self) -> bool {
         let order = |it: Self| (it.rule, it.destination, it.nth);
         order(self) < order(other)

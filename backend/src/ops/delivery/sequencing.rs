@@ -1,6 +1,6 @@
 //! The order of the messages of a thread, which is about one occurrence or one group. An update or
-//! closing message does not overtake an earlier message that is still to be sent, and the newest
-//! message is the last one sent, even if an earlier one is sent again.
+//! closing message does not overtake an earlier message that still has to be sent. The newest
+//! message is also the last one sent, even if an earlier one is sent again.
 
 use std::time::Duration;
 
@@ -30,15 +30,16 @@ pub(crate) struct Predecessors {
     /// The last delivery that must end before this delivery begins: a delivery of the thread, or a
     /// digest that includes one.
     pub(crate) earlier: Option<Stored<Delivery>>,
-    /// The digest that includes all unfinished predecessors, if it waits for its first attempt.
+    /// The digest that includes all unfinished predecessors; only set while it waits for its first
+    /// attempt.
     pub(crate) digest: Option<RecordId>,
-    /// The first delivered message, for a message that reports a change to it.
+    /// The first delivered message, if this delivery reports a change to it.
     pub(crate) opening: Option<RecordId>,
 }
 
 impl Predecessors {
     /// Returns the earliest time at which no predecessor blocks the delivery, in milliseconds since
-    /// the epoch; `None` if none does.
+    /// the epoch; `None` if no predecessor blocks it.
     pub(crate) fn unblocked_ms(&self, now_ms: i64) -> Option<i64> {
         let earlier = self.earlier.as_ref()?;
         Some(match earlier.value.state {
@@ -116,8 +117,8 @@ async fn last_readable(
     }
 }
 
-/// Returns the unfinished digests with earlier deliveries of the thread, last one first, as digests
-/// are sent in order.
+/// Returns the unfinished digests that include earlier deliveries of the thread, the last one
+/// first. Digests are sent in order.
 async fn unfinished_digests(
     store: &Store,
     delivery: &Delivery,
@@ -184,7 +185,7 @@ async fn unindexed_opening(
 }
 
 /// Returns the newest message of the thread if it is later than the delivery and contradicts it
-/// about whether the thread is over. It has to be sent again after the delivery.
+/// about whether the thread is over. That message has to be sent again after the delivery.
 pub(super) async fn newest_message(
     store: &Store,
     delivery: &Delivery,
@@ -199,7 +200,7 @@ fn is_first_in_thread(delivery: &Delivery) -> bool {
     if let Some(group) = &delivery.content.group {
         return group.is_first;
     }
-    // A first evaluation has no predecessors.
+    // A message about a first evaluation has no predecessors.
     let is_opening = !delivery.content.clear && delivery.content.thread.is_none();
     is_opening && delivery.content.occurrence.evaluation.is_none()
 }

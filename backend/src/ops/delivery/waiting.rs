@@ -1,4 +1,4 @@
-//! The reasons for which deliveries wait, and the times of their next attempts.
+//! The reasons why deliveries wait, and the times of their next attempts.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -24,7 +24,8 @@ use crate::{
     },
 };
 
-/// Maximum number of deliveries to a destination among which a waiting one is located.
+/// Maximum number of deliveries to a destination that are read to find the position of a waiting
+/// one.
 const COUNTED_MAX: usize = 10_000;
 
 const LIMITED: &str = "the receiver limits the message rate (429)";
@@ -105,8 +106,8 @@ pub struct WaitReason {
     pub code: WaitCode,
     /// Displayed reason; empty if the delivery only waits for its due time.
     pub reason: String,
-    /// Time of the next attempt, in milliseconds since the epoch; an estimate if others are ahead
-    /// of it. `None` if the delivery has ended, a user must act first, or the rate of the
+    /// Time of the next attempt, in milliseconds since the epoch; an estimate if other deliveries
+    /// are ahead. `None` if the delivery has ended, a user must act first, or the rate of the
     /// destination is unknown.
     pub next_ms: Option<i64>,
     /// Number of due deliveries to the destination that became due earlier; `None` if the delivery
@@ -124,7 +125,7 @@ pub struct WaitReasons<'a> {
 
 #[derive(Debug)]
 struct Backlog {
-    /// Index keys in the order in which the deliveries become due; the first [`COUNTED_MAX`].
+    /// Index keys in the order in which the deliveries become due, at most [`COUNTED_MAX`].
     due: Vec<Vec<u8>>,
     throughput: Option<Throughput>,
 }
@@ -225,7 +226,7 @@ impl WaitReasons<'_> {
             Some(QueueHold::Limited { until_ms }) => {
                 (WaitCode::ReceiverRate, LIMITED.into(), until_ms)
             }
-            // A delivery that is due later is not blocked by these holds.
+            // These limits only hold deliveries that are due.
             Some(QueueHold::Rate { .. } | QueueHold::Width { .. }) if due_ms > now_ms => {
                 return Ok(wait_until_due_reason(Some(due_ms)));
             }

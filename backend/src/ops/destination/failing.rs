@@ -47,7 +47,7 @@ struct KnownHealth {
     /// Time since which the destination has been failing, in milliseconds since the epoch; `None`
     /// if it is not.
     open_since_ms: Option<i64>,
-    /// State of the event about the destination; `None` until it has been read.
+    /// Severity of the open event about the destination; `None` until it has been read.
     event: Option<ReportedSeverity>,
 }
 
@@ -144,8 +144,8 @@ impl FailingWatch {
         Ok(())
     }
 
-    /// Opens, updates or closes the event about a destination; returns its severity, `None` if it
-    /// is closed.
+    /// Opens, updates or closes the event about a destination. Returns the event's severity; `None`
+    /// if the event is closed.
     async fn report_change(
         &self,
         destination: &Destination,

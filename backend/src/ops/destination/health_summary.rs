@@ -14,7 +14,7 @@ use crate::{
     store::{Direction, EngineError, Index, Range, Store, record::bytes::read_id},
 };
 
-/// Maximum number of waiting deliveries among which the oldest is searched.
+/// Maximum number of waiting deliveries that are searched for the oldest one.
 const WAITING_SCANNED_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum HealthVerdict {
     Untried,
     Healthy,
     Slow,
-    /// Waiting messages have been delayed for long.
+    /// Waiting messages have been delayed for a long time.
     Behind,
     /// The last attempts failed, or many of them.
     Failing,
@@ -38,7 +38,7 @@ pub struct HealthSummary {
     /// 95th percentile of the duration of recent delivered attempts.
     pub p95: Option<Duration>,
     pub waiting: i64,
-    /// Dead deliveries that were not sent again, without tests.
+    /// Dead deliveries that were not sent again, excluding tests.
     pub dead: i64,
     /// Decision time of the oldest waiting delivery, in milliseconds since the epoch.
     pub oldest_ms: Option<i64>,

@@ -11,7 +11,7 @@ use crate::{
 };
 
 const STEP: usize = 500;
-/// Offset of the time in an entry of the index by due time.
+/// Offset of the time in an entry of `DeliveryByDue`.
 const DUE_AT: usize = 16;
 
 impl Destinations {
@@ -43,8 +43,8 @@ impl Destinations {
         self.get(name).await
     }
 
-    /// Resumes a destination and makes its waiting deliveries due now, regardless of the reason why
-    /// they wait: a pause, failures or a delay requested by the receiver.
+    /// Resumes a destination and makes its waiting deliveries due now, whether they wait for the
+    /// end of a pause, after failures, or for a delay that the receiver requested.
     pub async fn resume(&self, name: &str) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.new_changes();

@@ -12,9 +12,9 @@ use crate::{
     ops::validate::Violations,
 };
 
-/// Fills in stored secrets where the draft omits them or contains the mask. Secrets that are not
-/// stored either become empty; for a mask, a violation is added. A stored secret that would be sent
-/// to a different address also adds a violation, and is left out.
+/// Fills in stored secrets where the draft omits them or contains the mask. A secret that is not
+/// stored becomes empty; a mask for it is a violation. If a stored secret would be sent to a
+/// different address, it is left out, and a violation is added.
 pub(super) fn fill_stored_secrets(
     (mut draft, language): (DestinationKind, TemplateLanguage),
     stored: Option<(&DestinationKind, TemplateLanguage)>,
@@ -83,7 +83,7 @@ fn remove_secrets_for_other_address(
         let elsewhere = receivers(draft, language, field)
             .into_iter()
             .find(|(receiver, to)| {
-                // A receiver without its own address uses the first one.
+                // A receiver that had no address of its own used the first one.
                 let same = from.iter().find(|(other, _)| other == receiver);
                 same.or(from.first()).is_none_or(|(_, from)| from != to)
             });

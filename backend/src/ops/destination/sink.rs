@@ -15,7 +15,7 @@ use crate::{
 #[async_trait]
 impl EventSink for Intake {
     async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
-        // Anyone who can edit the templates controls the content.
+        // Anyone who can edit the templates could use the service's own source.
         let violations = check_source(&event);
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));

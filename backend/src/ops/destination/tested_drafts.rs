@@ -1,4 +1,5 @@
-//! Recently tested drafts of destinations: once stored, the destination does not count as untried.
+//! Recently tested drafts of destinations. If such a draft is stored, its destination does not
+//! count as untried.
 
 use std::{
     collections::VecDeque,

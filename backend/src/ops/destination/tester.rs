@@ -256,7 +256,7 @@ impl TestRunner {
         let attempt = attempt::ended_attempt(&attempt, &report, false);
         let ended = self.end_delivery(&begun, &attempt);
         if let Err(error) = self.record_attempt(&ended, &attempt).await {
-            // The response contains the result either way.
+            // The response contains the result even if it is not recorded.
             tracing::warn!(%error, delivery = %ended.id, "failed to record the result of a test");
         }
         Ok(SentTest {
@@ -381,8 +381,8 @@ impl TestRunner {
         Ok(())
     }
 
-    /// Records the destination a test belongs to, for access control; a draft belongs to the
-    /// caller.
+    /// Records the owner of a test for access control: the test's destination, or the caller for a
+    /// draft.
     async fn set_owner(&self, test: &Delivery, changes: &mut Changes) -> Result<(), Error> {
         let name = test.destination_name.as_bytes().to_vec();
         let stored = self.store.get::<Destination>(name).await?;
@@ -416,7 +416,7 @@ impl TestRunner {
         if let Some(old) = &old {
             changes.update(old, &next);
         } else {
-            // If the destination is deleted concurrently, no health must be left behind.
+            // A destination that is deleted concurrently must not leave its health behind.
             changes.touch_record(&stored);
             changes.insert(&next);
         }

@@ -18,9 +18,9 @@ const PAGE: usize = 500;
 #[derive(Debug)]
 pub(super) enum FoundDefinition<T> {
     InForce(Arc<T>, DefinitionVersion),
-    /// Created later, in milliseconds since the epoch.
+    /// Created at this later time, in milliseconds since the epoch.
     NotYet(i64),
-    /// Already deleted, in milliseconds since the epoch.
+    /// Deleted at this earlier time, in milliseconds since the epoch.
     Deleted(i64),
     /// In force, but no longer stored.
     NotKept,
@@ -36,9 +36,9 @@ struct DefinitionRevision<T> {
 /// The current triggers and rules, and the past revisions since some time.
 #[derive(Debug)]
 pub(super) struct Definitions {
-    /// By name, oldest first; a name may have been reused.
+    /// Definitions by name, oldest first; a name may have been reused.
     triggers: BTreeMap<Name, Vec<DefinitionRevision<LoadedTrigger>>>,
-    /// By name and id, oldest first.
+    /// Revisions by name and id, oldest first.
     rules: BTreeMap<(Name, RecordId), Vec<DefinitionRevision<Rule>>>,
     compiled: HashMap<RevisionId, Option<CompiledQuery>>,
 }

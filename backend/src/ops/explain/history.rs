@@ -36,7 +36,7 @@ pub fn build_timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec
                 .filter_map(|it| folded_item(rule, it)),
         );
     }
-    // The stable sort keeps simultaneous entries in causal order.
+    // The sort is stable: simultaneous entries stay in causal order.
     items.sort_by_key(|it| it.at_ms);
     let too_many = items.len().saturating_sub(TIMELINE_MAX);
     items.drain(..too_many);
@@ -151,7 +151,7 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
             );
             ("shadowed", text)
         } else {
-            // The delivery has a separate entry.
+            // The outcome of the delivery is a separate entry.
             (
                 "notified",
                 format!("decided to notify {receivers} {about}{with}"),

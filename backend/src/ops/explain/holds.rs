@@ -12,7 +12,7 @@ pub(super) fn holds_at_time(occurrence: &Occurrence, rule: RecordId, at_ms: i64)
     let held = last.filter(|it| match it.what {
         HoldOutcome::Waits => true,
         HoldOutcome::Released | HoldOutcome::ReleasedByHand | HoldOutcome::HandedOver => false,
-        // A hold that was already over at the decision is not recorded as waiting.
+        // This decision ended the hold, so no record says that it was waiting.
         _ => it.at_ms == at_ms,
     });
     held.map_or_else(Vec::new, |it| it.held_by.clone())

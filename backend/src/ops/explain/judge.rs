@@ -43,7 +43,7 @@ pub(super) struct Judge<'a> {
     pub(super) pauses: PauseHistory,
     pub(super) states: Vec<(DecisionPoint, PastState)>,
     pub(super) now: (DecisionPoint, PastState),
-    /// Cached results of triggers at decisions; `None` if unknown.
+    /// Cached results of triggers at decisions; `None` if a result is unknown.
     pub(super) verdicts: HashMap<(RevisionId, i64), Option<bool>>,
 }
 
@@ -89,8 +89,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns whether the rule was in force at a decision and a matching trigger was held, which
-    /// makes the decision worth explaining.
+    /// Returns whether the rule was in force at a decision and a matching trigger was held. Such a
+    /// decision is worth explaining.
     pub(super) fn was_held(&mut self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
         let FoundDefinition::InForce(rule, _) =
@@ -195,7 +195,8 @@ impl Judge<'_> {
                 let detail = if now { "" } else { "an update or repeat" };
                 Reason::new_notified(rule.shadow, detail).with_receivers(rule)
             }
-            // If all changes are already reported, no notification is missing.
+            // If only the closing prevented a match, the hold is the reason: all changes are
+            // already reported.
             Some(held) if matched || matches_only_open && !is_repeat => held,
             _ if !matched => no_match_reason(&triggers, now),
             _ => Reason::new(ReasonCode::Edited, "the rule or trigger was being edited"),

@@ -1,4 +1,4 @@
-//! The decision that made a rule report an occurrence for the first time.
+//! The decision that caused a rule to report an occurrence for the first time.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl Judge<'_> {
-    /// Explains the decision that made the rule report the occurrence for the first time; `None` if
-    /// it is unknown.
+    /// Explains the decision that caused the rule to report the occurrence for the first time;
+    /// `None` if it is unknown.
     pub(super) fn judge_opening(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let opening = recorded_opening(subject)?;
         let point = DecisionPoint {
@@ -106,8 +106,8 @@ impl Judge<'_> {
         })
     }
 
-    /// Returns the result of a trigger: the matching one in the revision recorded in the messages,
-    /// any other one as it was in force.
+    /// Returns the result of a trigger. The trigger that matched is evaluated in the revision
+    /// recorded in the messages, any other one in the revision in force at the time.
     fn trigger_at_opening(
         &mut self,
         name: &Name,

@@ -10,18 +10,18 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     pub code: ReasonCode,
-    /// Time until which the notification is held or prevented, in milliseconds since the epoch.
+    /// Time until which the notification is held or not sent, in milliseconds since the epoch.
     pub until_ms: Option<i64>,
     /// Whether the holds have ended, so that the notification is evaluated now.
     pub is_due: bool,
-    /// The best outcome of its deliveries; `None` if there are none.
+    /// The best outcome of the deliveries; `None` if there are none.
     pub delivered: Option<Outcome>,
     pub destinations: Vec<Name>,
-    /// Escalation policy that was started, or that is started at that time.
+    /// The escalation policy that was started, or that will be started at `until_ms`.
     pub escalation_policy: Option<Name>,
     /// Condition under which a pending message is sent; `None` if no message is pending.
     pub condition: Option<&'static str>,
-    /// Details such as the holds or the trigger that matched.
+    /// Details, such as the holds or the trigger that matched.
     pub detail: String,
 }
 
@@ -79,7 +79,7 @@ impl Reason {
         }
     }
 
-    /// Adds the receivers of a rule, unless it is a dry run.
+    /// Adds the receivers of a rule, unless it is a shadow rule.
     pub(super) fn with_receivers(mut self, rule: &Rule) -> Self {
         if !rule.shadow {
             self.destinations.clone_from(&rule.destination_names);
@@ -127,7 +127,7 @@ impl Reason {
         Some(Self::new(ReasonCode::Skipped, detail))
     }
 
-    /// Returns the displayed text. With `now`, the decision is the one that would be made now.
+    /// Returns the displayed text. With `now`, it describes the decision that would be made now.
     pub fn text(&self, now: bool) -> String {
         let mut detail = with_until(&self.detail, self.until_ms);
         if self.is_due {

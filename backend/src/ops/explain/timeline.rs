@@ -9,7 +9,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DecisionPoint {
     pub(super) at_ms: i64,
-    /// Time up to which edits of triggers and rules were in force.
+    /// Edits of triggers and rules up to this time were in force.
     pub(super) rules_ms: i64,
     pub(super) last: bool,
 }
@@ -18,11 +18,11 @@ pub(super) struct DecisionPoint {
 #[derive(Debug, Clone)]
 pub(super) struct PastState {
     pub(super) occurrence: Occurrence,
-    /// Whether type, summary, body and metadata are unchanged since then.
+    /// Whether type, summary, body and metadata are unchanged since the decision.
     content_known: bool,
-    /// Whether the count and the last-seen time are unchanged since then.
+    /// Whether the count and the last-seen time are unchanged since the decision.
     count_known: bool,
-    /// Whether an event caused the decision; also true if that is unknown.
+    /// Whether an event caused the decision; also true if the cause is unknown.
     pub(super) by_event: bool,
 }
 

@@ -154,9 +154,10 @@ async fn find_group(store: &Store, id: RecordId) -> Result<Group, Error> {
 
 /// Updates all members of a group that are not closed, and returns their number.
 ///
-/// # Errors Returns [`Error::NotFound`] if the group does not exist. Returns
-/// [`Error::PermissionDenied`] if the caller is not allowed to act on one of the members; no member
-/// is changed then. Returns an error if the store fails; earlier changes remain then.
+/// # Errors
+/// Returns [`Error::NotFound`] if the group does not exist. Returns [`Error::PermissionDenied`] if
+/// the caller may not act on one of the members; no member is then changed. Returns an error if the
+/// store fails; members changed before stay changed.
 ///
 /// # Cancel safety
 /// If the future is dropped, some members may have been changed.

@@ -1,8 +1,8 @@
 //! Creates the due message of a group: reads its members, evaluates each, and commits them together
 //! with the group and the deliveries.
 //!
-//! Joining a group only writes the occurrence; only a message writes the group. If two tasks create
-//! the same message, they conflict, and the second one finds no changes to report.
+//! Only a message writes the group; an occurrence that joins the group writes only itself. If two
+//! tasks create the same message, they conflict, and the second one finds no changes to report.
 
 use std::collections::BTreeSet;
 
@@ -33,8 +33,8 @@ use crate::{
 
 pub type DueGroup = (RecordId, GroupRef);
 
-/// Normalizes group references, so that occurrences joining a group and those waiting for its
-/// update end up in the same message.
+/// Normalizes group references, so that occurrences that join a group and those that wait for its
+/// update are in the same message.
 pub async fn find_due_groups(
     store: &Store,
     due: BTreeSet<DueGroup>,
@@ -63,8 +63,8 @@ fn is_due(occurrence: &Occurrence, rule: RecordId, now_ms: i64) -> bool {
 
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Keys of occurrences that still wait, to be evaluated again now that the time of the next
-    /// message is known.
+    /// Keys of occurrences that still wait. They are evaluated again, because the time of the next
+    /// message is now known.
     pub rest: Vec<Vec<u8>>,
     /// Occurrences that no longer wait for any of these groups.
     pub settled: Vec<RecordId>,
@@ -74,7 +74,8 @@ pub struct Outcome {
 /// Creates the due messages of groups of one rule, many per commit. An occurrence waits for only
 /// one group per rule, so these messages never share an occurrence.
 ///
-/// # Errors Returns an error if the store fails; some messages were possibly not created then.
+/// # Errors
+/// Returns an error if the store fails; some messages may then be missing.
 pub async fn notify_group(
     (deciding, intake): (&DecisionContext, &Intake),
     due_groups: &[DueGroup],
@@ -106,7 +107,7 @@ pub async fn notify_group(
 }
 
 /// Decides as many of the groups as fit in one commit. Returns the changes and the number of
-/// groups. Each group has the id to use for a new group if there is none to join.
+/// groups. Each group comes with an id, which is used if there is no group to join.
 async fn decide_groups(
     deciding: &DecisionContext,
     due_groups: &[(DueGroup, RecordId)],
@@ -120,7 +121,7 @@ async fn decide_groups(
     let read = |store: Store, group| async move { CurrentGroup::read(&store, group).await };
     let groups = due_groups.iter().map(|((_, group), _)| *group);
     let found = store.read_each(groups, read).await?;
-    // As many groups as have about that many members in total, and at least one.
+    // As many groups as have about this many members in total, but at least one.
     let sizes = found.iter().map(|it| it.joining.len() + it.news.len());
     let sums = sizes.scan(0, |sum, size| Some(std::mem::replace(sum, *sum + size)));
     let decided = sums.take_while(|before| *before < NOTIFY_MEMBERS).count();
@@ -147,9 +148,9 @@ async fn decide_groups(
 
 struct CurrentGroup {
     stored: Option<Stored<Group>>,
-    /// The key for joining the group; `None` if the group accepts no members.
+    /// Id of the group to join; `None` if the group accepts no members.
     key: Option<RecordId>,
-    /// Open members without joining ones, most severe first.
+    /// Open members except those that are joining, most severe first.
     open: Vec<Vec<u8>>,
     unacknowledged: BTreeSet<RecordId>,
     joining: Vec<Vec<u8>>,
@@ -241,8 +242,8 @@ impl CurrentGroup {
         self.open.is_empty() && self.news.is_empty()
     }
 
-    /// Returns whether occurrences join that a rule without grouping released together. They do not
-    /// wait for an interval.
+    /// Returns whether joining occurrences were released together by a rule without grouping. Such
+    /// occurrences do not wait for an interval.
     fn has_ungrouped_release(&self, rule: RecordId, snapshot: &Snapshot) -> bool {
         let groups = snapshot.rule(rule).is_none_or(|it| it.group.is_some());
         !groups && !self.joining.is_empty()
@@ -252,7 +253,7 @@ impl CurrentGroup {
 enum GroupReadOutcome {
     /// No occurrence waits for a message.
     Settled,
-    /// The next message has to wait; so do these occurrences.
+    /// The next message is not due yet; these occurrences wait for it.
     TooEarly(Vec<Vec<u8>>),
     Members(Box<ReadMembers>),
 }
@@ -262,7 +263,7 @@ struct ReadMembers {
     others: Vec<Occurrence>,
     responder: Option<Stored<Occurrence>>,
     past: PastDefinitions,
-    /// The keys of further occurrences that wait, if they do not fit in the message.
+    /// The keys of occurrences that wait but do not fit in the message.
     rest: Vec<Vec<u8>>,
 }
 
@@ -304,7 +305,7 @@ async fn read_members(
     let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
     let all = read.iter().map(|it| &it.value).chain(&others);
     let past = revision::read_past_definitions(store, snapshot, all).await?;
-    // Members whose hold was released are due in their current state, and are reported by the next
+    // Members whose holds ended are due in their current state, and are reported by the next
     // message.
     let mut rest = Vec::new();
     if found.is_more && !found.has_ungrouped_release(rule, snapshot) {
@@ -363,8 +364,8 @@ fn decide_group(
     outcome.rest.extend(read.rest);
 }
 
-/// Adds the decision to the commit. `stored` is the existing group; `alive` is the group that the
-/// message is about.
+/// Adds the decision to the commit. `stored` is the existing group, `alive` the group that the
+/// message reports.
 fn write_decision<'a>(
     decision: &GroupDecision,
     (members, stored, alive): (
@@ -387,7 +388,7 @@ fn write_decision<'a>(
         }
     }
     if let Some(stored) = stored.filter(|_| alive.is_none() && !decision.settled.is_empty()) {
-        // Replaced by the next group.
+        // This group is replaced by the next one.
         let over = Group {
             end_ms: Some(now_ms),
             ..stored.value.clone()

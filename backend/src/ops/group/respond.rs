@@ -1,8 +1,8 @@
-//! The response of a group between its messages: the member that carries it, and the reports of its
-//! steps.
+//! The response of a group between its messages: the member that carries the response, and the
+//! reports of its steps.
 //!
-//! The carrier is an open, unacknowledged member. Each step is committed against the carrier, so no
-//! step is run once all members are acknowledged.
+//! The carrier is an open, unacknowledged member. Each step is committed together with a check of
+//! the carrier, so no step runs once all members are acknowledged.
 
 use futures_util::future::try_join3;
 
@@ -47,7 +47,7 @@ fn response_to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Res
     responses.find(|(_, it)| is_due(it) && it.should_move_to_group(is_closed, carrier.acknowledged))
 }
 
-/// Returns whether an occurrence carries a group response that another member should carry instead.
+/// Whether an occurrence carries a group response that another member should carry instead.
 pub fn should_move(carrier: &Occurrence, now_ms: i64) -> bool {
     response_to_move(carrier, now_ms).is_some()
 }
@@ -95,7 +95,7 @@ async fn move_response(
     let group = store.get::<Group>(id.to_bytes().into()).await?;
     let mut next = carrier.value.clone();
     let in_force = (&*snapshot, causes);
-    // A deleted group has no members left.
+    // If the group was deleted, no member is left.
     let found = match &group {
         Some(_) => find_candidate(deciding, in_force, (&carrier.value, id), &response).await?,
         None => ResponseCandidate::NoMember(Vec::new()),
@@ -108,7 +108,7 @@ async fn move_response(
         }
         (ResponseCandidate::Member(stored, mut member, mut notices), Some(group)) => {
             if unanswered.is_some() {
-                // The report names this member from now on.
+                // From now on, the report of the unanswered response names this member.
                 notices.unanswered = member_unanswered_notices(&mut member, id);
             }
             for delivery in &notices.deliveries {
@@ -188,16 +188,16 @@ fn set_response(member: &mut Occurrence, group: RecordId, response: Option<Respo
 
 enum ResponseCandidate {
     Carrier,
-    /// Another member: its stored occurrence, the occurrence with the response attached, and the
-    /// notices to send.
+    /// Another member: the stored occurrence, the occurrence with the response, and the notices to
+    /// send.
     Member(Box<Stored<Occurrence>>, Box<Occurrence>, Notices),
-    /// No member can take over the response. Contains the holds of the unacknowledged members.
+    /// No member can take over the response. Contains the holds of unacknowledged members.
     NoMember(Vec<ResponseHold>),
 }
 
-/// Returns the current carrier if its response was held and no longer is. Otherwise returns the
-/// first other member that is neither acknowledged nor held, with its next step. Otherwise, if the
-/// carrier was closed, returns an acknowledged open member.
+/// Returns the current carrier if its response was held and no longer is. Otherwise, returns the
+/// first other member that is neither acknowledged nor held, with its next step. If there is none
+/// and the carrier was closed, returns an open member that is acknowledged.
 async fn find_candidate(
     deciding: &DecisionContext,
     (snapshot, causes): (&Snapshot, &Causes),

@@ -1,4 +1,4 @@
-//! Stores cached beats once they are due to be stored.
+//! Writes cached beats to the store when they are due.
 
 use std::sync::Arc;
 

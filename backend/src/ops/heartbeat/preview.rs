@@ -53,8 +53,8 @@ pub struct PreviewedExpectation {
     pub alarm_count: usize,
 }
 
-/// Evenly spaced beats in a time range, because only this range and the count are stored of an
-/// occurrence's repeats.
+/// Beats spaced evenly over a time range. Of an occurrence's repeats, only the range and the count
+/// are stored.
 #[derive(Debug, Clone, Copy)]
 struct BeatSpan {
     first_ms: i64,

@@ -40,13 +40,13 @@ pub struct HeartbeatWatch {
     deciding: DecisionContext,
     intake: Intake,
     time: Option<WatchTime>,
-    /// Next check of each heartbeat, in service time.
+    /// Service time of each heartbeat's next check.
     next: HashMap<RecordId, i64>,
-    /// The heartbeats for which outdated expectations were deleted.
+    /// The heartbeats whose outdated expectations have been deleted.
     swept: Option<Heartbeats>,
 }
 
-/// The checks of heartbeats, which share the reads of their store.
+/// The checks of heartbeats. They share what they read from the store.
 #[derive(Debug)]
 struct HeartbeatChecks {
     deciding: DecisionContext,
@@ -63,7 +63,7 @@ struct WatchTime {
     steps: ClockSteps,
 }
 
-/// Expectations in a part of the beat index that become late after some time.
+/// Expectations in a part of the beat index that are late after waiting for some time.
 struct WaitingRange {
     place: Vec<u8>,
     length_ms: i64,
@@ -148,8 +148,8 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Adds the time during which events were accepted since the last pass, and stores it
-    /// occasionally.
+    /// Adds the time during which events were accepted since the last pass to the service time, and
+    /// stores the service time occasionally.
     async fn advance_service_time(
         &mut self,
         is_stored: bool,
@@ -272,7 +272,8 @@ impl HeartbeatChecks {
         self.apply(changes).await
     }
 
-    /// Commits the changes; changes that conflict with a beat are made again by the next check.
+    /// Commits the changes. If a beat conflicts with a change, the next check makes the change
+    /// again.
     async fn apply(&self, changes: Changes) -> Result<(), Error> {
         if changes.is_empty() {
             return Ok(());
@@ -369,7 +370,7 @@ impl HeartbeatChecks {
         };
         let mut forgotten = self.read_range(forgotten).await?;
         if heartbeat.has_windows() {
-            // Windows may be further apart than `forget_ms`.
+            // Keep expectations of windows that are further apart than `forget_ms`.
             forgotten.retain(|it| {
                 let open = it.value.open;
                 open.is_none_or(|open| open.service_ms <= before_ms)
@@ -425,8 +426,7 @@ impl HeartbeatChecks {
         self.apply(changes).await
     }
 
-    /// Like [`HeartbeatChecks::report_alarm`], except that an event that is not accepted does not block
-    /// the others.
+    /// Like [`HeartbeatChecks::report_alarm`], but a rejected event does not block the others.
     async fn try_report(
         &self,
         loaded: &LoadedHeartbeat,
@@ -473,7 +473,7 @@ impl HeartbeatChecks {
     }
 
     /// Opens the event of a late or failed expectation, or closes it after a beat, and then records
-    /// this.
+    /// that it did so.
     async fn report_alarm(
         &self,
         loaded: &LoadedHeartbeat,

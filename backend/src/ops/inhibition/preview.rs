@@ -38,8 +38,8 @@ pub struct Preview {
     pub source_count: usize,
     pub target_count: usize,
     pub held_count: usize,
-    /// Messages of the past days that would have been held, based on the data that is still stored
-    /// about the causes.
+    /// Messages of the past days that would have been held, as far as data about their causes is
+    /// still stored.
     pub messages: HeldMessages,
     pub warnings: Vec<String>,
     pub stopped_early: bool,
@@ -143,8 +143,8 @@ impl InhibitionPreviews {
         held_messages(store, clock, is_held).await
     }
 
-    /// Returns the cycles that the draft would create together with current inhibitions: an effect
-    /// that is also a cause of its cause.
+    /// Returns the cycles that the draft would create together with current inhibitions. In a
+    /// cycle, an effect is also a cause of its cause.
     async fn find_cycles(&self, pairs: &[HeldPair]) -> Result<Vec<String>, Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let now_ms = self.deciding.clock.now_ms();

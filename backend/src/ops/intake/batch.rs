@@ -31,7 +31,7 @@ use crate::{
 #[derive(Debug, Clone)]
 struct EventLine {
     stored: Option<Stored<Occurrence>>,
-    /// The stored occurrence as it will be written, if any, followed by new ones.
+    /// The newest stored occurrence as it will be written, if there is one, followed by new ones.
     occurrences: Vec<Occurrence>,
     is_changed: bool,
     /// An earlier occurrence that was reopened, as stored and as it will be written.
@@ -349,7 +349,7 @@ impl Receipts {
         })
     }
 
-    /// Returns the earlier outcome of a job. `None` if the job is new; a receipt is added then.
+    /// Returns the earlier outcome of a job. If the job is new, adds a receipt and returns `None`.
     fn earlier_outcome(&mut self, job: &Job, now_ms: i64) -> Option<Outcome> {
         let claim = job.claim.as_ref()?;
         let receipt = claim.receipt(now_ms);
@@ -376,7 +376,7 @@ async fn read(
     let ids = events().map(|accepted| accepted.id).collect();
     let mut lines = HashMap::new();
     read_newest(deciding, ids, &mut lines).await?;
-    // Only an alert that is not open under its own id can be open under its earlier id.
+    // An alert can be open under its earlier id only if it is not open under its own id.
     let folded = events().filter(|it| open_occurrence(&lines, it.id).is_none());
     let folded: Vec<_> = folded.filter_map(|it| it.event.report.folded).collect();
     if !folded.is_empty() {
@@ -427,8 +427,8 @@ fn event_id(lines: &HashMap<EventId, EventLine>, accepted: &Accepted) -> EventId
     continued.unwrap_or(accepted.id)
 }
 
-/// Returns the event ids of a request. An earlier id is used for one event at a time, because the
-/// next event depends on the result.
+/// Returns the event ids of a request. If an earlier id is used, only one of its events is decided
+/// at a time, because the next one depends on the result.
 fn event_ids(lines: &HashMap<EventId, EventLine>, job: &Job) -> Vec<EventId> {
     let mut folded = HashSet::new();
     let of = |accepted: &Accepted| match event_id(lines, accepted) {
@@ -465,8 +465,8 @@ async fn read_reopened(
     Ok(())
 }
 
-/// Returns the stored occurrences that have pending messages, or that notified and may be changed
-/// by the events so that receivers must be notified.
+/// Returns the stored occurrences that have pending messages, and those that have notified and
+/// whose receivers may have to be notified of changes by the events.
 fn updated_occurrences<'a>(
     lines: &'a HashMap<EventId, EventLine>,
     jobs: &'a [&'a Job],
@@ -505,8 +505,8 @@ struct BatchDecision<'a> {
 }
 
 impl BatchDecision<'_> {
-    /// Decides a request as a whole. An event that is a cause after all events of the request holds
-    /// the effects among them, regardless of their order.
+    /// Decides a request as a whole. If an event is a cause once all events of the request are
+    /// applied, it holds its effects among them, regardless of their order.
     fn decide_event(&mut self, job: &Job, lines: &mut HashMap<EventId, EventLine>) -> Outcome {
         let keys = job.events.iter().map(|_| new_id(self.now_ms));
         let keys: Vec<_> = keys.collect();
@@ -536,8 +536,8 @@ impl BatchDecision<'_> {
         }
     }
 
-    /// Determines the events of a request that are causes once all have been applied. Returns the
-    /// receptions of events whose id occurs once. The others are applied one by one later.
+    /// Determines which events of a request are causes once all have been applied. Also returns the
+    /// receptions of events whose id occurs once; the others are applied one by one later.
     fn predict_causes(
         &self,
         job: &Job,

@@ -19,16 +19,16 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdempotentOutcome {
-    /// Carried out now. Contains the number of opened occurrences.
+    /// Carried out by this call. Contains the number of opened occurrences.
     Now(usize),
-    /// Carried out before. Contains the events that were refused then.
+    /// Carried out by an earlier call. Contains the events that it refused.
     Earlier(Vec<Refusal>),
 }
 
 impl Intake {
-    /// Submits events under an idempotency key, and returns once they are on disk together with the
-    /// outcome for repeated requests. A repeated request changes nothing. A request without any
-    /// acceptable events is recorded as well.
+    /// Submits events under an idempotency key. Returns once they are on disk, together with the
+    /// outcome for repeated requests. A repeated request changes nothing. A request is recorded
+    /// even if none of its events is acceptable.
     ///
     /// # Errors
     /// Returns [`Error::KeyUsed`] if the key belongs to another request, and the errors of

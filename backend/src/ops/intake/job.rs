@@ -26,7 +26,7 @@ pub(super) struct Job {
     pub(super) queued: Instant,
     pub(super) trace: Option<TraceContext>,
     pub(super) space: DiskShare,
-    /// Id of the service's own stored event that the job ingests, which is ingested only once.
+    /// Id of the service's own stored event that the job ingests. The event is ingested only once.
     pub(super) stored: Option<RecordId>,
     /// Capacity of the queue, held while the job is queued.
     pub(super) capacity: Option<OwnedSemaphorePermit>,
@@ -64,7 +64,7 @@ pub(super) enum Outcome {
         /// Events that were not accepted, by position, with the error.
         failed: Vec<(usize, Error)>,
     },
-    /// Carried out before, with these events refused.
+    /// Carried out by an earlier request, which refused these events.
     Earlier(Vec<Refusal>),
     KeyUsed,
 }

@@ -193,7 +193,8 @@ impl QueueState {
     fn claim_jobs(&mut self, events_max: usize) -> Vec<(Ticket, Job)> {
         let mut claimed: Vec<(Ticket, Job)> = Vec::new();
         let mut events = 0;
-        // Requests that only wait for requests claimed here, with the number of those.
+        // Requests that wait only for requests claimed here, with the number of requests that each
+        // waits for.
         let mut joining = VecDeque::new();
         let mut inside: HashMap<Ticket, usize> = HashMap::new();
         loop {
@@ -304,7 +305,7 @@ mod tests {
         assert_eq!(claimed_hosts(&second), ["c", "d", "e+d"]);
         assert!(queue.claim_requests(10).is_empty());
         assert_eq!(queue.waiting(), 3);
-        // Regardless of the outcome of the first one.
+        // The next request continues regardless of the outcome of the first one.
         drop(first);
         let third = queue.claim_requests(10);
         assert_eq!(claimed_hosts(&third), ["b"], "`c` is still being decided");

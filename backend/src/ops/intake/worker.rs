@@ -67,7 +67,7 @@ impl IntakeWorkers {
                 turns: Arc::clone(&turns),
                 recent: RecentInhibitions::default(),
             };
-            // In a replay, the worker ends with the call that started the replay.
+            // In a replay, the worker ends together with the call that started the replay.
             tasks.spawn(scan::with_current_scan(worker.run(shutdown.clone())));
         }
         while let Some(ended) = tasks.join_next().await {
@@ -82,8 +82,7 @@ struct Worker {
     queue: Queue,
     intake: Intake,
     deciding: DecisionContext,
-    /// Locked exclusively by a worker after a conflict with another worker, so that its next commit
-    /// succeeds.
+    /// Locked exclusively after a conflict with another worker, so that the next commit succeeds.
     turns: Arc<RwLock<()>>,
     recent: RecentInhibitions,
 }
@@ -118,7 +117,7 @@ impl Worker {
     }
 
     /// Commits requests and responds to them. Requests in conflict with other clients are decided
-    /// again until the deadline, and the others do not wait for them.
+    /// again until the deadline; the other requests do not wait for them.
     async fn process_requests(&self, mut jobs: Vec<ClaimedRequest>, until: Instant) {
         let mut pauses = ConflictPauses::default();
         loop {
@@ -270,7 +269,7 @@ fn decision_span(job: &Job) -> Option<Span> {
 }
 
 /// Splits off the requests that must be decided again: those in conflict, and later ones that share
-/// an event id. If the ids are unknown, splits off all requests.
+/// an event id with them. If the conflicting ids are unknown, splits off all requests.
 fn split_contested(
     jobs: Vec<ClaimedRequest>,
     mut contested: HashSet<EventId>,

@@ -141,7 +141,7 @@ fn read_lines(body: &[u8]) -> (Vec<Value>, MalformedEntries) {
     let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let lines = lines.filter(|line| !line.is_empty()).enumerate();
     let documents = lines.map(|(at, line)| {
-        // Further lines are counted and refused.
+        // Further lines are only counted, as refused ones.
         if at >= DIALECT_EVENTS_MAX {
             return Value::Null;
         }

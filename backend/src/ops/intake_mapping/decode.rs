@@ -18,7 +18,8 @@ const BASE64: [GeneralPurpose; 2] = [
 ];
 
 /// Replaces the texts at these paths with the JSON that they contain, one path after the other. A
-/// path through a list applies to each of its entries. Texts without a JSON object or list remain.
+/// path through a list applies to each of its entries. Texts without a JSON object or list remain
+/// unchanged.
 pub(super) fn decode_parts(document: &mut Value, paths: &[String]) {
     for path in paths {
         decode_at_path(document, path, 0);
@@ -75,7 +76,7 @@ fn parse_json(json: &[u8]) -> Option<Value> {
     (value.is_object() || value.is_array()).then_some(value)
 }
 
-/// Whether a value at a depth keeps the document within the nesting limit of parsed documents.
+/// Whether a value at a depth stays within the nesting limit of parsed documents.
 fn fits_nesting_limit(value: &Value, depth: usize) -> bool {
     depth <= MAPPING_DEPTH_MAX
         && match value {
@@ -124,7 +125,7 @@ mod tests {
                 &["list.1", "a.b"],
                 json!({"list": ["[1]", [2]], "a.b": [3]}),
             ),
-            // Everything else remains as it is.
+            // Any other text remains as it is.
             (
                 json!({"m": "plain text", "n": "5", "o": "{", "p": 7}),
                 &["m", "n", "o", "p", "q.r"],

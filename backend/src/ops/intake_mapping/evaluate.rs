@@ -93,9 +93,10 @@ struct Rejection {
 struct MappingRun {
     budget: Budget,
     mapped: MappingResult,
-    /// Size of the events of lists.
+    /// Size of the events mapped from list entries.
     mapped_bytes: usize,
-    /// The number of events for which each template rendered an empty text, and the first of them.
+    /// The templates that rendered an empty text, each with the number of events and the first of
+    /// them.
     empty: BTreeMap<String, (usize, usize)>,
     rejected: VecDeque<Rejection>,
 }
@@ -113,14 +114,14 @@ impl Default for MappingRun {
 }
 
 impl MappingRun {
-    /// Returns the reason for which no more entries are mapped; `None` if there is none.
+    /// Returns the reason why no more entries are mapped; `None` if there is none.
     fn limit_reason(&self, at: usize, total: usize) -> Option<String> {
         if at >= DIALECT_EVENTS_MAX {
             Some(format!(
                 "has {total} entries; the limit is {DIALECT_EVENTS_MAX}"
             ))
         } else if self.mapped.events.len() >= DIALECT_EVENTS_MAX {
-            // Several lists of one body.
+            // Only possible with several lists in one body.
             Some(format!("maps to more than {DIALECT_EVENTS_MAX} events"))
         } else if self.mapped_bytes > MAPPED_BYTES_MAX {
             Some(format!(
@@ -148,10 +149,10 @@ impl MappingRun {
         self.mapped.refused.extend(others);
     }
 
-    /// Refuses an invalid entry.
+    /// Rejects an invalid entry.
     ///
     /// # Errors
-    /// Returns all other errors.
+    /// Returns any error other than [`Error::Invalid`].
     fn reject_invalid(&mut self, at: usize, error: Error, entry: &Value) -> Result<(), Error> {
         let Error::Invalid(violations) = error else {
             return Err(error);
@@ -408,8 +409,8 @@ impl<'a> PreparedMapping<'a> {
         is_needed.then(|| Document::new(document, sample::sample_occurrence(0)))
     }
 
-    /// Maps an entry into an event unless it is dropped; returns the size of the event in bytes.
-    /// `stored` is the part of the data that is stored with the event.
+    /// Maps an entry to an event unless the entry is dropped. Returns the size of the event in
+    /// bytes. `stored` is the part of the data that is stored with the event.
     fn map_event(
         &self,
         data: &Value,
@@ -424,7 +425,7 @@ impl<'a> PreparedMapping<'a> {
             rejected,
             ..
         } = work;
-        // An entry above the limit does not affect the next one.
+        // An entry over the limit must not affect the next one.
         budget.begin_template();
         let over =
             |what: &str, error: RenderError| Error::invalid("body", format!("{what}: {error}"));

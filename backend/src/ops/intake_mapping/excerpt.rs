@@ -27,7 +27,7 @@ const SECRET_NAMES: [&str; 15] = [
     "signature",
     "token",
 ];
-/// Length from which a word after `Bearer` is a credential rather than prose.
+/// Minimum length at which a word after `Bearer` is a credential rather than prose.
 const CREDENTIAL_BYTES_MIN: usize = 16;
 
 /// Returns the beginning of a document, without the values of fields with secret names, credentials
@@ -45,7 +45,7 @@ pub(super) fn excerpt_body(body: &[u8], secret: &str) -> String {
     if let Ok(value) = serde_json::from_slice::<Value>(body) {
         return excerpt_value(&value, secret);
     }
-    // A secret that is cut off at the end is masked up to the end.
+    // If a secret is cut off at the end of the excerpt, its visible part is masked.
     let start = &body[..body.len().min(2 * REJECTED_DOCUMENT_BYTES_MAX)];
     // A form is shown with its values decoded.
     let text = mask_text(&percent_decode(start).decode_utf8_lossy());
@@ -95,8 +95,8 @@ fn is_name(char: char) -> bool {
     char.is_ascii_alphanumeric() || "_-.".contains(char)
 }
 
-/// Masks credentials in a text: values after secret names, such as `token=…`, in forms, URLs, JSON
-/// and prose, passwords in URLs, and words that look like a credential.
+/// Masks credentials in a text: passwords in URLs, words that look like a credential, and values
+/// after secret names, such as `token=…`, in forms, URLs, JSON and prose.
 fn mask_text(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;

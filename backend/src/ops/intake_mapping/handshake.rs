@@ -1,4 +1,4 @@
-//! Handshakes by which providers confirm that a webhook may be sent here.
+//! Handshakes with which providers confirm that a webhook may be sent here.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -16,9 +16,9 @@ const CONFIRMATION: &str = "SubscriptionConfirmation";
 const END: &str = "UnsubscribeConfirmation";
 const CODE_BYTES_MAX: usize = 1_024;
 
-/// Domains of SNS; its hosts are `sns` or `sns-fips`, a region and one of these.
+/// Domains of SNS. A host name is `sns` or `sns-fips`, a region and one of these domains.
 const SNS_DOMAINS: [&str; 3] = ["amazonaws.com", "amazonaws.com.cn", "api.aws"];
-/// Domains of Event Grid; its hosts are in these.
+/// Suffixes of Event Grid's host names.
 const EVENT_GRID_DOMAINS: [&str; 3] = [
     ".eventgrid.azure.net",
     ".eventgrid.azure.us",
@@ -137,7 +137,7 @@ fn event_grid_step(document: &Value) -> Result<Option<HandshakeStep>, Error> {
     }
 }
 
-/// Returns the URL at a path of a handshake, if it is one of the provider's.
+/// Returns the URL at a path of a handshake, if the URL is one of the provider's.
 fn provider_url(document: &Value, path: &str, is_own: fn(&Url) -> bool) -> Result<Url, Error> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let text = document.pointer(path).and_then(Value::as_str);

@@ -8,8 +8,8 @@ use prost_types::{Value, value::Kind};
 const MERGES_MAX: usize = 10;
 const PLACES_MAX: usize = 3;
 
-/// Returns a message for each event with the id of an earlier event from different data. `root` is
-/// the name of the data.
+/// Returns a message for each event that has the id of an earlier event but was created from
+/// different data. `root` is the name of the data.
 pub fn find_merges(events: &[Event], root: &str) -> Vec<String> {
     let mut first = BTreeMap::new();
     let found = events.iter().enumerate().filter_map(|(at, event)| {

@@ -121,7 +121,7 @@ impl FromDomain<IntakeMapping> for v1::IntakeMapping {
                 SignatureScheme::StandardWebhooks => Scheme::StandardWebhooks,
             }
             .into(),
-            // The text form of a secret is its mask.
+            // Converting a secret to a string returns its mask.
             secret: it.secret.to_string(),
         });
         Self {

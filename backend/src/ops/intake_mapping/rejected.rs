@@ -40,7 +40,7 @@ pub struct ReceivedDocument {
 pub struct RejectedDocuments(Mutex<HashMap<(Name, Name), VecDeque<ReceivedDocument>>>);
 
 impl RejectedDocuments {
-    /// Adds documents in the order of receipt; the oldest of the mapping and client are forgotten.
+    /// Adds documents in the order of receipt, and drops the oldest of the same mapping and client.
     pub fn add(
         &self,
         mapping: &Name,

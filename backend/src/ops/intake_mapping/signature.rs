@@ -17,7 +17,7 @@ const STANDARD_PREFIX: &str = "whsec_";
 /// Checks that a body is signed with the secret; header names are in lower case.
 ///
 /// # Errors
-/// Returns [`Error::PermissionDenied`] with the header or secret that is missing or wrong, but
+/// Returns [`Error::PermissionDenied`], naming the header or secret that is missing or wrong, but
 /// never the expected value.
 pub fn verify(
     signature: &WebhookSignature,

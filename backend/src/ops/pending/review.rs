@@ -43,24 +43,24 @@ pub struct PendingReview {
     deciding: DecisionContext,
     intake: Intake,
     seen: Mutex<LastPass>,
-    /// Whether the last pass was skipped because the service was quiet.
+    /// Whether the last pass was skipped because the service was in quiet mode.
     was_quiet: AtomicBool,
 }
 
-/// State on which the last pass was based. Losing it is harmless, because the store shows the work
-/// in progress.
+/// The state that the last pass was based on. It may be lost, because the store contains the work
+/// that remains.
 #[derive(Debug, Default)]
 struct LastPass {
-    /// Edition of rules and triggers with which held notifications were last evaluated.
+    /// Edition of the rules and triggers that held notifications were last evaluated with.
     edition: Option<u64>,
     silences: Option<Arc<Silences>>,
     responders: Option<Arc<Responders>>,
-    /// Whether the evaluation after an edit failed in part.
+    /// Whether a part of the evaluation after an edit failed.
     is_left: bool,
 }
 
 impl LastPass {
-    /// Returns whether contacts, schedules and policies are unchanged.
+    /// Whether contacts, schedules and policies are unchanged since that pass.
     fn has_responders(&self, snapshot: &Snapshot) -> bool {
         let seen = self.responders.as_ref();
         seen.is_some_and(|seen| Arc::ptr_eq(seen, snapshot.responders()))
@@ -70,7 +70,7 @@ impl LastPass {
 #[derive(Debug, Clone, Copy)]
 enum Scan {
     Marks,
-    /// Evaluates notifications that the causes hold.
+    /// Evaluates the notifications that causes hold.
     Effects,
 }
 
@@ -84,8 +84,8 @@ impl PendingReview {
         }
     }
 
-    /// Re-evaluates all notifications that may no longer be held. A failure of one part does not
-    /// stop the others; failed parts are repeated in the next pass.
+    /// Re-evaluates all notifications that may no longer be held. If a part fails, the others
+    /// continue, and the next pass repeats it.
     pub async fn run_once(&self) -> Result<(), Error> {
         let mut seen = self.seen.lock().await;
         let snapshot = self.deciding.ruleset.refresh().await?;
@@ -173,8 +173,8 @@ impl PendingReview {
         escalated
     }
 
-    /// Scans all open occurrences for new or edited silences and inhibitions, and records that this
-    /// was done.
+    /// Scans all open occurrences for new or edited silences and inhibitions, and records that they
+    /// have been scanned.
     async fn scan_new_holds(
         &self,
         (snapshot, in_force): (&Snapshot, &BTreeSet<(RecordId, u64)>),
@@ -281,8 +281,8 @@ impl PendingReview {
         }
     }
 
-    /// Evaluates all records of a range of an index. Records that move to a later key within the
-    /// range are evaluated again, for example if both a delay and the wait of a group have ended.
+    /// Evaluates all records in a range of an index. A record that moves to a later key within the
+    /// range is evaluated again, for example if both its delay and its group's wait have ended.
     async fn review_range(
         &self,
         index: Index,
@@ -297,8 +297,8 @@ impl PendingReview {
         walked
     }
 
-    /// Like [`Self::review_range`], but evaluates each record once, for ranges that extend beyond the
-    /// current time. Records whose key moves with the clock, for example under a silence that would
+    /// Like [`Self::review_range`], for ranges that extend beyond the current time; evaluates each
+    /// record once. Records whose key moves with the clock, such as under a silence that would
     /// begin now, would otherwise be evaluated endlessly.
     async fn review_range_once(
         &self,
@@ -371,7 +371,7 @@ fn silences_in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u6
     all.map(|it| (it.silence.id, it.silence.revision)).collect()
 }
 
-/// Returns the index entries of each silence that still has some, except those in force.
+/// Returns the index ranges of silences that have entries but are not in force.
 async fn released_ranges(
     store: &Store,
     standing: SilenceStanding,
@@ -388,7 +388,7 @@ async fn released_ranges(
         ids.dedup();
         for id in &ids {
             let under = Range::with_prefix(&Key::new().byte(standing as u8).id(*id).build());
-            // The other entries of the last silence are skipped.
+            // Skip the remaining entries of the last silence.
             range.start = under.end.clone().unwrap_or_default();
             if !in_force.contains(id) {
                 released.push(under);

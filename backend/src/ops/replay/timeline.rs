@@ -37,7 +37,7 @@ impl OccurrenceOpening {
 pub struct Timeline {
     pub(super) steps: Vec<ReplayStep>,
     pub occurrences: HashMap<OccurrenceOpening, Occurrence>,
-    /// Start of the complete part of the timeline, in milliseconds since the epoch.
+    /// Time from which the timeline is complete, in milliseconds since the epoch.
     pub since_ms: i64,
     pub is_cut: bool,
 }
@@ -62,7 +62,7 @@ impl Timeline {
         since_ms: i64,
         repeat: Option<Duration>,
     ) -> Result<Self, Error> {
-        // Occurrences opened earlier may be reported later.
+        // Rules may report an occurrence long after it was opened.
         let from_ms = since_ms.saturating_sub(to_millis(REPLAY_WARM_UP));
         let mut timeline = Self {
             since_ms,
@@ -124,8 +124,8 @@ impl Timeline {
     }
 }
 
-/// Returns whether a replay creates an occurrence itself: an own event about a silence, a loop or
-/// an unanswered response.
+/// Whether the replay itself creates an occurrence: an own event about a silence, a loop or an
+/// unanswered response.
 fn is_recreated(occurrence: &Occurrence) -> bool {
     has_own_source(&occurrence.dimensions)
         && [SILENCE_KIND, LOOP_KIND, ESCALATION_KIND].contains(&&*occurrence.kind)
@@ -140,7 +140,7 @@ fn opened_ms(occurrence: &Occurrence) -> i64 {
 fn first_value(occurrence: &Occurrence, field: Field) -> Option<&str> {
     let mut changes = occurrence.history.iter();
     let first = changes.find(|it| it.field == field)?;
-    // An opening has no previous value.
+    // The change recorded at the opening has no previous value.
     Some(if first.from.is_empty() {
         &first.to
     } else {
@@ -215,8 +215,8 @@ fn change_step(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> O
     })
 }
 
-/// Returns the repeats between the opening and the last event; no more than a rule with the repeat
-/// interval `repeat` requires.
+/// Returns the repeats between the opening and the last event, but no more than affect a rule with
+/// the repeat interval `repeat`.
 fn repeat_steps(
     occurrence: &Occurrence,
     opened_ms: i64,

@@ -18,7 +18,7 @@ pub struct Filter {
     pub names: Vec<String>,
     /// Tags that a resource must have, all of them.
     pub tags: Vec<String>,
-    /// Text that the name or description must contain, case-insensitive.
+    /// Text that the name or description must contain, ignoring case.
     pub text: String,
     /// Values of further filters, which page tokens are bound to.
     pub others: Vec<String>,
@@ -58,10 +58,10 @@ impl Filter {
     }
 }
 
-/// Lists the matching resources by name. `view` converts each one, and also returns the bytes that
-/// the conversion adds. A page ends at [`LIST_PAGE_BYTES`] even if more resources were requested.
-/// Paging through the list returns every resource that exists throughout exactly once, regardless
-/// of concurrent edits.
+/// Lists the matching resources by name. `view` converts each resource, and returns the bytes added
+/// by the conversion. A page ends at [`LIST_PAGE_BYTES`] even if more resources were requested. A
+/// resource that exists during the whole walk through the pages is returned exactly once,
+/// regardless of concurrent edits.
 pub(super) async fn list_page<T, V, F>(
     store: &Store,
     filter: &Filter,

@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct NextStep {
     pub(super) receivers: Vec<v1::ResponseReceiver>,
-    /// Whether all rounds are then over.
+    /// Whether the response is then unanswered, because all rounds are over.
     pub(super) is_unanswered: bool,
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn current_receivers(
 }
 
 /// Returns the position of a step among all steps; the fallback follows all steps of its round.
-/// `None` for the receivers of an earlier response.
+/// `None` for receivers of an earlier response.
 fn step_position(paged: &PagedReceiver) -> Option<(u32, u32)> {
     let step = paged.step.checked_sub(1).unwrap_or(u32::MAX);
     (paged.round > 0).then_some((paged.round, step))

@@ -87,8 +87,8 @@ impl AgeReviewer {
         }
     }
 
-    /// Ages all occurrences that are due now. Failed work is left for the next pass, which should
-    /// follow soon if this returns false.
+    /// Ages all occurrences that are due now. Work that fails is left for the next pass; returns
+    /// false if that pass should follow soon.
     pub async fn run_once(&self) -> bool {
         let aged = self.age_due().await;
         if let Err(error) = &aged {
@@ -214,8 +214,8 @@ impl AgeReviewer {
         Ok((changes, reports))
     }
 
-    /// Returns the next version of an occurrence, `None` if it is to be deleted, and the service's
-    /// reports about it. Appends the deliveries that the change causes.
+    /// Returns the next version of an occurrence, or `None` to delete it, and the service's own
+    /// reports about the change. Appends the deliveries that the change causes.
     fn decide_occurrence(
         &self,
         rules: (&Snapshot, &PastDefinitions),
@@ -228,13 +228,13 @@ impl AgeReviewer {
         if stored.value.review_ms > now_ms {
             return (Some(next), reports);
         }
-        // An event about a silence lasts as long as the silence.
+        // The event about a silence stays open as long as the silence lasts.
         let ends_ms =
             reported_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
         let review = review_occurrence(&stored.value, now_ms, rules.0.settings());
         match (review, ends_ms) {
             (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
-            // Notifications that the occurrence holds as a cause must be re-evaluated first.
+            // First, the notifications that this occurrence holds as a cause must be re-evaluated.
             (Review::Forget, _) if !stored.value.causes.is_empty() => {
                 next.review_ms = now_ms.saturating_add(to_millis(REVIEW_INTERVAL_MAX));
             }
@@ -261,8 +261,8 @@ impl AgeReviewer {
         (Some(next), reports)
     }
 
-    /// Waits until an occurrence becomes due after `since_ms`, including through concurrent commits
-    /// or new ownership, for at most `most`.
+    /// Waits for at most `most` until an occurrence becomes due after `since_ms`. Notices
+    /// occurrences that become due through concurrent commits or new ownership.
     async fn wait_until_due(
         &self,
         (mut log, mut owned): (watch::Receiver<LogPosition>, watch::Receiver<OwnedSlots>),
@@ -282,7 +282,7 @@ impl AgeReviewer {
                     return clock.wait_until(next_ms).await;
                 }
             }
-            // Commits may have made an occurrence due earlier. One check covers many commits.
+            // Commits may have made an occurrence due earlier. One check serves many commits.
             let review_ms = clock
                 .now_ms()
                 .saturating_add(to_millis(REVIEW_CHECK_INTERVAL));
@@ -307,8 +307,8 @@ impl AgeReviewer {
     }
 }
 
-/// Returns the end of the silence that one of the service's own occurrences reports, in
-/// milliseconds since the epoch. `None` if it reports no silence, or the silence has ended.
+/// Returns the end of the silence that one of the service's own occurrences is about, in
+/// milliseconds since the epoch. `None` if it is about no silence, or the silence has ended.
 fn reported_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
     let name = occurrence.dimensions.get("silence")?;
     let mut all = snapshot.silences().as_slice().iter();

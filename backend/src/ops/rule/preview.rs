@@ -62,7 +62,7 @@ pub struct Installation {
 
 impl Rules {
     /// Renders the messages that a draft would send about the newest occurrence of an event, or
-    /// about a sample event if none is named. The draft is not stored and requires no name. No
+    /// about a sample event if no event is named. The draft is not stored and requires no name. No
     /// messages are sent.
     #[expect(
         clippy::too_many_lines,
@@ -193,8 +193,8 @@ impl Rules {
         })
     }
 
-    /// Returns the destinations of the draft, and those that its policy reaches, each once per
-    /// contact and method; at most [`POLICY_PREVIEWS_MAX`] of the latter.
+    /// Returns the draft's own destinations, and those reached through its policy, once per contact
+    /// and method; at most [`POLICY_PREVIEWS_MAX`] of the latter.
     async fn receivers(
         &self,
         destinations: Vec<Stored<Destination>>,
@@ -240,7 +240,7 @@ impl Rules {
 }
 
 struct Receiver {
-    /// The field of the draft that refers to it.
+    /// The field of the draft that leads to this receiver.
     field: String,
     destination: Destination,
     contact: Option<PagedContact>,
@@ -252,7 +252,7 @@ fn paged_contact(contact: Contact, method: &str, clock: &Arc<dyn Clock>) -> Opti
     Some(PagedContact {
         name: contact.name,
         variables: method.variables,
-        // There is no response to acknowledge.
+        // A preview has no response to acknowledge.
         response: RecordId::from_parts(clock.now_ms().unsigned_abs(), rand::random()),
         method: method.id,
     })

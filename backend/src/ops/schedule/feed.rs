@@ -17,12 +17,12 @@ const DAY_MS: i64 = 86_400_000;
 /// Time ranges that a feed covers in the past and in the future, in milliseconds.
 const BACK_MS: i64 = 30 * DAY_MS;
 const AHEAD_MS: i64 = 90 * DAY_MS;
-/// Time beyond the range of the feed in which to search for the start of the first shift and the
-/// end of the last one, in milliseconds.
+/// Time beyond the range of the feed in which the start of the first shift and the end of the last
+/// one are searched for, in milliseconds.
 const BEYOND_MS: i64 = 400 * DAY_MS;
 
 impl Schedules {
-    /// Returns a schedule for issuing its feed URL to the caller, and records this in the audit
+    /// Returns a schedule whose feed URL is issued to the caller, and records that in the audit
     /// log.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Schedules {
     }
 
     /// Computes the shifts of a feed. The first and the last shift are not truncated to the range
-    /// of the feed, because they would change every day.
+    /// of the feed, because the range moves every day.
     async fn compute_feed(&self, schedule: Schedule) -> Result<Vec<ShownShift>, Error> {
         let now_ms = self.clock.now_ms();
         let day_ms = now_ms - now_ms.rem_euclid(DAY_MS);
@@ -167,7 +167,7 @@ impl Schedules {
             let after = self.compute_shifts(schedule, range, usize::MAX).await?;
             if let Some(after) = after.shifts.first().filter(|it| last.is_continued(it)) {
                 last.end_ms = if after.end_ms == range.1 {
-                    // A shift without a known end. The end moves once in 30 days.
+                    // The end of this shift is unknown. The end shown moves once in 30 days.
                     range.1 - range.1.rem_euclid(BACK_MS)
                 } else {
                     after.end_ms
@@ -184,8 +184,8 @@ fn shift_contacts(entry: &v1::FeedShift) -> &[String] {
     entry.shift.as_ref().map_or(&[], |it| &it.contact_names)
 }
 
-/// Returns the UIDs of shifts, which contain schedule, layer and hand-off. Later parts of the same
-/// turn also contain their start.
+/// Returns the UIDs of shifts. A UID consists of schedule, layer and hand-off, and for later parts
+/// of the same turn, also of the start.
 fn shift_uids(schedule: RecordId, shifts: &[ShownShift]) -> Vec<String> {
     let mut used = HashSet::new();
     let stamp = |ms: i64| {

@@ -1,4 +1,4 @@
-//! Revisions of a schedule by the time in which they were in force.
+//! Revisions of a schedule, by the time at which they were in force.
 
 use super::Schedules;
 use crate::{

@@ -31,13 +31,13 @@ pub struct OnCallAt {
     pub revision: u64,
 }
 
-/// A shift, with its source described according to the schedule in force at the time.
+/// A shift, with its source as described by the schedule in force at the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownShift {
     pub start_ms: i64,
     pub end_ms: i64,
     pub contacts: Vec<Name>,
-    /// Description of the layer or override that put them on call.
+    /// Description of the layer or override that put the contacts on call.
     pub source: String,
     /// Start of the turn or override, in milliseconds since the epoch.
     pub begin_ms: i64,
@@ -116,7 +116,7 @@ impl ShownShifts {
 }
 
 impl Schedules {
-    /// Returns the contacts on call at a time; default: now. A time in the past uses the revision
+    /// Returns the contacts on call at a time, by default now. For a past time, uses the revision
     /// in force then.
     ///
     /// # Errors
@@ -206,7 +206,8 @@ impl Schedules {
         }
         let origin = Origin::new(self.clock.now_ms());
         let (schedule, _) = Schedule::from_draft(self, &draft, stored.as_ref(), origin).await?;
-        // Not before the start of an override that keeps the current contacts.
+        // Read the time last, so that the preview does not begin before an override that keeps the
+        // current contacts.
         let now_ms = self.clock.now_ms();
         let new = load_schedule(&self.store, schedule).await?;
         let new = new.ok_or_else(|| missing_zone(&draft.time_zone))?;

@@ -4,12 +4,11 @@ use crate::store::LogPosition;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// Position in the change log at which the walk began. Occurrences changed later may have moved
-    /// from the remaining part of the order to the part already shown.
+    /// Position in the change log at which the walk began. An occurrence changed later may have
+    /// moved from the part of the order that remains to the part already shown.
     pub(super) begun: LogPosition,
-    /// Newest time in the order when the walk began, in milliseconds since the epoch. Later entries
-    /// have moved there since. The walk stops here, so that it does not chase entries that keep
-    /// moving.
+    /// Newest time in the order when the walk began, in milliseconds since the epoch. The walk
+    /// stops here, so that it does not chase entries that keep moving to later times.
     pub(super) newest_ms: i64,
     pub(super) at: Position,
 }
@@ -18,13 +17,13 @@ pub(super) struct Cursor {
 pub(super) enum Position {
     /// A position in the requested order; empty at the beginning.
     InOrder(Vec<u8>),
-    /// A record, in key order, among those that the log names after `from`.
+    /// A position among the records that the log names after `from`, in the order of their keys.
     Moved {
-        /// Position after which to read the log.
+        /// Log position after which to read.
         from: LogPosition,
         /// Log position at which the end of the order was reached. Later changes are irrelevant.
         through: LogPosition,
-        /// Key of the record; empty at the beginning.
+        /// Key of the last record; empty at the beginning.
         after: Vec<u8>,
     },
     /// A position in a walk over all occurrences by start time, used if the log no longer contains

@@ -209,13 +209,13 @@ impl<'a> PageFiller<'a> {
             Some(each) => (PAGE_BYTES / each.max(1)).clamp(1, BATCH_MAX),
             None => BATCH_FIRST,
         };
-        // If many did not match, the missing ones are far apart.
+        // If many did not match, many more must be read to find the missing ones.
         let passed_over = self.scanned.saturating_sub(self.found.len());
         (missing + passed_over).clamp(1, affordable)
     }
 }
 
-/// An order in which occurrences never move.
+/// An order in which changes never move an occurrence.
 const BY_START: SortOrder = SortOrder {
     field: SortField::StartTime,
     direction: Direction::Ascending,

@@ -48,7 +48,7 @@ pub(crate) type OrderPosition = (Vec<u8>, Vec<u8>);
 #[derive(Debug)]
 struct Stream {
     head: Vec<u8>,
-    /// Number of bytes of an entry's key that precede the rest of its position.
+    /// Number of bytes at the start of an entry's key that are not part of its position.
     skipped: usize,
     range: Option<Range>,
     read: usize,
@@ -75,7 +75,7 @@ impl<'a> IndexWalk<'a> {
         newest_ms: Option<i64>,
     ) -> Self {
         let bound_ms = newest_ms.and_then(|newest_ms| newest_ms.checked_add(1));
-        // Streams are sorted by last-seen time in one order, and by start time in the others.
+        // Streams are sorted by last-seen time if that is the sort field, otherwise by start time.
         let (start_ms, end_ms) = match sort.field {
             SortField::LastSeen => (filter.start_ms, bound_ms),
             SortField::StartTime | SortField::Severity => {
@@ -105,8 +105,8 @@ impl<'a> IndexWalk<'a> {
         }
     }
 
-    /// Like [`IndexWalk::up_to`]. The severity order cannot be limited to occurrences seen since a time.
-    /// If there are few of them, they are sorted in memory and no others are read.
+    /// Like [`IndexWalk::up_to`]. A walk in severity order cannot be limited to occurrences seen
+    /// since a time. If there are few of those, they are sorted in memory and no others are read.
     pub(super) async fn narrow(
         store: &'a Store,
         filter: &Filter,

@@ -168,6 +168,32 @@ async fn status_change_notifies_in_the_same_commit() {
 }
 
 #[tokio::test]
+async fn acknowledgement_repeated_after_a_reopening_changes_nothing() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let newest = OccurrenceTarget::Newest(event("a").id());
+    let acknowledge = item(newest, None, Some(true));
+    let set = async |items: &[StatusItem]| {
+        let done = set_status((&deciding, &intake), items, &name("ann")).await;
+        assert!(done.unwrap().iter().all(Result::is_ok));
+    };
+    set(&[
+        acknowledge.clone(),
+        item(newest, Some(Status::Closed), None),
+        item(newest, Some(Status::Open), None),
+    ])
+    .await;
+    let rule = rule("page", &[DISK_TRIGGER], &["hook"]);
+    samples::save_rule(&store, &rule).await;
+    set(&[acknowledge]).await;
+    assert!(samples::all::<Delivery>(&store).await.is_empty());
+    set(&[item(newest, None, Some(false))]).await;
+    assert_eq!(samples::all::<Delivery>(&store).await.len(), 1);
+}
+
+#[tokio::test]
 async fn loop_guard_stop_on_operator_change_is_reported() {
     let store = samples::store();
     samples::save_rule(&store, &rule("loop", &[DISK_TRIGGER], &["event"])).await;

@@ -57,7 +57,7 @@ async fn report_stage(
     let change = |progress: &mut Progress| {
         progress.stage = stage;
         if stage == Stage::Unreported {
-            // Open events are scanned again when the next window begins.
+            // Open events are scanned again, because the next window begins.
             progress.counted_revision = 0;
         }
     };
@@ -268,7 +268,7 @@ pub(super) async fn close_event(
     Ok(())
 }
 
-/// Maximum characters of a summary. It fits regardless of the encoded size.
+/// Maximum characters of a summary. A summary of this length fits, however it is encoded.
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
 fn silence_event(

@@ -7,7 +7,7 @@ use prost_types::Timestamp;
 pub fn timestamp(at_ms: i64) -> Timestamp {
     Timestamp {
         seconds: at_ms.div_euclid(1_000),
-        // The nanoseconds of less than a second always fit.
+        // Less than a second in nanoseconds always fits.
         nanos: i32::try_from(at_ms.rem_euclid(1_000) * 1_000_000).unwrap_or_default(),
     }
 }

@@ -78,7 +78,7 @@ impl Body for EndingBody {
         let Some(status) = this.poll_end(context) else {
             return Pin::new(&mut this.body).poll_frame(context);
         };
-        // Dropping the body notifies its producer.
+        // Dropping the body tells its producer to stop.
         this.is_over = true;
         this.body = tonic::body::Body::empty();
         let mut trailers = HeaderMap::new();
@@ -95,7 +95,7 @@ impl Body for EndingBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // The body may end early, so no size is guaranteed.
+        // The body may end early, so its size is unknown.
         SizeHint::new()
     }
 }

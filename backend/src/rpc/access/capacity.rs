@@ -2,7 +2,7 @@
 //!
 //! Intake, reads, changes and streams have separate capacities, so that overload of one does not
 //! affect the others. One client gets at most a quarter of each. A unary call acquires its permit
-//! when its message is complete, so that slow clients hold none. A call without a permit is
+//! when its message is complete, so that slow clients hold none. A call that gets no permit is
 //! rejected immediately with a retry time.
 
 use std::{
@@ -33,7 +33,8 @@ use crate::{
     rpc::methods::Class,
 };
 
-/// Memory per byte of a request. Events are validated while they arrive; other messages expand.
+/// Memory reserved per byte of a request. Events are validated while they arrive; other messages
+/// expand when they are decoded.
 const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
@@ -187,8 +188,8 @@ impl CapacityShare {
         finish_arrival(&self.reserved)
     }
 
-    /// Wraps a body so that it reserves memory for a message of at most `bytes_max` bytes while the
-    /// message arrives, counts its entries, and acquires the permit when it is complete. A
+    /// Wraps a body. While a message of at most `bytes_max` bytes arrives, memory for it is
+    /// reserved and its entries are counted. When it is complete, the permit is acquired. A
     /// compressed message is decompressed.
     pub(super) fn measure_body(&self, body: Body, bytes_max: usize, is_packed: bool) -> Body {
         Body::new(MeasuredBody {
@@ -203,7 +204,7 @@ impl CapacityShare {
         })
     }
 
-    /// Wraps the response body so that the share is held until it was sent.
+    /// Wraps the response body so that the share is held until the body has been sent.
     pub(super) fn hold_until_end(self, body: Body) -> Body {
         Body::new(MeteredBody { body, _share: self })
     }
@@ -325,7 +326,7 @@ impl http_body::Body for MeasuredBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        // The reader has to poll to the end, where the permit is acquired.
+        // The reader must poll until the end, because the permit is acquired there.
         self.ended
     }
 

@@ -151,7 +151,7 @@ mod tests {
         for step in [1, 2, 3, 7, 64, 100_000] {
             assert_eq!(count_entries(&message, step).unwrap(), 41, "{step}");
         }
-        // Fixed-width fields, and malformed messages.
+        // Messages with fixed-width fields, and malformed messages.
         assert_eq!(
             count_entries(&[0x0d, 1, 2, 3, 4, 0x09, 1, 2, 3, 4, 5, 6, 7, 8], 3).unwrap(),
             2

@@ -44,13 +44,14 @@ use crate::{
     store::audit::{self, Actor},
 };
 
-/// Header with the key in the published interface, and gRPC metadata of the same name.
+/// Header with the key in the public interface; the gRPC metadata has the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
 
 /// Header with the dialect from which a request was translated.
 pub const DIALECT_HEADER: &str = "bellwether-dialect";
 
-/// Methods with which a caller can revoke its own key. Their responses are still sent.
+/// Methods with which a caller can revoke its own key. The response is sent even though the key was
+/// revoked.
 const ENDING: [&str; 2] = [
     "/bellwether.v1.ClientService/RevokeClient",
     "/bellwether.v1.ClientService/RotateClientKey",
@@ -208,7 +209,8 @@ impl CallGuard {
         };
         line.set_client(admitted.caller.as_ref().map(|it| &it.name));
         let Some(caller) = admitted.caller else {
-            // A method that requires no key has no caller, so it cannot be called this way.
+            // A method that requires no key cannot be called this way, because the call would have
+            // no caller.
             return Err(unknown_method().into());
         };
         let reserved = match &admitted.share {
@@ -237,8 +239,8 @@ impl CallGuard {
     /// Identifies the caller of a gateway in this process.
     ///
     /// # Errors
-    /// Returns the rejection of a missing or unknown key or certificate, delayed if there were many
-    /// from its address.
+    /// Returns the rejection of a missing or unknown key or certificate. It is delayed if there
+    /// were many rejections from the address.
     pub async fn identify(&self, headers: &HeaderMap) -> Result<Caller, Status> {
         let origin = Origin::determine(headers, None, &self.proxies);
         self.identify_caller(headers, &origin).await
@@ -277,8 +279,8 @@ impl CallGuard {
         Err(error.into())
     }
 
-    /// Audits a call with a missing, unknown or insufficient credential, and delays the call if
-    /// there were many from its address.
+    /// Audits a call with a missing, unknown or insufficient credential. Delays the call if there
+    /// were many such calls from its address.
     async fn audit_unauthenticated(
         &self,
         address: Option<IpAddr>,
@@ -318,7 +320,7 @@ impl CallGuard {
     }
 
     /// Returns the client on whose behalf a call makes changes. A call that reads the whole store
-    /// is audited immediately.
+    /// is written to the audit log first.
     ///
     /// # Errors
     /// Returns an error if the audit entry cannot be written.
@@ -397,7 +399,7 @@ fn unknown_method() -> Error {
     Error::Unimplemented("unknown method".into())
 }
 
-/// Returns the status in the headers of a response; later errors of a stream are in its trailers.
+/// Returns the status in the headers of a response. A stream reports later errors in its trailers.
 pub fn response_code(headers: &HeaderMap) -> Code {
     headers
         .get(Status::GRPC_STATUS)
@@ -455,7 +457,7 @@ where
     }
 
     fn call(&mut self, request: Request<In>) -> Self::Future {
-        // Only the original was polled for readiness, not the clone.
+        // Call the original, because the clone was not polled for readiness.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let guard = self.guard.clone();
@@ -516,8 +518,8 @@ impl AdmittedCall {
         }
     }
 
-    /// Makes the call. It is ended when its key is revoked, and for a stream at its deadline. The
-    /// memory of a unary call's message is reserved.
+    /// Makes the call. Ends the call if its key is revoked; ends a stream also at its deadline. The
+    /// memory for a unary call's message is reserved.
     async fn call<S, Out>(
         self,
         inner: &mut S,

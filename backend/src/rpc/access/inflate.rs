@@ -14,7 +14,7 @@ use tonic::{Status, body::Body};
 
 use super::entries::PREFIX_BYTES;
 
-/// Bytes decompressed at a time, which can expand about a thousandfold.
+/// Compressed bytes processed at a time. They can expand about a thousandfold.
 const STEP_BYTES: usize = 1024;
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const ACCEPTED: HeaderName = HeaderName::from_static("grpc-accept-encoding");

@@ -64,7 +64,7 @@ impl AccessLogLine {
     pub(super) fn write(mut self, code: Code) {
         self.is_written = true;
         let is_streaming = self.method.is_some_and(|it| it.class.is_streaming());
-        // Unauthenticated clients cannot flood the log.
+        // Unauthenticated clients must not be able to flood the log.
         let is_slow = !is_streaming && self.client.is_some() && self.begun.elapsed() >= SLOW;
         match code {
             Code::Internal | Code::DataLoss | Code::Unknown => {

@@ -21,8 +21,8 @@ use crate::{
 const REPORT_INTERVAL_MS: i64 = 10 * MINUTE_MS;
 /// Time for which a reported subject counts towards the limit on subjects.
 const REPORTED_WINDOW_MS: i64 = 60 * MINUTE_MS;
-/// Interval of responses to calls from one address without a valid key, after a burst of
-/// [`PACED_FROM`], and the maximum delay of a response.
+/// Interval between responses to calls without a valid key from one address, after a burst of
+/// [`PACED_FROM`].
 const PACE_MS: i64 = 100;
 const PACED_FROM: i64 = 20;
 const WAIT_MAX_MS: i64 = 1_000;
@@ -63,8 +63,8 @@ impl RefusalReason {
 
 /// Counts rejected calls by reason and caller.
 ///
-/// Regardless of the number of addresses of an attacker, only a few subjects are tracked and few
-/// events are sent. Further subjects are counted and reported together as `others`.
+/// However many addresses an attacker has, only a few subjects are tracked and few events are sent.
+/// Further subjects are counted and reported together as `others`.
 pub struct Refusals {
     counted: Mutex<RefusalCounts>,
     metrics: Metrics,
@@ -132,7 +132,7 @@ impl Refusals {
         self.record_refusal(why, client.to_owned(), now_ms);
     }
 
-    /// Records a rejection. Returns its delay, from the pace of its subject.
+    /// Records a rejection, and returns the delay of the response to it.
     fn record_refusal(&self, why: RefusalReason, subject: String, now_ms: i64) -> i64 {
         self.metrics.record_refused_call(why.as_str());
         let (wait_ms, event) = {
@@ -179,7 +179,7 @@ impl RefusalCounts {
             (subject.since_ms, subject.count) = (now_ms, 0);
         }
         if subject.reported_ms.is_none() && subject.count == 0 {
-            // Earlier rejections that were too few to report are dropped.
+            // Drop earlier rejections, which were too few to report.
             subject.unreported = 0;
         }
         if subject.unreported == 0 {
@@ -302,7 +302,7 @@ mod tests {
             .map(|it| it.summary.clone())
             .collect();
         assert!(reported[0].starts_with("20 calls from 192.0.2.7 were refused within a minute"));
-        // Ten minutes of 101 calls, and those before and after.
+        // Ten minutes of 101 calls each, and the calls before and after.
         assert!(
             reported[1].starts_with("1031 calls from 192.0.2.7 were refused within 10 minutes"),
             "{reported:?}"

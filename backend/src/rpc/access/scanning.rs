@@ -95,7 +95,7 @@ where
         Ok(response) => response?,
         Err(error) => return Ok(Status::from(error).into_http()),
     };
-    // A status in the headers ends the stream: clients reject messages after it.
+    // A response with a status in its headers is complete; clients reject messages after it.
     Ok(if is_streaming && !response.body().is_end_stream() {
         response.map(|body| Body::new(ScanBody::new(scans, &scanner, body)))
     } else {
@@ -105,7 +105,7 @@ where
 
 struct ScanBody {
     frames: mpsc::Receiver<Result<Frame<Bytes>, Status>>,
-    /// Stops producing when dropped.
+    /// Dropping this stops the production of messages.
     _making: RunningScan<()>,
 }
 

@@ -50,7 +50,7 @@ impl SignedInUsers {
     }
 
     pub async fn find(&self, shown: &str) -> Result<Caller, Error> {
-        // Checked on each call, because the provider can withdraw its keys.
+        // Check the token on each call, because the provider can withdraw its keys.
         let person = self.sign_ins.authenticate(shown).await?;
         Ok(self.caller(key_hash(shown), person))
     }
@@ -117,7 +117,7 @@ impl SignedInUsers {
     }
 }
 
-/// Returns an id that is the same for all tokens of a user, for shares of capacities.
+/// Returns an id for the shares of capacities that is the same for all tokens of a user.
 fn user_id(subject: &str) -> RecordId {
     let hash = Sha256::digest([b"oidc:", subject.as_bytes()].concat());
     let mut bytes = [0; 16];

@@ -33,7 +33,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
     let known_as = delivery
         .event
         .map(|_| content.displayed_occurrence().to_string());
-    // A test has a placeholder rule, and a sample event unless an event is named.
+    // The rule of a test is a placeholder, and so is its event unless the request named one.
     let rule_name = if delivery.test {
         String::new()
     } else {

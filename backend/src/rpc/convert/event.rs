@@ -20,7 +20,7 @@ use crate::{
     store::{LogPosition, engine::Condition},
 };
 
-/// `newest` is the event's newest occurrence, which has the total count.
+/// Converts an event. `newest` is its newest occurrence, which has the total count.
 pub fn event(newest: &Occurrence, occurrences: Vec<Occurrence>) -> v1::Event {
     v1::Event {
         id: newest.event.to_string(),

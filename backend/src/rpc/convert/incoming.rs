@@ -16,8 +16,8 @@ pub fn event_from_wire(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent
     convert_event(event, now_ms, |_| {})
 }
 
-/// Converts an event of another dialect like [`event_from_wire`], but truncates long values instead of
-/// rejecting them.
+/// Converts an event of another dialect like [`event_from_wire`], but truncates long values instead
+/// of rejecting them.
 pub fn truncated_event_from_wire(
     mut event: cloud::Event,
     now_ms: i64,

@@ -22,8 +22,8 @@ use crate::{
 };
 
 const MORE: &str = "\u{2026}";
-/// Key of the member with the number of dropped members, and the size of this member in bytes
-/// without the number.
+/// Key of the member that states how many members were dropped, and the size of this member in
+/// bytes without the number.
 const LEFT_OUT: &str = "\u{2026}";
 const LEFT_OUT_BYTES: usize = 64;
 /// Minimum bytes for a useful truncated value.
@@ -172,7 +172,7 @@ fn truncate(text: &mut String, bytes: usize) {
     text.truncate(bellwether_proto::text::longest_prefix(text, bytes).len());
 }
 
-/// Shrinks an object to at most `bytes` of JSON. Small members are retained; large ones share the
+/// Shrinks an object to at most `bytes` of JSON. Small members are kept; large ones share the
 /// remaining bytes.
 fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
     let overhead = |key: &str| Value::Text(key.into()).json_bytes() + 2;

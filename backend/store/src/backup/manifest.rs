@@ -76,7 +76,7 @@ impl Manifest {
         Self::parse(found, body).ok_or_else(damaged)
     }
 
-    /// Whether the steps carry proofs of the service.
+    /// Whether the steps contain proofs that the service wrote them.
     pub fn has_proofs(&self) -> bool {
         self.layout >= PROVEN
     }

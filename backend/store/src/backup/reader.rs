@@ -29,7 +29,7 @@ fn backed_up_kinds() -> impl Iterator<Item = Kind> {
 pub struct Reader {
     store: Store,
     place: ReadPosition,
-    /// Records on the next page, adjusted to the intended size of a step.
+    /// Number of records on the next page, adjusted to the intended size of a step.
     page_records: usize,
 }
 
@@ -42,8 +42,8 @@ struct ReadPosition {
     walked: u32,
     #[prost(bytes = "vec", optional, tag = "3")]
     after: Option<Vec<u8>>,
-    /// Key of the last record of the kind when reading of the kind began. Later records are in the
-    /// log.
+    /// Key of the last record of the kind at the time when its reading began. Records created later
+    /// are in the log.
     #[prost(bytes = "vec", optional, tag = "4")]
     bound: Option<Vec<u8>>,
     /// Position in the change log up to which changes were read.
@@ -60,7 +60,8 @@ impl Reader {
     ///
     /// # Errors
     /// Returns [`BackupError::Foreign`] for a position in another store,
-    /// [`BackupError::Overtaken`] if the change log was trimmed past it, or any error of the store.
+    /// [`BackupError::Overtaken`] if the change log was trimmed past that position, or any error of
+    /// the store.
     pub fn start(store: Store, place: Option<&[u8]>) -> BoxFuture<'_, Result<Self, BackupError>> {
         Box::pin(async move {
             let identity = store_identity(&store).await?;
@@ -177,8 +178,8 @@ impl Reader {
         Ok(Some(records))
     }
 
-    /// Reads the attempts of a range of deliveries, by delivery. They can be newer than the
-    /// deliveries, which are then in the log and read again.
+    /// Reads the attempts of a range of deliveries, by delivery. Attempts can be newer than the
+    /// deliveries read before; such deliveries are in the log and are read again.
     async fn read_attempts(
         &self,
         first: &[u8],
@@ -248,8 +249,8 @@ impl Reader {
         usize::try_from(self.place.walked).is_ok_and(|walked| walked >= backed_up_kinds().count())
     }
 
-    /// Whether a record is before the current position, so that its changes are not seen by the
-    /// page reader.
+    /// Whether a record is before the current position. Reading page by page misses later changes
+    /// to such a record.
     fn is_before_position(&self, kind: Kind, key: &[u8]) -> bool {
         let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
         match backed_up_kinds().position(|other| other == kind) {
@@ -264,7 +265,8 @@ impl Reader {
     }
 }
 
-/// Returns the identity of the store: its facts contain a text sealed with a unique nonce.
+/// Returns the identity of the store: a hash of its facts, one of which is a text sealed with a
+/// unique nonce.
 async fn store_identity(store: &Store) -> Result<Vec<u8>, EngineError> {
     let range = Range::with_prefix(&[]);
     let facts = store

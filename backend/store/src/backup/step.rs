@@ -1,4 +1,4 @@
-//! One step of a backup, and its encoding, which is frozen like those of records.
+//! One step of a backup, and its encoding, which is frozen like the encodings of records.
 
 use prost::Message;
 
@@ -44,7 +44,8 @@ pub struct BackupEnd {
     pub identity: Vec<u8>,
     /// Position in the change log up to which the backup is complete.
     pub place: LogPosition,
-    /// Time of reading, as RFC 3339 in UTC. Empty in a backup of an earlier version.
+    /// Time at which the store was read, as RFC 3339 in UTC. Empty in a backup of an earlier
+    /// version.
     pub time: String,
 }
 

@@ -20,7 +20,7 @@ use crate::{
     open::{KEY_FILE_BYTES_MAX, private_file},
 };
 
-/// File that is locked while a backup is made and removed when it is finished.
+/// File that is locked while a backup is made, and removed when the backup is finished.
 pub(super) const UNFINISHED: &str = "unfinished";
 /// Files with the keys for sealed data and for the first client.
 pub(super) const KEY_FILES: [&str; 2] = ["secret.key", "admin.key"];
@@ -158,7 +158,7 @@ impl BackupFolder {
             folder.sync_all()
         };
         if let Err(error) = write() {
-            // A manifest would mean that there is nothing to resume.
+            // With a manifest, the backup would count as finished and could not be resumed.
             drop(fs::remove_file(&path));
             return Err(BackupError::io("write", &path)(error));
         }

@@ -203,7 +203,7 @@ pub(super) async fn open_without_joining(database: &DatabaseConfig) -> Result<St
     Ok(store)
 }
 
-/// Creates the tables of a store and its key. Completes an interrupted creation.
+/// Creates the tables and the key of a store. Completes an interrupted creation.
 pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
@@ -228,7 +228,8 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
             let to_error = |source| location.store_error(source);
             draft::check_schema(&store, &location).await?;
             if let Some(content) = new_key {
-                // A key that did not seal this store would be mistaken for the one that did.
+                // With a new key file, the key would be mistaken for the one that sealed an
+                // existing store.
                 let checks = key_check::verify_keys(&store, store.sealer(), &location).await;
                 if !checks.is_ok_and(|checks| checks.is_empty()) {
                     return Err(location.key_error(
@@ -237,8 +238,8 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
                 }
                 write_new_file(&location.key_file, content.as_bytes())?;
             }
-            // Before the key checks exist: a store without them is assumed to be fully
-            // authenticated.
+            // The version is written before the key checks: a store without key checks counts as
+            // written by this version.
             if format::stored_version(&store)
                 .await
                 .map_err(to_error)?
@@ -259,7 +260,7 @@ pub fn create_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Sto
     })
 }
 
-/// The running nodes of another version that a migration tolerates.
+/// The nodes of other versions that may be running during a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToleratedNodes {
     None,

@@ -136,14 +136,14 @@ impl Medium for Disk {
         }
         let path = self.folder.path().join(LOGS[number]);
         let file = private_file().create(true).truncate(false).open(&path)?;
-        // Also for an existing file: an earlier start may have failed before this.
+        // Needed for an existing file too: an earlier start may have failed before this sync.
         fs::File::open(self.folder.path())?.sync_all()?;
         open_backend(file, &path)
     }
 
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
         if self.space.is_some() {
-            // Never created here: a lost store must not be replaced by an empty one.
+            // The file is never created here: a lost store must not be replaced by an empty one.
             let path = self.folder.store_path();
             return open_backend(private_file().open(&path)?, &path);
         }

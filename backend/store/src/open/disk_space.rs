@@ -68,8 +68,8 @@ impl DiskSpace {
         disk.is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY))
     }
 
-    /// Returns the changes for which there is space; reads the free space at most ten times per
-    /// second.
+    /// Returns the share of the free space that sets may use. Reads the free space at most ten
+    /// times per second.
     pub(super) fn available_share(&self, bytes_on_way: u64) -> DiskShare {
         let floor_bytes = self.floor_bytes(bytes_on_way);
         let mut state = self.lock_state();

@@ -12,12 +12,13 @@ use crate::{
     seal::Sealer,
 };
 
-/// Name of the file that marks a folder being restored. Services do not know it, so they reject
-/// such a folder.
+/// Name of the file that marks a folder being restored. A service does not know this file, and
+/// therefore rejects the folder.
 const MARKER: &str = "restore.unfinished";
 const KEY: &str = "secret.key";
 const ADMIN_KEY: &str = "admin.key";
-/// Files allowed in a folder to be restored: the lock, and the operator's settings.
+/// Files allowed in a folder to be restored: the lock, the operator's settings, and `lost+found` of
+/// a separate disk.
 const EMPTY: [&str; 3] = ["lock", "bellwether.toml", "lost+found"];
 const LEFT: [&str; 8] = [
     MARKER,
@@ -153,7 +154,7 @@ impl Draft {
 }
 
 fn remove_files(folder: &Folder) {
-    // Files that cannot be removed are reported by the marker, which is removed last.
+    // The marker is removed last, so that an interrupted removal is noticed.
     for name in LEFT.iter().rev() {
         drop(folder.remove(name));
     }

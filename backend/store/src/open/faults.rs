@@ -1,4 +1,4 @@
-//! Disk failures for tests: in a folder, calls from the n-th on fail.
+//! Disk failures for tests: some calls in a folder fail after a number of successful ones.
 
 use std::{
     io,

@@ -168,7 +168,7 @@ impl Folder {
             super::faults::call(&unfinished)?;
             File::open(&unfinished)?.sync_all()?;
             let folder = File::open(&self.path)?;
-            // The other files of the store are durable before the store itself.
+            // Syncs the names of the other files before the store gets its final name.
             folder.sync_all()?;
             fs::rename(&unfinished, &path)?;
             let synced = folder.sync_all();
@@ -212,8 +212,8 @@ impl Folder {
     }
 }
 
-/// Returns whether a process, such as a service, has locked the folder for writing. Returns false
-/// if this user is not allowed to read the lock.
+/// Whether a process, such as a service, has locked the folder for writing. False if this user is
+/// not allowed to read the lock.
 pub fn is_in_use(folder: &Path) -> bool {
     let lock = plain_file::open_file(&folder.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))

@@ -10,7 +10,8 @@ use crate::{
     record::Store,
 };
 
-/// File with the same version, so that an older program need not open a newer store.
+/// File with the same version, so that an older program can reject a newer store without opening
+/// it.
 const FILE: &str = "format";
 const FILE_BYTES_MAX: u64 = 64;
 

@@ -1,6 +1,7 @@
-//! Checks that the keys match the store, and seals it again after a key was added.
+//! Checks that the keys match the store, and seals the store again after a key was added.
 //!
-//! The store contains a known text sealed with every key that sealed or authenticated a record.
+//! For every key that sealed or authenticated a record, the store contains a known text sealed with
+//! that key.
 
 use super::{LocationErrors, error::OpenError};
 use crate::{
@@ -27,8 +28,8 @@ const CONTEXT: SealContext<'_> = SealContext {
 };
 const STEP: usize = 100;
 
-/// Checks all keys of the store. Seals and authenticates again with the newest key all records that
-/// used another key, and authenticates records of earlier versions.
+/// Checks all keys of the store. Records that used another key are sealed and authenticated again
+/// with the newest one. Records of earlier versions are authenticated.
 pub(super) async fn check_keys(
     store: &Store,
     sealer: &Sealer,
@@ -42,8 +43,8 @@ pub(super) async fn check_keys(
     let newest = check_key(sealer.newest_number());
     let adopted = async {
         for kind in Kind::ALL {
-            // Records without a proof, of kinds that already had proofs, were not written by this
-            // service, so they are not adopted.
+            // If a kind already had proofs, its records without a proof were not written by this
+            // service, and are not adopted.
             if ProofLevel::oldest_for_kind(kind).is_some_and(|first| first > proven) {
                 prove_records(store, kind, sealer).await?;
             }

@@ -1,7 +1,8 @@
 //! Data folders of earlier versions as they are on disk, which every later version can open.
 //!
 //! `BELLWETHER_WRITE_LAYOUT=FOLDER cargo test --package bellwether-backend layouts` writes a folder
-//! of the newest layout, with records of every kind. It is committed once, when the layout is new.
+//! of the newest layout, with records of every kind. The folder is committed to the repository
+//! once, when the layout is new.
 
 use std::{
     fs,
@@ -564,7 +565,8 @@ fn text_of_layout_4(sealer: &Sealer) -> Vec<u8> {
 async fn records_of_earlier_layout_are_proven_only_once() {
     let sealer = Sealer::new(&[(1, [7; 32])]);
     let trigger = async |store: &Store| store.get::<Trigger>(b"disk".into()).await;
-    // Next to the check of the newest key, in its place, and under an unknown key number.
+    // The forged check is next to that of the newest key, in its place, or under an unknown key
+    // number.
     let (record, key) = ("was not written by this service", "is encrypted with key");
     for (number, why) in [(1, record), (2, key), (3, key)] {
         let folder = create_folder(&LAYOUT_4);

@@ -86,7 +86,7 @@ struct LayeredFile {
 #[derive(Debug)]
 struct Layers {
     length: u64,
-    /// The length of the underlying file that is still visible.
+    /// The length up to which the underlying file is still visible.
     below: u64,
     written: HashMap<u64, Vec<u8>>,
 }

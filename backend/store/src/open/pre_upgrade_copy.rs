@@ -1,7 +1,7 @@
 //! A copy of the store, made before an upgrade of its layout.
 //!
-//! The copy is a data folder inside the data folder, which the older version can open. It can be
-//! removed if no rollback is needed.
+//! The copy is itself a data folder, inside the data folder, and the older version can open it. It
+//! can be removed if no rollback is needed.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -69,7 +69,8 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
             file => file?,
         };
         let mut copy = new_file(&to.join(name))?;
-        // The system's own copying does not retry, and continues where it was interrupted.
+        // `io::copy` does not retry after an interruption; called again, it continues where it
+        // stopped.
         while let Err(error) = io::copy(&mut file, &mut copy) {
             if error.kind() != io::ErrorKind::Interrupted {
                 return Err(error);

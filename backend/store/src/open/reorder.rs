@@ -45,7 +45,7 @@ async fn reorder_step(store: &Store, count: usize) -> Result<bool, EngineError> 
     };
     let expect = mark.map_or(Expect::Absent, |mark| Expect::Version(mark.version));
     let marked = fact_change(expect, Action::Put(last.clone()));
-    // Unreadable records are reported when they are read, and by a check.
+    // Unreadable records are skipped. They are reported when they are used, and by a verification.
     let changes = page.iter().filter_map(|(key, row)| {
         let occurrence = store.decode::<Occurrence>(&row.value).ok()?;
         Some(entry_change(key, row, &occurrence))

@@ -17,7 +17,7 @@ pub struct RotatedKey {
 
 /// Adds a key to the store, and seals and authenticates all data with it. With `forget`, removes
 /// the older keys from the file. The store must not be in use by a service. If the rotation is
-/// interrupted, the store can be opened with the unchanged key file, which completes the rotation.
+/// interrupted, opening the store with the unchanged key file completes it.
 pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<RotatedKey, OpenError>> {
     Box::pin(async move {
         let number = change_key_file(config, append_key).await?;

@@ -20,8 +20,8 @@ const USERS_BYTES_MAX: u64 = 1024 * 1024;
 const ROOT: u32 = 0;
 const OTHERS: u32 = 0o077;
 const ALL_WRITE: u32 = 0o002;
-/// Write permission of the group. Orchestrators create volumes with it, and then the group has to
-/// be trusted.
+/// Write permission of the group. Orchestrators create volumes with this permission, and then the
+/// group has to be trusted.
 const GROUP_WRITES: u32 = 0o020;
 
 pub(super) fn no_follow_flag() -> i32 {

@@ -50,9 +50,8 @@ impl Key {
         self
     }
 
-    /// Appends the tie-breaker of an occurrence among those with equal sort keys, which never
-    /// changes: start in ms (8 bytes), sort key of the event id as text (8 bytes), number (4
-    /// bytes).
+    /// Appends the tie-breaker for occurrences with equal sort keys. It never changes: start in ms
+    /// (8 bytes), sort key of the event id as text (8 bytes), number (4 bytes).
     #[must_use]
     pub fn tie_breaker(mut self, occurrence: &Occurrence) -> Self {
         self = self.time_ms(occurrence.start_ms);

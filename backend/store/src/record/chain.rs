@@ -13,7 +13,7 @@ use crate::{
 const TRIES_MAX: usize = 16;
 
 /// The end of the chain. Locked by the writer, so that changes within this process do not conflict.
-/// Changes by users are rare.
+/// Changes by users are rare, so the lock is rarely contended.
 #[derive(Debug, Default)]
 pub(super) struct Chain(Mutex<Option<ChainLink>>);
 

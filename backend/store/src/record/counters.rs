@@ -1,9 +1,9 @@
 //! Counters: numbers to which each commit adds without reading them, so that commits do not
 //! conflict over them.
 //!
-//! Counters of the present are derived from the records, and `verify` compares them. Counters of
-//! past minutes and hours are independent. They begin when a version that counts first opens a data
-//! folder.
+//! Counters of the present can be derived from the records, and `verify` compares them with the
+//! records. Counters of past minutes and hours cannot be derived. They begin when a version that
+//! counts first opens a data folder.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ use crate::{
 const SINCE: &[u8] = &[0];
 /// Key of the record with the time since which there are noise counters, if they began later.
 const NOISE_SINCE: &[u8] = &[0, 1];
-/// Key of the record with the time since which dead deliveries that were sent again are not counted
-/// as dead.
+/// Key of the record with the time since which resent dead deliveries are no longer counted as
+/// dead.
 const RESENT_SINCE: &[u8] = &[0, 2];
 const DAYS: u8 = 4;
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -301,7 +301,8 @@ impl Store {
     /// Initializes the counters from the existing records, unless that was done before. No other
     /// process may change the store during the call.
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
-        // Notifications earlier on that day are not counted.
+        // Noise is counted from the next day on, because earlier notifications of this day were not
+        // counted.
         let next_day_ms = i64::from(day_number(now_ms) + 1) * DAY_MS;
         match self.start_times().await?.len() {
             0 => {}
@@ -329,7 +330,8 @@ impl Store {
                 counts.add_new(&delivery.value.counter_entries(), true);
             }
         }
-        // The remains of an interrupted count or of a restore are counted again.
+        // Subtracts the remains of an interrupted count or of a restore, so that nothing is counted
+        // twice.
         let mut left = self.counters(None, Period::Now);
         while let Some(page) = left.next().await? {
             for one in page {
@@ -344,7 +346,7 @@ impl Store {
         self.count_since(SINCE, since, changes).await
     }
 
-    /// Counts dead deliveries again, once: earlier versions included those that were sent again.
+    /// Counts dead deliveries again, once: earlier versions included those that were resent.
     async fn recount_dead(&self, now_ms: i64) -> Result<(), EngineError> {
         let mark = [RESENT_SINCE.into()];
         let done = self.engine().get(Kind::Counter, &mark).await?;
@@ -544,7 +546,7 @@ mod tests {
             insert_delivery(&store, &sample_delivery(number, WAITING)).await;
         }
         change_state(&store, 1, Some(DeliveryState::Dead)).await;
-        // A store of a version that does not count.
+        // Removes the counters, as in a store of a version that does not count.
         let mut gone = Vec::new();
         for from in [Period::Now, Period::Minute(0)] {
             let mut pages = store.counters(None, from);
@@ -628,7 +630,7 @@ mod tests {
         };
         insert_delivery(&store, &resent).await;
         assert_eq!(current_numbers(&store).await[Tally::Dead as usize], 3);
-        // As an earlier version left it: counted, and without the mark.
+        // The state that an earlier version leaves: counted, but without the mark.
         let mut changes = store.new_changes();
         let counter = Counter {
             subject: Subject::Deliveries,

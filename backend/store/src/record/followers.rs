@@ -1,5 +1,5 @@
-//! The deliveries that wait for the end of another delivery. The commit that ends it makes them
-//! due, regardless of the author of the commit.
+//! Deliveries that wait for the end of another delivery. The commit that ends the other delivery
+//! makes them due, regardless of the author of the commit.
 
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},
@@ -17,8 +17,8 @@ impl Changes {
 
 impl Store {
     /// Makes due the deliveries that wait for deliveries that end with these changes. A commit that
-    /// lets a delivery wait for another delivery raises the version of the latter, so the two
-    /// commits conflict and no waiting delivery is missed.
+    /// makes a delivery wait for another one raises the version of the other one. It therefore
+    /// conflicts with a commit that ends the other delivery, and no waiting delivery is missed.
     pub(super) async fn wake_followers(&self, changes: &mut Changes) -> Result<(), EngineError> {
         let ended = std::mem::take(&mut changes.ended);
         if ended.is_empty() {

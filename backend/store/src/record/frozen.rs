@@ -50,7 +50,8 @@ impl Differences {
         }
     }
 
-    /// Compares a record. Sealed secrets differ each time, so for these only decoding is compared.
+    /// Compares a record. Sealed secrets differ each time, so for records with secrets only
+    /// decoding is compared.
     fn record<T: Record + PartialEq>(&mut self, name: &str, value: &T, is_sealed: bool) {
         self.compare(&format!("{name} key"), &value.key());
         let mut counts = std::collections::BTreeMap::new();
@@ -108,8 +109,8 @@ impl Differences {
     }
 }
 
-/// Checks that decoding and encoding a record reproduces its bytes, with its secrets, and without
-/// them in the audit log: hashes and proofs cover the bytes.
+/// Checks that decoding and encoding a record reproduces its bytes, because hashes and proofs cover
+/// them. Checks this with secrets, and without secrets as in the audit log.
 fn assert_lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     let written = value.encode(&SEALER);
     let read = T::decode(&written, &SEALER).unwrap();

@@ -24,8 +24,8 @@ use crate::{
     seal::{PROOF_BYTES, Sealer},
 };
 
-/// Calls a macro with the type of a kind of record, for code that is the same for all. Facts and
-/// counters have no type.
+/// Calls a macro with the type of a kind of record, for code that is the same for all kinds. Facts
+/// and counters have no type.
 macro_rules! with_record {
     ($kind:expr, $record:ident => $then:expr, else $otherwise:expr) => {
         $crate::domain::any_resource::each_resource! {
@@ -59,9 +59,9 @@ macro_rules! with_record {
 }
 pub(crate) use with_record;
 
-/// The encoding of most records: first byte of every value.
+/// The first byte of a value states its encoding. This one is used for most records.
 const VERSION: u8 = 1;
-/// The encoding of authenticated records: a proof precedes the content of [`VERSION`].
+/// The encoding of authenticated records: a proof, then the content as in [`VERSION`].
 const PROVEN: u8 = 2;
 const PURPOSE: &str = "record";
 const RECORD_BYTES: usize = 512;

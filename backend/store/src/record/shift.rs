@@ -1,7 +1,7 @@
-//! The fact that records which clock steps were applied to the times of records.
+//! The clock fact: the steps of the clock that were applied to the times of records.
 //!
 //! Records are not rewritten when the clock is set. Each record stores the shift that its times
-//! include, and is read with the difference to the shift of the store. A single commit applies a
+//! include; reading it adds the difference to the shift of the store. A single commit applies a
 //! step to all waiting records, and a crash leaves no partial result. Rewriting records later only
 //! corrects the order of their index entries.
 

@@ -1,4 +1,4 @@
-//! Verifies the change log itself, and against the records that it lists.
+//! Verifies that the change log is complete and agrees with the records that it lists.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -16,7 +16,7 @@ impl Verifier<'_> {
             let begun = Instant::now();
             let steps = self.store.engine().log_after(place, STEPS).await?;
             if steps.is_none() && self.is_in_use {
-                // The log has been truncated since the last step was read.
+                // The log has been trimmed since the last step was read.
                 let oldest = self.store.engine().oldest_position().await?;
                 if oldest > place {
                     place = oldest;

@@ -1,5 +1,5 @@
-//! An order-independent tally of index entries, for comparing those that records require with those
-//! of an index without looking up each.
+//! An order-independent tally of index entries. Compares the entries that records require with
+//! those of an index, without looking up each entry.
 
 use sha2::{Digest, Sha256};
 

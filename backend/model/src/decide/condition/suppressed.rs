@@ -1,5 +1,5 @@
-//! Suppressed occurrences do not notify. If they were suppressed from the start, their close does
-//! not notify either, however often it is repeated.
+//! No one is notified about a suppressed occurrence. If it was suppressed from the start, its close
+//! does not notify either, however often the close is sent.
 
 use super::{Case, Condition, Hold};
 use crate::domain::{Field, Status};

@@ -1,4 +1,5 @@
-//! The response of a group: started, restarted for new members, and ended along with its message.
+//! The response of a group: started, restarted for new members, and ended together with messages of
+//! the group.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -64,7 +65,7 @@ impl Message<'_> {
             }
         };
         if let Some((at, response)) = after {
-            // A notice about another member names that member.
+            // If a new member carries an unanswered response, another notice names that member.
             let is_same = carrier == Some(at) || response.unanswered_policy().is_none();
             let unanswered = unanswered.filter(|_| is_same);
             self.report_receiver(at, &response, unanswered.as_ref());
@@ -184,7 +185,7 @@ impl Message<'_> {
         Some(delivery)
     }
 
-    /// Adds a notice if the response is now, or is no longer, unanswered.
+    /// Adds a notice if the response became unanswered, or is no longer unanswered.
     fn report_receiver(&mut self, at: usize, response: &Response, before: Option<&Name>) {
         let member = self.decision.members[at].clone();
         let Some(entry) = self.notified_entry(at) else {

@@ -19,8 +19,8 @@ use crate::{
 const NAME_CHARACTERS_MAX: usize = 100;
 const TEXT_CHARACTERS_MAX: usize = 250;
 const NAMED: &str = "heartbeat";
-/// Variables of all templates. Only summaries may use other variables, because an event must keep
-/// its identity while it is open.
+/// Variables that every template may use. Only summaries may use other variables, because an event
+/// must keep its identity while it is open.
 const IDENTITY_VARIABLES: [&str; 2] = ["name", "by"];
 const SUMMARY_VARIABLES: [&str; 4] = ["name", "by", "last_beat", "due"];
 const BY: &str = "by.";

@@ -32,8 +32,9 @@ pub(super) fn auto_pause_hold(sending: &OutgoingNotification<'_>) -> Option<Held
     })
 }
 
-/// Returns the number of known earlier occurrences that their sender closed within the pause, and
-/// the number of known ones. `None` if too few are known, or if fewer than four in five were short.
+/// Returns the number of known earlier occurrences that were closed by their sender within the
+/// pause, and the number of all known ones. `None` if too few are known, or if fewer than four in
+/// five were short.
 fn count_short_occurrences(
     earlier: &[EarlierOccurrence],
     within_ms: i64,

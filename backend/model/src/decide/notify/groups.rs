@@ -86,9 +86,9 @@ impl Writer<'_> {
         Some(hold)
     }
 
-    /// Returns the hold of an update about an occurrence reported with a group. `None` if it was
-    /// not reported with a group, the group has ended, or its message is being decided. A close is
-    /// evaluated immediately, because it may be the last one.
+    /// Returns the hold of an update about an occurrence reported with a group. `None` if the
+    /// occurrence was not reported with a group, or if the group has ended or its message is being
+    /// decided. A close is evaluated immediately, because it may be the last one.
     pub(super) fn update_hold(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
         let id = entry
             .group
@@ -137,8 +137,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the record of an earlier notification for repeats: a message about a group counts
-    /// for all its members.
+    /// Returns the entry with the time of the group's last message if that is later, because a
+    /// message about a group counts as a notification of all its members.
     pub(super) fn with_group_notification(&self, entry: &Notified) -> Option<Notified> {
         let group = self.active_group(entry)?;
         (group.notified_ms > entry.last_ms).then(|| Notified {

@@ -18,7 +18,7 @@ use crate::{
     limits::HISTORY_MAX,
 };
 
-/// A response that became unanswered after all rounds, or is no longer unanswered.
+/// A notice that a response became unanswered after all rounds, or is no longer unanswered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnansweredNotice {
     pub rule: Name,
@@ -73,7 +73,7 @@ pub(super) fn withdraw_exceeded_acknowledgement(
 ) {
     let severity = occurrence.severity;
     for entry in &mut occurrence.notified {
-        // Responses of earlier versions have no such state.
+        // Responses of earlier versions recorded no severity.
         let before = entry.last_notified.map_or(severity, |it| it.severity);
         if let Some(response) = &mut entry.response {
             response.most_severe.get_or_insert(before);
@@ -81,7 +81,9 @@ pub(super) fn withdraw_exceeded_acknowledgement(
     }
     if !occurrence.acknowledged || occurrence.status == Status::Closed {
         occurrence.acknowledged_until_ms = None;
-        occurrence.acknowledged_severity = None;
+        // A closed occurrence stays acknowledged when it is reopened.
+        occurrence.acknowledged_severity =
+            (occurrence.acknowledged_severity).filter(|_| occurrence.acknowledged);
         return;
     }
     let until_ms = occurrence.acknowledged_until_ms;
@@ -236,7 +238,7 @@ impl Writer<'_> {
         }
         if self.occurrence.status == Status::Suppressed {
             hold_response(entry, response, &[], now_ms);
-            // Decided when the occurrence is open again.
+            // Except in a group, the response is evaluated only once the occurrence is open again.
             response.review_ms = response.review_ms.filter(|_| entry.group.is_some());
             return;
         }
@@ -250,7 +252,7 @@ impl Writer<'_> {
         if response.exceeds_acknowledged_severity(self.occurrence.severity) {
             response.restart(policy, now_ms);
         }
-        // Steps for a group are run where its members are read.
+        // The steps of a group's response run where the members of the group are read.
         if entry.group.is_some() && self.step.kind != StepKind::Check {
             return response.schedule_evaluation();
         }

@@ -17,11 +17,12 @@ pub struct Recurrence {
     pub count: Option<u16>,
     pub until: Option<Until>,
     pub months: Vec<i8>,
-    /// The days of the month to which it is restricted, counted from the end if negative.
+    /// The days of the month to which the recurrence is restricted, counted from the end if
+    /// negative.
     pub month_days: Vec<i8>,
     pub weekdays: Vec<WeekdayRule>,
-    /// The positions among the starts of a period to which it is restricted, counted from the end
-    /// if negative.
+    /// The positions among the starts of a period to which the recurrence is restricted, counted
+    /// from the end if negative.
     pub positions: Vec<i16>,
     pub week_start: Weekday,
 }
@@ -44,7 +45,7 @@ pub enum Until {
 /// A day of the week, optionally a specific one in the month or year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeekdayRule {
-    /// The ordinal, counted from the end if negative; `None` means each.
+    /// The ordinal, counted from the end if negative; `None` means every such day.
     pub ordinal: Option<i8>,
     pub weekday: Weekday,
 }
@@ -71,7 +72,7 @@ const MOMENT_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 
 const TEXT_BYTES_MAX: usize = 1_000;
 
-/// The period in which days of the week are numbered.
+/// The period in which the ordinal of a weekday counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrdinalPeriod {
     Month,
@@ -79,8 +80,8 @@ pub enum OrdinalPeriod {
 }
 
 impl Recurrence {
-    /// Returns the period in which days of the week are numbered; `None` if they cannot be
-    /// numbered.
+    /// Returns the period in which the ordinal of a weekday counts; `None` if weekdays cannot have
+    /// an ordinal.
     pub fn ordinal_period(&self) -> Option<OrdinalPeriod> {
         match self.frequency {
             Frequency::Daily | Frequency::Weekly => None,

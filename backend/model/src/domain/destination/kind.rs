@@ -168,7 +168,7 @@ pub struct Webhook {
     /// One or two `whsec_…` secrets, separated by a space; if empty, requests are not signed.
     pub signing_secret: Secret,
     pub auth: Option<Box<Auth>>,
-    /// The request for a closed event, if it differs.
+    /// The request for a closed event, if it differs from the request for an open one.
     pub on_clear: Option<Box<OnClear>>,
     /// Custom template variables, by name.
     pub values: BTreeMap<String, ValueMap>,

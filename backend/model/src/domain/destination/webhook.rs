@@ -41,7 +41,7 @@ pub enum Auth {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OnClear {
-    /// The URL; empty means the same URL.
+    /// The URL; empty means the URL of the webhook.
     pub url: String,
     pub method: WebhookMethod,
     /// The template of the body; empty means the standard document.
@@ -62,6 +62,7 @@ pub struct Expect {
     /// The accepted statuses; empty means 200 to 299.
     pub statuses: Vec<u16>,
     pub body: Option<Clause>,
-    /// A condition on the body of an error response that shows a misconfigured destination.
+    /// A condition on the body of an error response. If it matches, the destination is
+    /// misconfigured.
     pub destination: Option<Clause>,
 }

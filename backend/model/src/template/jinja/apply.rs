@@ -114,7 +114,7 @@ impl FilterCall<'_> {
         found.map(|(_, value)| value)
     }
 
-    /// Applies a filter that applies a filter or test to each item; returns `None` for other
+    /// Applies a filter that itself applies a filter or test to each item; returns `None` for other
     /// filters.
     fn apply(
         &self,
@@ -180,7 +180,7 @@ impl FilterCall<'_> {
                     let name = name
                         .as_str()
                         .ok_or_else(|| invalid_operation("map: the filter is missing"))?;
-                    // `map` would apply another filter to each item.
+                    // A nested `map` would apply another filter to each item.
                     if name == "map" {
                         return Err(invalid_operation("map: `map` cannot be used as the filter"));
                     }
@@ -197,7 +197,7 @@ impl FilterCall<'_> {
     }
 }
 
-/// Returns the path of the members by which a filter compares items, or several separated by
+/// Returns the path of the member by which a filter compares items, or several paths separated by
 /// commas.
 fn compared_member<'a>(
     name: &str,
@@ -249,7 +249,8 @@ fn item_member(item: &Value, path: &Value) -> Value {
     found
 }
 
-/// Returns the steps of a filter in addition to reading its input and creating its result.
+/// Returns the steps of a filter in addition to those for reading its input and creating its
+/// result.
 fn extra_steps(filter: &FilterCall<'_>, value: &Value, weight: u64) -> Result<u64, Error> {
     let text = value.as_str().unwrap_or_default();
     let items = value.len().unwrap_or(0) as u64;

@@ -24,10 +24,10 @@ const QUOTED_CHARACTERS_MAX: usize = 100;
 const STATES_BYTES_MAX: usize = 256 * 1024;
 /// Number of times the memory for the states may be cleared before a search is aborted.
 const STATES_CLEARED_MAX: usize = 2;
-/// Steps for compiling, plus those per byte of the expression.
+/// Steps for compiling an expression, in addition to those for its bytes.
 const COMPILE_STEPS: usize = 500;
 const COMPILE_BYTE_STEPS: usize = 50;
-/// Bytes of a text per step each time they are read.
+/// Bytes of a text that are read per step.
 const READ_STEP_BYTES: usize = 16;
 /// Bytes of new states per step.
 const STATE_STEP_BYTES: usize = 64;
@@ -41,8 +41,8 @@ struct Expressions(BTreeMap<String, Expression>);
 struct Expression {
     search: lazy::Regex,
     cache: lazy::Cache,
-    /// Finds groups, and reads strings that the automaton cannot: word boundaries next to non-ASCII
-    /// letters.
+    /// Finds groups, and searches texts for which the automaton fails: those with word boundaries
+    /// next to non-ASCII letters.
     groups: Regex,
 }
 

@@ -228,7 +228,7 @@ impl io::Write for FuelWriter<'_, '_, '_> {
 fn escape(state: &State<'_, '_>, value: &Value, place: Escape) -> Result<Value, Error> {
     let text = text(state, value)?;
     let own = Escape::from_name(state.name());
-    // Slack text in JSON is escaped for both when it is written.
+    // Slack text in JSON is escaped for both contexts when it is written.
     let is_done = own == Escape::SlackJson && place == Escape::Slack;
     if is_done || (value.is_safe() && own == place) {
         return Ok(value.clone());
@@ -340,7 +340,7 @@ fn format_date(
     strtime::format(format, &at).map_err(|error| invalid_operation(format!("date: {error}")))
 }
 
-/// Formats the time between a time and the message, such as `5m 10s ago`.
+/// Formats the time between a value and the message, such as `5m 10s ago`.
 fn format_age(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     let now = state.lookup("timestamp_ms").unwrap_or_default();
     let seconds = parse_time(&now)?.as_second() - parse_time(value)?.as_second();

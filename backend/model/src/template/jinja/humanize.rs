@@ -4,7 +4,7 @@ use minijinja::{Environment, Error, Value};
 
 use super::{error::invalid_operation, filters::format_seconds};
 
-/// Prefixes of 1000 and its powers, and of its fractions.
+/// Prefixes for the powers of 1000, and for their reciprocals.
 const LARGE: [&str; 9] = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
 const SMALL: [&str; 9] = ["", "m", "u", "n", "p", "f", "a", "z", "y"];
 /// Units of 1024 and its powers.
@@ -26,7 +26,7 @@ pub(super) fn add_filters(environment: &mut Environment<'static>) {
     });
 }
 
-/// Returns the number that a value is, or that its text contains.
+/// Returns a value as a number; a text is parsed.
 fn number(filter: &str, value: &Value) -> Result<f64, Error> {
     let read = match value.as_str() {
         Some(text) => text.trim().parse().ok(),
@@ -83,7 +83,8 @@ fn bytes(number: f64) -> String {
     format!("{} {}", format_digits(number), BYTES[count])
 }
 
-/// Formats seconds as days, hours, minutes and seconds; below one second with a prefix.
+/// Formats seconds as days, hours, minutes and seconds; less than one second with a prefix, as in
+/// `5ms`.
 fn duration(seconds: f64) -> String {
     if seconds != 0.0 && seconds.abs() < 1.0 {
         return format!("{}s", format_with_prefix(seconds));

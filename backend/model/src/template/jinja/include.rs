@@ -74,7 +74,7 @@ pub(super) fn expand_includes<'t>(
 
 fn include_tags(source: &str) -> Vec<Tag> {
     let tokens = tokenize(source, false, SyntaxConfig::default());
-    // The parser reports the error at which this stops.
+    // The parser reports the error at which the scan stops.
     let tokens: Vec<_> = tokens.map_while(Result::ok).collect();
     let starts = tokens.windows(2).enumerate();
     let starts = starts

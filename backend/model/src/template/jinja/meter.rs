@@ -11,7 +11,7 @@ pub(super) const VALUE_DEPTH_MAX: usize = 16;
 /// Maximum depth of a variable, the same as for parsed documents.
 const VARIABLE_DEPTH_MAX: usize = 128;
 const STEP_BYTES: usize = 64;
-/// Number of charges between checks whether the caller has disconnected.
+/// Number of charges between two checks that the caller is still connected.
 const CHECK_EVERY: u32 = 32;
 
 /// The charges of one rendering; the steps themselves are the fuel of its state.
@@ -53,7 +53,8 @@ impl Meter {
         total: usize,
         bytes: usize,
     ) -> Result<(), Error> {
-        // Running out of steps is not reported as a text that is too long.
+        // Steps are charged first, so that running out of them is not reported as a text that is
+        // too long.
         self.spend_bytes(state, bytes)?;
         if total > self.bytes_max {
             return Err(self.fail_with_limit(RenderError::TooLong(self.bytes_max)));
@@ -109,7 +110,7 @@ impl Meter {
         Ok(items)
     }
 
-    /// Returns a value with existing items: lazy iterators become lists.
+    /// Returns a value, with lazy iterators converted to lists.
     pub(super) fn materialize(&self, state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
         match value.kind() {
             ValueKind::Iterable => Ok(Value::from(self.charge_items(state, &value)?)),

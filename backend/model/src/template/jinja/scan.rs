@@ -23,7 +23,7 @@ const OPENING: [&str; 5] = ["for", "if", "with", "filter", "autoescape"];
 
 #[derive(Default)]
 struct Nesting {
-    /// The levels of each open tag: one, and one for each `elif`.
+    /// The levels of each open tag: one for the tag, and one for each `elif`.
     tags: Vec<usize>,
     /// The operators of each open bracket since its last comma, outermost first; empty outside of
     /// tags.

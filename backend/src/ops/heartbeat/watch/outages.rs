@@ -59,9 +59,9 @@ impl WatchTime {
         self.outages.last().map_or(0, |it| it.service_ms)
     }
 
-    /// Returns whether senders have had time to beat since the last outage. They get the length of
-    /// the outage, but no more than the grace in total during a wait of `length_ms`, so that
-    /// repeated outages do not postpone an alarm forever.
+    /// Returns whether senders have had time to beat since the last outage. They get as much time
+    /// as the outage lasted. During a wait of `length_ms`, they get at most the grace in total, so
+    /// that repeated outages cannot postpone an alarm forever.
     pub(super) fn has_outage_grace_passed(&self, grace_ms: i64, length_ms: i64) -> bool {
         let (mut since_ms, mut left_ms, mut until_ms) = (i64::MIN, 0, i64::MIN);
         for outage in &self.outages {
@@ -83,7 +83,7 @@ mod tests {
 
     const SECOND_MS: i64 = 1_000;
 
-    /// Service time and outages in seconds, and whether the wait is settled.
+    /// Service time and outages in seconds, and whether senders have had time to beat.
     type OutageCase = (i64, &'static [(i64, i64)], bool);
 
     fn watch_time(now_s: i64, outages: &[(i64, i64)]) -> WatchTime {

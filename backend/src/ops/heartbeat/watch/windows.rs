@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Maximum age of a window start that was not noticed, in milliseconds.
+/// Maximum time back to search for the start of a window, in milliseconds.
 const BACK_MAX_MS: i64 = 40 * DAY_MS;
 
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
@@ -74,7 +74,7 @@ impl HeartbeatChecks {
         let stored = stored_window(&self.deciding.store, loaded.heartbeat.id).await?;
         let before = stored.as_ref().and_then(|it| it.value.window);
         let wall_ms = time.steps.wall_ms;
-        // The first window is the next one that begins.
+        // A new heartbeat starts with the next window.
         let mut window = before.unwrap_or(ExpectedWindow {
             start_ms: wall_ms,
             length_ms: 0,
@@ -121,7 +121,8 @@ impl HeartbeatChecks {
         Ok(next_ms.clamp(time.now_ms + 1, latest_ms))
     }
 
-    /// Marks the beats of a window as late; returns whether all are marked.
+    /// Marks the expectations without a beat in a window as late. Returns whether all have been
+    /// marked.
     async fn mark_late_beats(
         &self,
         loaded: &LoadedHeartbeat,

@@ -43,8 +43,7 @@ use futures_util::{
 pub(super) struct ReviewBatch<'a> {
     deciding: &'a DecisionContext,
     intake: &'a Intake,
-    /// Inhibitions for which all open occurrences have been marked, although this is not recorded
-    /// yet.
+    /// Inhibitions whose open occurrences have all been marked, although this is not recorded yet.
     marked: BTreeSet<(RecordId, u64)>,
 }
 
@@ -61,11 +60,11 @@ impl<'a> ReviewBatch<'a> {
         Self { marked, ..self }
     }
 
-    /// Marks the occurrences with these keys as sources of inhibitions. Notifications that they
+    /// Marks the occurrences with these keys as sources of inhibitions. The notifications that they
     /// hold are not evaluated yet.
     ///
     /// # Errors
-    /// Returns an error if the store fails; no occurrence is marked then.
+    /// Returns an error if the store fails; no occurrence is then marked.
     pub(super) async fn mark_sources(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
@@ -89,8 +88,8 @@ impl<'a> ReviewBatch<'a> {
         Ok(())
     }
 
-    /// Re-evaluates the occurrences with these keys. A failure of one part does not stop the
-    /// others; failed parts remain due.
+    /// Re-evaluates the occurrences with these keys. If a part fails, the others continue, and the
+    /// failed part remains due.
     pub(super) async fn review_occurrences(
         &self,
         keys: Vec<Vec<u8>>,
@@ -125,8 +124,8 @@ impl<'a> ReviewBatch<'a> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Re-evaluates notifications held by occurrences that are no longer causes. Removes
-    /// occurrences for which this failed from `found`, so that they remain due.
+    /// Re-evaluates notifications held by occurrences that are no longer causes. If this fails for
+    /// an occurrence, removes it from `found`, so that it remains due.
     async fn review_held(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         if snapshot.inhibitions().as_slice().is_empty() {
@@ -301,7 +300,7 @@ impl<'a> ReviewBatch<'a> {
         Ok(settled)
     }
 
-    /// Re-evaluates occurrences, many per commit, or one by one if that fails.
+    /// Re-evaluates occurrences, many per commit; if a commit fails, one by one.
     async fn decide_all(
         &self,
         found: Vec<Stored<Occurrence>>,
@@ -335,8 +334,7 @@ impl<'a> ReviewBatch<'a> {
         decided.into_iter().collect()
     }
 
-    /// Re-evaluates occurrences in one commit; `read` contains their stored versions for the first
-    /// try.
+    /// Re-evaluates occurrences in one commit. `read` are their stored versions for the first try.
     async fn decide_occurrence(
         &self,
         keys: &[Vec<u8>],
@@ -390,8 +388,8 @@ impl<'a> ReviewBatch<'a> {
         let is_ended = |it: &HeldBy| it.kind == HoldKind::Silence && !in_force.contains(&it.id);
         let (mut decided, mut all_notices) = (Vec::new(), Vec::new());
         for stored in found {
-            // Its silence ended during this pass. The next pass counts the notifications that this
-            // releases.
+            // The silence ended during this pass. The next pass counts how many notifications its
+            // end releases.
             let mut held_by = stored.value.pending.iter().flat_map(|it| &it.held_by);
             if !together.releases_silenced && held_by.any(is_ended) {
                 continue;

@@ -1,4 +1,5 @@
-//! Rules without groups whose released notifications are combined as if they were a group.
+//! Joint releases: if a rule without groups releases many notifications together, they are combined
+//! as if they were a group.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +12,18 @@ use crate::{
     store::{Direction, Index, engine::Range},
 };
 
-/// The group of the notifications released together, by rule.
+/// The groups of notifications that are released together, by rule.
 #[derive(Debug, Clone, Default)]
 pub(super) struct JointRelease {
     pub(super) groups: BTreeMap<RecordId, GroupKey>,
-    /// Whether notifications held by ended silences are counted in the group. Otherwise they stay
-    /// held, because releasing them one by one would miss that they end together.
+    /// Whether to release notifications whose silence has ended. Otherwise they stay held, because
+    /// releasing them one by one would miss that they end together.
     pub(super) releases_silenced: bool,
 }
 
 impl JointRelease {
-    /// Finds the rules without groups for which enough notifications are released together to
-    /// combine them. Counts only notifications of the range that have no other hold.
+    /// Finds the rules without groups that release enough notifications together for these to be
+    /// combined. Counts only notifications in the range that have no other hold.
     pub(super) async fn find(
         deciding: &DecisionContext,
         index: Index,

@@ -166,7 +166,7 @@ async fn mark_as_draft(store: &Store, expect: Expect, action: Action) -> Result<
     marked.await.map(drop)
 }
 
-/// Writes the key file for the nodes. Returns whether it was created.
+/// Writes the key file for the nodes. Returns whether the file was created.
 fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> {
     if location.read_key()?.is_none() {
         return write_new_file(&location.key_file, key).map(|()| true);

@@ -1,6 +1,6 @@
 //! Damaged records: the results of decoding many seeded modifications of a record, so that another
-//! decoder can be checked to return the same values and errors. Adding fields does not affect them,
-//! since only existing ones are modified.
+//! decoder can be checked to return the same values and errors. Adding fields does not affect the
+//! results, since only existing fields are modified.
 
 use sha2::{Digest as _, Sha256};
 

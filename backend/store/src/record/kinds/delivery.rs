@@ -34,7 +34,8 @@ fn test_label(delivery: &Delivery) -> String {
     format!("{destination}: {outcome}")
 }
 
-/// Returns the key prefix of a delivery's thread and standing; the position follows.
+/// Returns the key prefix for a delivery's thread and its state in the thread; the position
+/// follows.
 pub fn delivery_thread_prefix(delivery: &Delivery, standing: ThreadState) -> Key {
     let rule = delivery.rule.unwrap_or(RecordId::from_bytes([0; 16]));
     thread_prefix(delivery.destination, (delivery.thread_id(), rule), standing)
@@ -80,7 +81,7 @@ impl Record for Delivery {
             entry(Index::DeliveryByState, state),
             entry(Index::DeliveryByDestination, destination),
         ];
-        // A test is in progress only while its caller waits; no one else may lease it.
+        // A test runs only while its caller waits, so no other task may lease it.
         if let (Some(due_ms), false) = (self.due_ms(), self.test) {
             let due = Key::new().id(self.destination).time_ms(due_ms).id(self.id);
             entries.push(entry(Index::DeliveryByDue, due));

@@ -39,7 +39,7 @@ impl Record for Expectation {
     }
 }
 
-/// Id under which running expectations of all heartbeats are ordered by start.
+/// Id that replaces the heartbeat id in the second entries of running expectations.
 pub const RUNNING: RecordId = RecordId::from_bytes([u8::MAX; 16]);
 
 /// Returns the key prefix of a heartbeat's running expectations, ordered by start.
@@ -47,7 +47,7 @@ pub fn start_prefix(heartbeat: RecordId) -> Key {
     Key::new().id(RUNNING).id(heartbeat)
 }
 
-/// Returns the key prefix of a heartbeat's expectations with a standing, ordered by beat.
+/// Returns the key prefix of a heartbeat's expectations in a state, ordered by beat.
 pub fn beat_prefix(heartbeat: RecordId, standing: ExpectationState) -> Key {
     Key::new().id(heartbeat).byte(standing as u8)
 }

@@ -13,7 +13,8 @@ const PURPOSE: &str = "audit entry";
 
 /// Field number of the hash, which covers all fields except itself and the proof.
 const HASH: u32 = 15;
-/// Field number of the proof, which covers the hash, with the newest key at that time.
+/// Field number of the proof, which authenticates the hash with the key that was newest when the
+/// proof was made.
 const PROOF: u32 = 16;
 
 record! {

@@ -17,7 +17,7 @@ record! { WindowText {
     1 dtstart, 2 duration, 3 end_time_of_day, 4 rrule, 5 exdate, 6 rdate,
 } }
 
-/// As text, in the syntax of users.
+/// Stored as text, in the syntax that users write.
 impl Table for Window {
     fn write(&self, to: &mut Writer<'_>) {
         self.to_text().write(to);

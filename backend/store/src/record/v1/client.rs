@@ -30,7 +30,7 @@ record! {
     }
 }
 
-/// Returns the hash by which a key is found, which is confidential.
+/// Returns the hash by which a key is found; zeros if secrets are omitted.
 fn hash(secrets: Secrets<'_>, hash: Option<[u8; 32]>) -> Option<[u8; 32]> {
     match secrets {
         Secrets::LeftOut => Some([0; 32]),
@@ -38,7 +38,7 @@ fn hash(secrets: Secrets<'_>, hash: Option<[u8; 32]>) -> Option<[u8; 32]> {
     }
 }
 
-/// Returns the previous key, of which only the expiry is stored if secrets are omitted.
+/// Returns the previous key. If secrets are omitted, only its expiry is stored.
 fn previous_key(
     secrets: Secrets<'_>,
     found: Option<[u8; 32]>,

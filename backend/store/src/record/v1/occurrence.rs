@@ -96,7 +96,7 @@ numbers! {
 mod tests {
     use crate::{domain::Occurrence, record::Record, seal::Sealer};
 
-    /// Encoded before the basis of decisions was recorded.
+    /// An occurrence encoded by a version that did not record the basis of decisions.
     const OLD: &str = "010a10000102030405060708090a0b0c0d0e0f1214000102030405060708090a0b0c0d0e0f101112\
         13180122046469736b2a046469736b32090a04686f7374120161420466756c6c500458016880a0f1\
         c2b1347080a0f1c2b134880101a201170880a0f1c2b134120673656e64657218022a046f70656eaa\

@@ -26,8 +26,8 @@ record! { ContactMethod {
     1 destination, 2 variables, 3 after_ms, 4 min_severity as OptionalForm, 5 calendar as OptionalForm, 6 id,
 } }
 
-/// Returns methods without their identities if reading implies them. Thus records of versions
-/// without identities are written as they were read, which proofs and hashes require.
+/// Returns the methods to store, without identities that reading would derive. Records of versions
+/// without identities are thus written unchanged, as proofs and hashes require.
 fn methods_to_store(methods: &[ContactMethod]) -> Vec<ContactMethod> {
     let mut stored = methods.to_vec();
     let ids = methods.iter().map(|it| &it.id);
