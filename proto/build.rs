@@ -2,7 +2,7 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-/// Folders of the compiled files; their imports are included.
+/// Folders with the `.proto` files to compile. Files that they import are included.
 const FOLDERS: [&str; 3] = ["bellwether/options", "bellwether/v1", "zenoss/cloud"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,23 +20,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         .include_source_info(true)
         .open_files(files()?)?;
 
-    // The encoded set keeps the `google.api.http` options; the typed one drops them.
+    // `encode_file_descriptor_set` keeps the `google.api.http` options; `file_descriptor_set` drops
+    // them.
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     let out = PathBuf::from(out);
     fs::write(
         out.join("descriptors.bin"),
         compiler.encode_file_descriptor_set(),
     )?;
-    // For tests. If protox were a dev-dependency, `cargo test` would use other features than `cargo
-    // build`.
+    // These descriptors are used only by tests, but are compiled here: if protox were a
+    // dev-dependency, `cargo test` would use other features than `cargo build`.
     let mut kinds = protox::Compiler::new(["src/json/tests"])?;
     kinds.include_imports(true).open_file("kinds.proto")?;
     fs::write(out.join("kinds.bin"), kinds.encode_file_descriptor_set())?;
 
     let mut prost = tonic_prost_build::Config::new();
-    // Sorted maps make the wire, and so every response and test, reproducible.
+    // Sorted maps make the wire bytes reproducible, and with them every response and test.
     prost.btree_map(["."]);
-    // The JSON tables of a message are found by its name.
+    // The full name of a message selects its JSON tables.
     prost.enable_type_names();
     tonic_prost_build::configure()
         .codec_path("crate::repair::Codec")

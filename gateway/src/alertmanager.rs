@@ -1,5 +1,5 @@
-//! Alertmanager's API v2 for reading alerts and for silences, as pure conversions of parameters,
-//! bodies and responses.
+//! Alertmanager's API v2 for reading alerts and managing silences, as pure conversions of
+//! parameters, bodies and responses.
 //!
 //! Alerts are received by `dialect::prometheus`; the calls are in `request::alertmanager`.
 

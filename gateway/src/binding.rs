@@ -51,7 +51,7 @@ pub(crate) fn bind_request(
     let is_field = matches!(operation.body, BodyRule::Field(..));
     for (binding, capture) in operation.path_bindings.iter().zip(parts.captures) {
         match route::decode_segment(capture) {
-            // A field outside the body is appended to the request.
+            // The field is in the request, not in the body.
             Some(value) if is_field && !binding.in_body_field => {
                 wire::put_bytes_field(&mut out, binding.number, value.as_bytes());
             }

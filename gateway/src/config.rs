@@ -29,9 +29,9 @@ pub struct Config {
     /// Maximum concurrent requests. Further requests are rejected with 503.
     pub max_in_flight: usize,
     pub origins: Origins,
-    /// Host names of the gateway; an empty list accepts all.
+    /// Accepted host names of the gateway; an empty list accepts any host name.
     pub hosts: Hosts,
-    /// Trusted proxies; client addresses forwarded by them are used.
+    /// Proxies that are trusted to forward client addresses.
     pub proxies: Proxies,
     pub senders: SenderSettings,
 }
@@ -62,7 +62,7 @@ pub struct ConfigError {
     pub wanted: &'static str,
 }
 
-/// Maximum size of a header block that a connection accepts.
+/// Maximum header size accepted while reading, in bytes.
 pub(crate) const HEADER_BUFFER_BYTES: usize = 128 * 1024;
 
 impl Config {

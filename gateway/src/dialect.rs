@@ -2,8 +2,8 @@
 //! responses.
 //!
 //! A dialect is a table of pure functions in its own file: bytes, headers and path become a
-//! [`Translation`], and its outcome becomes a [`DialectResponse`]. Bodies, keys, limits and the
-//! call are handled for all of them in `request::sender`.
+//! [`Translation`], and its outcome becomes a [`DialectResponse`]. `request::sender` handles
+//! bodies, keys, limits and calls for all dialects.
 
 mod alert;
 mod alertmanager;
@@ -57,9 +57,9 @@ pub(crate) const DIALECTS: [&Dialect; 7] = [
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Prometheus labels that distinguish replicas; not part of an event.
+    /// Prometheus labels that distinguish replicas; they are not stored with events.
     pub replica_labels: Vec<String>,
-    /// Further labels that are not part of an event's identity.
+    /// Labels that are stored with an event but do not identify it.
     pub fold_labels: Vec<String>,
     /// Severity of an alert whose label `severity` is missing or unknown.
     pub alert_severity: Severity,
@@ -88,9 +88,9 @@ impl Default for Settings {
 pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     pub(crate) bodies: BodyLimit,
-    /// Whether a body with these headers is JSON, in which malformed text is repaired.
+    /// Whether a body with these headers is JSON. Malformed text in JSON is repaired.
     pub(crate) is_json: fn(&HeaderMap) -> bool,
-    /// Finds the key, for senders that send it in the body.
+    /// Finds the key in the body, if senders of this dialect send it there.
     pub(crate) key_in_body: Option<FindKey>,
     pub(crate) endpoints: &'static [Endpoint],
     pub(crate) error_response: fn(&ErrorContext<'_>, &DialectError) -> DialectResponse,
@@ -99,7 +99,7 @@ pub(crate) struct Dialect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyLimit {
     Usual,
-    /// At most this many bytes, if less than for other requests.
+    /// The smaller of this number of bytes and the general limit.
     Small(usize),
     Batches,
 }
@@ -148,7 +148,7 @@ pub(crate) struct IncomingRequest<'a> {
 pub(crate) struct Translation {
     pub(crate) events: Vec<Event>,
     pub(crate) refused: RejectedItems,
-    /// Idempotency key: at most 255 visible ASCII characters.
+    /// An idempotency key of at most 255 visible ASCII characters.
     pub(crate) once: Option<String>,
     pub(crate) note: Option<Note>,
     pub(crate) query: Option<String>,
@@ -279,7 +279,7 @@ pub(crate) struct Outcome {
     pub(crate) found: Option<StoredEvent>,
     pub(crate) listed: SearchEventsResponse,
     pub(crate) dropped: i32,
-    /// The code of a handshake; empty for other requests.
+    /// The code that completes a handshake; empty for other requests.
     pub(crate) validation: String,
     pub(crate) note_lost: Option<String>,
     pub(crate) took: Duration,
@@ -336,7 +336,7 @@ impl DialectError {
         if outcome.beyond > 0 {
             let beyond = outcome.beyond;
             each.push(format!(
-                "{beyond} exceeded the size of this request; send fewer at a time"
+                "{beyond} exceeded the size limit of a request; send fewer at a time"
             ));
         }
         Some(Self::from_all(each))
@@ -456,7 +456,7 @@ pub(crate) fn find_key(
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SenderKey {
-    /// In the path, where it may be logged.
+    /// The key is in the path, which may be logged.
     InPath(String),
     Apart(String),
     Nowhere,

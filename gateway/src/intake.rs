@@ -1,7 +1,7 @@
-//! Adds list entries that were not forwarded to the response, so that none is dropped silently.
+//! Adds rejected list entries to the response, so that none is dropped silently.
 //!
-//! An entry that does not fit its message cannot be forwarded. It is rejected here, and reported as
-//! if the backend had rejected it.
+//! An entry that is not a valid message cannot be forwarded to the backend. It is rejected here,
+//! and reported as if the backend had rejected it.
 
 use bellwether_proto::{
     cloud::{Event, EventError, EventStatusResult, Events},
@@ -31,8 +31,8 @@ impl OmittedInput {
         let mut message = read.wire;
         let mut detailed = false;
         if !read.refused.is_empty() {
-            // Indexes are returned only with the details, so they are always requested. The message
-            // was just encoded and is valid.
+            // The details are always requested, because only they contain indexes. Decoding cannot
+            // fail, because the message was just encoded.
             detailed = Events::decode(&*message).is_ok_and(|events| events.detailed_response);
             wire::put_tag(&mut message, DETAILED_RESPONSE, WireType::Varint);
             wire::put_varint(&mut message, 1);

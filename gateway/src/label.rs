@@ -1,6 +1,6 @@
-//! Maps labels of Prometheus and Alertmanager to fields.
+//! Maps labels of Prometheus and Alertmanager to fields, and fields to labels.
 //!
-//! One table for both directions: received alerts, and returned alerts, matchers and silences.
+//! Received and returned alerts, matchers and silences use the same mapping.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -8,7 +8,7 @@ pub(crate) const NAME: &str = "alertname";
 /// Label for the event's severity; the original value is a dimension as well.
 pub(crate) const SEVERITY: &str = "severity";
 
-/// Labels whose names are reserved for other fields, and their dimensions.
+/// Labels whose names are reserved, and the dimensions that store them.
 const RENAMED: [(&str, &str); 1] = [("name", "label_name")];
 /// Prefix for a label whose dimension would conflict with another dimension.
 const APART: &str = "label_";

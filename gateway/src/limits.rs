@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// Maximum bytes of the form on a linked page, which contains a key and an action.
+/// Maximum size of the form on a linked page, in bytes. The form contains a key and an action.
 pub(crate) const FORM_BYTES: usize = 4 * 1024;
 pub(crate) const SIGN_IN_CACHE_TIME: Duration = Duration::from_secs(60);
 /// Maximum duration of a browser sign-in, in seconds.
 pub(crate) const SIGN_IN_SECONDS: u32 = 600;
-/// Maximum bytes of a session token; most browsers limit a cookie with its name to 4,096.
+/// Maximum bytes of a session token; most browsers limit a cookie, including its name, to 4,096.
 pub(crate) const SESSION_BYTES: usize = 4_000;
 pub(crate) const LISTED_EVENTS: i32 = 50;
 pub(crate) const LINKED_MEMBERS: i32 = 100;
@@ -19,14 +19,14 @@ pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 pub(crate) const BODIES_KIB: usize = 96 * 1024;
 /// Memory for bodies that have to be read before the key is known, in KiB.
 pub(crate) const PRE_AUTH_BODIES_KIB: usize = 16 * 1024;
-/// Bytes of a body without a key that are drained before the response.
+/// Maximum bytes of a body without a key that are drained before the response is sent.
 pub(crate) const PRE_AUTH_BODY_BYTES: usize = 256 * 1024;
-/// Concurrent unauthenticated connections. Above the limit, the oldest are closed.
+/// Maximum concurrent unauthenticated connections. Above the limit, the oldest are closed.
 pub(crate) const UNAUTHENTICATED: usize = 1_024;
-/// Concurrent unauthenticated connections per address (for IPv6, per /64 network).
+/// Maximum concurrent unauthenticated connections per address (for IPv6, per /64 network).
 pub(crate) const UNAUTHENTICATED_OF_ADDRESS: usize = 512;
-/// Concurrent requests on unauthenticated connections. Above the limit, the oldest connections are
-/// closed.
+/// Maximum concurrent requests on unauthenticated connections. Above the limit, the oldest
+/// connections are closed.
 pub(crate) const UNAUTHENTICATED_REQUESTS: usize = 2_048;
 pub(crate) const UNAUTHENTICATED_REQUESTS_OF_ADDRESS: usize = 1_024;
 pub(crate) const UNAUTHENTICATED_QUIET: Duration = Duration::from_secs(30);
@@ -38,8 +38,8 @@ pub(crate) const READINESS: Duration = Duration::from_secs(2);
 /// Duration above which a successful request is logged like a failed request.
 pub(crate) const SLOW: Duration = Duration::from_secs(1);
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
-/// HTTP/2 flow control window of a connection or a call. The library derives from it how many small
-/// messages can be queued before it treats them as an attack.
+/// HTTP/2 flow control window of a connection or a call. The HTTP library derives from it the
+/// number of small messages that can be queued before it assumes an attack.
 pub(crate) const WINDOW_BYTES: u32 = 1024 * 1024;
 /// Interval of keep-alive probes on idle connections to the backend, and on idle HTTP/2 connections
 /// from a client.
@@ -60,7 +60,7 @@ pub(crate) const BATCH_VALUES: usize = 1_000_000;
 pub(crate) const REPEATED_TEXT_BYTES: usize = 2 * 1024;
 /// Maximum bytes of a reporter's name, as in the backend.
 pub(crate) const REPORTER_BYTES: usize = 256;
-/// Invalid items of a message that are described in the response.
+/// Maximum number of invalid items that the response to a message describes.
 pub(crate) const REFUSED_SHOWN: usize = 10;
 pub(crate) const SUMMARY_BYTES: usize = 1024;
 /// Maximum nesting of lists and objects in event metadata; each level is up to three messages.

@@ -51,7 +51,7 @@ pub(crate) struct Notice {
 pub(crate) enum Entry {
     #[default]
     Key,
-    /// With a key, or by a sign-in that returns to this path.
+    /// A key, or a sign-in that returns to this path.
     SignIn(String),
     SignedIn,
 }
@@ -104,7 +104,7 @@ pub(crate) fn render_page(found: &Value, notice: Option<&Notice>, entry: Entry) 
     )
 }
 
-/// Renders the page for an acknowledgement by a contact: a button, or a confirmation.
+/// Renders the page of a contact's acknowledgement link: a button, or a confirmation.
 pub(crate) fn acknowledgement_page(found: &Value, is_done: bool) -> String {
     let (name, by) = (
         json_text(&found["eventName"]),

@@ -40,8 +40,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Creates the metrics for these operations, identified by index, and for all other requests
-    /// together; `in_flight` is the pool of requests in flight.
+    /// Creates the metrics: one set per operation, found by index, and one for all other requests.
+    /// `in_flight` is the pool of requests in flight.
     pub(crate) fn new(
         operations: impl Iterator<Item = String>,
         in_flight: Arc<Pool<Owner>>,
@@ -79,8 +79,8 @@ impl Metrics {
         for (name, help, counter) in counters {
             registry.register(name, help, counter.clone());
         }
-        // A series that appears with its first value shows no increase, so common series start at
-        // zero. Other statuses are mostly caused by clients.
+        // Common series start at zero, because a series that appears with its first value shows no
+        // increase. Other statuses are mostly caused by clients.
         for operation in &metrics.operations {
             for code in [200, 429, 500, 503, 504] {
                 let labels = ([("operation", Arc::clone(operation))], [("code", code)]);

@@ -29,7 +29,7 @@ pub(crate) struct Operation {
     pub(crate) is_additional: bool,
     pub(crate) template: Template,
     pub(crate) body: BodyRule,
-    /// Target fields of the captured segments, in order.
+    /// Fields to set from the captured segments, in the order of the path.
     pub(crate) path_bindings: Vec<BoundPath>,
     pub(crate) input: MessageId,
     pub(crate) output: MessageId,
@@ -192,8 +192,8 @@ impl Operation {
         }
     }
 
-    /// Returns the message type of the body for the documentation: a DELETE accepts fields in a
-    /// body, but new clients should not use that.
+    /// Returns the message type of the body for the documentation; `None` for DELETE, whose body is
+    /// accepted only for existing clients.
     pub(crate) fn documented_body(&self) -> Option<MessageId> {
         self.body_message()
             .filter(|_| self.method != Method::DELETE)
@@ -254,8 +254,8 @@ fn body_rule(
     captures: usize,
 ) -> Result<BodyRule, String> {
     match rule.body.as_str() {
-        // Clients can send an `etag` in the body of a DELETE. If it were ignored, a changed
-        // resource would be deleted.
+        // Clients may send an `etag` in the body of a DELETE. If the body were ignored, a resource
+        // that has changed would be deleted.
         "" if *method == Method::DELETE => Ok(BodyRule::Optional),
         "" => Ok(BodyRule::None),
         // All fields are in the path, so the body is optional.

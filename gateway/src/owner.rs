@@ -6,8 +6,7 @@ use bellwether_process::listen::network_key;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
-    /// Clients whose key the backend knows; contains a hash of the key under a secret of this
-    /// process.
+    /// A client whose key the backend knows: a hash of the key with a secret of this process.
     Key(u64),
     Address(IpAddr),
 }

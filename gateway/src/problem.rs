@@ -299,7 +299,7 @@ fn http_status(code: Code) -> StatusCode {
     StatusCode::from_u16(number).expect("between 100 and 999")
 }
 
-/// Returns the reason for errors of the gateway, in the terms of the service.
+/// Returns the service's reason code for an error that the gateway itself detected.
 fn reason_for_code(code: Code) -> &'static str {
     match code {
         Code::InvalidArgument | Code::OutOfRange => "REQUEST_INVALID",

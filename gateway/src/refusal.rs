@@ -1,5 +1,5 @@
-//! Responses for a list whose items were all rejected. Over REST, this is an error, so that a
-//! client that checks only the status notices it. The response has the usual members in addition to
+//! Responses for a list whose items were all rejected. Over REST, such a response is an error, so
+//! that a client that checks only the status notices it. It has the usual members in addition to
 //! those of an error.
 
 use bellwether_proto::{

@@ -157,7 +157,8 @@ impl Handler {
             cors: Cors::new(config.origins.clone(), METHODS, ACCEPTED_HEADERS, SHOWN),
             recognised: RecentKeys::default(),
             in_flight,
-            // A client may use a quarter, which is enough for at least one body.
+            // One client may use a quarter of this memory, so the quarter must be enough for one
+            // body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
             pre_auth_body_memory: Pool::new(limits::PRE_AUTH_BODIES_KIB),
             openapi: document.to_string().into(),
@@ -278,7 +279,7 @@ impl Handler {
                 RequestTarget::Problem(Problem::wrong_method(vec![step.method()]))
             };
         }
-        // An intake path may have a trailing slash.
+        // Paths for sending events may have a trailing slash.
         let native = if path.starts_with(INTAKE) {
             path.trim_end_matches('/')
         } else {

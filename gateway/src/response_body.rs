@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::{limits, owner::Owner};
 
-/// A body in memory. Retains the request's in-flight permit until the connection has received the
+/// A body in memory. Holds the request's in-flight permit until the connection has received the
 /// last chunk.
 #[derive(Debug)]
 pub(crate) struct ResponseBody {

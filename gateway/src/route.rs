@@ -104,9 +104,8 @@ impl Router {
     }
 
     /// Finds the operation for a method and a raw path. Literal segments take precedence over
-    /// captures. The text after the last colon is a verb if any method has a verb of that name
-    /// there, and part of the segment otherwise (`%3A` never starts a verb). HEAD is treated as
-    /// GET.
+    /// captures. The text after the last colon is a verb if any method has that verb on the path;
+    /// otherwise it is part of the segment. `%3A` never starts a verb. HEAD is treated as GET.
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
         let wanted = if *method == Method::HEAD {
             &Method::GET

@@ -73,7 +73,7 @@ impl Gateway {
         Arc::clone(&self.handler.metrics) as _
     }
 
-    /// Serves this page at `/metrics` instead of the gateway's default; `None` serves none.
+    /// Serves `page` at `/metrics` instead of the gateway's own page; `None` serves none.
     #[must_use]
     pub fn with_metrics(mut self, page: Option<Arc<MetricsPage>>) -> Self {
         self.handler.metrics_page = page;
@@ -93,7 +93,7 @@ impl Gateway {
     pub fn serve(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let config = &self.handler.config;
-            // A request in flight may be silent until its deadline.
+            // A connection with a request in flight may be silent until the request's deadline.
             let silence = limits::IDLE.max(config.deadline + config.header_timeout);
             let limits = Limits {
                 connections: config.max_connections,

@@ -161,7 +161,7 @@ impl Upstream {
         metadata: MetadataMap,
         timeout: Duration,
     ) -> Result<(), Status> {
-        // Codes for an invalid key or an unreachable backend; other codes do not concern the key.
+        // These codes mean that the key is invalid or the backend is unreachable.
         const REFUSED: [Code; 4] = [
             Code::Unauthenticated,
             Code::Unavailable,
@@ -178,7 +178,7 @@ impl Upstream {
         let who = PathAndQuery::from_static("/bellwether.v1.ClientService/GetCaller");
         match self.call(who, metadata, Bytes::new(), timeout).await {
             Err(status) if REFUSED.contains(&status.code()) => Err(status),
-            // A client over its limit, or without the permission, has a valid key.
+            // The key is valid even if the client exceeds its limit or lacks the permission.
             _ => Ok(()),
         }
     }

@@ -14,8 +14,8 @@ const FORMULA: [char; 12] = [
     '\u{2212}',
 ];
 
-/// Renders a list in the JSON form of a response as a table, with the JSON names of the fields as
-/// header. Lists and objects in a cell stay JSON. `None` if the message has no such list.
+/// Renders a list of a response, given as JSON, as a table. The header contains the JSON names of
+/// the fields. Lists and objects within a cell remain JSON. `None` if the message has no such list.
 pub fn render_table(plan: &Plan, message: MessageId, list: &str, answer: &Value) -> Option<String> {
     let Kind::Message(row) = plan.field(message, list)?.kind else {
         return None;

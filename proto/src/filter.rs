@@ -69,7 +69,7 @@ pub fn parse(text: &str, now: Option<&TimeReference>) -> Result<ParsedFilter, Fi
 }
 
 impl ParsedFilter {
-    /// Returns the conditions joined by `and` at the top level, each with its text.
+    /// Returns the conditions that `and` joins at the top level, each with its text.
     pub fn conjuncts(&self) -> impl Iterator<Item = (&Clause, &str)> {
         let clauses = match &self.clause {
             Clause::And(clauses) if self.parts.len() > 1 => clauses,

@@ -1,7 +1,7 @@
 //! Canonical proto3 JSON of the wire messages, converted with tables built from the descriptors.
 //!
 //! [`from_json`] and [`to_json`] convert typed messages; [`wire_from_json`] and [`wire_to_json`]
-//! convert messages known by name, which stay wire bytes. The modules below are for callers that
+//! convert wire bytes of the message with a given name. The modules below are for callers that
 //! compile tables of other descriptors or assemble a message from several parts.
 
 pub mod descriptor;
@@ -31,7 +31,7 @@ pub enum Error {
     /// No message has this full name.
     #[error("unknown message type {0}")]
     UnknownType(String),
-    /// The text is not JSON, or does not fit the message; lists every invalid field.
+    /// The text is not JSON, or does not fit the message; contains every invalid field.
     #[error(transparent)]
     Rejected(#[from] RejectReason),
     /// The bytes are not a valid message of the type, or are nested too deeply.

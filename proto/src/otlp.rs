@@ -24,8 +24,8 @@ const NAMELESS: &str = "log";
 /// Dimension for a resource that does not identify itself, as defined by OpenTelemetry.
 const UNKNOWN: (&str, &str) = ("service.name", "unknown_service");
 const VALUES_MAX: usize = 1_000_000;
-/// Maximum bytes of resources and scopes repeated in the events of one request; above it, the
-/// resource is not stored with an event.
+/// Maximum bytes of resources and scopes repeated in the events of one request; above this limit,
+/// events are stored without their resource.
 const REPEATED_BYTES: usize = 8 * 1024 * 1024;
 const RESOURCE_BYTES: usize = 8 * 1024;
 const SUMMARY_BYTES: usize = 1024;
@@ -234,7 +234,7 @@ impl DroppedRecords {
         }
     }
 
-    /// Counts events that exceeded the size of a request.
+    /// Counts events that did not fit into a request.
     pub fn add_excess(&mut self, count: usize) {
         self.too_large += count;
     }

@@ -22,7 +22,7 @@ use crate::json::{
 };
 
 const DEPTH: usize = 100;
-/// Package of the sender interface; strings in other messages are not altered.
+/// Package of the sender interface; strings in messages of other packages are not altered.
 const SENDERS: &str = "zenoss.cloud";
 /// Byte order mark in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -334,7 +334,8 @@ mod tests {
         let before = replaced_count();
         let kind = json::shared_plan().by_name["zenoss.cloud.Events"];
         let repaired = repair_message(&bytes, kind).unwrap();
-        // The malformed character is one byte, and its replacement three.
+        // The replacement is longer than the malformed byte, so the lengths of the enclosing
+        // messages change.
         assert_eq!(
             Events::decode(&*repaired.bytes).unwrap(),
             events("a\u{fffd}b")

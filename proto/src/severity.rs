@@ -2,14 +2,14 @@
 
 use crate::zenoss::cloud::Severity;
 
-/// Returns the severity for a sender's name of it, ignoring case.
+/// Returns the severity for the name that a sender uses, ignoring case.
 pub fn from_name(word: &str) -> Option<Severity> {
     let word = word.trim().to_lowercase();
     let found = WORDS.iter().find(|(words, _)| words.contains(&&*word));
     found.map(|(_, severity)| *severity)
 }
 
-/// Returns the word of a severity; `debug` if it is unspecified.
+/// Returns the word for a severity; `debug` if the severity is unspecified.
 pub fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Default | Severity::Debug => "debug",

@@ -1,5 +1,5 @@
-//! Invisible characters in texts: those that are not rendered or affect their surroundings, and
-//! excess combining marks. Based on Unicode data.
+//! Finds invisible characters in texts: characters that are not rendered or affect their
+//! surroundings, and excess combining marks. Based on Unicode data.
 
 use std::fmt::Write as _;
 
@@ -47,7 +47,7 @@ pub fn format_duration(ms: i64) -> String {
     }
 }
 
-/// Rounds a duration to the nearest of a unit, which is used from two of it on.
+/// Rounds a duration to whole units, using the largest unit that it contains at least twice.
 fn round_duration(ms: i64) -> String {
     let units = [
         ("s", 1_000, 120),
@@ -90,7 +90,7 @@ pub fn is_hidden(c: char) -> bool {
 }
 
 /// Returns the characters of a text, each with its visibility in that position: joiners and
-/// variation selectors are plain where a script or an emoji needs them.
+/// variation selectors are visible where a script or an emoji needs them.
 pub fn chars_with_visibility(text: &str) -> impl Iterator<Item = (char, Visibility)> {
     let mut chars = text.chars().peekable();
     let (mut before, mut marks) = (None, 0);
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Invisible characters: those found in names, and others of each kind.
+    /// Invisible characters: some that occur in names, and at least one of each kind.
     const HIDDEN: [char; 30] = [
         '\0',
         '\u{7}',
@@ -311,7 +311,7 @@ mod tests {
                 .count();
             assert_eq!(surplus, 200 - MARKS_MAX, "{base}");
         }
-        // Repeated joiners or selectors do not bypass the limit.
+        // Repeating a joiner or a selector does not bypass the limit.
         for text in [
             format!("👩{}🚒", "\u{200d}".repeat(200)),
             format!("☠{}", "\u{fe0f}".repeat(200)),

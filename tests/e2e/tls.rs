@@ -339,7 +339,8 @@ async fn certificate_is_reloaded_without_a_restart_unless_broken() {
     std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();
     eventually("the log to report the broken file", || async {
         let log = secured.world.service().log();
-        log.contains("keeping the old certificate").then_some(())
+        log.contains("failed to load the renewed certificate")
+            .then_some(())
     })
     .await;
     assert_eq!(secured.shown("grpc").await, before);

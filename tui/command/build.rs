@@ -7,10 +7,10 @@ use vergen_gitcl::{CargoBuilder, Emitter, GitclBuilder, RustcBuilder};
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     if env::var_os("PROFILE").is_none_or(|profile| profile != "release") {
-        // Debug builds skip this, so that a commit does not trigger a rebuild.
+        // Debug builds do not record a commit, so that a new commit does not trigger a rebuild.
         return Ok(());
     }
-    // Built from an archive without git, these are reported as unknown.
+    // Unknown when built from an archive without git.
     let git = GitclBuilder::default()
         .sha(true)
         .commit_date(true)

@@ -38,7 +38,7 @@ impl fmt::Debug for Api {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
     pub kind: CallErrorKind,
-    /// The code of the error in `docs/troubleshooting.md`; empty if it has none.
+    /// The code of the error in `docs/troubleshooting.md`; empty if the error has none.
     pub code: String,
     pub message: String,
     /// Invalid fields, each with a description of the violation.
@@ -71,7 +71,7 @@ impl ConfigKind {
         let kinds = Kind::ALL.iter().copied();
         // Clients and silences are operational data, not configuration.
         let is_configuration = |kind: &Kind| {
-            // Neither are resources that only the service creates.
+            // Resources that only the service creates are not configuration either.
             kind.is_created() && !matches!(kind, Kind::Client | Kind::Silence)
         };
         let kinds = kinds.filter(is_configuration).map(Some);
@@ -151,8 +151,8 @@ impl Api {
         Box::pin(async move { Ok(self.reach.request_json(service, method, request).await?) })
     }
 
-    /// Like [`Api::call`], for requests that support `validateOnly`: reports the violations found
-    /// by the service together with fields that the message does not have.
+    /// Like [`Api::call`], for requests that support `validateOnly`: reports unknown fields
+    /// together with the violations that the service finds.
     pub fn call_checked<'a>(
         &'a mut self,
         service: &'a str,
@@ -224,7 +224,8 @@ impl Api {
         };
         let spec = kind::spec(stored);
         let mut request = json!({"name": name});
-        // Some kinds cannot be deleted while they are in use, and have no such field.
+        // `force` is sent only if it is set: some requests have no such field, because the resource
+        // cannot be deleted while it is in use.
         if force {
             request["force"] = true.into();
         }

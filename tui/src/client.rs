@@ -1,6 +1,7 @@
 //! The connection to the service: calls, the live stream and the transport.
 //!
-//! The console sends [`Command`]s and receives [`ServerUpdate`]; it never waits for either.
+//! The console sends [`Command`]s and receives [`ServerUpdate`]s. It never waits for the
+//! connection.
 
 mod call;
 mod carrier;

@@ -58,8 +58,8 @@ pub(crate) struct Console<B: Backend> {
 impl<B: Backend> Console<B> {
     pub(crate) fn start(mut options: Options, backend: B) -> Result<Self, B::Error> {
         let size = backend.size()?;
-        // The terminal reports changes of its size; querying it before each frame would open the
-        // terminal each time.
+        // The size is fixed, because the terminal reports changes of it. Querying the size before
+        // each frame would open the terminal each time.
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
         let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
         let service = options.endpoint.uri().to_string();
@@ -105,7 +105,7 @@ impl<B: Backend> Console<B> {
         self.model.quit
     }
 
-    /// Prints lines from now on; every change then requires a confirmation.
+    /// Switches to printing lines; every change then requires a confirmation.
     pub(crate) fn print_lines(&mut self) {
         self.model.is_plain = true;
     }
@@ -207,16 +207,16 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Waits for news and processes all news received.
+    /// Waits for updates from the connection and processes all that were received.
     ///
     /// # Cancel safety
-    /// No news is lost if the future is dropped.
+    /// No update is lost if the future is dropped.
     pub(crate) async fn receive(&mut self) {
         let first = self.link.next().await;
         self.process(first);
     }
 
-    /// Processes this and further queued news, up to a budget, as one change.
+    /// Processes this and further queued updates, up to a budget, as one change.
     fn process(&mut self, first: ServerUpdate) {
         self.model.now_ms = self.now.ms();
         let mut next = Some(first);

@@ -38,7 +38,8 @@ pub(crate) enum Link {
     Line(Route, usize),
     Heading(Route, String),
     Act(Route, Action),
-    /// Opens the prompt for an override of a shift, from start to end in milliseconds since 1970.
+    /// Opens the prompt to override a shift. The numbers are its start and end, in milliseconds
+    /// since 1970.
     Shift(i64, i64),
     Restore(Box<Object>),
 }

@@ -1,4 +1,5 @@
-//! Text of an object for `$EDITOR`: written with a header, parsed again, and annotated with errors.
+//! The text of an object for `$EDITOR`, with a header and with errors as comments. Also parses the
+//! edited text.
 
 use bellwether_proto::json;
 

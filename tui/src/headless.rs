@@ -37,7 +37,7 @@ pub fn snapshot(
 }
 
 /// Presses keys on a screen step by step. The snapshot contains the last frame, and a picture that
-/// shows the frames one after the other. Changes that the keys make are real.
+/// shows all frames in turn. Changes that the keys make are real.
 pub fn record_steps<'a>(
     options: Options,
     screen: &'a str,
@@ -123,8 +123,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const BREATH: Duration = Duration::from_millis(2);
 
-/// A complete console in memory, for tests, documentation and pipes. It connects to a service,
-/// follows events and makes changes like the real one.
+/// A complete console in memory, for tests, documentation and pipes. Like a console on a terminal,
+/// it connects to a service, follows events and makes changes.
 #[derive(Debug)]
 pub struct Headless {
     console: Box<Console<TestBackend>>,
@@ -236,7 +236,7 @@ impl Headless {
             }
             let wake = self.console.wake_in_ms().map(Duration::from_millis);
             let wake = wake.map_or(end, |wait| end.min(Instant::now() + wait));
-            // Either news arrived or the clock must be checked.
+            // Returns early when an update arrives or the clock has to be checked.
             let _woken = timeout_at(wake, self.console.receive()).await;
         }
     }
@@ -345,7 +345,8 @@ impl Headless {
         let buffer = self.console.backend_mut().buffer();
         if !self.forbidden.is_empty() {
             let drawn = buffer_text(buffer);
-            // Text may be wrapped, also within a panel.
+            // A text can be wrapped, even within a panel, so it is also searched without white
+            // space.
             let joined: String = drawn.split_whitespace().collect();
             let mut forbidden = self.forbidden.iter();
             let found = forbidden.find(|it| drawn.contains(*it) || joined.contains(*it));

@@ -82,7 +82,7 @@ pub(crate) struct Model {
     pub(crate) own_views: Vec<View>,
     pub(crate) read_only: bool,
     pub(crate) mouse: bool,
-    /// Whether lists show the selected item beside them, if there is room.
+    /// Whether lists show the selected item beside them, as far as the width allows.
     pub(crate) is_split: bool,
     pub(crate) link: Connection,
     pub(crate) last_received_ms: Option<i64>,
@@ -90,10 +90,10 @@ pub(crate) struct Model {
     pub(crate) store: Store,
     pub(crate) chart_period: ChartPeriod,
     pub(crate) shows_ages: bool,
-    /// The dimension in the column of hosts: the one that events were last counted by.
+    /// The dimension in the column for hosts: the dimension by which events were last counted.
     pub(crate) host_field: String,
     pub(crate) columns_of: HashMap<&'static str, Vec<String>>,
-    /// Time of the next period on a wall display; `None` elsewhere.
+    /// Time at which a wall display shows the next period; `None` on other displays.
     pub(crate) cycle: Option<i64>,
     arranged: Option<RowOrder>,
     pub(crate) beside: Box<RowDetails>,
@@ -116,10 +116,10 @@ pub(crate) struct Model {
     pub(crate) depth: Depth,
     pub(crate) background: Option<Background>,
     pub(crate) keymap: Arc<Keymap>,
-    /// Incomplete key sequence, and the time at which it is dropped.
+    /// Incomplete key sequence, and the time after which it is dropped.
     pub(crate) begun: Vec<KeyEvent>,
     pub(crate) begun_until_ms: Option<i64>,
-    /// Whether the last message changed anything visible.
+    /// Whether the last message changed the display.
     pub(crate) touched: bool,
     pub(crate) pending: HashMap<Ticket, ReplyPurpose>,
     pub(crate) follow: VecDeque<Action>,
@@ -261,7 +261,7 @@ impl Model {
         let lines = document::current_document(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
         if self.is_link_page() || self.page.route == Route::Overview {
-            // The next link, even if the cursor is above it.
+            // Enter follows the next link, even if the cursor is above it.
             return rest.find_map(|line| line.link);
         }
         rest.next()?.link
@@ -283,7 +283,7 @@ impl Model {
         Appearance::new(self.theme, self.depth, self.background)
     }
 
-    /// Returns the rows available to a list or page, without those that the notice covers.
+    /// Returns the rows available to a list or page, not counting those that the notice covers.
     pub(crate) fn body_rows(&self) -> usize {
         let head = self.head_height() + 1;
         let rows = usize::from(self.size.1.saturating_sub(head));
@@ -291,7 +291,7 @@ impl Model {
     }
 
     /// Returns the rows above the page: the header, the tabs, the banner while disconnected, and
-    /// the line of a list.
+    /// the line above a list.
     pub(crate) fn head_height(&self) -> u16 {
         let banner = u16::from(matches!(self.link, Connection::Down { .. }));
         1 + u16::from(tabs::has_tab_line(self)) + banner + self.rows_above()
@@ -379,7 +379,8 @@ impl Model {
             .take_if(|notice| notice.until_ms.is_none_or(|until| until <= now));
     }
 
-    /// Returns the time of the next update without a key press or news, if any.
+    /// Returns the time of the next update that is due without a key press or news; `None` if there
+    /// is none.
     pub(crate) fn wake_at_ms(&self) -> Option<i64> {
         let second = self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000;
         let countdown = self.counts_seconds().then_some(second);
@@ -415,8 +416,8 @@ impl Model {
         due.into_iter().flatten().min()
     }
 
-    /// Returns the time of the next refresh of the tabs' counts, which also shows whether the service
-    /// responds.
+    /// Returns the time at which the counts in the tabs are refreshed. The refresh also shows
+    /// whether the service responds.
     pub(crate) fn tabs_at_ms(&self) -> Option<i64> {
         let overview = &self.store.overview;
         let is_free = overview.waiting.is_none() && self.is_connected();
@@ -425,7 +426,7 @@ impl Model {
         Some(self.due_ms(at, limits::TABS_MS).min(latest))
     }
 
-    /// Returns the time at which the display becomes stale, unless the service responds before.
+    /// Returns the time at which the display becomes stale if the service does not respond before.
     pub(crate) fn stale_at_ms(&self) -> Option<i64> {
         let received = self.last_received_ms.filter(|_| self.is_connected())?;
         Some(received.saturating_add(limits::STALE_MS))
@@ -437,7 +438,7 @@ impl Model {
     }
 
     /// Returns the age of the data on the screen; for streamed data, the time since the connection
-    /// broke. `None` if nothing was received.
+    /// broke. `None` if no data was received.
     pub(crate) fn age_ms(&self) -> Option<i64> {
         let received = match (&self.page.content, &self.page.route) {
             (Content::Event { detail, .. }, _) => detail.received_ms,
@@ -466,15 +467,15 @@ impl Model {
         running || is_old || self.has_countdown() || matches!(self.link, Connection::Down { .. })
     }
 
-    /// Returns the age of the figures on the screen if they are outdated and were not refreshed
-    /// soon: with very many events, counting takes the service seconds.
+    /// Returns the age of the figures on the screen if they are outdated and not refreshed soon.
+    /// With very many events, the service needs seconds to count them.
     pub(crate) fn counts_age_ms(&self) -> Option<i64> {
         let (since_ms, old_ms) = self.counts_outdated_at_ms()?;
         (old_ms <= self.now_ms).then(|| self.now_ms.saturating_sub(since_ms))
     }
 
-    /// Returns the time of the oldest figures on the screen that are outdated, and the time from
-    /// which their age is shown.
+    /// Returns the time since which figures on the screen are outdated, and the time from which
+    /// their age is shown.
     fn counts_outdated_at_ms(&self) -> Option<(i64, i64)> {
         let route = &self.page.route;
         let since_ms = self.store.outdated_since_ms(route)?;
@@ -487,8 +488,8 @@ impl Model {
         Some((since_ms, since_ms.saturating_add(pace_ms)))
     }
 
-    /// Returns the time at which the live list of events is counted again, if the service changed
-    /// since.
+    /// Returns the time at which the live list of events is counted again, if there were changes
+    /// since the last count.
     pub(crate) fn total_due_ms(&self) -> Option<i64> {
         let is_shown = self.is_connected() && self.page.route == Route::Events;
         let events = &self.store.events;
@@ -504,7 +505,7 @@ impl Model {
         Some(self.due_ms(at, limits::REFRESH_MS))
     }
 
-    /// Returns the time at which an end shown on the page of an event has passed.
+    /// Returns the time of the next end that the page of an event shows, such as the end of a hold.
     pub(crate) fn next_shown_end_ms(&self) -> Option<i64> {
         let Content::Event { explanation, .. } = &self.page.content else {
             return None;
@@ -518,7 +519,7 @@ impl Model {
         });
         let ends = reasons.filter_map(|reason| reason.as_ref()?.until);
         let next = ends.filter(|end_ms| *end_ms > explained.time).min()?;
-        // The clock of the service may differ.
+        // The end is by the service's clock, which may differ from this one.
         Some(read_ms.saturating_add(next.saturating_sub(explained.time)))
     }
 

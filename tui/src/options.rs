@@ -40,7 +40,8 @@ impl fmt::Debug for Key {
 #[derive(Clone)]
 pub struct Renewal(Arc<dyn Fn() -> RenewedKey + Send + Sync>);
 
-/// The current key, `None` if none is needed, or the reason why it is not available.
+/// The current key; `None` if no key is needed. The error is the reason why the key is not
+/// available.
 pub type RenewedKey = BoxFuture<'static, Result<Option<Key>, String>>;
 
 impl Renewal {
@@ -115,7 +116,7 @@ impl View {
 #[derive(Clone, Debug)]
 pub struct Shell {
     pub rest: Option<String>,
-    /// The key, as text that a shell expands within double quotes.
+    /// The key, as shell text for use within double quotes.
     pub key: String,
     /// The `bellwether` command with the flags for this service.
     pub bellwether: String,
@@ -147,7 +148,7 @@ pub struct Options {
     /// Reads the key again before each connection and periodically; `None` if it never changes.
     pub renewal: Option<Renewal>,
     /// Whether to ping the service, so that a broken connection is detected within 3 s. For a
-    /// service in this process, it would only wake an idle console.
+    /// service in this process, pings would only wake an idle console.
     pub keep_alive: bool,
     /// Whether changes are disabled, regardless of the key's role.
     pub read_only: bool,
@@ -174,7 +175,7 @@ pub struct Options {
     /// Access to the service from a shell, for copied commands.
     pub shell: Shell,
     pub context: Option<Context>,
-    /// Contexts to switch to; empty if leaving would stop the service.
+    /// Contexts to which the console can switch; empty if leaving it would stop the service.
     pub contexts: Vec<String>,
     /// Views of events from the configuration file, in addition to shared ones from the service.
     pub views: Vec<View>,

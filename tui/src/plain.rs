@@ -31,7 +31,7 @@ use crate::{
     terminal, text,
 };
 
-/// Screen size for laying out pages; long lines are acceptable.
+/// Assumed screen size for the layout of pages. Long lines are acceptable.
 const SIZE: (u16, u16) = (200, 50);
 
 /// Runs a console in plain mode, on standard input and output. Returns the state of the service
@@ -40,7 +40,7 @@ pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
     let editor = options.editor.clone();
     let backend = TestBackend::new(SIZE.0, SIZE.1);
     let Ok(mut console) = Console::start(options, backend);
-    // In plain mode, an accidental change would go unnoticed.
+    // Every change requires a confirmation, because an accidental change would go unnoticed.
     console.print_lines();
     let mut plain = PlainConsole {
         console,
@@ -83,7 +83,7 @@ impl PlainConsole {
             }
             self.print_results();
             if self.flush().is_err() {
-                // The reader of the output has exited.
+                // The program that reads the output has exited.
                 return Ok(());
             }
             let wake = self.console.wake_in_ms();
@@ -127,7 +127,8 @@ impl PlainConsole {
         } else {
             self.busy_until
                 .get_or_insert_with(|| Instant::now() + limits::STILL_BUSY);
-            // Lines of a file wait until the previous command is complete.
+            // Requested only for typed input: the lines of a file wait until the previous command
+            // is complete.
             if self.is_typed && question::is_cancellable(self.console.model()) {
                 self.reader.request_line();
             }
@@ -136,7 +137,7 @@ impl PlainConsole {
 
     fn handle_line(&mut self, line: &str) {
         if self.is_typed {
-            // Enter has ended the line with the prompt.
+            // Typing Enter has ended the line that begins with the prompt.
             self.prompted = false;
         } else {
             self.talk.print(format!("> {line}"));

@@ -69,7 +69,7 @@ pub(crate) fn cell_width(text: &str) -> usize {
 
 /// Cleans the text and truncates it to `cells`, with an ellipsis.
 pub(crate) fn fit_to_width(text: &str, cells: usize) -> Cow<'_, str> {
-    // Text beyond the cut is not scanned: each ASCII character is one cell wide.
+    // Does not scan the text beyond the cut, because each ASCII character is one cell wide.
     let end = text
         .bytes()
         .take(cells + 1)
@@ -120,8 +120,8 @@ pub(crate) fn wrap_text(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
-/// Cleans the text and splits it into rows of at most `cells`, at any grapheme, so that the rows of
-/// a prefix are the first rows. Preserves newlines.
+/// Cleans the text and splits it into rows of at most `cells`, between any two graphemes, so that
+/// the rows of a prefix are the first rows of the whole text. Preserves newlines.
 pub(crate) fn split_into_rows(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut rows = Vec::new();
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(bar_chart(&[0, 7, 14], 3), " ▅█");
         assert_eq!(bar_chart(&[1, 1, 7, 7], 2), "▂█");
         assert_eq!(bar_chart(&[1, 1_000], 2), "▂█");
-        // The first bar covers fewer counts.
+        // The first bar is the sum of fewer counts.
         assert_eq!(bar_chart(&[5, 0, 0, 5, 5], 3), "▅ █");
     }
 

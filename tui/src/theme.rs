@@ -62,7 +62,7 @@ pub(crate) enum Token {
     #[default]
     Text,
     Dim,
-    /// Frames and rules, which convey nothing.
+    /// Frames and lines, which convey no information.
     Border,
     Title,
     Heading,

@@ -1,4 +1,4 @@
-//! Draws the model. Makes no decisions, because all displayed values are in the model.
+//! Draws the model. All displayed values are in the model, so no decisions are made here.
 
 mod bench;
 mod dialog;
@@ -88,7 +88,7 @@ fn draw_screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 fn draw_split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let rows = list::VisibleRows::new(model, area.height);
-    // On wide screens, a list has the width of its content.
+    // On a wide screen, a list is only as wide as its content.
     let most = if model.shows_split() {
         area.width - PANE_COLUMNS.max(area.width * 3 / 8)
     } else {
@@ -119,7 +119,7 @@ fn draw_form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rec
         return bench::draw(model, form, pen, area);
     }
     let is_wide = area.width >= limits::FORM_SPLIT_COLUMNS;
-    // Schedules and policies have few fields, which leaves room below them.
+    // The forms of schedules and policies have few fields, so the preview is below the fields.
     let is_below = matches!(form.kind, Kind::Schedule | Kind::Policy);
     let parts = if is_wide {
         Layout::horizontal([Constraint::Fill(3), Constraint::Fill(2)])

@@ -310,6 +310,9 @@ mod tests {
             .get::<Delivery>(ids[130].to_bytes().into())
             .await
             .unwrap();
-        assert!(left.is_some(), "no orphaned attempt remains");
+        assert!(
+            left.is_some(),
+            "the delivery was deleted although its attempt is unreadable"
+        );
     }
 }

@@ -214,7 +214,7 @@ impl Intake {
                 ..Origin::default()
             };
             if let Err(error) = self.enqueue(vec![event], from, None) {
-                debug!(event = %name, %error, "ingesting an event created by the service later");
+                debug!(event = %name, %error, "an event created by the service will be ingested later");
             }
         }
     }

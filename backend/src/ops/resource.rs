@@ -283,7 +283,10 @@ impl<T: AuthoredResource> Resources<T> {
             return Ok(());
         }
         Err(Error::Exhausted {
-            message: format!("limit of {most} {}s reached; delete some first", T::WORD),
+            message: format!(
+                "limit of {most} reached for the kind `{}`; delete some first",
+                T::WORD
+            ),
             retry_after: None,
         })
     }

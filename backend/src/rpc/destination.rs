@@ -116,7 +116,7 @@ impl DestinationApi {
     async fn target(&self, request: v1::TestDestinationRequest) -> Result<TestTarget, Error> {
         if request.r#type.is_none() {
             if request.name.is_empty() {
-                let message = "is required: a destination to test, or the `name` of a stored one";
+                let message = "is required unless `name` is the name of a stored destination";
                 return Err(Error::invalid("type", message));
             }
             return Ok(TestTarget::Stored(request.name));

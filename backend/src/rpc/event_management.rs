@@ -18,9 +18,9 @@ use crate::{
     },
 };
 
-const MAY_REOPEN: &str = "its sender has not closed it: its next report reopens it and notifies; \
-                          set STATUS_SUPPRESSED instead to notify no one until its sender closes \
-                          it";
+const MAY_REOPEN: &str = "the sender has not closed the event: its next report reopens the event \
+                          and notifies; to notify no one until the sender closes the event, set \
+                          STATUS_SUPPRESSED instead";
 
 #[derive(Debug)]
 pub struct EventManagementApi {

@@ -663,7 +663,7 @@ impl Health {
             loop {
                 let stuck = self.renderers.stuck_count();
                 if stuck > 0 && !was_stuck {
-                    tracing::error!(stuck, "rendering threads do not stop");
+                    tracing::error!(stuck, "rendering threads are stuck");
                 }
                 was_stuck = stuck > 0;
                 let is_stuck = was_stuck || *self.are_holds_late.borrow_and_update();

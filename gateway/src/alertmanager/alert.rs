@@ -50,7 +50,7 @@ impl AlertQuery {
             Some("false" | "0") => Ok(false),
             Some(_) => Err(format!("`{name}` must be `true` or `false`")),
         };
-        // Events are processed when they are stored, so the value is irrelevant.
+        // The flag has no effect, because no stored event is unprocessed.
         flag("unprocessed")?;
         let receiver = find_parameter(pairs, "receiver").filter(|it| !it.is_empty());
         Ok(Self {
@@ -64,7 +64,8 @@ impl AlertQuery {
 
     pub(crate) fn to_clause(&self) -> Option<Clause> {
         let plain = self.matchers.iter().filter(|it| !it.is_regex());
-        // A matcher that matches no event requires no clause, because no alert passes it later.
+        // A matcher that matches no alert needs no clause: it rejects all alerts when they are
+        // filtered.
         let clauses = plain.filter_map(|it| it.to_clause().ok().flatten());
         matcher::all_of(clauses.collect())
     }
@@ -128,7 +129,7 @@ impl Alert {
             .collect();
         let alerts = events.into_iter().filter_map(|mut event| {
             let occurrence = event.occurrences.pop()?;
-            // An event deleted in the meantime has no route.
+            // The event was deleted in the meantime.
             let route = routes.remove(&occurrence.id)?;
             Some(Self::new(event, occurrence, route, &silence_id, now_ms))
         });
@@ -145,8 +146,8 @@ impl Alert {
         let mut labels = label::to_labels(event.dimensions);
         labels.insert(NAME.to_owned(), event.name);
         let fields = occurrence.metadata_fields.unwrap_or_default();
-        // The original label. The dimensions do not have it if an earlier version stored the event,
-        // or if the settings exclude it.
+        // Restores the original label, which is not a dimension if an earlier version stored the
+        // event or if the settings exclude the label.
         labels.entry(SEVERITY.to_owned()).or_insert_with(|| {
             let severity = Severity::try_from(occurrence.severity).unwrap_or_default();
             non_empty_text(&fields, SEVERITY)
@@ -176,7 +177,7 @@ impl Alert {
             },
             annotations: annotations(&occurrence.summary, &occurrence.body, &fields),
             start_ms: occurrence.start_time,
-            // Alertmanager's default for alerts without an end.
+            // Without an expiry, the alert ends after Alertmanager's default time.
             end_ms: occurrence
                 .expire_time
                 .unwrap_or_else(|| now_ms.saturating_add(limits::RESOLVE_TIMEOUT_MS)),

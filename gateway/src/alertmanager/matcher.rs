@@ -18,7 +18,7 @@ use crate::{
 
 pub(super) const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
-/// Field of the label as received: a dimension, or else in the metadata.
+/// The severity as received: in a dimension, or in the metadata for events of earlier versions.
 const SENT: &str = "dimensions.severity";
 const SENT_EARLIER: &str = "metadata.severity";
 
@@ -105,8 +105,8 @@ impl Matcher {
         })
     }
 
-    /// Returns a clause for the same events, except that comparing a whole string ignores case.
-    /// `None` if every event matches.
+    /// Returns a clause that matches the same events, except that it ignores case when it compares
+    /// a whole string. `None` if every event matches.
     pub(super) fn to_clause(&self) -> Result<Option<Clause>, String> {
         if self.name == SEVERITY {
             return self.severity_clause();
@@ -143,8 +143,8 @@ impl Matcher {
         }))
     }
 
-    /// Returns a clause for a matcher of the severity: of the label as received, or else of the
-    /// event's severity.
+    /// Returns a clause for a matcher of `severity`. It checks the received label, or the severity
+    /// of events without that label.
     fn severity_clause(&self) -> Result<Option<Clause>, String> {
         let is_any = self.is_regex() && matches!(self.value.as_str(), ".*" | ".+");
         let is_none = self.value.is_empty() && !self.is_regex();
@@ -193,7 +193,7 @@ impl Matcher {
                     return None;
                 };
                 let name = parse_label(&equals.field)?;
-                // The received label can be any text.
+                // The field contains one of the five severities, but the label can be any text.
                 if equals.field == SEVERITY {
                     return Self::new(&name, &severity_label(value)?, false, true).ok();
                 }
@@ -437,7 +437,7 @@ mod tests {
         for text in ["severity=\"\"", "severity!~\".+\""] {
             assert!(Matcher::parse(text).unwrap().to_clause().is_err(), "{text}");
         }
-        // Earlier versions stored the word, and users write it.
+        // Earlier versions stored the severity as a word, and users write it so in silences.
         let value = |word: &str| Value {
             kind: Some(ValueKind::StringValue(word.to_owned())),
         };

@@ -1,4 +1,4 @@
-//! The OpenAPI description of Alertmanager's paths; schemas refer to Alertmanager's document.
+//! The OpenAPI description of Alertmanager's paths; the schemas are in Alertmanager's own document.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ fn parameters_json(operation: Operation) -> Vec<Value> {
         Operation::PostSilences => vec![parameter(
             "allowBroad",
             "query",
-            "Stores the silence even if it covers more than likely intended.",
+            "Stores the silence even if it appears to be too broad.",
             json!({"type": "boolean", "default": false}),
         )],
         Operation::GetSilence | Operation::DeleteSilence => {

@@ -183,9 +183,9 @@ impl SilenceView {
         Self { silence, matchers }
     }
 
-    /// Whether the silence passes the filter. Each matcher of the filter must either equal a
-    /// matcher of the silence, or match the label value that the silence requires, which is empty
-    /// if it has no matcher for that label.
+    /// Whether the silence passes the filter. Each matcher of the filter must equal a matcher of
+    /// the silence or match the label value that the silence requires. That value is empty if no
+    /// matcher of the silence has the label.
     pub(crate) fn matches(&self, filter: &[Matcher]) -> bool {
         filter.iter().all(|wanted| {
             let mut own = self

@@ -1,6 +1,6 @@
 //! Converts an alert in the common format of Prometheus, Alertmanager and Grafana to an event.
 //!
-//! The event does not depend on how the alert was delivered.
+//! The resulting event is the same, however the alert was delivered.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -61,8 +61,8 @@ pub(super) fn read_batch(
     batch
 }
 
-/// Converts an alert to an event with the time of receipt. The alert's times are by the sender's
-/// clock and are stored separately.
+/// Converts an alert to an event whose timestamp is the time of receipt. The start and end of the
+/// alert, which are by the sender's clock, are stored separately.
 fn read_event(
     alert: &Object<'_>,
     around: Option<&Object<'_>>,
@@ -92,7 +92,8 @@ fn read_event(
     let end_ms = parse_time_ms(alert, "endsAt")?;
     draft.set_report(start_ms, end_ms, &sender_id(&replica, alert, around));
     let is_over = is_resolved(alert, end_ms, now_ms)?;
-    // Prometheus repeats an alert before it expires; a webhook does not.
+    // Prometheus repeats an alert before `endsAt` and can stop without resolving it. Webhooks are
+    // not repeated.
     if let (Some(end_ms), None, false) = (end_ms, around, is_over) {
         draft.set_expires_ms(end_ms);
     }
@@ -113,8 +114,8 @@ fn event_name<'a>(labels: &'a TextMap<'_>) -> &'a str {
     name.map_or(NAMELESS, |name| name)
 }
 
-/// Sets the dimensions from the labels that belong to the identity. Returns the replica. In
-/// Prometheus, an empty label is equal to a missing label.
+/// Sets the dimensions from the labels that identify the alert, and returns the values of the
+/// replica labels. Empty labels are skipped, because Prometheus treats them as missing.
 fn identify(draft: &mut EventDraft, labels: &TextMap<'_>, settings: &Settings) -> String {
     let mut replica = String::new();
     for (key, value) in labels {
@@ -128,16 +129,16 @@ fn identify(draft: &mut EventDraft, labels: &TextMap<'_>, settings: &Settings) -
             draft.add_dimension(key, &**value);
         }
     }
-    // An event requires a dimension. Without other labels, the dimension is the name of the alert.
+    // An event requires a dimension, so an alert without other labels gets its name as one.
     if draft.lacks_dimensions() {
         draft.add_dimension(NAME, event_name(labels));
     }
     replica
 }
 
-/// Returns an identifier of the sender of an alert among its replicas. For a webhook, this is the
-/// address of its Alertmanager. Otherwise it is the replica label and the generator URL without the
-/// query, which contains the rule's expression.
+/// Returns an identifier that tells the sender of an alert apart from its replicas. For a webhook,
+/// this is the address of its Alertmanager. Otherwise it is the replica label and the generator URL
+/// without the query, which contains the rule's expression.
 fn sender_id(replica: &str, alert: &Object<'_>, around: Option<&Object<'_>>) -> String {
     let address = around
         .and_then(|it| it.get("externalURL"))

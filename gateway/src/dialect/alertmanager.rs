@@ -94,7 +94,8 @@ fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
     Some(draft.finish())
 }
 
-/// Alertmanager retries only after a 5xx status and drops the message otherwise, even after a 429.
+/// Returns 503 instead of 429: Alertmanager retries only after a 5xx status and drops the message
+/// otherwise.
 fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let mut answer = plain_error(context, error);
     if answer.status == StatusCode::TOO_MANY_REQUESTS {

@@ -49,7 +49,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 const PREFIX: &str = "ce-";
 const VERSION: &str = "1.0";
 
-/// Attributes and members with a defined meaning; all others are extensions.
+/// Members that the specification defines; all others are extensions.
 const KNOWN: [&str; 10] = [
     "specversion",
     "id",
@@ -88,7 +88,7 @@ fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
         _ if incoming.headers.contains_key("ce-specversion") => {
             read_single(&read_binary(incoming.headers, media_type, incoming.body)?)
         }
-        // No type, or a type that tools such as curl add by default.
+        // The content type is missing, or is one that tools such as curl add by default.
         "" | "application/json" | "text/plain" | "application/x-www-form-urlencoded" => {
             json::with_list(incoming.body, List::Root, |body, broken| {
                 let is_event = |it: &Value<'_>| it.get("specversion").as_str().is_some();
@@ -135,7 +135,8 @@ fn read_batch(body: &Value<'_>, broken: &DecodeErrors) -> Result<Translation, Di
     })
 }
 
-/// Formats other than JSON exist, and are only identified by the header.
+/// Returns the error for a body in an unknown format. `CloudEvents` formats other than JSON can be
+/// recognized only by the content type.
 fn unknown_format() -> DialectError {
     DialectError::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -162,7 +163,7 @@ fn read_binary<'a>(
 ) -> Result<Value<'a>, DialectError> {
     let mut document = ObjectAsVec::default();
     for name in headers.keys() {
-        // Data is in the body, never in a header.
+        // The data is the body, so headers with these names are ignored.
         if let Some(attribute) = name.as_str().strip_prefix(PREFIX)
             && !["data", "data_base64"].contains(&attribute)
         {
@@ -261,7 +262,7 @@ impl<'a> CloudEvent<'a> {
         self.apply_status(&mut draft);
         let decoded = self.decode_data()?;
         let data = match &decoded {
-            // Data other than JSON is stored unchanged.
+            // Data that is not JSON is stored unchanged.
             Some(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
             None => self.document.get("data").cloned().unwrap_or_default(),
         };
@@ -289,7 +290,7 @@ impl<'a> CloudEvent<'a> {
         }
     }
 
-    /// Decodes base64 data; empty if its type is not JSON.
+    /// Decodes `data_base64`, to parse it as JSON. Returns no bytes if the data has another type.
     fn decode_data(&self) -> Result<Option<Vec<u8>>, DialectError> {
         let media_type = self.document.text("datacontenttype").unwrap_or_default();
         let Some(encoded) = self.document.text("data_base64") else {

@@ -34,7 +34,7 @@ fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ALLOW, HeaderValue::from_static("POST, OPTIONS"));
         headers.insert(ALLOWED_ORIGIN, origin);
-        // Limits of the client are reported by the responses to its requests.
+        // No rate is announced: the responses to the events state the limits of the client.
         headers.insert(ALLOWED_RATE, HeaderValue::from_static("*"));
         DialectResponse {
             headers,

@@ -70,7 +70,7 @@ impl EventDraft {
     }
 
     /// Sets the reported start and end, in milliseconds since 1970 by the sender's clock, and the
-    /// reporter, one of several possible senders.
+    /// reporter. Several reporters can report the same event.
     pub(super) fn set_report(
         &mut self,
         began_ms: Option<i64>,
@@ -119,8 +119,8 @@ impl EventDraft {
         }
     }
 
-    /// Stores texts and numbers with these names from a document that encloses many events, if they are short
-    /// enough to be repeated.
+    /// Stores the named strings and numbers of a document that encloses many events. Strings are
+    /// truncated, because they are repeated in each event.
     pub(super) fn store_envelope_fields(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
             match object.get(name) {
@@ -133,8 +133,8 @@ impl EventDraft {
         }
     }
 
-    /// Returns the event. A summary above the limit continues in the body; if there is a body, the
-    /// whole summary is stored as metadata.
+    /// Returns the event. A summary above the limit is truncated. The whole summary is stored in
+    /// the body or, if the event has a body, in the metadata.
     pub(super) fn finish(mut self) -> Event {
         if self.event.summary.len() > limits::SUMMARY_BYTES {
             let whole = std::mem::take(&mut self.event.summary);

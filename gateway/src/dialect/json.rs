@@ -20,10 +20,10 @@ const EXACT_MAX: u64 = 1 << 53;
 pub(super) type DecodeErrors = BTreeMap<usize, String>;
 
 /// Reads a body with a list of independent elements. Malformed elements are passed to `read` as
-/// `null`, with their errors.
+/// `null`, together with the parse errors.
 ///
 /// # Errors
-/// Returns an error if the body is malformed elsewhere, or any error of `read`.
+/// Returns an error if the body is malformed outside the elements, or any error of `read`.
 pub(super) fn with_list<T>(
     bytes: &[u8],
     list: List<'_>,
@@ -154,7 +154,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns the members of an object as texts; empty if the object is missing.
+    /// Returns the members of the object with this name as texts; empty if it is missing.
     pub(super) fn texts(
         &self,
         name: &str,

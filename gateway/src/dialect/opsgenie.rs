@@ -243,7 +243,7 @@ const fn note_endpoint(
     endpoint(Method::POST, path, NOTED, read)
 }
 
-/// Returns the captured segment, which every such path has.
+/// Returns the first captured segment. Every path that calls this function has one.
 fn captured_segment<'a>(incoming: &IncomingRequest<'a>) -> &'a str {
     incoming.captures.first().map_or("", |id| &**id)
 }
@@ -283,7 +283,7 @@ fn elapsed_seconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// Changes the status to 422, which Opsgenie returns for an invalid body.
+/// Changes the status to 422, as Opsgenie does for an invalid body.
 fn unprocessable_error(error: DialectError) -> DialectError {
     DialectError {
         status: StatusCode::UNPROCESSABLE_ENTITY,

@@ -40,7 +40,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     error_response,
 };
 
-/// Name of all events of this dialect; the dimension distinguishes them.
+/// Name of all events of this dialect; a dimension distinguishes them.
 const NAME: &str = "pagerduty";
 const DEDUP_KEY: &str = "dedup_key";
 const CHANGE: &str = "change";
@@ -83,7 +83,7 @@ fn enqueue_event(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectE
         ));
     }
     let payload = match message.object("payload") {
-        // Optional members can have any type.
+        // Only a trigger requires an object; for other actions, the payload can have any type.
         Err(_no_object) if !is_trigger => {
             draft.store_members(&message, &["payload"]);
             None
@@ -113,7 +113,7 @@ fn enqueue_event(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectE
     Ok(Translation::from_events(vec![draft.finish()], success))
 }
 
-/// Copies the payload. Members required of a trigger are optional for other actions.
+/// Copies the payload. A trigger requires some members that are optional for other actions.
 fn fill_payload(
     draft: &mut EventDraft,
     payload: &Object<'_>,
@@ -174,8 +174,8 @@ fn collect_error<T>(wrong: &mut Vec<String>, read: Result<T, DialectError>) -> O
     read.map_err(|error| wrong.push(error.message)).ok()
 }
 
-/// Builds an error response as PagerDuty does: 400 for an invalid request, including an invalid
-/// key. Some PagerDuty clients retry after a 403.
+/// Builds an error response as PagerDuty does. An invalid key also causes 400, because some
+/// PagerDuty clients retry after a 403.
 fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let (status, word, message) = match error.status {
         StatusCode::TOO_MANY_REQUESTS => (

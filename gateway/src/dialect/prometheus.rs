@@ -36,7 +36,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     error_response,
 };
 
-/// A minimal valid Alertmanager configuration; receivers are selected by rules instead.
+/// A minimal valid Alertmanager configuration. In this service, rules determine the receivers.
 const CONFIG: &str = "route:\n  receiver: \"null\"\nreceivers:\n  - name: \"null\"\n";
 
 fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {

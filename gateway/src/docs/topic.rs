@@ -52,7 +52,7 @@ fn write_blocks(topic: &Topic, out: &mut String) -> std::fmt::Result {
 
 fn open_list(block: &Block, list: Option<&str>, out: &mut String) -> std::fmt::Result {
     match (list, block) {
-        // A numbered list continues after an interruption.
+        // Continues the numbering of a list that was interrupted.
         (Some("ol"), Block::Item(Some(number), _)) => write!(out, "<ol start=\"{number}\">"),
         (Some(list), _) => write!(out, "<{list}>"),
         (None, _) => Ok(()),

@@ -33,7 +33,7 @@ pub(super) fn with_limits(mut schema: Value, field: &FieldPlan) -> Value {
     if field.kind == Kind::String {
         let is_required = match field.cardinality {
             Cardinality::Single => field.behavior == Behavior::Required,
-            // The limits on list entries apply to non-empty entries.
+            // A list entry must not be empty if it has one of these limits.
             _ => takes.max_length > 0 || takes.format() != Format::Unspecified,
         };
         limit_text(&mut schema, takes, is_required);

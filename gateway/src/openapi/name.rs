@@ -22,7 +22,7 @@ pub(super) fn shorten_operations(document: &mut Value) {
 }
 
 fn operation_name(id: &str) -> String {
-    // Alertmanager's operations have the same names as native ones.
+    // Alertmanager's operations keep their tag, because they have the same names as native ones.
     let is_needed = id.starts_with(alertmanager::TAG);
     let words = id.split('_').skip(usize::from(!is_needed));
     let camel: String = words.map(capitalize).collect();
@@ -39,8 +39,8 @@ fn map_first_char(word: &str, change: fn(&char) -> char) -> String {
     first.into_iter().chain(chars).collect()
 }
 
-/// Removes packages from the names of schemas, and from the references to them. Of two equal names,
-/// the one of another package gets a prefix: `ZenossEvent`.
+/// Removes packages from the names of schemas, and from the references to them. If two names are
+/// equal, the one from the other package gets a prefix: `ZenossEvent`.
 pub(super) fn shorten_schemas(document: &mut Value) {
     let schemas = document["components"]["schemas"].take();
     let Value::Object(schemas) = schemas else {

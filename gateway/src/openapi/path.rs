@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{example, responses, schema};
 use crate::operation::{BodyRule, Operation};
 
-/// A tag without quotes, or several quoted ones.
+/// One entity tag without quotes, or one or more with quotes.
 const TAGS: &str = "^([!#-+.-~]+|(W/)?\"[!#-+.-~]+\"( *, *(W/)?\"[!#-+.-~]+\")*)$";
 
 /// Returns the path with plain parameter names: OpenAPI tools do not support `{trigger.name}`.

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::operation::{BodyRule, Operation};
 
-/// The only operation with idempotency keys. For a repeated key, it returns the first response
-/// again.
+/// The only operation with idempotency keys. It returns the first response again when a key is
+/// repeated.
 const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 
 const HEADERS_OF_EVERY_RESPONSE: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
@@ -17,7 +17,7 @@ const HEADERS_OF_EVERY_RESPONSE: [&str; 3] = ["x-request-id", "ratelimit", "rate
 enum Condition {
     Always,
     Body,
-    /// Operations whose path or body names a resource.
+    /// The path or the body of the operation names a resource.
     Named,
     Changing,
 }

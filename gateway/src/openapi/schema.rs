@@ -17,7 +17,7 @@ const DURATION: &str = r"^-?[0-9]+(\.[0-9]{1,9})?s$";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Direction {
-    /// Only in responses, to which a newer service may add fields.
+    /// The type is used only in responses, to which a newer service may add fields.
     Response,
     Strict,
     Lenient,
@@ -140,8 +140,8 @@ fn member_schemas(
     schema
 }
 
-/// Returns one object per field of a required oneof. Code generators create a type for each, but
-/// ignore a list of names next to the properties.
+/// Returns one object schema per field of a required oneof. Code generators create a type for each
+/// object; they would ignore a list of required names next to the properties.
 fn variant_schemas(plan: &Plan, message: &MessagePlan, group: usize, how: Direction) -> Value {
     let is_common = |field: &&FieldPlan| field.oneof != Some(group);
     let (common, chosen): (Vec<_>, Vec<_>) = message.fields.iter().partition(is_common);
@@ -188,7 +188,8 @@ fn enum_schema(plan: &EnumPlan) -> Value {
     if let Some(value) = plan.values.iter().rfind(|value| !value.word.is_empty()) {
         let (word, name) = (&value.word, &value.name);
         let accepted = format!(
-            "\nAlso accepted as a number, and as `{word}` for `{name}` in any letter case."
+            "\nThe number and the short name, in any letter case, are also accepted: `{word}` for \
+             `{name}`, for example."
         );
         description.push_str(&accepted);
     }
@@ -201,7 +202,7 @@ pub(super) fn field_schema(plan: &Plan, field: &FieldPlan) -> Value {
         schema["type"] = json!("array");
     }
     if let (Kind::Enum(id), Cardinality::Repeated { .. }) = (field.kind, field.cardinality) {
-        // The unspecified value cannot be selected.
+        // The unspecified value is not valid as a list entry.
         let values = plan.enums[id].values.iter();
         let names = values.filter(|value| value.number != 0);
         let names: Vec<_> = names.map(|value| &*value.name).collect();
@@ -275,8 +276,8 @@ fn scalar_schema(plan: &Plan, kind: Kind, how: Direction) -> Value {
     }
 }
 
-/// Returns the schema of a 64-bit integer: returned as text, since some languages lack 64-bit
-/// numbers; both forms are accepted.
+/// Returns the schema of a 64-bit integer. Responses contain it as text, since some languages lack
+/// 64-bit numbers; requests can contain a text or a number.
 fn wide_integer_schema(format: &str, pattern: &str, how: Direction) -> Value {
     let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
     if how != Direction::Response {

@@ -67,7 +67,7 @@ impl Handler {
                 }
                 reply
             }
-            // A JSON string, which Alertmanager's clients print.
+            // Alertmanager's clients print the body, which is a JSON string.
             Err(problem) => Reply {
                 status: problem.status,
                 code: problem.code,
@@ -319,7 +319,7 @@ impl Handler {
             None => None,
             Some(id) => Some(self.get_silence(admitted, id).await?),
         };
-        // An expired silence is not changed: posting it again creates another silence.
+        // Posting an expired silence creates another silence and leaves the expired one unchanged.
         let known = known.filter(|it| it.state() != State::Expired);
         let mut warnings;
         let stored = if let Some(known) = known {

@@ -87,7 +87,7 @@ pub(super) async fn read_body(
             None if whole.is_empty() => first = Some(data),
             earlier => {
                 if let Some(earlier) = earlier {
-                    // The announced length is not allocated, as it may never arrive.
+                    // Does not allocate the announced length, because the client may send less.
                     whole.reserve(earlier.len() + data.len());
                     whole.extend_from_slice(&earlier);
                 }
@@ -103,7 +103,7 @@ pub(super) async fn read_body(
 
 pub(super) async fn drain_body(incoming: Incoming, most_bytes: usize) {
     let reading = drain_unbounded(incoming, most_bytes);
-    // The response is the same if draining times out.
+    // A timeout is ignored: the response is the same.
     drop(tokio::time::timeout(READ_OVER_TIME, reading).await);
 }
 

@@ -24,8 +24,7 @@ use crate::{
 
 impl Handler {
     /// Reads the request, calls the backend and returns its response. The in-flight permit is
-    /// acquired only after the body was read, so that slow clients hold none. It is stored in
-    /// `permit`.
+    /// acquired after the body is read, so that slow clients hold none, and stored in `permit`.
     #[expect(
         clippy::too_many_lines,
         reason = "one call, from its key to its response"

@@ -56,7 +56,7 @@ pub(super) async fn compress(reply: Reply, request_headers: &HeaderMap) -> Reply
     let deflated = if bytes <= limits::COMPRESSED_INLINE_MAX {
         deflate()
     } else {
-        // Would block this thread for too long.
+        // Compressing a large body would block this thread for too long.
         tokio::task::spawn_blocking(deflate).await.ok().flatten()
     };
     let Some(body) = deflated else {
@@ -66,7 +66,7 @@ pub(super) async fn compress(reply: Reply, request_headers: &HeaderMap) -> Reply
     let headers = &mut reply.headers;
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
-    // The representation differs, so the tag has to be weak.
+    // The compressed body has other bytes, so the tag has to be weak.
     let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
     let weak = tag.filter(|tag| !tag.starts_with("W/"));
     if let Some(Ok(weak)) = weak.map(|tag| HeaderValue::try_from(format!("W/{tag}"))) {

@@ -277,7 +277,7 @@ impl Handler {
         Ok(form)
     }
 
-    /// Returns the page that a key has access to, after performing the requested action.
+    /// Returns the page for the key in the form, after performing the action in the form.
     async fn load_with_key(
         &self,
         what: LinkedPage,

@@ -141,8 +141,8 @@ impl Handler {
             fresh: &fresh,
             settings: &self.config.senders,
         };
-        // If the key is in the body, or no key is required, the body uses the allowance for
-        // unauthenticated clients.
+        // If the key is in the body, or no key is required, the memory for the body comes from the
+        // pool for unauthenticated clients.
         let mut owner = Owner::anonymous(sending.exchange.peer);
         let is_key_first = dialect.key_in_body.is_none() && !endpoint.open;
         if is_key_first {
@@ -297,8 +297,8 @@ impl Handler {
                 Ok((result, beyond, headers)) => {
                     (outcome.result, outcome.beyond, passed) = (result, beyond, headers);
                 }
-                // The idempotency key was derived from the request, so the request is a repeat even
-                // if the content differs.
+                // The key was derived from the request, so this is a repeat even if the content
+                // differs.
                 Err(failed) if is_known && failed.code == Code::AlreadyExists => {}
                 Err(failed) => return Err(failed),
             }

@@ -6,8 +6,9 @@ pub(super) fn session_token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'
     Cookie::Session.read(page, headers)
 }
 
-/// Whether the browser reports a request from the same origin. All browsers do so over TLS and on
-/// this machine. The `Origin` header is not sent, because URLs can be credentials.
+/// Whether the browser states that the request is from the same origin. All browsers do so over TLS
+/// and on this machine. `Origin` cannot be used: the pages suppress it, because their URLs can be
+/// credentials.
 pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
     headers
         .get("sec-fetch-site")

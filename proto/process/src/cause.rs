@@ -1,11 +1,11 @@
-//! Finds the cause in a chain of library errors that a user can act on.
+//! Searches a chain of library errors for the cause that a user can act on.
 
 use std::{error::Error, io};
 
 use rustls::{AlertDescription, CertificateError, InvalidMessage, OtherError};
 
-/// Returns the first error of type `T` in the chain. An I/O error does not list the error it wraps
-/// among its sources, so it is unwrapped.
+/// Returns the first error of type `T` in the chain. I/O errors are unwrapped, because the error in
+/// one is not among its sources.
 pub fn find_cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -40,7 +40,8 @@ pub fn is_authority_as_server(wrong: &CertificateError) -> bool {
     is_webpki_error(wrong, "CaUsedAsEndEntity")
 }
 
-/// Whether the error is this variant of `webpki`, which rustls passes on as text only.
+/// Whether the error is the `webpki` error with this name. rustls passes such errors on as text
+/// only.
 fn is_webpki_error(wrong: &CertificateError, name: &str) -> bool {
     matches!(wrong, CertificateError::Other(OtherError(error)) if error.to_string() == name)
 }
@@ -161,7 +162,7 @@ fn split_words(name: &str) -> String {
     words
 }
 
-/// Returns the name as in the certificate, without the type that rustls prints around it.
+/// Returns a name of the certificate, without the type that rustls prints around it.
 fn subject_name(shown: &str) -> &str {
     let (_, name) = shown.rsplit_once('(').unwrap_or(("", shown));
     name.trim_end_matches(')').trim_matches('"')

@@ -1,8 +1,8 @@
 //! Accepts connections within limits, serves them, and drains them at shutdown.
 //!
-//! The backend and the gateway use the same loop but not each other, so it is in this crate, behind
-//! the feature `listen`, which the console does not need. The service and its timeouts are passed
-//! in as [`Serve`] and [`Limits`].
+//! The backend and the gateway use the same loop but not each other, so the loop is in this crate.
+//! It is behind the feature `listen`, which the console does not need. Callers pass the service as
+//! [`Serve`] and the timeouts as [`Limits`].
 
 mod activity;
 mod connection;
@@ -41,7 +41,7 @@ pub use peer::{FORWARDED_FOR, Peer, Proxies};
 pub use pool::{Permit, PermitError, Pool};
 pub use streams::Streams;
 
-/// Pause after a failed `accept`, so that a shortage of descriptors can pass.
+/// Pause after a failed `accept`, during which descriptors may become available.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time for a client to read the TLS alert after a failed handshake.
 const REFUSED_TIME: Duration = Duration::from_secs(1);
@@ -59,8 +59,8 @@ pub trait Serve: Clone + Send + Sync + 'static {
 
     fn on_connection(&self) {}
 
-    /// Handles a request, which counts as in flight until its response has been sent. Other
-    /// progress, such as received parts of its body, is recorded in `activity`.
+    /// Handles a request, which counts as in flight until its response has been sent. `activity`
+    /// records other progress, such as received parts of the request body.
     fn handle_request(
         self,
         request: Request<Incoming>,
@@ -138,7 +138,7 @@ impl Listener {
                 accepted = self.accept_connection(&quota) => accepted,
             };
             let Ok(accepted) = accepted else {
-                // A connection that ends in the meantime does not shorten the pause.
+                // Waits for the whole pause, even if a connection ends in the meantime.
                 tokio::select! {
                     () = shutdown.cancelled() => break,
                     () = time::sleep(ACCEPT_PAUSE) => continue,
@@ -240,14 +240,14 @@ async fn handshake(
     }
 }
 
-/// Shuts a connection down so that the client receives the alert: closing a socket with unread data
-/// resets it and discards what was sent last.
+/// Shuts a connection down so that the client receives the alert. Closing a socket with unread data
+/// would reset the connection and discard the alert.
 async fn close_gracefully(mut stream: TcpStream) {
     let reading = async {
         stream.shutdown().await?;
         let mut rest = (&mut stream).take(REFUSED_BYTES);
         tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
     };
-    // The connection is closed even if the client was too slow.
+    // A timeout is ignored: the connection is closed in any case.
     drop(time::timeout(REFUSED_TIME, reading).await);
 }

@@ -1,4 +1,4 @@
-//! Field names of other products, with their names in this one.
+//! Maps field names of other products to the names of this product.
 
 const LABELS: [&str; 6] = [
     "labels.",
@@ -27,7 +27,7 @@ pub fn local_field_name(name: &str) -> Option<String> {
     if let Some(label) = label.filter(|label| !label.is_empty()) {
         return Some(local_field_name(label).unwrap_or_else(|| label.to_owned()));
     }
-    // For example `status.phase`: these fields have no members.
+    // These fields have no members, so `status.phase` is `status`.
     let (field, _) = name.split_once('.')?;
     ["name", "severity", "status", "summary", "body"]
         .contains(&field)

@@ -33,7 +33,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// Longest first, so that the first match is the right one.
+    /// Longer signs come first, so that `=~` is not read as `=`.
     pub(super) const SIGNS: [(&str, Self); 9] = [
         ("=~", Self::MatchesWhole),
         ("!=", Self::NotEqual),
@@ -196,7 +196,7 @@ impl Lexer<'_> {
                 }
                 '*' => {
                     self.advance(1);
-                    // Two stars are the same as one.
+                    // Consecutive stars are stored as one.
                     if word.pieces.last() != Some(&Piece::Star) {
                         word.pieces.push(Piece::Star);
                     }
@@ -247,7 +247,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Conjunctions of other languages; a single `&` or `|` is part of a word.
+/// Conjunctions as written in other languages. A single `&` or `|` is part of a word.
 const JOINTS: [(&str, Token); 2] = [("&&", Token::And), ("||", Token::Or)];
 
 pub(super) fn has_separator(text: &str) -> bool {

@@ -65,7 +65,7 @@ struct Parser<'a> {
     end: usize,
     now: Option<&'a TimeReference>,
     depth: usize,
-    /// Text of the conditions joined by `and` at the top level.
+    /// Texts of the conditions that `and` joins at the top level.
     parts: Vec<String>,
     is_either: bool,
 }
@@ -448,8 +448,8 @@ fn negate((clause, positions): ParsedTerm, at: usize) -> ParsedTerm {
     (Clause::Not(Box::new(clause)), positions)
 }
 
-/// Builds a match of a whole value. A pattern that matches the empty string also matches a missing
-/// field, as in Prometheus.
+/// Builds a clause that matches the whole value of a field. A pattern that matches the empty string
+/// also matches a missing field, as in Prometheus.
 fn whole_text_match(field: &str, pattern: &str, at: usize) -> ParsedTerm {
     let pattern = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&pattern)
@@ -475,7 +475,7 @@ fn join_clauses(mut clauses: Vec<ParsedTerm>, join: impl Fn(Vec<Clause>) -> Clau
     (join(clauses), Positions { at, inside })
 }
 
-/// Builds a search for a text in the name or the summary.
+/// Builds a clause that searches the name and the summary for a text.
 fn search_clause(word: &Word, at: usize) -> Result<ParsedTerm, FilterError> {
     let text: String = match &word.pieces[..] {
         [] => return Err(error_at_position(at, "a condition is missing here".into())),
@@ -485,7 +485,7 @@ fn search_clause(word: &Word, at: usize) -> Result<ParsedTerm, FilterError> {
                 "`*` alone matches everything; remove it".into(),
             ));
         }
-        // Stars around a search text are redundant.
+        // Stars around a search text have no effect.
         pieces => {
             let [Piece::Text(text)] = trim_pieces(pieces) else {
                 let message = "a search text allows `*` only at its ends; use `name=` with it";
@@ -508,7 +508,7 @@ pub(super) fn split_foreign_operator(text: &str) -> Option<(&str, &str)> {
     let (field, value) = text.split_once(':')?;
     let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_field = field.starts_with(char::is_alphabetic) && field.chars().all(in_name);
-    // URLs, and names such as `std::io`.
+    // The word is a URL, or a name such as `std::io`.
     let is_text = value.starts_with("//") || value.starts_with(':');
     (is_field && !is_text).then_some((field, value))
 }

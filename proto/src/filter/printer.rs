@@ -12,15 +12,15 @@ const MOMENTS: [&str; 2] = ["since", "until"];
 
 /// Prints a condition as a filter.
 ///
-/// Parsing it returns the same condition, for every condition that came from a filter; a
-/// combination of a single clause becomes that clause.
+/// Parsing the result returns the same condition if the condition came from a filter. A combination
+/// of a single clause is printed as that clause.
 pub fn print_clause(clause: &Clause) -> String {
     let mut text = String::new();
     write_clause(clause, EnclosingOperator::Nothing, &mut text);
     text
 }
 
-/// Returns the filter for a field with a value as a user would type it: `5` is the number.
+/// Returns the filter that compares a field with a value as a user would type it: `5` is a number.
 pub fn print_condition(field: &str, text: &str) -> String {
     format!("{}={}", print_name(field), print_literal(text))
 }
@@ -30,7 +30,8 @@ pub fn print_literal(text: &str) -> String {
     quote_unless(text, needs_no_quotes(text))
 }
 
-/// Whether a condition is a search of name and summary, which is printed as the text only.
+/// Whether a condition searches the name and the summary for a text. Such a condition is printed as
+/// the text only.
 pub fn is_search(clause: &Clause) -> bool {
     search_clause_text(clause).is_some()
 }

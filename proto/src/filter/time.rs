@@ -26,8 +26,9 @@ impl TimeReference {
         }
     }
 
-    /// Parses an age such as `2h`, a time today such as `09:30`, `2026-01-31` or
-    /// `2026-01-31T09:30`. Returns milliseconds since 1970; `None` for any other text.
+    /// Parses an age such as `2h`, a time of the current day such as `09:30`, or a date such as
+    /// `2026-01-31` or `2026-01-31T09:30`. Returns milliseconds since 1970; `None` for any other
+    /// text.
     pub fn parse_ms(&self, text: &str) -> Option<i64> {
         parse_age(text)
             .map(|ago_ms| self.ms.saturating_sub(ago_ms))
@@ -92,7 +93,7 @@ fn parse_time_of_day(text: &str) -> Option<Time> {
 }
 
 fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
-    // Times with an explicit offset are not handled here.
+    // A time with an explicit offset is parsed elsewhere.
     let begins = text.len() >= "2026-01-31".len() && text.is_ascii();
     let is_local =
         !text.ends_with(['Z', 'z', ']']) && !text[10.min(text.len())..].contains(['+', '-']);

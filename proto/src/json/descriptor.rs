@@ -1,7 +1,7 @@
 //! Decodes a `FileDescriptorSet`, including the options of `google.api` and of `options.proto`.
 //!
-//! The generated descriptor types drop unknown options, so these types declare only the needed
-//! parts and the options. Tags are those of `descriptor.proto`.
+//! The generated descriptor types drop unknown options. These types declare the options, and only
+//! the other parts that are needed. Tags are those of `descriptor.proto`.
 
 #![expect(missing_docs, reason = "fields are those of descriptor.proto")]
 

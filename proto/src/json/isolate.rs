@@ -1,7 +1,7 @@
 //! Isolates malformed entries of a list, so that the rest of a body can be parsed.
 //!
-//! A number out of the range of a double, a lone surrogate, or nesting that is too deep makes a
-//! JSON parser reject the whole text, although its structure is clear.
+//! A JSON parser rejects the whole text if it contains a number out of the range of a double, a
+//! lone surrogate, or nesting that is too deep. The structure of such a text is still clear.
 
 use std::ops::Range;
 

@@ -13,8 +13,8 @@ pub struct Violation {
 
 /// The violations of a request, up to [`limits::VIOLATIONS`].
 ///
-/// Readers add a violation without a path and prepend segments on their way out, so that valid
-/// requests do not pay for paths.
+/// A reader adds a violation without a path, and enclosing readers prepend segments. Valid requests
+/// therefore need no paths.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Violations {
     list: Vec<Violation>,
@@ -139,7 +139,7 @@ pub fn nearest_name<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> 
     let start = start.to_lowercase();
     let likeness = |name: &str| {
         let name = name.to_lowercase();
-        // `error` suggests `SEVERITY_ERROR`, however many letters are missing.
+        // A text that is contained in a name is similar to it: `error` suggests `SEVERITY_ERROR`.
         let part = if !start.is_empty() && name.contains(&start) {
             1.0
         } else {

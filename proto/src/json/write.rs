@@ -34,7 +34,7 @@ pub fn write(
 struct Writer<'a, 'o> {
     plan: &'a Plan,
     out: &'o mut Vec<u8>,
-    /// Stack of fields: those of an open message are above those of its enclosing message.
+    /// Stack of fields: the fields of a nested message are above those of the enclosing message.
     found: Vec<PresentField<'a>>,
     depth: usize,
 }

@@ -127,8 +127,8 @@ mod tests {
                 ..ResourceLogs::default()
             }],
         };
-        // Resource and scope; for each record: the record, its body, the list, ten values and five
-        // pairs.
+        // One resource and one scope. For each of the three records: the record, its body, the list
+        // in the body, ten values and five attributes.
         assert_eq!(count_values(&request.encode_to_vec()), 2 + 3 * (3 + 10 + 5));
         assert_eq!(count_values(&[0xff; 30]), 0);
         assert_eq!(count_values(&[0x0a, 0].repeat(1_000)), 1_000);

@@ -76,8 +76,8 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Parses the command line of this process. Exits if it is invalid, or asks only for help or
-    /// the version.
+    /// Parses the command line of this process. Exits if it is invalid, or if only the help or the
+    /// version is requested.
     pub(crate) fn read() -> Self {
         let matches = Self::visible_command().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
@@ -86,7 +86,7 @@ impl Cli {
     /// The command line, with the flags hidden on commands to which they do not apply.
     pub(crate) fn visible_command() -> clap::Command {
         let mut command = Self::command();
-        // Only this propagates global arguments to the subcommands.
+        // Only `build` propagates global arguments to the subcommands.
         command.build();
         offered::hide_inapplicable_flags(command)
     }
@@ -117,7 +117,8 @@ impl Size {
     }
 }
 
-/// Flags that are settings, as text: one reader makes values of all of them.
+/// Flags that set a setting. They are read as text, because one reader parses the values from all
+/// sources.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct Flags {
@@ -195,7 +196,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// Switches to the service of a context, instead of the one that these flags name.
+    /// Switches to the service of a context, in place of the service that these flags name.
     pub(crate) fn switch_context(&mut self, context: String) {
         self.context = Some(context);
         (self.connect, self.key_file, self.tls_ca) = (None, None, None);

@@ -81,7 +81,7 @@ fn write_failure(error: std::io::Error) -> Failure {
 }
 
 /// Creates a client and returns its key. Without a key or a running service, the client is created
-/// in the store directly: access to the store and its encryption keys is enough.
+/// in the store directly, which requires access to the store and its encryption keys.
 async fn create(
     request: CreateClientRequest,
     address: &str,

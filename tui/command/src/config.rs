@@ -55,7 +55,8 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// A part of the program. Each part uses its settings and those of the parts above it.
+/// A part of the program. Each part uses its own settings and the settings of the parts listed
+/// before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     Client,
@@ -63,7 +64,7 @@ pub(crate) enum Part {
     Service,
 }
 
-/// All settings. Those in use are validated.
+/// All settings. The settings that are in use are valid.
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -152,10 +153,11 @@ pub(crate) struct TlsSettings {
     pub(crate) client_ca: Option<PathBuf>,
     pub(crate) client_crl: Option<PathBuf>,
     pub(crate) client_optional: bool,
-    /// Client certificate of a console, command or gateway; `None` means that of the listeners.
+    /// Client certificate of a console, command or gateway; `None` means the certificate of the
+    /// listeners.
     pub(crate) client_cert: Option<PathBuf>,
     pub(crate) client_key: Option<PathBuf>,
-    /// Authorities that verify the service; `None` means those of the system.
+    /// Authorities that verify the service; `None` means the authorities of the system.
     pub(crate) ca: Option<PathBuf>,
     /// Expected name in the service's certificate; `None` means the host of the address.
     pub(crate) name: Option<String>,
@@ -216,8 +218,8 @@ impl Settings {
     pub(crate) const GRPC_LISTEN: SocketAddr = loopback(8481);
     pub(crate) const REST_LISTEN: SocketAddr = loopback(8480);
 
-    /// Reads the file, the variables and the flags, in that order. `used` returns the part that
-    /// will run with them, and may direct them to a running service.
+    /// Reads the file, the variables and the flags, in that order. `used` returns the part of the
+    /// program that will run, and may first set the address of a running service.
     ///
     /// # Errors
     /// Returns an error that names the setting if a value in use is invalid, or a key of the file
@@ -356,7 +358,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the error, or only records it if the setting belongs to a part that might not run.
+    /// Returns the error. If the setting belongs to a part that might not run, records the error
+    /// instead.
     fn reject(&mut self, setting: &Setting, error: ConfigError) -> Result<(), ConfigError> {
         match setting::part_of_key(setting.key) {
             Part::Client => Err(error),
@@ -376,7 +379,7 @@ impl Settings {
     }
 
     fn locate_folders(&mut self) -> Result<(), ConfigError> {
-        // Not in the data folder, which belongs to a service.
+        // The file is not in the data folder, because that folder belongs to a service.
         self.sign_ins = project_dirs().map(|folders| {
             let own = folders.state_dir();
             let own = own.unwrap_or_else(|| folders.config_dir());

@@ -1,5 +1,5 @@
 //! `demo`: the console on a service with simulated incidents, in a temporary folder. Nothing leaves
-//! the machine, and nothing is kept.
+//! the machine, and all data is deleted afterwards.
 
 mod receivers;
 mod story;
@@ -23,18 +23,18 @@ use crate::{
 
 const CONFIG: &str = include_str!("demo/config.yaml");
 const LOG_FILE: &str = "service.log";
-/// Only the receivers of this process are reached.
+/// Allows deliveries to the demo's own receivers, which listen on the loopback address.
 const SETTINGS: &str = "[egress]\nallow = [\"127.0.0.0/8\"]\n";
 
-/// A prepared demo; the folder is deleted when it is dropped.
+/// A prepared demo. Dropping it deletes the folder.
 pub(crate) struct Demo {
     folder: TempDir,
     pub(crate) settings: Settings,
 }
 
 impl Demo {
-    /// Creates the folder and its settings. Only flags and variables about the terminal are used,
-    /// so that nothing of an installed service is touched.
+    /// Creates the folder and its settings. Only flags and variables for the terminal are used, so
+    /// that the demo does not affect an installed service.
     ///
     /// # Errors
     /// Returns an error if there is no room for temporary files.
@@ -61,8 +61,8 @@ impl Demo {
         Ok(Self { folder, settings })
     }
 
-    /// Starts the service and its story, and opens the console until the operator leaves; with
-    /// `serve`, prints the addresses instead and serves until a signal.
+    /// Starts the service and the incidents, and opens the console until the operator leaves. With
+    /// `serve`, prints the addresses instead of opening the console, and serves until a signal.
     ///
     /// # Errors
     /// Returns an error if the service does not start or there is no terminal.

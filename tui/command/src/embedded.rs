@@ -265,8 +265,8 @@ async fn restart(
     }
 }
 
-/// Serves the metrics of both parts together: at the address set for them, else at that of the
-/// gateway, else at that of the backend.
+/// Serves the metrics of both parts on one page: at the address set for metrics, else at that of
+/// the gateway, else at that of the backend.
 async fn with_metrics(
     settings: &Settings,
     backend: Option<Backend>,

@@ -35,7 +35,7 @@ impl ExitStatus {
         self as u8
     }
 
-    /// Returns the meaning, as in the manual page and `docs/commands.md`.
+    /// Returns the meaning of the exit code, as in the manual page and `docs/commands.md`.
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -60,7 +60,7 @@ impl ExitStatus {
 pub(crate) struct Failure {
     sentence: String,
     status: ExitStatus,
-    /// Empty if the page does not explain the error.
+    /// Empty if `docs/troubleshooting.md` does not explain the error.
     code: Cow<'static, str>,
 }
 
@@ -150,7 +150,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Invalid fields that the message does not contain follow on separate lines.
+/// Adds the invalid fields that the message does not contain, one per line.
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let mut lines = vec![error.message];

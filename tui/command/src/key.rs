@@ -16,7 +16,7 @@ use crate::{
 const SCHEME: &str = "Bearer ";
 const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// The file in the data folder to which a service writes its first key.
+/// The file in the data folder in which a service stores the key of its first client.
 pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 
 /// Returns the credential for the service at this address; `None` if only a client certificate is
@@ -51,7 +51,7 @@ pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
     };
     let shown = path.display();
     let read = match settings.key {
-        // The file may be a pipe of the caller's shell.
+        // The file may be a pipe from the caller's shell.
         KeySource::File(_) => std::fs::read_to_string(&path),
         _ => plain_file::read_text(&path, KEY_FILE_BYTES_MAX),
     };

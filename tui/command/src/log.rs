@@ -29,7 +29,8 @@ where
         LogFormat::Json => json_layer(writer),
     };
     let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
-    // Called once per process; a second call would fail without effect.
+    // The result is ignored: this function is called once per process, and a second call would only
+    // have no effect.
     drop(tracing::subscriber::set_global_default(subscriber));
     for message in &settings.loose {
         tracing::warn!("{message}");

@@ -36,8 +36,8 @@ use crate::{
     failure::Failure,
 };
 
-/// Most memory of an event is freed by another thread, which mimalloc does without a lock.
-/// `docs/benchmarks.md` compares it with glibc's allocator.
+/// Threads mostly free memory of events that another thread allocated. mimalloc does this without a
+/// lock. `docs/benchmarks.md` compares it with glibc's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             for line in failure.to_string().lines() {
-                // If standard error is closed too, there is no way left to report.
+                // A failure to write is ignored: there is no other way to report it.
                 drop(writeln!(io::stderr(), "bellwether: {line}"));
             }
             failure.exit_code()
@@ -96,8 +96,8 @@ fn run_to_completion(
     done
 }
 
-/// Returns a function that directs the settings to a running service, if the command may call one,
-/// and returns the part of the program that will run.
+/// Returns a function that returns the part of the program that will run. If the command may call a
+/// running service, the function first sets its address in the settings.
 fn part_selector(cli: &Cli) -> fn(&mut Settings) -> Part {
     match &cli.command {
         None => console_part,
@@ -237,7 +237,7 @@ fn show_config(settings: &Settings) -> Result<(), Failure> {
     ))
 }
 
-/// Returns the environment variables that are text.
+/// Returns the environment variables whose values are valid text.
 pub(crate) fn environment_variables() -> Variables {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -6,7 +6,7 @@
 pub(crate) fn disable_core_dumps() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-    // Not fatal if the kernel refuses.
+    // An error is ignored: the process works without this protection.
     let _refused = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn disable_core_dumps() {}
 /// with a few rows some 20 MiB larger. Child processes, such as an editor, inherit the setting.
 #[cfg(target_os = "linux")]
 pub(crate) fn disable_huge_pages() {
-    // Best effort: on failure, the process only uses more memory.
+    // An error is ignored: the process only uses more memory.
     let _refused = rustix::thread::disable_transparent_huge_pages(true);
 }
 

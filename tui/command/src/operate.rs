@@ -28,8 +28,8 @@ pub(crate) struct Frame {
     pub(crate) press: Option<String>,
 }
 
-/// Opens the console until the operator leaves, or draws one frame. Returns the context to open
-/// next, if the operator switches to one.
+/// Opens the console until the operator leaves, or draws one frame. If the operator switches to
+/// another context, returns that context.
 pub(crate) async fn run(
     settings: &Settings,
     frame: Option<Frame>,
@@ -81,7 +81,7 @@ fn token_renewal(settings: &Settings, address: &str) -> Renewal {
     })
 }
 
-/// Opens the console for the service of this process.
+/// Opens the console for the service in this process.
 ///
 /// # Errors
 /// Returns an error if there is no terminal.
@@ -108,7 +108,7 @@ async fn open_console(
     if far {
         options.renewal = Some(token_renewal(settings, address));
         if let Some(message) = tls::key_permission_warning(settings) {
-            // Visible after the console has closed.
+            // The operator can read the message after closing the console.
             drop(writeln!(io::stderr(), "bellwether: {message}"));
         }
         let others = settings.contexts.iter();
@@ -141,7 +141,8 @@ async fn open_console(
             let status = bellwether_tui::run_plain(options)
                 .await
                 .map_err(startup_failure)?;
-            // The operator has already seen the status on the screen.
+            // On a terminal, the exit code is not needed: the operator has seen the status on the
+            // screen.
             if io::stdin().is_terminal() {
                 return Ok(None);
             }

@@ -21,7 +21,7 @@ pub(crate) fn write_output(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Escapes characters that JSON permits, but that are invisible or affect the terminal or the
+/// Escapes characters that are valid in JSON but are invisible or affect the terminal or the
 /// reading order: U+007F and C1 controls, bidirectional marks, invisible characters, and excess
 /// combining marks.
 pub(crate) fn escape_controls(json: &str) -> String {

@@ -53,8 +53,9 @@ impl Addresses {
         serde_json::to_string(self).expect("texts are JSON")
     }
 
-    /// Writes the notes by which commands find this service: one in the data folder for its own
-    /// user, and one in the runtime folder, if there is one, for the group of the service.
+    /// Writes the addresses to files from which commands find this service. The file in the data
+    /// folder is for the service's own user; the file in the runtime folder, if there is one, is
+    /// for the service's group.
     pub(crate) fn write_notes(&self, settings: &Settings) {
         let mut written = write(&settings.data_dir, self, PRIVATE);
         if let Some(folder) = settings.runtime_dirs.first() {
@@ -74,7 +75,7 @@ impl Addresses {
 
     pub(crate) fn remove_shared_note(settings: &Settings) {
         if let Some(folder) = settings.runtime_dirs.first() {
-            // A service manager removes the folder anyway.
+            // An error is ignored: the service manager also removes the folder.
             drop(fs::remove_file(folder.join(ADDRESS_FILE)));
         }
     }
@@ -88,7 +89,7 @@ impl Addresses {
         read(&settings.data_dir).or_else(shared)
     }
 
-    /// Returns the gRPC address as reachable from this machine.
+    /// Returns a gRPC address at which the service can be reached from this machine.
     fn local_grpc(&self) -> Option<String> {
         self.grpc.as_deref().map(to_loopback)
     }
@@ -137,8 +138,8 @@ fn to_loopback(address: &str) -> String {
     address.replace("//[::]:", "//[::1]:")
 }
 
-/// Returns whether a running service is configured. Without one, configures the service of this
-/// machine that others may use, unless another data folder is configured or the user runs a
+/// Returns whether a running service is configured. If none is, configures the service that this
+/// machine shares with all users, unless another data folder is configured or the user runs a
 /// separate service.
 pub(crate) fn find_service(settings: &mut Settings) -> bool {
     let is_configured = settings.connect.is_some();

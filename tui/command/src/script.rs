@@ -1,5 +1,5 @@
-//! Commands for scripts: each calls a running service, prints the result, and reflects it in the
-//! exit code.
+//! Commands for scripts. Each command calls a running service, prints the result, and exits with a
+//! code that depends on the result.
 
 mod apply;
 mod completions;

@@ -33,8 +33,8 @@ pub(crate) async fn run_serve(settings: &Settings, parts: Parts) -> Result<(), F
         metrics = ready.metrics.as_deref(),
         "serving"
     );
-    // The listeners are bound and start to accept below: a client that reads the line and connects
-    // immediately is served.
+    // The listeners are already bound, so a client that reads the line and connects immediately is
+    // served.
     writeln!(io::stdout(), "{}", ready.ready_line())
         .map_err(|error| Failure::new(format!("failed to write the ready line: {error}")))?;
     Notifier::notify_ready();

@@ -18,9 +18,9 @@ pub(crate) const CERTIFICATES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 pub(crate) type OwnVerifier = Option<Arc<dyn ServerCertVerifier>>;
 
-/// Returns the TLS configuration for connecting to a service: trusts the authorities and
-/// certificates of `tls_ca`, else the authorities of the system, and presents the certificate of
-/// `tls_client_cert`, else of `tls_cert`, if the service requests one.
+/// Returns the TLS configuration for connecting to a service. It trusts the authorities and
+/// certificates in `tls_ca`, or the system's authorities if `tls_ca` is not set. If the service
+/// requests a certificate, it presents that of `tls_client_cert`, else of `tls_cert`.
 pub(crate) fn client_config(
     settings: &Settings,
 ) -> Result<(ClientTlsConfig, OwnVerifier), ConfigError> {
@@ -47,7 +47,7 @@ pub(crate) fn client_config(
     Ok((config, verifier))
 }
 
-/// Trusts the certificates of a file, as authorities and as certificates of servers.
+/// Trusts the certificates in a file, both as authorities and as certificates of servers.
 fn server_verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
     let named = identity::parse_certificates("tls_ca", file)?;
     let mut authorities = RootCertStore::empty();

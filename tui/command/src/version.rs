@@ -21,7 +21,7 @@ fn describe_version() -> String {
         Some("true") => ", changed since",
         _ => "",
     };
-    // Builds without git have a placeholder instead of the commit.
+    // In a build without git, the commit is a placeholder.
     let is_commit = commit.bytes().all(|it| it.is_ascii_hexdigit());
     let origin = if is_commit {
         format!("{} of {date}{changed}", commit.get(..12).unwrap_or(commit))

@@ -29,7 +29,7 @@ impl Fields {
     pub(crate) fn path_of(&self, name: &str) -> String {
         match self.path.as_str() {
             "" => name.to_owned(),
-            // A path of a file ends with `:`.
+            // If the object is the whole file, its path is the file name followed by `:`.
             path if path.ends_with(':') => format!("{path} {name}"),
             path => format!("{path}.{name}"),
         }
@@ -73,7 +73,7 @@ impl Fields {
         }
     }
 
-    /// Takes the items of a list, each with its path; empty if the list is absent.
+    /// Removes a list and returns its items, each with its path; empty if the list is absent.
     pub(crate) fn take_list(&mut self, name: &str) -> Result<Vec<(String, Value)>, ImportError> {
         let path = self.path_of(name);
         match self.take_value(name) {
@@ -100,7 +100,7 @@ impl Fields {
             .collect()
     }
 
-    /// Takes an object; an empty one if it is absent.
+    /// Removes and returns an object; an empty object if it is absent.
     pub(crate) fn take_object(&mut self, name: &str) -> Result<Self, ImportError> {
         let path = self.path_of(name);
         Self::from_value(&path, self.take_value(name).unwrap_or_default())

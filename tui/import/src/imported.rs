@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const NAME_CHARACTERS_MAX: usize = 90;
 const DOCUMENTS_MAX: usize = 1_000;
 
-/// Documents, and a report on what was omitted or is different.
+/// Documents, and a report of the parts that were omitted or converted differently.
 #[derive(Debug)]
 pub struct ImportOutput {
     owner: &'static str,
@@ -16,7 +16,7 @@ pub struct ImportOutput {
     documents: Vec<(&'static str, Value)>,
     names: HashSet<(&'static str, String)>,
     left_out: Vec<(String, String)>,
-    /// Lines already reported, so that options inherited by many routes are reported once.
+    /// Lines already reported. An option that many routes inherit is reported once.
     reported: HashSet<(String, String)>,
     notes: Vec<(String, String)>,
     variables: BTreeMap<String, String>,
@@ -167,7 +167,8 @@ fn base_name(kind: &str, wanted: &str) -> String {
     }
 }
 
-/// Returns the case-folded name and its skeleton: the service rejects names that look alike.
+/// Returns the case-folded name and its skeleton. Look-alike names share one of them, and the
+/// service rejects such names.
 fn lookalike_keys(name: &str) -> [String; 2] {
     let mut skeleton = String::new();
     for c in name.chars() {

@@ -25,8 +25,8 @@ pub use self::{
 pub struct File {
     /// Path within the export, for messages.
     pub path: String,
-    /// The kind of its content, in lower case: the parent folder's name; for a file at the top, its
-    /// name without extension.
+    /// The kind of the file's content, in lower case: the name of the parent folder or, for a file
+    /// at the top, the file's name without extension.
     pub word: String,
     pub content: Value,
 }

@@ -1,8 +1,8 @@
 //! Import of Opsgenie: users become contacts, rotations become schedules, escalations become
 //! policies.
 //!
-//! Reads a folder per kind with a file per entity, as written by its backup tool, or responses of
-//! its REST API.
+//! Reads a folder per kind with a file per entity, as Opsgenie's backup tool writes them, or
+//! responses from its REST API.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ use super::{
 };
 use crate::error::ImportError;
 
-/// Names of folders, of the member of a file that contains the entity, and the reason for leaving
-/// out other members.
+/// For each kind: the folder, the member of a file that contains the entity, and the reason for
+/// leaving out other members.
 const KINDS: [(&str, &str, &str); 4] = [
     (
         "users",
@@ -122,7 +122,8 @@ fn skip_reason(word: &str) -> &'static str {
     }
 }
 
-/// Collects the entities of a file: one, a list, or a REST response with either.
+/// Collects the entities of a file. The file contains an entity, a list of entities, or a REST
+/// response with either.
 fn collect_entities(
     kind: (&str, &str, &str),
     path: &str,
@@ -186,7 +187,7 @@ fn read_user(
     for mut contact in user.take_objects("userContacts")? {
         let method = contact.take_text("contactMethod")?.unwrap_or_default();
         let to = contact.take_text("to")?;
-        // Exports have the flag beside the address, REST responses inside `status`.
+        // `enabled` is beside the address in exports, and inside `status` in REST responses.
         let mut status = contact.take_object("status")?;
         let is_enabled = [contact.take_flag("enabled")?, status.take_flag("enabled")?];
         if is_enabled.contains(&Some(false)) {
@@ -422,7 +423,7 @@ fn read_restrictions(
     fields.take_value("type");
     let mut all = fields.take_objects("restrictions")?;
     if fields.has("restriction") {
-        // A list for weekly restrictions, an object for daily ones.
+        // Weekly restrictions are a list; a daily restriction is an object.
         let is_list = fields.is_list("restriction");
         if is_list {
             all.extend(fields.take_objects("restriction")?);

@@ -79,7 +79,7 @@ pub(crate) fn import_export(
                 let id = entity.take_text("id")?;
                 let id =
                     id.ok_or_else(|| invalid_field_error(&entity.path_of("id"), "is required"))?;
-                // Lists omit some fields of a schedule that the response for a single schedule has.
+                // Prefers the response for a single schedule: lists omit some of its fields.
                 let is_whole = entity.has("schedule_layers");
                 if is_whole || !into.contains_key(&id) {
                     into.insert(id, entity);
@@ -272,8 +272,9 @@ fn read_schedule(
     Ok(())
 }
 
-/// Sorts layers so that later ones override earlier ones: by the numbers in PagerDuty's default
-/// names, or else in reverse, as responses begin with the highest layer.
+/// Sorts the layers so that later ones override earlier ones. PagerDuty's default names contain
+/// numbers to sort by. Without them, the order is reversed, because responses list the highest
+/// layer first.
 fn sort_lowest_first(rotations: &mut [Rotation]) {
     let number = |rotation: &Rotation| -> Option<u32> {
         rotation.name.strip_prefix("Layer ")?.trim().parse().ok()

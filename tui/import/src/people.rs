@@ -1,4 +1,4 @@
-//! Import of people: each becomes a contact with an email destination.
+//! Import of people: each person becomes a contact with an email destination.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Person<'a> {
     pub(crate) variables: Map<String, Value>,
 }
 
-/// Sets the mail address of a person; only one is used.
+/// Sets the email address of a person. Only the first one is used.
 pub(crate) fn add_mail(
     path: &str,
     address: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) fn add_mail(
     }
 }
 
-/// Adds a number as a variable; only the first of a kind is used.
+/// Adds a phone number as a variable. Only the first number of a kind is used.
 pub(crate) fn add_number(
     path: &str,
     variable: &str,

@@ -34,7 +34,7 @@ impl Preset {
         } else {
             serde_saphyr::from_str(self.text).expect("the presets are YAML")
         };
-        // Mappings are stored as the body of a REST call.
+        // A mapping file contains the body of a REST call, not a document.
         if document["kind"].is_null() {
             document["kind"] = json!("mapping");
         }

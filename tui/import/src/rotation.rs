@@ -25,12 +25,12 @@ pub(crate) struct Rotation {
     pub(crate) name: String,
     pub(crate) start: Timestamp,
     pub(crate) turn_seconds: i64,
-    /// Time from which the rotation applies; `None` if from the first hand-off.
+    /// Time from which the rotation applies; `None` if it applies from the first hand-off.
     pub(crate) from: Option<Timestamp>,
     pub(crate) end: Option<Timestamp>,
     /// The contacts of each turn; an empty turn notifies no one.
     pub(crate) slots: Vec<Vec<String>>,
-    /// Times to which the rotation is limited; empty if always on.
+    /// Times to which the rotation is limited; empty if there is no limit.
     pub(crate) restrictions: Vec<Restriction>,
 }
 
@@ -152,8 +152,8 @@ pub(crate) fn layers_json(
         .collect()
 }
 
-/// Returns the local time of the first hand-off, moved back by whole cycles if the rotation applies
-/// earlier.
+/// Returns the local time of the first hand-off. If the rotation applies earlier, the time is moved
+/// back by whole cycles.
 fn first_hand_off(rotation: &Rotation, zone: &TimeZone) -> DateTime {
     let start = Zoned::new(rotation.start, zone.clone()).datetime();
     let turns = i64::try_from(rotation.slots.len()).unwrap_or(1);
@@ -164,7 +164,7 @@ fn first_hand_off(rotation: &Rotation, zone: &TimeZone) -> DateTime {
     if ahead <= 0 || cycle <= 0 {
         return start;
     }
-    // Subtract in civil time, so that cycles of whole days keep their local hand-off time across
+    // Subtracts in civil time, so that cycles of whole days keep their local hand-off time across
     // clock changes.
     let cycles = ahead / cycle + 1;
     let back = jiff::Span::new().try_seconds(cycles.saturating_mul(cycle));
@@ -198,7 +198,7 @@ fn unsupported_reason(rotation: &Rotation, now: Timestamp) -> Option<&'static st
 
 type Part = (DateTime, String, Vec<Vec<String>>, Vec<Restriction>);
 
-/// Splits a rotation with shifts of a few hours into one layer per shift of the day.
+/// Splits a rotation with shifts of a few hours into layers, one for each shift of the day.
 fn split_into_day_parts(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
     let turn = rotation.turn_seconds;
     let parts = usize::try_from(DAY / turn).ok()?;

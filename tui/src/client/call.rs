@@ -44,7 +44,7 @@ impl Call {
         }
     }
 
-    /// Creates a read-only call. The name of the method follows from that of the request.
+    /// Creates a read-only call. The method has the name of the request, without the suffix.
     pub(crate) fn from_request<Q: Name>(service: &'static str, request: &Q) -> Self {
         let method = Q::NAME.strip_suffix("Request");
         let body = json::to_json(request).ok();

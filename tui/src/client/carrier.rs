@@ -107,7 +107,7 @@ impl Transport {
             return Err(failed);
         };
         if let Err(more) = self.call(&format!("{service}/{method}"), wire).await {
-            // Omitted fields may be reported as missing.
+            // The service may report a field as missing that was omitted because it is invalid.
             let is_known = |field: &FieldError| {
                 let mut known = failed.fields.iter();
                 known.any(|it| is_within(&it.path, &field.path) || is_within(&field.path, &it.path))

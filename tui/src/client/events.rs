@@ -88,7 +88,7 @@ pub(crate) fn search_seen_since(start_ms: i64) -> Call {
     Call::from_request(QUERIES, &request).with_long_timeout()
 }
 
-/// Returns the sort order of a request; empty for the service's default.
+/// Returns the sort order of a request; empty for the default order.
 fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
     if order == EventOrder::default() {
         return Vec::new();

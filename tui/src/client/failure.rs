@@ -11,7 +11,7 @@ use crate::{
     limits,
 };
 
-/// Error messages for a connection that was closed before its last data was read.
+/// Error messages for a connection that was closed before all data was read.
 const CUT_OFF: [&str; 5] = [
     "connection closed",
     "connection was not ready",
@@ -30,7 +30,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
     let kind = match status.code() {
         _ if is_not_grpc(status) => FailureKind::Unreachable,
         Code::Unavailable => FailureKind::Unreachable,
-        // A call cancelled because its connection closed did not time out.
+        // If a call was cancelled because the connection closed, it did not time out.
         Code::Cancelled if status.source().is_some_and(is_eof) => FailureKind::Unreachable,
         Code::DeadlineExceeded | Code::Cancelled => FailureKind::TimedOut,
         Code::Unauthenticated => FailureKind::Unauthenticated,
@@ -55,7 +55,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         message: item.description,
     });
     let (code, message) = match kind {
-        // The message of gRPC does not identify the side with the limit.
+        // Rephrased, because gRPC's message does not say which side has the limit.
         FailureKind::Invalid if is_too_large(status) => {
             let most = limits::MESSAGE_BYTES / (1024 * 1024);
             let message = format!("the response is larger than this console's limit of {most} MiB");

@@ -140,8 +140,9 @@ pub(super) fn is_user_active(attended: &mut Receiver<Instant>) -> bool {
     attended.borrow_and_update().elapsed() < limits::ATTENDED
 }
 
-/// Waits until the service has been silent for too long while keys are pressed, and pings it after
-/// a shorter silence. Without key presses, the stream of events suffices to detect a lost service.
+/// Waits until the service has been silent for too long, while keys are pressed. After a shorter
+/// silence, pings the service. Without key presses, the stream of events suffices to detect that
+/// the service is gone.
 pub(super) async fn wait_for_silence(
     carrier: Carrier,
     last_received: LastReceiveTime,
@@ -151,7 +152,7 @@ pub(super) async fn wait_for_silence(
     loop {
         if !is_user_active(&mut attended) {
             if attended.changed().await.is_err() {
-                // The console has ended, which ends this task too.
+                // The console has ended, so this task ends.
                 std::future::pending::<()>().await;
             }
             continue;

@@ -48,7 +48,7 @@ impl Link {
         self.attended.send_replace(Instant::now());
     }
 
-    /// Waits for the next news; never ends.
+    /// Waits for the next update, without a timeout.
     ///
     /// # Cancel safety No message is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> ServerUpdate {
@@ -143,7 +143,8 @@ impl Supervisor {
     }
 
     async fn send_update(&self, update: ServerUpdate) {
-        // A closed queue means that the console has ended; the next command reveals it.
+        // An error means that the console has ended. The end of the command queue stops the
+        // connection.
         let _closed = self.updates.send(update).await;
     }
 
@@ -236,7 +237,7 @@ impl Supervisor {
                 }
                 ended = stream.join() => match ended {
                     watch::StreamEnd::Broken(failure) => {
-                        // A stream ends with the key that it was opened with.
+                        // The service ends a stream when the key with which it was opened expires.
                         let is_outlived = failure.kind == FailureKind::Unauthenticated
                             && self.keys.change_count() != self.followed_with;
                         if !is_outlived {
@@ -254,7 +255,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts the tasks of a connection. They end when the service has been silent for too long.
+    /// Starts the tasks of a connection, which end if the service is silent for too long.
     fn spawn_tasks(&self, carrier: &Carrier, last_received: &LastReceiveTime) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         if self.keys.can_change() {
@@ -286,7 +287,7 @@ impl Supervisor {
     }
 }
 
-/// The stream that shows that the connection is alive. Dropping it ends the call.
+/// The stream of events, which also shows that the connection is alive. Dropping it ends the call.
 struct Stream(JoinSet<watch::StreamEnd>);
 
 impl Stream {
@@ -332,7 +333,8 @@ async fn renew_periodically(keys: Keys, mut attended: Option<Receiver<Instant>>)
             limits::KEY_CHECK_UNATTENDED
         };
         time::sleep(pause).await;
-        // The old key may still be accepted; if not, reconnecting shows why.
+        // An error is ignored: the old key may still be valid. If it is not, reconnecting shows the
+        // error.
         let _failed = keys.renew().await;
     }
 }

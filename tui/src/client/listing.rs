@@ -179,7 +179,7 @@ fn next(page: &Value, is_search: bool) -> String {
 
 fn add(whole: &mut Value, name: &str, rows: Value) -> usize {
     let Value::Array(mut rows) = rows else {
-        // Canonical JSON omits empty lists.
+        // Omits an empty list, as canonical JSON does.
         if let Some(whole) = whole.as_object_mut()
             && whole.get(name).is_some_and(Value::is_null)
         {

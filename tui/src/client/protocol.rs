@@ -28,7 +28,7 @@ pub(crate) enum Command {
 pub(crate) enum StatusChange {
     Status(Status),
     Acknowledged(bool),
-    /// The client to assign the occurrences to; empty for none.
+    /// Assigns the occurrences to this client; empty to unassign them.
     Assigned(String),
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum ServerUpdate {
         token: String,
         gap: bool,
     },
-    /// The subscription was rejected or is not supported; lists are read on request only.
+    /// The subscription was rejected or is not supported; lists are then only read on request.
     WatchRejected {
         generation: Ticket,
         failure: Failure,

@@ -117,7 +117,8 @@ pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
     let mut body = json!({"name": name});
     if kind.is_edited() {
         body["etag"] = etag.into();
-        // Some kinds cannot be deleted while they are in use, and have no such field.
+        // `force` is sent only if it is set: some requests have no such field, because the resource
+        // cannot be deleted while it is in use.
         if force {
             body["force"] = true.into();
         }
@@ -125,7 +126,8 @@ pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
     Call::new(spec.service, spec.delete.unwrap_or_default(), body).into_write(parse_empty)
 }
 
-/// Creates a silence, which the service names; `allow_broad` confirms one that covers a lot.
+/// Creates a silence, which the service names; `allow_broad` confirms a silence that covers many
+/// events.
 pub(crate) fn silence(fields: &Value, allow_broad: bool) -> Call {
     let body = json!({"silence": fields, "allowBroad": allow_broad});
     Call::new("SilenceService", "CreateSilence", body).into_write(|answer| {

@@ -43,7 +43,8 @@ impl ResumePosition {
 pub(super) enum StreamEnd {
     /// The connection broke; resume at the position after reconnecting.
     Broken(Failure),
-    /// The service ended the stream because the console was too slow; resume at the position now.
+    /// The service ended the stream because the console was too slow. Resume at the position
+    /// immediately.
     Behind,
     /// The service does not offer this stream to this caller.
     Refused(Ticket, Failure),
@@ -69,7 +70,7 @@ pub(super) async fn follow_events(
     let mut is_first = true;
     loop {
         let Ok(message) = time::timeout(limits::SILENCE, stream.message()).await else {
-            // A long message on a slow connection is still in transit.
+            // Parts of a long message are still arriving over a slow connection.
             if last_received.time().elapsed() < limits::SILENCE {
                 continue;
             }
@@ -80,7 +81,7 @@ pub(super) async fn follow_events(
             Ok(Some(message)) => {
                 let is_same = message.resume_token == position.resume_token() && !message.gap;
                 if is_same && !is_first {
-                    // A keepalive without changes.
+                    // The message is only a keepalive.
                     continue;
                 }
                 is_first = false;

@@ -67,13 +67,13 @@ pub(crate) struct EventRow {
     pub(crate) held: HoldReason,
 }
 
-/// The hold on messages about an event; the first one if there are several.
+/// The reason why messages about an event are held; the first one if there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HoldReason {
     Silence,
     Inhibition,
     Calendar,
-    /// A condition of a rule, such as a delay.
+    /// A condition of the rule, such as its delay.
     Wait,
     #[default]
     Nothing,
@@ -82,7 +82,7 @@ pub(crate) enum HoldReason {
 impl HoldReason {
     fn from_occurrence(occurrence: &v1::Occurrence) -> Self {
         let kinds = occurrence.holds.iter().map(|hold| match hold.kind() {
-            // Already visible in the status.
+            // The status already shows these holds.
             HoldKind::Unspecified | HoldKind::Suppressed => Self::Nothing,
             HoldKind::Silence => Self::Silence,
             HoldKind::Inhibition => Self::Inhibition,

@@ -3,7 +3,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
-    /// The code of the error in `docs/troubleshooting.md`; empty if it has none.
+    /// The code of the error in `docs/troubleshooting.md`; empty if the error has none.
     pub(crate) code: String,
     pub(crate) message: String,
     /// Invalid fields, in the JSON spelling of the API.

@@ -4,7 +4,7 @@
 enum Author {
     /// Created, edited and deleted by operators.
     Operators,
-    /// Created and revoked by operators; lists contain all details.
+    /// Created and revoked by operators; a list contains all of their details.
     Issued,
     /// Created and deleted by the service only.
     Service,

@@ -12,8 +12,8 @@ pub(crate) const LENGTHS: &str = "30s, 5m, 2h, 1h30m or 7d";
 const LONGEST_MS: i64 = 100 * 366 * 86_400_000;
 
 /// Parses a time: a duration from now, a time of day, a day and a time, or RFC 3339. A time of day
-/// without a date is the next one. A local time skipped by a clock change moves forward by the gap;
-/// of two possible times, the earlier is used.
+/// without a date means its next occurrence. A local time skipped by a clock change moves forward
+/// by the gap; of two possible times, the earlier is used.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ fn parse_named_day(text: &str, lower: &str, today: Date) -> Option<Result<(Date,
     })
 }
 
-/// Parses a date with or without a time, in this zone, or RFC 3339.
+/// Parses a date, with or without a time, in this zone; also parses RFC 3339.
 fn parse_date(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     if let Ok(found) = text.parse::<Timestamp>() {
         return Some(found);
@@ -98,7 +98,7 @@ fn parse_date(text: &str, zone: &TimeZone) -> Option<Timestamp> {
         Some((day, rest)) => (day, Some(rest.trim())),
         None => (text, None),
     };
-    // Jiff accepts further forms, such as ISO weeks, which are not supported.
+    // Rejects further forms that Jiff would accept, such as ISO weeks.
     let is_date = day.len() == 10 && day.bytes().all(|it| it.is_ascii_digit() || it == b'-');
     let day: Date = day.parse().ok().filter(|_| is_date)?;
     let time = rest.map_or(Some(Time::midnight()), parse_time_of_day)?;
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn local_times_are_parsed_across_dst_changes() {
         for (now, text, at) in [
-            // The night of 29 March has no 02:30, and that of 25 October has two.
+            // The night of 29 March has no 02:30; the night of 25 October has 02:30 twice.
             (
                 "2026-03-28T12:00:00Z",
                 "2026-03-29 02:30",
@@ -281,7 +281,7 @@ mod tests {
                 "2026-10-25T00:30:00Z",
             ),
             ("2026-10-24T22:30:00Z", "02:30", "2026-10-25T00:30:00Z"),
-            // Between the two occurrences of 02:30.
+            // The current time is between the two occurrences of 02:30.
             ("2026-10-25T00:45:00Z", "02:30", "2026-10-26T01:30:00Z"),
             ("2026-10-24T22:00:00Z", "08:00", "2026-10-25T07:00:00Z"),
         ] {

@@ -223,7 +223,7 @@ fn to_snake_case(name: &str) -> String {
     out
 }
 
-/// A requirement of an action, beyond an object to act on.
+/// A requirement of an action, in addition to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requirement {
     None,
@@ -293,13 +293,13 @@ pub(crate) struct Lines {
     /// Whether the action concerns a whole list rather than some rows.
     pub(crate) all: bool,
     pub(crate) several: bool,
-    /// Whether a text follows the rows.
+    /// Whether the command accepts a text after the rows.
     pub(crate) text: bool,
     pub(crate) silent: bool,
 }
 
 impl Lines {
-    /// For one row, without a text, followed by the page.
+    /// The command accepts one row and no text, and then prints the page.
     pub(crate) const PLAIN: Self = Self {
         screen: false,
         all: false,

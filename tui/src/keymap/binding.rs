@@ -102,8 +102,8 @@ impl Keymap {
             message += before;
             let entry = ACTIONS.iter().find(|entry| entry.action.name() == name);
             let Some(entry) = entry else {
-                // A test checks the names in our sentences; other text of this form is left
-                // unchanged.
+                // Text of this form that is not the name of an action is left unchanged. A test
+                // checks the names in the console's sentences.
                 message += name;
                 rest = after;
                 continue;

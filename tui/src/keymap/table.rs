@@ -79,7 +79,7 @@ const RESPONSES: &[ActionPlace] = &[
 ];
 const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Delivery];
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
-/// Also in forms, except for keys that type text.
+/// The action is also available in forms, except with keys that type text.
 const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
 const EDIT: Requirement = Requirement::Write(Role::Editor);
 const OPERATE: Requirement = Requirement::Write(Role::Operator);
@@ -95,9 +95,9 @@ macro_rules! lines {
     };
 }
 
-/// Defines a row per action: keys, places, requirement, rank among the hints (0 for none), form in
-/// plain mode; then the name for hints, and the title for palette and help, a full sentence. Rows
-/// are in the groups of the help, of which each may have several parts.
+/// Defines the actions, grouped as in the help; a group may have several parts. A row contains the
+/// keys, places, requirement, rank among the hints (0 for none) and the form in plain mode,
+/// followed by the name for hints and a full sentence for the palette and help.
 macro_rules! actions {
     ($($group:ident { $($action:ident $(($kind:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
         $name:literal: $title:literal;)+ })+) => {
@@ -278,7 +278,7 @@ actions! {
         NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
             "noise": "Count notifications that led to no action";
         History ["H"] in ANYWHERE, OPERATE, 0
-            "history": "Show who changed what, here or anywhere, and when";
+            "history": "Show who changed this object or all objects, and when";
     }
     Resources {
         Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Requirement::Write(Role::Admin), 14
@@ -356,7 +356,7 @@ actions! {
         Go(Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
             "inhibitions": "Go to Inhibitions";
         Go(Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
-            "mappings": "Go to Mappings: events from webhooks of any service";
+            "mappings": "Go to Mappings: webhooks from any service as events";
         Go(Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
             "groups": "Go to Groups: events that share one message";
         Go(Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
@@ -438,7 +438,7 @@ actions! {
         FormPart ["<A-r>"] in FORM, VIEW, 0 [LINES.and_screen()]
             "part": "Show the body or the headers of the request, or a curl command";
         FormDifferences ["<A-d>"] in FORM, VIEW, 0 [LINES.and_screen()]
-            "differences": "Show or hide the differences to the previous test";
+            "differences": "Show or hide the differences from the previous test";
         FormText ["<C-e>"] in FORM, Requirement::None, 14
             "as text": "Edit as text in $EDITOR";
         FormReveal ["<C-r>"] in FORM, Requirement::None, 22

@@ -49,7 +49,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Next try", 8, 0, 5, |around, it: &Delivery| {
         let next = to_millis(it.next_attempt_time.as_ref());
         match next {
-            // The reason for the wait is stored with the time.
+            // A time in the past needs a reason, which the service returns with the time.
             Some(ms) if around.is_past(ms) => Cell::new(Token::Dim, "due"),
             next => Cell::short_time(around, next),
         }
@@ -87,7 +87,7 @@ fn reason_cell(around: &dyn RenderContext, it: &Delivery) -> Cell {
     }
     match (it.wait_reason.as_str(), it.last_error.as_str()) {
         ("", "") if it.clear == Some(true) => Cell::new(Token::Dim, "update"),
-        // After delivery, an earlier error is only informative.
+        // The delivery succeeded, so its earlier error is only informative.
         ("", error) if it.state() == State::Delivered && !error.is_empty() => {
             Cell::new(Token::Dim, format!("first {}", text::shorten_error(error)))
         }

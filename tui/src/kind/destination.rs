@@ -480,8 +480,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
-/// Returns the words that a filter can name: the state, and the class of a failure, which the
-/// column shows instead.
+/// Returns the words for the health by which a filter can select: the state, and the word in the
+/// column, which can be the class of a failure.
 pub(crate) fn health_names(destination: &Object) -> Vec<String> {
     let state = health_state(destination);
     let word = health_word(state, destination.text("health.lastError"));

@@ -19,7 +19,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Name", 14, 1, 0, |_, it: &EventRow| {
         dim_if_closed(it, Cell::new(Token::Text, &*it.name))
     }),
-    // The field by which the operator last counted, or else the host.
+    // This column shows the field by which the operator last counted events, or the host.
     Column::new(super::HOST, 10, 1, 1, |around, it: &EventRow| {
         match it.dimension(around.host_field()) {
             Some(host) => dim_if_closed(it, Cell::new(Token::Text, host)),

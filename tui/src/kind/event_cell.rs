@@ -58,8 +58,8 @@ impl EventCell {
         }
     }
 
-    /// Returns the cell as spans of exactly this width. The summary takes what the name and the
-    /// host leave.
+    /// Returns the cell as spans of exactly this width. The summary gets the width that the name
+    /// and the host leave.
     pub(crate) fn spans(&self, cells: usize) -> Vec<Span> {
         let severity = if cells >= WORDS {
             format!("{} {:<8} ", self.severity.symbol(), self.severity.label())

@@ -43,8 +43,8 @@ pub(crate) enum FieldKind {
     /// One line per item of a list, edited in a separate form.
     LineFormat(LineFormat),
     Clause,
-    /// A heading rather than a field; its path is not in any message. The fields below it are
-    /// collapsed until one is set or the user expands them.
+    /// A heading rather than a field; its path is not part of any message. The fields below it are
+    /// collapsed unless one of them is set or the user expands them.
     Section,
 }
 

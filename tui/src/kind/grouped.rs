@@ -57,7 +57,7 @@ fn count_cell(row: &GroupRow, severity: Severity) -> Cell {
 
 fn share_bar(share: i64) -> String {
     let halves = usize::try_from(share.clamp(0, 100) * 16 * 2 / 100).unwrap_or_default();
-    // Even the smallest value is visible.
+    // The bar of the smallest value is still visible.
     let halves = halves.max(1);
     "━".repeat(halves / 2) + if halves % 2 == 1 { "╸" } else { "" }
 }

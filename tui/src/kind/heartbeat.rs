@@ -26,7 +26,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     message: "Heartbeat",
     nested: true,
     output: &[
-        // Redundant with the filter, which the form shows.
+        // The form shows the filter instead.
         "query",
         "expectedCount",
         "lateCount",

@@ -22,7 +22,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     message: "Inhibition",
     nested: true,
     output: &[
-        // Redundant with the filters, which the form shows.
+        // The form shows the filters instead.
         "source",
         "target",
         "state",

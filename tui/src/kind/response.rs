@@ -107,7 +107,7 @@ fn state_rank(response: &Object) -> i64 {
 fn step_number(response: &Object) -> (i64, i64) {
     let number = |field| response.number(field).unwrap_or_default();
     let count = number("stepCount");
-    // After all rounds, the service counts no step.
+    // After all rounds, the service returns no step.
     let is_over = response.flag("unanswered");
     (if is_over { count } else { number("step") }, count)
 }
@@ -189,7 +189,7 @@ pub(crate) fn notified_in_latest_step(response: &Object) -> Vec<NotifiedReceiver
     found
 }
 
-/// Returns the receivers notified in the latest round and step, from all that were notified.
+/// Returns those receivers that were notified in the latest round and step.
 fn latest_entries(response: &Object) -> Vec<&Value> {
     let number = |one: &Value, field: &str| one[field].as_i64().unwrap_or_default();
     // The fallback after all rounds is step 0.
@@ -333,10 +333,10 @@ mod tests {
             (1, 2, 2, 1, false, (2, 1, 2)),
             (2, 1, 2, 0, false, (1, 2, 2)),
             (2, 0, 2, 0, true, (2, 2, 2)),
-            // Begun again after an acknowledgement, or for a higher severity.
+            // The rounds began again after an acknowledgement, or because of a higher severity.
             (3, 1, 2, 1, false, (1, 1, 2)),
             (7, 2, 2, 0, false, (2, 2, 2)),
-            // A service of an earlier version does not state rounds.
+            // A service of an earlier version does not return rounds.
             (3, 1, 0, 0, false, (1, 1, 1)),
         ] {
             let object = response(json!({

@@ -69,7 +69,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "triggerNames",
             "Triggers",
             FieldKind::Names(Kind::Trigger),
-            "Triggers, any of which notifies. Enter opens a list.",
+            "Triggers; a match of any of them notifies. Enter opens a list.",
         ),
         FieldSpec::new(
             "destinationNames",

@@ -60,8 +60,8 @@ pub(crate) fn mask_header_lines(destination: &Value, lines: &str) -> String {
     lines.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the length of the part of a header line that is not secret. The name may end at a space
-/// while the line is typed.
+/// Returns the length of the part of a header line that is not secret. While the line is being
+/// typed, the name may end at a space.
 pub(crate) fn visible_bytes(destination: &Value, line: &str) -> usize {
     match line.find(':').or_else(|| line.find(' ')) {
         Some(at) if !is_plain_header(destination, &line[..at]) => at + 1,

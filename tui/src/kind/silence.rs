@@ -23,7 +23,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     message: "Silence",
     nested: true,
     output: &[
-        // Redundant with `filter`, which the form shows.
+        // The form shows `filter` instead.
         "query",
         "state",
         "startedTime",

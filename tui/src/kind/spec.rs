@@ -21,11 +21,11 @@ pub(crate) struct KindSpec {
     pub(crate) delete: Option<&'static str>,
     /// The method that returns more details than the list, by id.
     pub(crate) detail: Option<&'static str>,
-    /// Derives a name for a kind that has no names in the API.
+    /// Derives a name, if the API has no names for the kind.
     pub(crate) naming: Option<fn(&Value) -> String>,
     pub(crate) message: &'static str,
-    /// Whether requests contain the resource in a field named like the kind rather than its fields
-    /// directly.
+    /// Whether requests contain the resource in a field named after the kind, as opposed to its
+    /// fields directly.
     pub(crate) nested: bool,
     pub(crate) output: &'static [&'static str],
     pub(crate) role: Role,
@@ -51,7 +51,7 @@ pub(crate) trait RenderContext {
     /// Returns the dead letters of a destination in the last 24 h, if read.
     fn dead_letter_count(&self, destination: &str) -> Option<i64>;
     fn is_past(&self, ms: i64) -> bool;
-    /// Formats the time of the next step, which is due once it has passed.
+    /// Formats the time of the next step; a step in the past is due.
     fn format_due(&self, ms: i64) -> String {
         if self.is_past(ms) {
             return "due now".to_owned();
@@ -61,7 +61,7 @@ pub(crate) trait RenderContext {
     fn expand_keys(&self, sentence: &str) -> String;
     /// Returns the contact that responds to an occurrence; `None` if the occurrence pages no one.
     fn responder(&self, occurrence: &str) -> Option<Cell>;
-    /// Whether an active silence certainly covers an event.
+    /// Whether an active silence covers an event; `false` if unknown.
     fn is_silenced(&self, row: &EventRow) -> bool;
     fn response_cells(&self, response: &Object) -> [Cell; 2];
     /// Returns the host of the event that a resource is about; empty if unknown.
@@ -80,9 +80,9 @@ pub(crate) struct LastHour {
 pub(crate) struct ColumnHead {
     pub(crate) title: &'static str,
     pub(crate) width: usize,
-    /// Share of the remaining width.
+    /// Weight of the column when the remaining width is distributed.
     pub(crate) grows: usize,
-    /// Columns with the highest rank are omitted first; 0 is never omitted.
+    /// Columns with the highest rank are omitted first; a column with rank 0 is never omitted.
     pub(crate) rank: u8,
     pub(crate) right: bool,
     pub(crate) falls: bool,

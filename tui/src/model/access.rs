@@ -12,7 +12,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
     let (role, writes) = match entry.need {
         Requirement::None => return Ok(()),
         Requirement::Role(role) => (role, false),
-        // A change requires the role of the resource's kind.
+        // To change a resource, the role of its kind is required.
         Requirement::Write(role) if changes_single_resource(entry.action) => {
             let kind = model.page.route.kind();
             (kind.map_or(role, |kind| kind::spec(kind).role), true)
@@ -30,7 +30,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
     }
     match &model.link {
         Connection::Up => Ok(()),
-        // A form can be filled in while disconnected and submitted later.
+        // Forms can be opened while disconnected, because they are submitted later.
         _ if !writes || opens_form(entry) => Ok(()),
         Connection::Connecting => Err("not connected yet".to_owned()),
         Connection::Down { .. } => Err("not connected; changes are not possible now".to_owned()),
@@ -67,7 +67,7 @@ pub(crate) fn has_target(model: &Model, entry: &Entry) -> bool {
             Action::Undo => model.can_undo(),
             Action::PageBefore => !model.back.is_empty(),
             Action::Forward => !model.forward.is_empty(),
-            // A single order leaves no choice.
+            // Sorting requires more than one column.
             Action::Sort => {
                 sort::sortable_columns(&model.store, &model.page.route).len() > 1
                     && model.page.list.count > 0
@@ -118,7 +118,7 @@ pub(crate) fn has_target(model: &Model, entry: &Entry) -> bool {
     form_has_target(form, entry.action)
 }
 
-/// Whether an action of forms has something to act on in this form.
+/// Whether an action of forms has a target in this form.
 fn form_has_target(form: &Form, action: Action) -> bool {
     let has = |wanted: fn(&FieldKind) -> bool| {
         let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));

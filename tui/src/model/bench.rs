@@ -68,7 +68,7 @@ impl Model {
         let pane = |pane| PaneLayout::new(self, form, pane, inside);
         let mut panes = if columns >= limits::BOTH_PANES_COLUMNS && rows >= BOTH_ROWS {
             let (mut above, mut below) = (pane(Pane::Response), pane(Pane::Request));
-            // One border between the panes.
+            // The panes share one border.
             let inner = rows - BORDERS - 1;
             let least = inner / 3;
             let most = match form.bench.pane {
@@ -93,7 +93,7 @@ impl Model {
         })
     }
 
-    /// Scrolls a pane of the bench by this many lines; returns `false` if it is not shown.
+    /// Scrolls a pane of the bench by this many lines; returns `false` if the pane is not shown.
     pub(crate) fn scroll_bench(&mut self, pane: Pane, lines: isize) -> bool {
         let layout = self.bench_layout(self.page_size());
         let panes = layout.map(|it| it.panes).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The details of the selected row that the list does not have, read after the cursor rests on it,
-//! and those of the page of a rule or destination.
+//! Details that are read for the selected row of a list, once the cursor rests on it, and for the
+//! page of a rule or destination.
 
 use bellwether_proto::v1;
 
@@ -37,7 +37,7 @@ impl RowDetails {
         row.is_some_and(|(list, row)| list == route && row == id)
     }
 
-    /// Reads the details again soon, since the row may have changed.
+    /// Schedules another read of the details, since the row may have changed.
     pub(crate) fn refresh_soon(&mut self, now_ms: i64) {
         if self.row.is_some() {
             self.due_ms = Some(now_ms.saturating_add(limits::BESIDE_PAUSE_MS));
@@ -105,7 +105,7 @@ impl Model {
         self.is_split && fits && self.page.route.is_list()
     }
 
-    /// Drops the details of another row, and schedules reading those of the selected one.
+    /// Drops the details of the previous row, and schedules a read of those of the selected row.
     pub(super) fn sync_row_details(&mut self) {
         let selected = match &self.page.route {
             Route::Object(Kind::Rule | Kind::Destination, name) => Some(name.clone()),

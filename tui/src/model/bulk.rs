@@ -44,7 +44,7 @@ pub(crate) struct Bulk {
     pub(crate) counted: BulkTally,
     pub(crate) done: BulkTally,
     /// Number of messages to be sent, by destination, and whether the numbers are lower bounds; an
-    /// error if unknown.
+    /// error if they could not be read.
     pub(crate) updates: Option<Result<Updates, String>>,
     pub(crate) is_counted: bool,
     pub(crate) token: String,

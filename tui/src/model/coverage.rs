@@ -1,4 +1,4 @@
-//! The events in view that an active silence covers, as routed by the service.
+//! Which of the events in view are covered by an active silence, according to the service.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,10 +19,10 @@ type State = (Severity, Status, bool);
 pub(crate) struct Coverage {
     /// Whether an active silence covers an occurrence in a state, by its id.
     known: HashMap<String, (State, bool)>,
-    /// Revision of the list of silences at the last request, and whether any was active.
+    /// Revision of the list of silences at the last request, and whether any silence was active.
     revision: u64,
     is_any_active: bool,
-    /// Occurrences in view of which the coverage is unknown.
+    /// Occurrences in view whose coverage is unknown.
     missing: Vec<(String, State)>,
     waiting: Option<(Ticket, Vec<(String, State)>)>,
     /// Time before which no request is sent.
@@ -34,7 +34,7 @@ impl Coverage {
         self.known.get(id).is_some_and(|(_, covered)| *covered)
     }
 
-    /// Drops what is known if the silences have another revision.
+    /// Drops the coverage of all occurrences if the silences have another revision.
     pub(crate) fn drop_if_changed(&mut self, revision: u64, is_any_active: impl FnOnce() -> bool) {
         if self.revision != revision {
             *self = Self {

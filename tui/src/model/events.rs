@@ -1,4 +1,4 @@
-//! The occurrences held for the list of events: sorted, unique and bounded.
+//! The occurrences in the list of events: sorted, unique and limited in number.
 
 use std::{
     borrow::Borrow,
@@ -15,7 +15,7 @@ use crate::{
     model::loaded::Loaded,
 };
 
-/// A row on the heap, so that a merge only moves pointers.
+/// A shared row, so that a merge only moves pointers.
 type SharedRow = Arc<EventRow>;
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) struct EventWindow {
     /// The text of `filter` as typed.
     pub(crate) query_text: String,
     pub(crate) filter: EventFilter,
-    /// Distinguishes the rows of this query from those of previous ones.
+    /// Distinguishes the rows of this query from the rows of previous queries.
     pub(crate) generation: Ticket,
     pub(crate) resume_token: String,
     pub(crate) next: String,
@@ -126,7 +126,7 @@ impl EventWindow {
         }
     }
 
-    /// Adds a page; rows from the stream are newer and stay.
+    /// Adds a page. Rows from the stream are newer and are not replaced.
     pub(crate) fn add_page(&mut self, rows: Vec<EventRow>) {
         let order = self.sort_order();
         if let Some(last) = rows.iter().max_by(|one, other| compare(order, one, other)) {
@@ -179,7 +179,7 @@ impl EventWindow {
         }
     }
 
-    /// Whether everything before the row's position was read; later rows come with their page.
+    /// Whether all rows before this one were read. Otherwise, the row is read later, with its page.
     fn is_loaded_up_to(&self, row: &EventRow) -> bool {
         let order = self.sort_order();
         let edge = self.edge.as_ref().filter(|_| !self.next.is_empty());
@@ -272,7 +272,7 @@ mod tests {
             rows.map(|row| row.id.to_string()).collect()
         };
         assert_eq!(ids(&window), ["e:4", "e:1", "e:2"]);
-        // A row that now sorts beyond the rows read so far is removed.
+        // A row is removed when it moves behind the rows read so far.
         window.queue_updates(vec![sample_row(1, 5)], vec![]);
         window.merge_updates();
         assert_eq!(ids(&window), ["e:4", "e:2"]);

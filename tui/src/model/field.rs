@@ -100,7 +100,7 @@ impl TextField {
         }
     }
 
-    /// Handles a key; returns `false` if it has no meaning in a text.
+    /// Handles a key; returns `false` if the key has no meaning in a text field.
     pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);

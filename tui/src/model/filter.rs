@@ -46,8 +46,8 @@ pub(crate) fn parse_event_filter(
     Ok(Some((&parsed.clause).into()))
 }
 
-/// Returns a warning for a probably misspelled field: the first field that is in none of the events
-/// seen and resembles a field that is. Other events may have the field.
+/// Returns a warning for the first field that is probably misspelled: no event seen has the field,
+/// but one has a similar field. Other events may have the field.
 pub(crate) fn filter_hint(text: &str, reader: &Reader) -> Option<FilterError> {
     let parsed = filter::parse(text, Some(reader.clock.time_reference())).ok()?;
     let mut fields = parsed.fields().into_iter();
@@ -68,7 +68,7 @@ impl Reader {
         if let Some(here) = filter::local_field_name(field) {
             return Some(format!("{unknown}; use `{here}`"));
         }
-        // Every field has a full name, which always works.
+        // There is no warning for a full name: it is valid for any field.
         let (_, nearest) = filter::nearest_field(field, known).filter(|_| !field.contains('.'))?;
         Some(format!("{unknown}: `{nearest}`?"))
     }
@@ -137,7 +137,7 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
     parts.all.retain(|(clause, _)| !is_tab_clause(clause));
     let is_either = parts.is_either;
     let Some((_, own)) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
-        // Removes parentheses that only the conjunct of a tab needed.
+        // Removes parentheses that were needed only in combination with the tab's condition.
         if let [(clause @ filter::Clause::Or(_), text)] = &mut parts.all[..]
             && !is_either
             && !filter::is_search(clause)

@@ -33,7 +33,7 @@ impl Model {
             steps: 0,
             typed: field.text().to_owned(),
         });
-        // The active filter is already in the line.
+        // Skips the active filter, which is already in the line.
         let others: Vec<&String> = known.iter().filter(|it| **it != recalled.typed).collect();
         let steps = if older {
             (recalled.steps + 1).min(others.len())

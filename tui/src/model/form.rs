@@ -1,4 +1,4 @@
-//! Forms: fields for editing the JSON of a resource, all other parts of which are preserved.
+//! Forms: fields for editing the JSON of a resource. All other parts of the resource are preserved.
 
 mod bench;
 mod clause;
@@ -34,7 +34,7 @@ pub(crate) struct Form {
     pub(crate) stored: Option<(String, String)>,
     /// The object as opened.
     original: Value,
-    /// The object that the fields change, which preserves everything that has no field.
+    /// The object that the fields change. Everything in it that has no field is preserved.
     base: Value,
     pub(crate) specs: &'static [FieldSpec],
     /// One input for each of `specs`.
@@ -43,19 +43,20 @@ pub(crate) struct Form {
     pub(crate) reveal: bool,
     /// Errors by path; `""` for the whole form.
     pub(crate) errors: BTreeMap<String, String>,
-    /// Fields that were focused before, whose errors are shown.
+    /// Fields that had the focus before, whose errors are shown.
     left: BTreeSet<usize>,
-    /// Whether saving or testing was attempted, so that all errors are shown.
+    /// Whether the operator tried to save or test the form, so that all errors are shown.
     pub(crate) is_tried: bool,
-    /// Number of changes, to recognize outdated responses.
+    /// Number of changes, by which outdated responses are recognized.
     pub(crate) version: u64,
-    /// Time of the last change, and the zone, for parsing times.
+    /// Time of the last change and the time zone, for parsing times.
     now_ms: i64,
     zone: TimeZone,
     pub(crate) live: LivePreviewState,
     pub(crate) bench: Bench,
     pub(crate) check_at_ms: Option<i64>,
-    /// The validation before the confirmation to save, and the keys pressed since.
+    /// The validation after which the confirmation to save opens, and the keys pressed since it
+    /// began.
     pub(crate) saving: Option<Ticket>,
     pub(crate) ahead: Vec<KeyEvent>,
     pub(crate) waiting: Option<Ticket>,
@@ -163,7 +164,7 @@ impl Form {
         only.is_empty() || only == self.chosen_type()
     }
 
-    /// Whether a field can be filled in, collapsed or not.
+    /// Whether a field can be filled in, even if it is collapsed.
     pub(crate) fn is_fillable(&self, index: usize) -> bool {
         self.is_applicable(index) && self.specs[index].kind != FieldKind::Section
     }
@@ -219,7 +220,7 @@ impl Form {
         }
     }
 
-    /// Whether a field is read-only: names never change.
+    /// Whether a field is read-only. The name of a stored resource cannot change.
     pub(crate) fn is_locked(&self, index: usize) -> bool {
         self.stored.is_some() && self.specs[index].path == "name"
     }
@@ -238,7 +239,7 @@ impl Form {
             }
             let written = input.write(spec);
             let before = get_value(&self.base, spec.path);
-            // Unchanged fields stay as the service wrote them, or unset.
+            // A field that was not changed keeps the value that the service wrote, or stays unset.
             let is_choice = matches!(input, Input::Choice(_));
             if is_choice || Input::read(spec, before).write(spec) != written {
                 let moment = self.parsed_time(index).and_then(Result::ok);
@@ -262,8 +263,8 @@ impl Form {
         self.version > 0
     }
 
-    /// Validates the form locally and returns the draft; `None` if there are errors, which are then
-    /// shown.
+    /// Validates the form locally and returns the draft; If there are errors, shows them and
+    /// returns `None`.
     pub(crate) fn draft(&mut self) -> Option<Object> {
         self.check_locally();
         if !self.errors.is_empty() {
@@ -313,7 +314,8 @@ impl Form {
         self.errors = wrong.collect();
     }
 
-    /// Returns the error shown for a field; errors of fields not visited yet are hidden.
+    /// Returns the error shown for a field; the errors of fields that have not been visited are
+    /// hidden.
     pub(crate) fn error(&self, index: usize) -> Option<&str> {
         let is_typed = self.focus == index && !self.inputs[index].is_blank();
         let is_shown = self.is_tried || is_typed || self.left.contains(&index);
@@ -344,7 +346,7 @@ impl Form {
         answer.count() + usize::from(self.errors.contains_key(""))
     }
 
-    /// Assigns the service's errors to fields; the others are shown above the form.
+    /// Assigns the service's errors to fields; errors without a field are shown above the form.
     pub(crate) fn show_failure(&mut self, failure: &Failure) {
         let mut placed = 0;
         for error in &failure.fields {
@@ -404,7 +406,7 @@ impl Form {
         self.check_at_ms = Some(now_ms + crate::limits::CHECK_PAUSE_MS);
     }
 
-    /// Fills in a field from one line of text.
+    /// Sets a field from one line of text.
     pub(crate) fn fill(&mut self, index: usize, text: &str, now_ms: i64) -> Result<(), String> {
         let spec = &self.specs[index];
         if self.is_locked(index) {

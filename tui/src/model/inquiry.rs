@@ -35,7 +35,8 @@ pub(crate) enum Inquiry {
     Obligations(v1::ListObligationsRequest),
     Audit(v1::ListAuditEntriesRequest),
     Noise(v1::NoiseBy),
-    /// Everything of the last hours, and the silences that end in as many.
+    /// The open events, the events and changes of the last `hours`, and the silences that end
+    /// within the next `hours`.
     Handover {
         hours: i64,
     },
@@ -48,11 +49,12 @@ pub(crate) const HOUR_MS: i64 = 3_600_000;
 pub(crate) struct Handover {
     pub(crate) open: Option<v1::SearchEventsResponse>,
     pub(crate) recent: Option<v1::SearchEventsResponse>,
-    /// Not every role may read the audit log.
+    /// An error if the role is not allowed to read the audit log.
     pub(crate) changes: Option<Result<v1::ListAuditEntriesResponse, Failure>>,
 }
 
-/// The result of a report. For lists, it is all rows read so far, with the token of the next page.
+/// The result of a report. For lists, it contains all rows read so far and the token of the next
+/// page.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     Test(Box<v1::TestDestinationResponse>),
@@ -81,7 +83,7 @@ impl Inquiry {
         }
     }
 
-    /// Returns the call; for lists, the one for the next page.
+    /// Returns the call; for lists, the call for the next page.
     pub(crate) fn call(&self, now_ms: i64, before: Option<&Outcome>) -> Call {
         match (self, before) {
             (Self::Destination { fields, event_id }, _) => {
@@ -201,7 +203,8 @@ impl Outcome {
                 let has_room = read.obligations.len() < limits::HELD_OBLIGATIONS;
                 has_room && !read.next_page_token.is_empty()
             }
-            // With a selective filter, each call scans only a part of the entries.
+            // With a selective filter, a call may return few entries, because it scans only a part
+            // of the log.
             Self::Audit(read) => {
                 let has_room = read.entries.len() < limits::HELD_AUDIT;
                 has_room && !read.next_page_token.is_empty() && calls < limits::AUDIT_CALLS
@@ -212,7 +215,8 @@ impl Outcome {
     }
 }
 
-/// Returns the call for the next part: the open events, worst first; those seen since; the changes.
+/// Returns the call for the next part of a handover: first the open events, most severe first, then
+/// the events seen since, then the changes.
 fn handover_call(parts: Option<&Handover>, since_ms: i64) -> Call {
     let is_read = |part: fn(&Handover) -> bool| parts.is_some_and(part);
     if is_read(|it| it.recent.is_some()) {
@@ -267,9 +271,10 @@ fn with_document(fields: &Value, document: &str) -> Value {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LastingEffect {
-    /// An event of this severity in this service, which the console closes after the test.
+    /// The test creates an event of this severity in this service. The console closes it after the
+    /// test.
     Event(String),
-    /// Something at the receiver, described by this sentence.
+    /// The test has an effect at the receiver, described by this sentence.
     AtReceiver(String),
 }
 

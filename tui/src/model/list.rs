@@ -43,24 +43,24 @@ impl Rows for super::events::EventWindow {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List {
     pub(crate) selected: Option<String>,
-    /// Id of a row to select when it appears, unless the cursor moves first.
+    /// Id of a row that is selected when it appears, unless the cursor moves before that.
     pub(crate) wanted: Option<String>,
     /// Last known position of the selection, used if the row disappears.
     pub(crate) index: usize,
     pub(crate) count: usize,
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,
-    /// Whether to read to the end, with the cursor on the last row.
+    /// Whether to read the list to its end, with the cursor on the last row.
     pub(crate) to_end: bool,
     pub(crate) filter: String,
     /// The filter that the list was opened with, such as by a link.
     pub(crate) given: String,
-    /// The sort order, if not that of the service.
+    /// The sort order, if it is not the service's order.
     pub(crate) sort: Option<Sort>,
     pub(crate) view: Option<String>,
     /// Whether the first row stays selected as new rows arrive.
     pub(crate) follows: bool,
-    /// Time at which another row took the place of the selected one without a key press.
+    /// Time at which the selected row was replaced by another one without a key press.
     pub(crate) replaced_ms: Option<i64>,
     /// Number of rows added above the cursor since it left the first row.
     pub(crate) came: usize,
@@ -70,7 +70,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Finds the selection again after the rows or the height changed.
+    /// Finds the selected row again after the rows or the height have changed.
     pub(crate) fn restore_selection(&mut self, rows: &dyn Rows, height: usize, now_ms: i64) {
         let count = rows.len();
         let had_rows = std::mem::replace(&mut self.count, count) > 0;
@@ -79,7 +79,7 @@ impl List {
             (self.index, self.selected) = (0, None);
         }
         if count == 0 {
-            // The selection is kept, since the row may be in the next response.
+            // The selection does not change, since the row may be in the next response.
             self.top = 0;
             return;
         }
@@ -89,7 +89,7 @@ impl List {
         let found = self.selected_position(rows);
         let before = self.index;
         self.index = found.unwrap_or_else(|| self.index.min(count - 1));
-        // Rows added above the cursor are counted until the cursor passes them.
+        // Counts the rows added above the cursor, until the cursor has passed them.
         self.came = match self.index {
             0 => 0,
             index => (self.came + index.saturating_sub(before)).min(index),
@@ -191,7 +191,7 @@ mod tests {
         let read_ms = 1_000 + limits::SEEN_MS;
         assert!(list.is_unread(1_000) && list.is_unread(read_ms - 1));
         assert!(!list.is_unread(read_ms));
-        // A row reached with a key is read.
+        // A row counts as read if a key selected it.
         list.select(&vec!["a"], 5, 0);
         assert!(!list.is_unread(1_000));
     }

@@ -11,7 +11,7 @@ pub(crate) struct Loaded<T> {
     pub(crate) requested_ms: i64,
     pub(crate) at_ms: Option<i64>,
     pub(crate) received_ms: Option<i64>,
-    /// Time at which the value was requested: later changes may be missing.
+    /// Time at which the value was requested. Later changes may be missing in it.
     pub(crate) as_of_ms: Option<i64>,
     pub(crate) revision: u64,
 }
@@ -102,7 +102,7 @@ pub(crate) trait Slot {
     fn as_of_ms(&self) -> Option<i64>;
     fn revision(&self) -> u64;
     fn is_loaded(&self) -> bool;
-    /// Clears what belongs to the previous connection: the response awaited, and the error.
+    /// Clears what belongs to the previous connection: the pending request, and the error.
     fn reconnect(&mut self);
 }
 

@@ -6,7 +6,7 @@ use crate::{client::Ticket, data::Failure, limits};
 pub(crate) struct Matching {
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
-    /// The result of the service; without a number if counting would take long.
+    /// The number that the service returned; `None` in it if counting would take long.
     pub(crate) found: Option<Result<Option<i32>, String>>,
 }
 

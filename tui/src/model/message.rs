@@ -15,8 +15,7 @@ pub(crate) enum Msg {
     Mouse(MouseEvent),
     Act(Action),
     Find(PaletteTarget),
-    /// Select rows of the list by id: one is selected, several are marked. `true` keeps existing
-    /// marks.
+    /// Selects one row of the list by its id, or marks several. `true` keeps existing marks.
     Choose(Vec<String>, bool),
     Line(usize),
     Fill(usize, String),

@@ -21,7 +21,7 @@ impl Model {
         self.store.resources(Kind::Response).rows().get(*at)
     }
 
-    /// Formats who is notified and what follows: `ben ✓ · ana in 3 min`.
+    /// Formats who is notified now and what happens next: `ben ✓ · ana in 3 min`.
     pub(crate) fn response_status(&self, response: &Object) -> (Token, String) {
         let (token, now) = self.describe_current_step(response);
         match self.describe_next_step(response) {
@@ -30,7 +30,8 @@ impl Model {
         }
     }
 
-    /// Formats who is notified now, with the state of each message, or who responds.
+    /// Formats the receivers notified now, with the state of each message, or the contact that
+    /// responds.
     pub(crate) fn describe_current_step(&self, response: &Object) -> (Token, String) {
         let (token, word) = response::state(response);
         let who = response::responder(response);
@@ -68,7 +69,7 @@ impl Model {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Formats what follows, and when: `ben in 3 min`, or `given up in 4 min → no one`.
+    /// Formats the next step and its time: `ben in 3 min`, or `given up in 4 min → no one`.
     pub(crate) fn describe_next_step(&self, response: &Object) -> String {
         if let Some(ms) = response.timestamp_ms("acknowledgedUntilTime") {
             return format!("pages again {}", self.format_time(ms));
@@ -83,7 +84,7 @@ impl Model {
         };
         let when = match due - self.now_ms {
             ..=0 => "now".to_owned(),
-            // Rounded up to whole seconds, so that the countdown does not end too early.
+            // Rounds up to whole seconds, so that the countdown does not end too early.
             left => format!("in {}", format_duration((left + 999) / 1_000 * 1_000)),
         };
         let number = |field| response.number(field).unwrap_or_default();

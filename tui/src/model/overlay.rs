@@ -81,7 +81,7 @@ impl ClashChoice {
 pub(crate) enum Consequence {
     Write(Box<Call>, Box<Write>),
     LeaveForm,
-    /// Run this test; without a title, the one on the screen again.
+    /// Run this test; without a title, repeat the test on the screen.
     Test(Option<String>, Box<Inquiry>),
     Undo,
     Quit,
@@ -160,7 +160,7 @@ impl MenuAction {
 
 #[derive(Clone, Debug)]
 pub(crate) enum PromptPurpose {
-    /// A note on these occurrences, or on all that match the list's filter.
+    /// Adds a note to these occurrences.
     Annotate(Vec<String>),
     AnnotateAll,
     Assign,

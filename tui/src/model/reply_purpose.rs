@@ -18,11 +18,12 @@ use crate::{
 pub(crate) enum ReplyPurpose {
     Overview,
     Statistics(ChartPeriod),
-    /// Most frequent open events by a field, with the statistics read before.
+    /// The most frequent open events by a field. Also contains the statistics that were read
+    /// before.
     Noisiest(Box<ChartData>, &'static str),
     List(Kind, Vec<Object>),
     One(Kind),
-    /// A page of events, and whether it follows another.
+    /// A page of events, and whether it is appended to the rows read before.
     Events {
         more: bool,
     },
@@ -35,11 +36,11 @@ pub(crate) enum ReplyPurpose {
     /// A part of the details of the selected row.
     RowDetails(RowDetailsPart),
     Copy,
-    /// A page of deliveries, and whether it follows another.
+    /// A page of deliveries, and whether it is appended to the rows read before.
     Deliveries {
         more: bool,
     },
-    /// Numbers of deliveries by state: of all, or of those that match the filter.
+    /// Numbers of deliveries by state, among all or among those that match the filter.
     DeliveryCounts {
         of_all: bool,
     },
@@ -50,10 +51,10 @@ pub(crate) enum ReplyPurpose {
     FormTest,
     TestQuestion(Box<TestQuestion>),
     Silence,
-    /// The values that open events have, for a silence that covers none.
+    /// Values that occur in open events, for a silence that covers none.
     SilenceValues,
     Check,
-    /// The validation of a form before saving; for a silence, what it would cover.
+    /// The validation of a form before saving; for a silence, the events that it would cover.
     Save(Box<PendingSave>),
     Live,
     Bulk(BulkStep),
@@ -70,7 +71,7 @@ pub(crate) struct TestQuestion {
 #[derive(Clone, Debug)]
 pub(crate) struct PendingSave {
     pub(crate) draft: Object,
-    /// Name and etag of the resource it replaces, and that version.
+    /// Name and etag of the resource that the draft replaces, and its stored version.
     pub(crate) stored: Option<(String, String)>,
     pub(crate) before: Option<Object>,
 }
@@ -79,7 +80,7 @@ pub(crate) struct PendingSave {
 pub(crate) struct PendingInquiry {
     pub(crate) inquiry: Inquiry,
     pub(crate) before: Option<Outcome>,
-    /// The number of calls, including this one.
+    /// The number of calls for the report so far, including this one.
     pub(crate) calls: usize,
 }
 

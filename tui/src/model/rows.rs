@@ -81,7 +81,7 @@ fn column_field_name(title: &str) -> String {
     letters.collect::<String>().to_lowercase()
 }
 
-/// A context for rows that are only searched; times have no text.
+/// A context for searching rows, in which times have no text.
 struct NoContext<'a>(&'a Store);
 
 impl RenderContext for NoContext<'_> {
@@ -214,8 +214,8 @@ fn searchable_texts(object: &Object) -> Vec<&str> {
     texts.chain(object.texts("tags")).chain(own).collect()
 }
 
-/// Returns the fields of a kind that are not columns: the fields of its form, by full path and by
-/// last segment.
+/// Returns the fields of a kind that are not columns. Each field of its form can be named by its
+/// full path or by the last segment.
 fn form_field_names(kind: Kind) -> Vec<String> {
     let spec = kind::spec(kind);
     let form = spec
@@ -306,7 +306,7 @@ impl Table for Window<'_> {
     fn sortable_columns(&self) -> Vec<&'static ColumnHead> {
         let columns = kind::EVENTS.iter().filter(|column| column.key.is_some());
         let mut heads: Vec<_> = columns.map(|column| &column.head).collect();
-        // The service sorts by the time last seen.
+        // The default order, by the time last seen, comes first.
         heads.rotate_right(1);
         heads
     }
@@ -467,7 +467,7 @@ impl Rows for ArrangedRows<'_> {
     }
 }
 
-/// The rows of the events window; a wrapper because the window is borrowed.
+/// Wraps the model, because the event window in it is borrowed.
 struct EventRows<'a>(&'a Model);
 
 impl Rows for EventRows<'_> {

@@ -15,7 +15,8 @@ pub(crate) enum SetupStep {
     Delivered,
 }
 
-/// Age up to which a service counts as new; afterwards, an enabled rule is enough.
+/// Age below which a service counts as new. On an older service, the setup is complete once a rule
+/// is enabled.
 const NEW_MS: i64 = 24 * 3_600_000;
 
 impl SetupStep {
@@ -81,8 +82,8 @@ fn has_delivered(overview: &GetOverviewResponse) -> bool {
 }
 
 impl Model {
-    /// Returns the steps, and whether each is done; `None` if all steps are done, or if the state
-    /// is unknown.
+    /// Returns the steps, and whether each is done; `None` if the setup is complete or its state is
+    /// unknown.
     pub(crate) fn first_steps(&self) -> Option<[(SetupStep, bool); 6]> {
         let overview = self.store.overview.value.as_ref()?;
         let store = &self.store;
@@ -102,7 +103,7 @@ impl Model {
             };
             (step, done)
         });
-        // If a rule is enabled, a day without messages does not restart the setup.
+        // The setup does not restart after a day without messages if a rule is enabled.
         let [.., (_, is_enabled), (_, is_delivered)] = steps;
         let since = to_millis(overview.counted_since_time.as_ref());
         let is_new = since.is_some_and(|ms| self.now_ms.saturating_sub(ms) < NEW_MS);
@@ -110,8 +111,8 @@ impl Model {
         (!is_at_work).then_some(steps)
     }
 
-    /// Adds the next step to the notice about a stored draft. The rows read before do not contain
-    /// the draft yet, so its own content decides.
+    /// Adds the next step to the notice about a stored draft. The next step depends on the content
+    /// of the draft, because the rows read before do not contain it.
     pub(crate) fn show_next_step(&mut self, stored: &Object) {
         let Some(own) = SetupStep::from_kind(stored.kind) else {
             return;

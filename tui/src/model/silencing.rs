@@ -31,10 +31,11 @@ pub(crate) struct SilenceChoice {
     /// The text being typed.
     pub(crate) typing: Option<(SilencePart, TextField)>,
     pub(crate) reason: String,
-    /// The end that was selected before its scope was counted.
+    /// The selected end, if it was selected before the scope was counted.
     pub(crate) chosen: Option<Timestamp>,
     pub(crate) waiting: Vec<(Ticket, usize)>,
-    /// The request for the values of a field without events, and the scope it is for.
+    /// The request for existing values of a field, and the scope for which it was sent, which
+    /// covers no event.
     pub(crate) comparing: Option<(Ticket, usize)>,
     pub(crate) error: Option<String>,
 }
@@ -47,7 +48,7 @@ pub(crate) enum SilencePart {
 }
 
 const REASON: &str = "silenced manually from the console";
-/// Comparisons of a filter in the name of a silence.
+/// Maximum number of comparisons of a filter that are part of a silence's name.
 const NAME_PARTS: usize = 2;
 const NAME_CHARACTERS: usize = 80;
 
@@ -111,14 +112,14 @@ impl SilenceScope {
         lines
     }
 
-    /// Returns the field and value because of which no event may be in scope; `None` if some are.
+    /// Returns the field and the value that no open event has, if no event is in scope.
     pub(crate) fn missing_value(&self) -> Option<(String, String)> {
         let found = self.found.as_ref()?.as_ref().ok()?;
         let is_empty = found.covered_count == Some(0) && !found.stopped_early;
         first_comparison(&found.filter).filter(|_| is_empty)
     }
 
-    /// Explains that no open event has a value, given those that exist.
+    /// Explains that no open event has a value, and lists values that exist.
     pub(crate) fn explain_missing(&mut self, counted: &GroupedEvents) {
         let Some((field, value)) = self.missing_value() else {
             return;
@@ -138,7 +139,8 @@ impl SilenceScope {
         self.hint = (!parts.is_empty()).then(|| parts.join("; "));
     }
 
-    /// Returns the objects in scope, for the name of the silence: `db-1`, or `disk-db-1`.
+    /// Returns the values that identify the scope, for the name of the silence: `db-1`, or
+    /// `disk-db-1`.
     fn object(&self) -> String {
         let filter = match &self.found {
             Some(Ok(found)) => &found.filter,
@@ -151,7 +153,8 @@ impl SilenceScope {
             _ => None,
         });
         let mut values: Vec<_> = values.collect();
-        // Other dimensions, such as the environment, are the same for many events.
+        // The host and the name come first: other dimensions, such as the environment, are the same
+        // for many events.
         let is_common = |field: &str| !matches!(field, "name" | "host" | "dimensions.host");
         values.sort_by_key(|(field, _)| is_common(field));
         let values = values.into_iter().map(|(_, value)| value);
@@ -172,7 +175,7 @@ impl SilenceScope {
     }
 }
 
-/// Formats open events and messages, and a prefix if they are lower bounds.
+/// Formats the numbers of open events and of messages, with a prefix if they are lower bounds.
 fn format_counts(found: &v1::PreviewSilenceResponse) -> (String, String, &'static str) {
     let days = found.last_days.clone().unwrap_or_default();
     let least = if found.stopped_early { "at least " } else { "" };
@@ -430,7 +433,7 @@ impl Model {
         }
     }
 
-    /// Returns an unused name for a silence: its object and the time, such as `db-03-0301`.
+    /// Returns an unused name for a silence: what it covers and the time, such as `db-03-0301`.
     pub(crate) fn silence_name(&self, scope: &SilenceScope) -> String {
         let at = self.to_zoned(self.now_ms);
         let at = at.map_or_else(String::new, |at| at.strftime("-%H%M").to_string());
@@ -470,7 +473,7 @@ impl Model {
     }
 }
 
-/// Returns the first comparison of a condition with a text, which every covered event meets.
+/// Returns the first comparison in a condition of a field with a text that every covered event has.
 fn first_comparison(text: &str) -> Option<(String, String)> {
     fn first_clause_pair(clause: &Clause) -> Option<(String, String)> {
         match clause {

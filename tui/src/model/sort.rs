@@ -32,8 +32,8 @@ impl Sort {
         }
     }
 
-    /// Returns the next order: each column in both directions, ending with the first column
-    /// reversed.
+    /// Returns the next order. The orders are each column in both directions, and last the first
+    /// column reversed.
     fn next(self, columns: &[&ColumnHead]) -> Option<Self> {
         let at = columns.iter().position(|head| head.title == self.column);
         let at = at.unwrap_or_default();
@@ -123,7 +123,7 @@ impl Model {
     pub(crate) fn set_sort(&mut self, sort: Sort) -> Result<Sort, &'static str> {
         match self.page.route {
             Route::Events => match sort.event_order() {
-                // The service's default order, which the list can follow live.
+                // The service's default order needs no sort key, and the list can be followed live.
                 Some(order) if order == EventOrder::default() => {
                     self.page.list.sort = None;
                     Ok(sort)

@@ -16,31 +16,31 @@ use crate::{
     route::Route,
 };
 
-/// Data from the service that outlives the page it was read for.
+/// Data from the service that is kept after the page for which it was read.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) overview: Loaded<v1::GetOverviewResponse>,
     pub(crate) wall: Loaded<ChartData>,
-    /// Revision of the overview when the statistics were requested.
+    /// Revision of the overview at the time when the statistics were requested.
     pub(crate) counted_revision: u64,
     pub(crate) events: EventWindow,
     pub(crate) changed_ms: Option<i64>,
-    /// Events counted by a field, and the route they were counted for.
+    /// Events counted by a field, and the route of the page that shows the counts.
     pub(crate) event_groups: Loaded<GroupedEvents>,
     pub(crate) event_groups_of: Option<Route>,
     /// Resources of each kind, in the order of [`Kind::ALL`].
     resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
     /// Index of the most urgent active response of each occurrence.
     pub(crate) responses: HashMap<String, usize>,
-    /// Indices of the responses by urgency, and the number of unanswered ones.
+    /// Indices of the responses, sorted by urgency, and the number of unanswered responses.
     responses_by_urgency: Vec<usize>,
     pub(crate) unanswered: usize,
     pub(crate) coverage: Coverage,
     pub(crate) deliveries: Loaded<Vec<v1::Delivery>>,
-    /// The filter that the deliveries were read with, and the token of the next page.
+    /// The filter with which the deliveries were read, and the token of the next page.
     pub(crate) deliveries_filter: String,
     pub(crate) deliveries_next: String,
-    /// Numbers of deliveries by state, and the filter they match (with its state removed).
+    /// Numbers of deliveries by state, and the filter that they match, without its state.
     pub(crate) delivery_counts: Loaded<v1::DeliveryCounts>,
     pub(crate) delivery_counts_of: String,
     pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,
@@ -58,14 +58,14 @@ impl Store {
         store
     }
 
-    /// Whether no change was stored shortly before this time or since, as far as the stream
-    /// reports, and the counts of the route were requested since.
+    /// Whether there was no change shortly before this time or since, as far as the stream reports
+    /// changes, and the counts of the route were requested since.
     pub(crate) fn is_up_to_date_since(&self, route: &Route, at_ms: i64) -> bool {
         let reports = self.events.joined && self.events.stream_failure.is_none();
         let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {
             return false;
         };
-        // The on-call contacts change with time.
+        // Excludes the on-call screen, because the contacts on call change with time.
         let all_deliveries: &dyn Slot = &self.all_deliveries;
         let figures = self.count_slots(route).into_iter().chain([all_deliveries]);
         let counted_ms = figures.map(Slot::requested_ms).min();
@@ -125,8 +125,8 @@ impl Store {
         rows.find(|row| row.name() == name)
     }
 
-    /// Returns a dimension of the event that a resource is about: as stated by the resource, or
-    /// else by the event, if it is loaded. Empty if unknown.
+    /// Returns a dimension of the event that a resource is about, from the resource or else from
+    /// the event, if it is loaded. Empty if unknown.
     pub(crate) fn host(&self, object: &Object, field: &str) -> String {
         let dimensions = object.value_at("dimensions");
         let own = dimensions.and_then(|it| it.get(field)?.as_str());
@@ -180,12 +180,12 @@ impl Store {
         }
     }
 
-    /// Returns the counts shown on a screen in addition to its rows, which are read less often if
+    /// Returns the counts that a screen shows in addition to its rows. They are read less often if
     /// counting is slow.
     pub(crate) fn count_slots(&self, route: &Route) -> Vec<&dyn Slot> {
         match route {
             Route::Overview => vec![&self.wall],
-            // With all rows held, they are counted.
+            // If the console holds all rows, it counts them itself.
             Route::Events if !self.events.next.is_empty() => vec![&self.events.total],
             Route::Deliveries => vec![&self.delivery_counts],
             Route::List(Kind::Destination) => vec![&self.last_hour],
@@ -193,8 +193,8 @@ impl Store {
         }
     }
 
-    /// Returns the time of the oldest data of a route that the service has changed since, as far as
-    /// the stream reports.
+    /// Returns the time of the oldest data of a route for which the stream has reported a change
+    /// since.
     pub(crate) fn outdated_since_ms(&self, route: &Route) -> Option<i64> {
         let changed_ms = self.changed_ms.unwrap_or(i64::MAX);
         let shown = self
@@ -238,7 +238,7 @@ impl Store {
         }
     }
 
-    /// Returns the revisions of the data of a route, to detect changes.
+    /// Returns the revisions of a route's data, by which changes are detected.
     pub(crate) fn revisions(&self, route: &Route) -> Vec<u64> {
         let slots = self.loaded_slots(route).into_iter();
         slots.map(Slot::revision).collect()

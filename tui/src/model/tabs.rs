@@ -52,7 +52,7 @@ fn all_tabs(model: &Model) -> Vec<Tab> {
         health.is_some_and(|health| health.state() == HealthState::Failing)
     };
     let failing = i64::try_from(destinations.iter().filter(is_failing).count());
-    // Dead letters that were not resent.
+    // Counts the dead letters that were not resent.
     let counts = model.store.all_deliveries.value.as_ref();
     let dead = counts.and_then(|it| it.dead_count).unwrap_or_default();
     let waiting: i32 = destinations
@@ -134,7 +134,7 @@ pub(crate) fn visible_tabs(model: &Model) -> Vec<Tab> {
             tab.title = tab.title.replace(title, short);
         }
     }
-    // The last tabs are the least important and are dropped first, but not while they warn.
+    // The last tab is dropped first, as the least important one, unless it shows a warning.
     while !fits(&tabs) {
         let other = |tab: &Tab| tab.route != own;
         let warns = |tab: &Tab| tab.is_bad && tab.badge.is_some();

@@ -1,4 +1,4 @@
-//! Undo of recent changes, by further changes.
+//! Undo of recent changes, by further changes of the same resources.
 
 use bellwether_proto::v1;
 
@@ -32,7 +32,7 @@ const LINES: usize = 40;
 
 impl UndoAction {
     pub(crate) fn from_change(model: &Model, ids: &[String], change: &StatusChange) -> Self {
-        // Grouped by previous state, of which there are few.
+        // The ids are grouped by the previous state, because there are only a few states.
         let mut before: Vec<(StatusChange, Vec<String>)> = Vec::new();
         for id in ids {
             let Some(standing) = model.occurrence_status(id) else {

@@ -75,7 +75,7 @@ pub(crate) fn adjust_cursors(model: &mut Model) {
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
         model.arrange_rows(&list);
-        // The cursor does not move while there is a question or a mark.
+        // The list does not follow new rows while a dialog is open or rows are marked.
         let is_busy = model.overlay.is_some() || !list.marks.is_empty();
         let follows = list.follows;
         list.follows &= !is_busy;
@@ -105,7 +105,7 @@ pub(crate) fn adjust_cursors(model: &mut Model) {
 }
 
 fn handle_tick(model: &mut Model, effects: &mut Vec<Effect>) {
-    // Only countdowns, elapsed times and ages require redrawing as time passes.
+    // As time passes, a redraw is needed only for countdowns, elapsed times and ages.
     model.touched = model.counts_seconds() || model.shows_ages();
     model.touched |= model.is_response_overdue();
     model.touched |= model.page.form().is_some_and(|form| form.bench.count() > 0);

@@ -38,8 +38,8 @@ impl View {
 }
 
 impl Model {
-    /// Returns all views. Those of the configuration file come first and override shared ones with
-    /// the same name.
+    /// Returns all views. Views from the configuration file come first and override shared views
+    /// with the same name.
     pub(crate) fn views(&self) -> Vec<View> {
         let mut views = self.own_views.clone();
         let shared = self
@@ -56,8 +56,8 @@ impl Model {
         views
     }
 
-    /// Returns the view that the list shows: the chosen one if still accurate, else the first that
-    /// matches.
+    /// Returns the view that the list shows: the chosen view if the list still matches it, else the
+    /// first view that it matches.
     pub(crate) fn view(&self) -> Option<View> {
         if self.page.route != Route::Events {
             return None;

@@ -27,7 +27,7 @@ pub(crate) struct FrequentSource {
     pub(crate) name: String,
     pub(crate) count: i64,
     pub(crate) or_more: bool,
-    /// The whole that the count is a share of.
+    /// The total of which `count` is a share.
     pub(crate) total: i64,
     pub(crate) token: Token,
     pub(crate) link: Option<Link>,
@@ -129,8 +129,9 @@ pub(crate) struct UnhealthyDestination {
     pub(crate) details: String,
 }
 
-/// Returns the sort key by severity of the problem: the backlog and its age; without a backlog,
-/// dead letters before failed tests. Healthy destinations come last.
+/// Returns the sort key, by which the worst destination comes first. Backlogs are compared by size
+/// and age. Without a backlog, dead letters come before failed tests, and healthy destinations come
+/// last.
 pub(crate) fn problem_sort_key(
     one: &DestinationOverview,
     now_ms: i64,
@@ -257,7 +258,7 @@ pub(crate) fn healthy_line(overview: &Overview) -> (Token, String) {
         let words = "no destination tried yet";
         return (Token::Dim, words.to_owned());
     }
-    // The overview omits destinations without traffic.
+    // The overview omits destinations without traffic, so the number of stored ones is separate.
     let stored = overview.destination_count.unwrap_or_default();
     let stored = usize::try_from(stored).unwrap_or(0).max(shown.len());
     if healthy == stored {
@@ -285,7 +286,7 @@ pub(crate) fn destination_health(one: &DestinationOverview) -> HealthState {
         .unwrap_or_default()
 }
 
-/// Returns the class of the last failure, how far the destination is behind, or the health.
+/// Returns the class of the last failure, the backlog, or the health.
 pub(crate) fn health_word(one: &DestinationOverview) -> String {
     let Some(message) = &one.health else {
         return HealthState::default().label().to_owned();

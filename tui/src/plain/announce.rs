@@ -63,8 +63,8 @@ impl PrintedRows {
     }
 }
 
-/// Returns the first rows and the numbered ones as text. More rows than are announced, so that a
-/// row that moves up does not count as new.
+/// Returns the first rows and the numbered rows as text. They are more rows than are announced, so
+/// that a row that moves up is not announced as new.
 fn rows_as_text(model: &Model, numbered: &[String]) -> HashMap<String, String> {
     let rows = model.rows();
     let count = rows.len().min(2 * limits::PRINTED_ROWS);

@@ -148,7 +148,7 @@ fn parse_action(
     }
     let is_list = model.page.route.is_list() && is_about_rows(entry);
     let (rows, rest) = if is_list {
-        // The text may contain numbers too.
+        // Only the first word contains rows: the text after it may contain numbers too.
         let end = if entry.lines.text {
             rest.find(' ').unwrap_or(rest.len())
         } else {

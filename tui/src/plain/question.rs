@@ -36,7 +36,7 @@ pub(super) fn is_cancellable(model: &Model) -> bool {
     }
 }
 
-/// Whether the key of a new client was printed; it is shown once.
+/// Whether the key of a new client was printed; it is printed only once.
 pub(super) fn is_key_shown(model: &Model) -> bool {
     matches!(model.overlay, Some(Overlay::Key { .. }))
 }

@@ -21,7 +21,7 @@ pub(super) fn say_row(model: &Model, id: &str) -> String {
         let title = title.trim_start_matches("→ ");
         let labelled = is_number || matches!(title, "Seen" | "Rules" | "Target" | "Destinations");
         match text.trim() {
-            // Ages change every minute, and bars are purely visual.
+            // Omits ages, which change every minute, and bars, which are only visual.
             "" => {}
             _ if matches!(title, "Age" | "Last hour" | "Failed, 1 h") => {}
             "✓" => parts.push("acknowledged".to_owned()),
@@ -110,7 +110,7 @@ pub(super) fn say_line(line: &Line, number: Option<usize>) -> String {
     }
 }
 
-/// Whether a text is the sign of a severity that the next one names.
+/// Whether a text is the symbol of the severity that the following text names.
 fn is_severity_sign(text: &str, next: &str) -> bool {
     let mut severities = WORST_FIRST.into_iter();
     severities.any(|it| text.trim() == it.symbol() && next.starts_with(it.label()))
@@ -153,7 +153,7 @@ pub(super) fn say_symbols(said: &str) -> String {
     };
     let words = INSIDE.iter();
     let mut body = words.fold(body, |body, (sign, word)| body.replace(sign, word));
-    // Columns are aligned only on a screen.
+    // Removes the padding of columns, which are aligned only on a screen.
     while body.contains("   ") {
         body = body.replace("   ", "  ");
     }

@@ -26,7 +26,7 @@ pub(super) struct Dialogue {
     lines: Vec<String>,
     numbered: Vec<String>,
     links: Vec<usize>,
-    /// Lines of the page, and the number of them (or of the rows) already printed.
+    /// Lines of the page, and the number of lines or rows that were already printed.
     document: Vec<String>,
     shown: usize,
     page: String,
@@ -177,7 +177,7 @@ impl Dialogue {
     fn read_rows(&mut self, model: &Model) {
         let rows = model.rows();
         let first = self.numbered.len();
-        // Rows that moved keep their number and are not printed again.
+        // A row that moved keeps its number and is not printed again.
         let shown: std::collections::HashSet<&String> = self.numbered.iter().collect();
         let fresh = (0..rows.len()).map(|index| rows.id(index).to_owned());
         let fresh: Vec<String> = fresh
@@ -356,7 +356,7 @@ impl Dialogue {
             }
             Action::Filter => return vec![Msg::Find(PaletteTarget::Filter(rest))],
             Action::Mark => return vec![Msg::Choose(rows, true)],
-            // Unsaved editor text leads to a question.
+            // Quitting leads to a question if the editor contains unsaved text.
             _ if keymap::entry_for(action).action == Action::Quit => return vec![Msg::Act(action)],
             _ => {}
         }

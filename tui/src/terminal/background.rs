@@ -71,7 +71,7 @@ impl BackgroundQuery {
             return self.parse_response(event);
         }
         let goes_on = match key.code {
-            // The two bytes of the terminator may arrive separately.
+            // Waits for the second byte: the two bytes of the terminator may arrive separately.
             KeyCode::Esc => !escaped && self.text.len() > START.len(),
             KeyCode::Char(char) if key.modifiers.is_empty() && !escaped => {
                 self.text.push(char);

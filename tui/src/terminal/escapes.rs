@@ -14,7 +14,7 @@ enum Stage {
     Escape,
     /// `ESC O`.
     Function,
-    /// `ESC [`, and the parameters.
+    /// A control sequence: `ESC [` and the parameters so far.
     Control(String),
     /// A paste that arrives in parts, and the possible beginning of its terminator.
     Paste {
@@ -35,8 +35,8 @@ pub(super) struct EscapeParser {
 const PASTE_END: &str = "[201~";
 
 impl EscapeParser {
-    /// Creates a parser that waits this long for the next part. With zero, Esc is a key
-    /// immediately.
+    /// Creates a parser that waits this long for the next part of a sequence. If the time is zero,
+    /// Esc is a key immediately.
     pub(super) fn new(delay: Duration) -> Self {
         Self {
             delay,
@@ -112,8 +112,8 @@ impl EscapeParser {
         match typed {
             Some('[') => self.stage = Stage::Control(String::new()),
             Some('O') => self.stage = Stage::Function,
-            // `ESC ]` starts an OSC response and `ESC \` is the string terminator; outside of a
-            // response, they are Alt keys.
+            // `ESC ]` starts an OSC response and `ESC \` is the string terminator; elsewhere, they
+            // are Alt keys.
             Some(char @ (']' | '\\')) => {
                 let key = KeyEvent::new(KeyCode::Char(char), KeyModifiers::ALT);
                 return vec![Event::Key(key)];
@@ -168,7 +168,7 @@ impl EscapeParser {
             (KeyCode::Tab, _) => text.push('\t'),
             _ => {}
         }
-        // Text longer than any field is truncated here.
+        // Truncates a text that is longer than any field.
         if text.len() > limits::FIELD_BYTES {
             text.pop();
         }
@@ -358,7 +358,7 @@ mod tests {
             found.extend(escapes.flush_overdue(now));
         }
         assert_eq!(found, pasted("dd"));
-        // The terminator of a paste may be lost.
+        // The terminator of the paste is lost.
         assert_eq!(handled_events("<Esc>[200~dy", soon), pasted("dy"));
         assert_eq!(
             handled_events("<Esc>[200~a<Esc>[2Jb", soon),

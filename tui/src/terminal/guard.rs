@@ -110,7 +110,7 @@ impl TerminalGuard {
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        // If the terminal is closed, the failure cannot be reported.
+        // A failure is ignored: it cannot be reported if the terminal is closed.
         let _gone = self.restore();
         if std::thread::panicking() {
             let panic_message = self

@@ -31,10 +31,10 @@ impl Keys {
         }
     }
 
-    /// Stops reading. After it returns, nothing in this process reads keys.
+    /// Stops reading. Afterwards, nothing in this process reads keys.
     pub(super) fn stop(&mut self) {
         self.0 = None;
-        // A new reader waits for the lock, and so for the end of the previous one.
+        // Creating a reader takes the lock, and so waits for the previous reader to end.
         drop(EventStream::new());
     }
 }

@@ -117,7 +117,7 @@ impl Session {
                 event = self.keys.next() => {
                     let Some(event) = event else { return self.guard.restore() };
                     self.handle_keys(event?)?;
-                    // A key is drawn immediately, regardless of other events.
+                    // Draws immediately after a key, regardless of other events.
                     draw_at = Instant::now();
                 }
                 () = wait_until(self.escapes.deadline()) => {

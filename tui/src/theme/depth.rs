@@ -27,7 +27,8 @@ const FULL_TERMS: [&str; 6] = [
     "wezterm",
 ];
 
-/// Terminals with kitty's keyboard protocol, by `TERM`; within tmux and screen, `TERM` differs.
+/// Values of `TERM` for terminals with kitty's keyboard protocol. Within tmux and screen, `TERM`
+/// has another value.
 const KITTY_TERMS: [&str; 5] = ["alacritty", "foot", "ghostty", "kitty", "wezterm"];
 
 /// Whether a terminal supports kitty's keyboard protocol, by `TERM` and the presence of other

@@ -263,7 +263,7 @@ fn choice_lines(words: &[&str], at: usize, cells: usize) -> Vec<Range<usize>> {
     for (index, word) in words.iter().enumerate() {
         let frame = if index == at { 5 } else { 1 };
         let width = text::cell_width(word) + frame;
-        // The space after the last word of a line may be cut.
+        // The line may end before the space that follows its last word.
         if used + width > cells + 1 && index > start {
             lines.push(start..index);
             (start, used) = (index, 0);
@@ -293,7 +293,7 @@ fn draw_choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, ar
         return;
     }
     let lines = choice_lines(&words, at, usize::from(area.width));
-    // If not all lines fit, those around the selected one.
+    // If not all lines fit, shows the lines around the selected choice.
     let chosen = lines
         .iter()
         .position(|line| line.contains(&at))
@@ -351,7 +351,7 @@ fn footer_lines(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(T
     } else {
         (Token::Dim, String::new())
     };
-    // The pane beside the form shows more about the test.
+    // The summary of the test is shorter if the pane beside the form shows the test.
     let has_pane = model.terminal_columns() >= usize::from(limits::BENCH_COLUMNS);
     let tested = form
         .test_summary(model.now_ms, has_pane)

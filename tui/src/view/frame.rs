@@ -160,7 +160,7 @@ fn draw_banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     });
     let room = usize::from(area.width).saturating_sub(4);
     let (sentence, mut tail) = (failure.sentence(), format!("{age} · {retry}"));
-    // An action required from the operator matters more than automatic retries.
+    // If the operator has to sign in, the reason is more important than the next automatic attempt.
     let is_theirs = failure.kind == FailureKind::NotSignedIn;
     if is_theirs && text::cell_width(&sentence) + text::cell_width(&tail) > room {
         tail.clear();
@@ -210,7 +210,7 @@ fn fixed_hints(pairs: &[(&str, &str)]) -> Vec<Hint> {
 
 fn overlay_hints(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     match overlay {
-        // These dialogs show their keys.
+        // These dialogs show their keys themselves.
         Overlay::Confirm(_)
         | Overlay::Clash(_)
         | Overlay::Bulk(_)
@@ -247,7 +247,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         let begun = (keymap::format_keys(&model.begun), "…".to_owned(), true);
         return (vec![begun], fixed_hints(&[("Esc", "cancel")]));
     }
-    // A page to read always shows how to leave it.
+    // The hints of a page without a list always include the key to leave it.
     let is_read = !model.page.route.is_list() && !model.back.is_empty();
     let mut entries: Vec<_> = keymap::available_entries(&places)
         .filter(|entry| (1..60).contains(&entry.hint) && access::has_target(model, entry))

@@ -33,11 +33,11 @@ pub(super) struct VisibleRows<'a> {
 
 /// Cells around the columns: the cursor before them, and the scroll bar after them.
 const MARGIN: usize = 3;
-/// Step of the list's width, so that it does not change with every row, and the most cells for a
-/// column that grows.
+/// Step of a list's width, so that the width does not change with every row, and the maximum width
+/// of a column that grows.
 const STEP: usize = 8;
 const WIDEST: usize = 64;
-/// Cells that an important column that grows gets on wide screens before others are shown.
+/// Width that an important column gets on wide screens before further columns are shown.
 const LEGIBLE: usize = 32;
 
 impl<'a> VisibleRows<'a> {
@@ -66,8 +66,9 @@ impl<'a> VisibleRows<'a> {
         self.shown.is_empty()
     }
 
-    /// Returns the minimum width of each column and the width of its content; 0 if omitted. On
-    /// wide screens, the minimum of a column that grows depends on its content.
+    /// Returns the minimum width of each column and the width of its content; both are 0 if the
+    /// column is omitted. On wide screens, the minimum of a column that grows depends on its
+    /// content.
     fn contents(&self, model: &Model) -> Vec<(usize, usize)> {
         let is_wide = model.size.0 >= limits::SPLIT_COLUMNS;
         let widest = |at: usize| {
@@ -225,7 +226,7 @@ fn draw_title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if !list.filter.is_empty() {
         words.push(format!("/{}", list.filter));
     }
-    // In other orders, new rows do not appear at the top.
+    // Only in this order do new rows appear at the top.
     let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
     if list.came > 0 && is_newest_first {
         let came = text::group_digits(saturating_i64(list.came));
@@ -265,7 +266,7 @@ fn filter_feedback(model: &Model, text: &str) -> Option<(Token, String)> {
         return None;
     }
     if let Err(error) = filter::parse_event_filter(text, &model.filter_reader()) {
-        // An error at the end may only mean that the filter is incomplete.
+        // An error at the end is dimmed: the filter may only be incomplete.
         let is_at_end = error.at >= text.chars().count();
         let token = if is_at_end { Token::Dim } else { Token::Bad };
         return Some((token, error.message));

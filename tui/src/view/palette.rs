@@ -17,7 +17,7 @@ use crate::{
 
 const TWO_COLUMNS_WIDTH: u16 = 160;
 const GAP: u16 = 3;
-/// Keys shown beside an action; the line below shows all.
+/// Maximum number of keys beside an action; the line below shows all of its keys.
 const KEYS: usize = 2;
 /// Minimum rows of the help with the sentence of the selected action below it.
 const EXPLAINED_ROWS: u16 = 8;
@@ -30,7 +30,8 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     let widest = if is_wide { 150 } else { 90 };
     let width = area.width.saturating_sub(4).min(widest);
     let highest = if is_wide {
-        // The text field, the frame, the lines, and the sentence below them.
+        // Rows for the actions in two columns, the text field, the frame, and the sentence at the
+        // bottom.
         u16::try_from(lines.len().div_ceil(2).max(12) + 6).unwrap_or(u16::MAX)
     } else {
         26

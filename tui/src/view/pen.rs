@@ -21,7 +21,8 @@ pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
     look: Appearance,
     cursor: Option<Position>,
-    /// The selected row; the terminal's cursor is there if it is not in a text field.
+    /// Position of the selected row. The terminal's cursor is placed there unless it is in a text
+    /// field.
     selected: Option<Position>,
 }
 
@@ -167,7 +168,8 @@ impl<'a> Pen<'a> {
                 self.buffer.set_style(row, style);
                 return;
             }
-            // Reversed colours of text are hard to read, and reversed bars show the opposite.
+            // The colours are replaced, not reversed: reversed text is hard to read, and a reversed
+            // bar shows the opposite.
             for position in row.positions() {
                 let cell = &mut self.buffer[position];
                 if !is_bar(cell.symbol()) {

@@ -52,7 +52,8 @@ impl Stack<'_> {
 
     fn draw_column(&self, x: u16, area: Rect, buffer: &mut Buffer) {
         let most = if self.most > 0.0 { self.most } else { 1.0 };
-        // The lowest row is for signs in every column, so that all bars have one baseline.
+        // If any column has a sign, the lowest row is reserved for signs, so that all bars have the
+        // same baseline.
         let rows = area.height - u16::from(area.height > 1 && self.has_signs());
         let eighths = f64::from(rows) * 8.0;
         let values = self.series.iter();
@@ -61,8 +62,8 @@ impl Stack<'_> {
             .collect();
         let high = |value: f64| value / most * eighths;
         let largest = values.iter().copied().fold(0.0, f64::max);
-        // The largest value is always visible. Others lower than a cell would be mere lines, and
-        // are drawn as part of the next series.
+        // The largest value is always drawn. Any other value lower than a cell would be a mere
+        // line, and is drawn as part of the next series.
         let is_drawn = |value: f64| value >= largest || high(value) >= 8.0;
         let (mut sum, mut drawn) = (0.0, 0.0_f64);
         let uppermost = values

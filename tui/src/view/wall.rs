@@ -28,7 +28,8 @@ mod lists;
 /// Minimum columns for two and for three columns of panels.
 const TWO: u16 = 100;
 const THREE: u16 = 150;
-/// Rows of the severity panel: with a line per severity, and with large figures for the two worst.
+/// Rows of the severity panel: with one line per severity, and with large figures for the two worst
+/// severities.
 const SEVERITIES: u16 = 8;
 const FIGURES: u16 = 2 * (FIGURE_ROWS + 1) + 3 + 2;
 

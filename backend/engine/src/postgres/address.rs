@@ -83,7 +83,7 @@ impl Address {
             return Err("expected a user and a host, as in postgres://USER@HOST/DATABASE".into());
         }
         if config.get_dbname().is_none_or(str::is_empty) {
-            return Err("expected a database, such as in postgres://USER@HOST/DATABASE".into());
+            return Err("expected a database, as in postgres://USER@HOST/DATABASE".into());
         }
         let tls = parse_tls(&mut config, query)?;
         if let Some(password) = password {

@@ -91,6 +91,13 @@ impl Tense {
             Self::Then => "was",
         }
     }
+
+    fn auxiliary(self) -> &'static str {
+        match self {
+            Self::Now => "has",
+            Self::Then => "had",
+        }
+    }
 }
 
 #[derive(Debug)]

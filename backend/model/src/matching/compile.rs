@@ -359,7 +359,7 @@ impl Compiler {
             return None;
         }
         let left = PATTERNS_MEMORY_BYTES_MAX.saturating_sub(self.pattern_bytes);
-        let mut message = "is a regular expression that compiles too large".to_owned();
+        let mut message = "is a regular expression that is too large when compiled".to_owned();
         for bytes in PATTERN_MEMORY_BYTES {
             if bytes > left {
                 message = "is too large combined with the query's other regular expressions".into();

@@ -62,16 +62,16 @@ fn explain_clause(
         (Clause::And(clauses), Node::And(nodes)) => {
             let clauses = inner(clauses, nodes);
             let verdict = combine_verdicts(false, &clauses);
-            combine("and", verdict, clauses)
+            compound_evaluation("and", verdict, clauses)
         }
         (Clause::Or(clauses), Node::Or(nodes)) => {
             let clauses = inner(clauses, nodes);
             let verdict = combine_verdicts(true, &clauses);
-            combine("or", verdict, clauses)
+            compound_evaluation("or", verdict, clauses)
         }
         (Clause::Not(clause), Node::Not(node)) => {
             let inner = explain_clause(clause, node, subject, known);
-            combine("not", inner.verdict().map(|it| !it), vec![inner])
+            compound_evaluation("not", inner.verdict().map(|it| !it), vec![inner])
         }
         (clause, Node::Compare(field, comparison)) if known(field) => {
             explain_comparison(clause, field, comparison, subject)
@@ -82,7 +82,7 @@ fn explain_clause(
             unknown: true,
             ..explain_comparison(clause, field, comparison, subject)
         },
-        (_, node) => combine("and", Some(node.matches(subject)), Vec::new()),
+        (_, node) => compound_evaluation("and", Some(node.matches(subject)), Vec::new()),
     }
 }
 
@@ -95,7 +95,7 @@ fn combine_verdicts(decides: bool, clauses: &[ClauseEvaluation]) -> Option<bool>
     (!clauses.iter().any(|it| it.unknown)).then_some(!decides)
 }
 
-fn combine(
+fn compound_evaluation(
     kind: &'static str,
     verdict: Option<bool>,
     clauses: Vec<ClauseEvaluation>,
@@ -140,7 +140,7 @@ fn explain_comparison(
         Clause::Greater(name, value) => ("greater", name, literal(value)),
         Clause::Less(name, value) => ("less", name, literal(value)),
         Clause::And(_) | Clause::Or(_) | Clause::Not(_) => {
-            return combine("and", Some(false), Vec::new());
+            return compound_evaluation("and", Some(false), Vec::new());
         }
     };
     ClauseEvaluation {

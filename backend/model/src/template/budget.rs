@@ -115,11 +115,11 @@ impl Budget {
         }
     }
 
-    pub(super) fn compare(&mut self, bytes: usize) -> Result<(), RenderError> {
+    pub(super) fn spend_comparison(&mut self, bytes: usize) -> Result<(), RenderError> {
         self.spend(1 + bytes / STEP_BYTES)
     }
 
-    pub(super) fn write(&mut self, written: usize, bytes: usize) -> Result<(), RenderError> {
+    pub(super) fn spend_output(&mut self, written: usize, bytes: usize) -> Result<(), RenderError> {
         if written + bytes > self.bytes_max {
             return Err(RenderError::TooLong(self.bytes_max));
         }
@@ -155,7 +155,7 @@ impl io::Write for LimitedBuffer<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let (before, after) = (self.bytes.len(), self.bytes.len() + bytes.len());
         let steps = after / JSON_STEP_BYTES - before / JSON_STEP_BYTES;
-        let written = self.budget.write(before, bytes.len());
+        let written = self.budget.spend_output(before, bytes.len());
         if let Err(error) = written.and_then(|()| self.budget.spend(steps)) {
             self.error = Some(error.clone());
             return Err(io::Error::other(error));

@@ -139,7 +139,7 @@ impl Jinja {
             }
         };
         budget.spend(usize::try_from(consumed).unwrap_or(usize::MAX).min(steps))?;
-        budget.write(0, text.len())?;
+        budget.spend_output(0, text.len())?;
         Ok(text)
     }
 

@@ -125,7 +125,7 @@ impl<'a, 'b> Renderer<'a, 'b> {
     }
 
     fn push(&mut self, text: &str) -> Result<(), RenderError> {
-        self.budget.write(self.text.len(), text.len())?;
+        self.budget.spend_output(self.text.len(), text.len())?;
         self.text.push_str(text);
         Ok(())
     }
@@ -178,7 +178,7 @@ fn look_up<'a>(
         };
         let ends = name.rmatch_indices('.').map(|(at, _)| at);
         for end in std::iter::once(name.len()).chain(ends) {
-            budget.compare(end)?;
+            budget.spend_comparison(end)?;
             let Some(found) = fields.get(&name[..end]) else {
                 continue;
             };

@@ -312,7 +312,10 @@ impl Keys {
             }
         }
         if let Err(error) = self.store_last_uses().await {
-            log_failure("failed to store when keys were last used", &error);
+            log_failure(
+                "failed to store the times at which keys were last used",
+                &error,
+            );
         }
     }
 

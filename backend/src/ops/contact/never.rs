@@ -37,12 +37,12 @@ pub(super) async fn never_usable_warnings(
         if calendar.is_some_and(|it| !is_ever_usable(it, method.after_ms, now_ms)) {
             let id = &method.id;
             let why = if method.after_ms == 0 {
-                "no window in the next 400 days"
+                "has no window in the next 400 days"
             } else {
-                "no two times `after` apart in its windows in the next 400 days"
+                "has no window that can be reached `after` a page in the next 400 days"
             };
             warnings.push(format!(
-                "methods[{at}]: `{id}` is never used: the calendar `{name}` has {why}"
+                "methods[{at}]: `{id}` is never used: the calendar `{name}` {why}"
             ));
         }
     }

@@ -67,7 +67,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     if event.timestamp_ms > now_ms.saturating_add(to_millis(EVENT_AHEAD_MAX)) {
         violate(
             "timestamp",
-            "is more than 1 hour ahead; it is in milliseconds since 1970".into(),
+            "is more than 1 hour ahead; expected milliseconds since 1970".into(),
         );
     }
     violations

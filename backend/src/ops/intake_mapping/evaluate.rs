@@ -142,18 +142,18 @@ impl MappingRun {
         self.mapped.refused.push((at, reason));
     }
 
-    fn refuse_range(&mut self, places: Range<usize>, reason: &str, first: &Value) {
+    fn reject_entries(&mut self, places: Range<usize>, reason: &str, first: &Value) {
         let Range { start, end } = places;
         self.reject_entry(start, reason.to_owned(), first);
         let others = (start + 1..end).map(|at| (at, reason.to_owned()));
         self.mapped.refused.extend(others);
     }
 
-    /// Refuses an invalid entry.
+    /// Rejects an invalid entry.
     ///
     /// # Errors
     /// Returns any error other than [`Error::Invalid`].
-    fn refuse_invalid(&mut self, at: usize, error: Error, entry: &Value) -> Result<(), Error> {
+    fn reject_invalid(&mut self, at: usize, error: Error, entry: &Value) -> Result<(), Error> {
         let Error::Invalid(violations) = error else {
             return Err(error);
         };
@@ -304,7 +304,7 @@ impl<'a> PreparedMapping<'a> {
                 let Some(at) = at else {
                     return Err(error);
                 };
-                work.refuse_invalid(at, error, &without_request(&document))
+                work.reject_invalid(at, error, &without_request(&document))
             }
         }
     }
@@ -322,7 +322,7 @@ impl<'a> PreparedMapping<'a> {
         for (at, document) in list.into_iter().enumerate() {
             let broken = broken.next_if(|(place, _)| *place == at);
             if let Some(reason) = work.limit_reason(at, total) {
-                work.refuse_range(at..total, &reason, &document);
+                work.reject_entries(at..total, &reason, &document);
                 break;
             }
             match (broken, document) {
@@ -361,7 +361,7 @@ impl<'a> PreparedMapping<'a> {
         let condition_document = self.condition_document(&document);
         match self.map_event(&document, stored, condition_document.as_ref(), work) {
             Ok(added) => work.mapped_bytes += added,
-            Err(error) => work.refuse_invalid(at, error, &without_request(stored))?,
+            Err(error) => work.reject_invalid(at, error, &without_request(stored))?,
         }
         Ok(())
     }
@@ -385,7 +385,7 @@ impl<'a> PreparedMapping<'a> {
             }
             if let Some(reason) = work.limit_reason(at, total) {
                 // The remaining entries are not mapped.
-                work.refuse_range(at..total, &reason, &item);
+                work.reject_entries(at..total, &reason, &item);
                 break;
             }
             if let Some(condition_document) = &mut condition_document {
@@ -397,7 +397,7 @@ impl<'a> PreparedMapping<'a> {
             let item = &document[ITEM];
             match self.map_event(&document, item, condition_document.as_ref(), work) {
                 Ok(added) => work.mapped_bytes += added,
-                Err(error) => work.refuse_invalid(at, error, item)?,
+                Err(error) => work.reject_invalid(at, error, item)?,
             }
         }
         Ok(())

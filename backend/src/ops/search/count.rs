@@ -71,7 +71,7 @@ pub async fn count_by_bucket(
         Error::invalid(
             "bucketCount",
             format!(
-                "is {bucket_count}, but the time range is only {length_ms} ms; request fewer spans"
+                "is {bucket_count}, but the time range is only {length_ms} ms; request fewer buckets"
             ),
         )
     })?;

@@ -258,8 +258,8 @@ pub(super) async fn close_event(
     )
     .await?;
     let summary = format!(
-        "silence `{}` has ended ({why}): it covers {covered} open events, notifications of \
-         {pending} are evaluated now, those of {skipped} were skipped",
+        "silence `{}` has ended ({why}): it covers {covered} open events; the notifications of \
+         {pending} are evaluated now, and those of {skipped} were skipped",
         silence.name
     );
     let now_ms = deciding.clock.now_ms();

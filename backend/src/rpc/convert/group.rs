@@ -72,7 +72,7 @@ pub fn group_change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, St
     }
     let assignment = assignment(request.assignee.as_deref())?;
     if status.is_none() && request.acknowledged.is_none() && assignment == Assignment::Unchanged {
-        let message = "is required, or `acknowledged`, or `assignee`";
+        let message = "is required unless `acknowledged` or `assignee` is set";
         return Err(Error::invalid("status", message));
     }
     let for_ms = acknowledge_for(request.acknowledge_for.as_ref(), request.acknowledged)?;

@@ -47,7 +47,7 @@ fn convert_event(
         }
     }
     if event.expire_time.is_some_and(|it| it <= 0) {
-        let description = "must be after 1970; it is in milliseconds since then";
+        let description = "must be after 1970; expected milliseconds since then";
         violations.push(Violation::new("expireTime", description));
     }
     if event.reporter.len() > REPORTER_BYTES_MAX {

@@ -124,7 +124,7 @@ impl DiskSpace {
         let reserved = private_file().create(true).truncate(true).open(&path);
         let reserved = reserved.and_then(|file| allocate_file(&file));
         if let Err(error) = reserved {
-            tracing::debug!(%error, "cannot reserve space for a full disk");
+            tracing::debug!(%error, "cannot reserve disk space for use when the disk is full");
             drop(fs::remove_file(path));
         }
     }

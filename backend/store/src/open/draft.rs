@@ -75,7 +75,7 @@ impl Draft {
         let folder = Arc::new(Folder::lock_unchecked(data_dir)?);
         folder.write_private(
             MARKER,
-            b"A backup is being restored here, or was interrupted.\n",
+            b"A backup is being restored here, or the restore was interrupted.\n",
         )?;
         folder.discard_unfinished()?;
         folder.write_private(KEY, key)?;

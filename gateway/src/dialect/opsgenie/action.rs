@@ -55,7 +55,7 @@ impl Action {
         Self::RemoveDetails,
     ];
 
-    /// Returns the name of the action, and its description in the past tense.
+    /// Returns the name of the action and the text of its result.
     pub(super) fn name_and_result(self) -> (&'static str, &'static str) {
         match self {
             Self::Create => ("Create", "Created alert"),

@@ -21,7 +21,7 @@ use crate::dialect::{
     quote_for_message,
 };
 
-/// Name of all events of this dialect; the dimension distinguishes them.
+/// Name of all events of this dialect; a dimension distinguishes them.
 const NAME: &str = "opsgenie";
 const ALIAS: &str = "alias";
 
@@ -138,7 +138,7 @@ fn alert_json(event: &StoredEvent, alias: &str) -> serde_json::Value {
         .iter()
         .map(|(name, value)| (name.clone(), json::to_json(value)));
     let mut alert: serde_json::Map<_, _> = present.collect();
-    // Clients expect an id, so entries with only a name are dropped.
+    // Clients expect these entries to have an id, so entries without one are dropped.
     for list in ["responders", "visibleTo"] {
         if let Some(serde_json::Value::Array(list)) = alert.get_mut(list) {
             list.retain(|it| it["id"].is_string());
@@ -209,7 +209,7 @@ pub(super) fn change_alert(
             | Action::UpdateDescription
             | Action::UpdatePriority
     ) {
-        // A closed alert stays closed.
+        // The change must not reopen a closed alert.
         draft.set_update_only();
     }
     let event = draft.finish();

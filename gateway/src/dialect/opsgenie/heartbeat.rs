@@ -12,7 +12,7 @@ use crate::dialect::{
     draft::EventDraft, json::Object,
 };
 
-/// Name of all heartbeats; the dimension distinguishes them.
+/// Name of all heartbeats; a dimension distinguishes them.
 const HEARTBEAT: &str = "opsgenie-heartbeat";
 const DIMENSION: &str = "heartbeat";
 

@@ -10,8 +10,8 @@ use crate::dialect::{DialectError, IncomingRequest, Outcome, Success, Translatio
 const LIST_USUAL: i32 = 20;
 const LIST_MAX: i32 = 100;
 
-/// Searches for events with a name, using `status` and the words of an Opsgenie query. `data`
-/// builds the data of the response.
+/// Searches for events with this name, filtered by `status` and the words of the Opsgenie query.
+/// `data` builds the `data` of the response.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "all paths share a fallible function type"

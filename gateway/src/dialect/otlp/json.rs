@@ -15,7 +15,7 @@ use bellwether_proto::otlp::{
     },
 };
 
-/// Reads a request, with the errors of dropped records. Unknown members are ignored, as
+/// Reads a request and collects the errors of dropped records. Unknown members are ignored, as
 /// OpenTelemetry requires.
 pub(super) fn read(body: &Value<'_>) -> Result<Read, DialectError> {
     let document = Object::new(body, "")?;

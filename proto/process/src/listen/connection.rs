@@ -28,7 +28,7 @@ use super::{
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
 /// Serves requests on a connection until either side closes it, it is idle for too long, it is
-/// evicted, or `shutdown` is cancelled, which lets requests in flight finish.
+/// evicted, or `shutdown` is cancelled. After `shutdown`, requests in flight may finish.
 ///
 /// # Cancel safety
 /// Dropping the future closes the connection and cancels its requests.
@@ -51,8 +51,8 @@ pub(super) async fn serve<Io, S>(
             let (activity, service, peer) = (Arc::clone(&activity), service.clone(), peer.clone());
             let in_flight = activity.begin_request();
             async move {
-                // The response is built only when the task first runs, so that calls on an evicted
-                // connection are cheap.
+                // Rejects the request before building a response if the connection was evicted in
+                // the meantime.
                 if activity.quota_visit().eviction_token().is_cancelled() {
                     return Err(EvictedError);
                 }
@@ -73,7 +73,7 @@ pub(super) async fn serve<Io, S>(
         let most = match (in_flight, leaving) {
             (true, _) => unauthenticated.into_iter().chain(limits.silence).min(),
             (_, true) => Some(SHUTDOWN_GRACE),
-            // Also covers a client that sends only part of the HTTP/2 preface.
+            // This also applies to a client that sends only part of the HTTP/2 preface.
             _ if !seen => Some(limits.first_request),
             _ => Some(unauthenticated.map_or(limits.idle, |most| most.min(limits.idle))),
         };
@@ -95,10 +95,10 @@ pub(super) async fn serve<Io, S>(
             left
         };
         tokio::select! {
-            // Eviction is checked after each poll of the connection.
+            // `biased` polls the connection first, and checks for eviction afterwards.
             biased;
             ended = connection.as_mut() => {
-                // A client that disconnects is not an error of the service.
+                // Logged at debug level: a client that disconnects is not an error of the service.
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended prematurely");
                 }
@@ -110,7 +110,7 @@ pub(super) async fn serve<Io, S>(
                 activity.record_activity();
                 connection.as_mut().graceful_shutdown();
             }
-            // One millisecond longer, so that the limit has certainly passed.
+            // Waits one millisecond longer, so that the limit has certainly passed.
             () = time::sleep(wait + Duration::from_millis(1)) => {}
         }
     }

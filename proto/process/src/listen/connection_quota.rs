@@ -2,8 +2,8 @@
 //!
 //! A connection is unauthenticated until a call on it is authenticated with a key. When
 //! unauthenticated connections exceed their limits, per address or in total, the oldest ones are
-//! closed, so that a client with a key has time to authenticate however many others hold
-//! connections.
+//! closed. A client with a key therefore has time to authenticate, however many connections others
+//! hold.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -34,8 +34,8 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Limits the connections to half of the listener's connections, and the connections of an
-    /// address to half of the result.
+    /// Limits the unauthenticated connections to half of the listener's `connections`, and those
+    /// from one address to half of that.
     fn clamp_to(self, connections: usize) -> Self {
         let all = self.connections.min((connections / 2).max(1));
         Self {
@@ -167,7 +167,8 @@ impl ConnectionTable {
         Some(unauthenticated)
     }
 
-    /// Evicts the oldest connection of a network, or the oldest with calls in flight.
+    /// Evicts the oldest unauthenticated connection of a network or, if `calling`, the oldest one
+    /// with calls in flight.
     fn evict_oldest_in_network(&mut self, network: IpAddr, calling: bool) -> bool {
         let of_network = self.networks.get(&network);
         let number = of_network.and_then(|network| {
@@ -235,7 +236,7 @@ impl RegisteredConnection {
         self.quota.allowance
     }
 
-    /// Marks the connection as authenticated, unless that client already uses its full share of
+    /// Marks the connection as authenticated, unless this client already has its full share of
     /// connections.
     pub(super) fn mark_authenticated(&self, client: &str) {
         if self.is_authenticated() {
@@ -284,7 +285,8 @@ impl RegisteredConnection {
         }
         let mut table = self.quota.lock_table();
         let table = &mut *table;
-        // Calls begun before authentication were removed with the unauthenticated entry.
+        // Authentication removes the entry together with the count of its calls, so there may be
+        // nothing to subtract.
         if let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number)
             && let Some(network) = table.networks.get_mut(&unauthenticated.network)
             && unauthenticated.calls > 0

@@ -75,7 +75,7 @@ impl Cors {
             Origins::None => return false,
             Origins::All => HeaderValue::from_static("*"),
             Origins::These(origins) => {
-                // The response depends on the origin.
+                // Caches must not return this response to pages of other origins.
                 answer.append(header::VARY, HeaderValue::from_static("origin"));
                 let is_same = |one: &String| one.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
                 if !origins.iter().any(is_same) {

@@ -1,9 +1,9 @@
-//! Connections that the descriptor limit of the process allows.
+//! Computes the number of connections that the descriptor limit of the process allows.
 
 #[cfg(unix)]
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Listeners in one process: gRPC and REST.
+/// Number of listeners in one process: gRPC and REST.
 const LISTENERS: usize = 2;
 /// Minimum and maximum number of descriptors reserved for the store, deliveries and everything
 /// else.

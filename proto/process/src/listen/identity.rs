@@ -19,13 +19,13 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     let theirs = headers.get(REQUEST_ID).filter(is_usable).cloned();
     theirs.unwrap_or_else(|| {
         let made = HeaderValue::try_from(format!("{:032x}", rand::random::<u128>()));
-        // Hexadecimal digits are valid in a header.
+        // Cannot fail, because hexadecimal digits are valid in a header.
         made.unwrap_or(HeaderValue::from_static("unnamed"))
     })
 }
 
-/// The host names of a service. A page that resolves its own name to this machine (DNS rebinding)
-/// uses another host name.
+/// The host names of a service. A page that makes its own name resolve to this machine (DNS
+/// rebinding) sends another host name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hosts(Vec<String>);
 
@@ -47,8 +47,8 @@ impl Hosts {
         }
     }
 
-    /// Whether a request addresses this service. IP addresses and `localhost` always do, since a
-    /// page of a foreign origin cannot use them as its name.
+    /// Whether a request addresses this service. A request to an IP address or `localhost` always
+    /// does, because DNS rebinding requires a name of the attacker.
     pub fn contains_host<B>(&self, request: &Request<B>) -> bool {
         if self.0.is_empty() {
             return true;
@@ -80,7 +80,7 @@ fn matches_host_name(host: &str, name: &str) -> bool {
 }
 
 /// Returns the error in a host header; `None` if the header is valid. HTTP/1.1 requires exactly one
-/// `host`: given several, two parsers could choose different hosts.
+/// `host`: with several, two parsers could choose different hosts.
 pub fn host_error<B>(request: &Request<B>) -> Option<&'static str> {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     match (request.version(), hosts) {

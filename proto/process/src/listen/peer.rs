@@ -75,7 +75,7 @@ impl Proxies {
         let hops = lists.flat_map(|list| list.to_str().unwrap_or_default().rsplit(','));
         let mut client = peer;
         for hop in hops.take(HOPS_MAX) {
-            // Entries before an invalid address were not written by a trusted proxy.
+            // Stops at an invalid address: a trusted proxy did not write the entries before it.
             let Ok(address) = hop.trim().parse::<IpAddr>() else {
                 break;
             };
@@ -115,7 +115,7 @@ mod tests {
             (ours, "192.0.2.1", &["192.0.2.7"], "192.0.2.1"),
             (ours, "10.0.0.1", &["192.0.2.7"], "192.0.2.7"),
             (ours, "::ffff:10.0.0.1", &["192.0.2.7"], "192.0.2.7"),
-            // The client's own entries precede those that the proxy added.
+            // Entries that the client sent itself come before those that the proxy added.
             (ours, "10.0.0.1", &["192.0.2.9, 192.0.2.7"], "192.0.2.7"),
             (
                 ours,

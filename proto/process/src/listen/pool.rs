@@ -1,4 +1,4 @@
-//! A bounded resource, shared so that no holder can use all of it.
+//! A limited resource that is shared so that no holder can use all of it.
 
 use std::{
     collections::HashMap,
@@ -8,7 +8,7 @@ use std::{
 
 const SHARE: usize = 4;
 
-/// A bounded pool. A holder that is not `None` gets at most a quarter of it.
+/// A limited pool. Each holder other than `None` gets at most a quarter of it.
 #[derive(Debug)]
 pub struct Pool<H> {
     most: usize,

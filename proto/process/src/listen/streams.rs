@@ -6,7 +6,7 @@ use hyper::rt::Executor;
 use tokio::task::JoinSet;
 
 /// The tasks of one connection, one per stream; the HTTP library limits the number of streams.
-/// Dropping the last handle aborts them.
+/// Dropping the last handle aborts the tasks.
 #[derive(Debug, Clone, Default)]
 pub struct Streams(Arc<Mutex<JoinSet<()>>>);
 

@@ -118,7 +118,7 @@ mod usage {
 
     pub(super) fn open_descriptors() -> Option<u64> {
         let open = fs::read_dir("/proc/self/fd").ok()?.count();
-        // Without the descriptor of the directory itself.
+        // The count excludes the descriptor of the directory that is being read.
         u64::try_from(open).ok()?.checked_sub(1)
     }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{MetricsPage, PATH};
 use crate::listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls};
 
-/// Concurrent connections; Prometheus needs one or two.
+/// Maximum concurrent connections; Prometheus needs one or two.
 const CONNECTIONS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(300);

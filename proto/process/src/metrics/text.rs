@@ -6,8 +6,8 @@ use prometheus_client::{encoding::text::encode_registry, registry::Registry};
 
 /// Renders the metrics of a registry.
 ///
-/// The library writes `OpenMetrics`, where the metadata of a counter lacks the suffix `_total` of
-/// its samples.
+/// The library writes `OpenMetrics`, in which the metadata of a counter lacks the suffix `_total`
+/// that its samples have.
 ///
 /// # Panics
 /// Never: it writes to memory.

@@ -73,7 +73,7 @@ impl DeviceResponse {
             let why = "the code cannot be typed by a user";
             return Err(ProviderError::Unusable(why.to_owned()));
         }
-        // A parsed address is plain ASCII.
+        // A parsed address contains only visible ASCII characters.
         let address = |text: &str| match check_address(text) {
             Ok(url) => Ok(url.to_string()),
             Err(why) => Err(ProviderError::Unusable(format!(

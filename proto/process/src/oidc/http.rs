@@ -28,7 +28,8 @@ impl Http {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         roots.add_parsable_certificates(authorities.into_iter().cloned());
-        // Explicit, since a process can have only one default crypto provider.
+        // The provider is passed explicitly, since a process can have only one default crypto
+        // provider.
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider supports the default protocol versions")

@@ -326,8 +326,8 @@ fn field_behavior(options: &pb::FieldOptions) -> Behavior {
     options.behavior.iter().find_map(known).unwrap_or_default()
 }
 
-/// Returns `critical` for `Severity` and `SEVERITY_CRITICAL`: value names begin with the type name
-/// in upper snake case.
+/// Returns the short name of an enum value: `critical` for `SEVERITY_CRITICAL` of `Severity`. The
+/// prefix is the type name in upper snake case.
 fn short_value_name(type_name: &str, value: &str) -> String {
     let mut prefix = String::new();
     for char in type_name.chars() {

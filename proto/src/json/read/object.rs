@@ -1,7 +1,7 @@
 //! Reads the members of a JSON object: the fields of a message, or the entries of a map.
 //!
-//! The caller passes the reader of a member's value as `value`, which returns whether there was a
-//! value (`null` is none).
+//! The caller passes a function `value` that reads the value of a member and returns whether there
+//! was one; `null` counts as none.
 
 use std::ops::Range;
 
@@ -71,8 +71,8 @@ pub(super) fn read_fields<'de, 'p, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reports that the main list of the body is missing. Otherwise, a client that sends something else
-/// would assume success.
+/// Reports that the main list of the body is missing. Without this error, a client that sends
+/// something else would assume success.
 fn report_missing_list(sink: &mut Sink<'_>, list: &str) {
     let members = || {
         sink.ignored
@@ -106,8 +106,8 @@ fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
     }
 }
 
-/// Seed that deserializes a member name to the index of its field, or to the name if there is no
-/// such field.
+/// A deserialization seed that reads a member name and returns the index of its field, or the name
+/// if there is no such field.
 struct FieldName<'p> {
     message: &'p MessagePlan,
 }

@@ -31,7 +31,7 @@ impl std::fmt::Display for Token<'_> {
             Self::Bool(value) => write!(formatter, "{value}"),
             Self::Unsigned(value) => write!(formatter, "{value}"),
             Self::Signed(value) => write!(formatter, "{value}"),
-            // Keeps the fraction as written: `1.0` is not `1`.
+            // Prints the fraction of `1.0`, as in the JSON text.
             Self::Float(value) => write!(formatter, "{value:?}"),
             Self::Text(text) => formatter.write_str(&quote_for_message(text)),
         }
@@ -47,7 +47,7 @@ pub(super) enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// Checks whether a field without explicit presence omits the value.
+    /// Whether the value is zero or empty. A field without explicit presence omits such a value.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             Self::Varint(value) | Self::Fixed64(value) => *value == 0,
@@ -80,8 +80,8 @@ impl Scalar<'_> {
     }
 }
 
-/// Converts text outside JSON: a query parameter or the key of a map. Unlike in JSON, `true` and
-/// `false` are text here.
+/// Converts text outside JSON: a query parameter or the key of a map. Here, `true` and `false` are
+/// text.
 pub(super) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Scalar<'a>, String> {
     match (kind, text) {
         (Kind::Bool, "true") => Ok(Scalar::Varint(1)),
@@ -207,7 +207,7 @@ fn is_number(text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Converts a floating-point number; values that JSON cannot express are text.
+/// Converts a floating-point number. Infinity and NaN are text, as JSON cannot express them.
 fn parse_double(token: Token<'_>) -> Result<f64, String> {
     let value = match token {
         #[expect(clippy::cast_precision_loss, reason = "JSON numbers are doubles")]
@@ -253,11 +253,10 @@ fn decode_base64(token: Token<'_>) -> Result<Scalar<'_>, String> {
     Ok(Scalar::Bytes(Cow::Owned(decoded)))
 }
 
-/// Returns the name of the most similar value, compared without the common prefix unless the text
-/// has it; `None` if none is similar.
+/// Returns the name of the value most similar to the text; `None` if none is similar. The prefix
+/// that all names share is ignored unless the text contains it.
 fn nearest_value<'p>(plan: &'p EnumPlan, text: &str) -> Option<&'p str> {
     let have_words = plan.values.iter().all(|value| !value.word.is_empty());
-    // The common prefix does not count as similarity.
     let first = plan.values.first().filter(|_| have_words);
     let common = first.map_or(0, |value| value.name.len() - value.word.len());
     let start = text.get(..common).unwrap_or_default();

@@ -39,8 +39,8 @@ impl<'p> Sink<'p> {
         }
     }
 
-    /// Enters a nested message. Reading continues past the depth limit, which is reported once, to
-    /// find the end of the value; the JSON parser has its own limit.
+    /// Enters a nested message. Past the depth limit, which is reported once, reading continues in
+    /// order to find the end of the value. The JSON parser has its own limit.
     pub(super) fn enter_nested(&mut self) {
         self.depth += 1;
         if self.depth == limits::MESSAGE_DEPTH + 1 {
@@ -91,8 +91,8 @@ impl<'p> Sink<'p> {
         self.ignored.prefix_index_since(mark.ignored, index);
     }
 
-    /// Sets aside the entry of `list` that was read since `mark` and written from `start`. Above
-    /// the limit, its violations remain.
+    /// Sets aside the entry of `list` that was read since `mark` and written from `start`. If too
+    /// many entries are set aside, the violations of the entry remain in the list.
     pub(super) fn set_entry_aside(
         &mut self,
         list: &FieldPlan,

@@ -47,7 +47,8 @@ fn read_entries<'de, A: MapAccess<'de>>(
     })
 }
 
-/// Seed that reads one value and returns whether there was a value; `null` counts as none.
+/// A deserialization seed that reads one value and returns whether there was one; `null` counts as
+/// none.
 struct Slot<'s, 'p> {
     sink: &'s mut Sink<'p>,
     field: &'p FieldPlan,
@@ -416,8 +417,8 @@ fn read_elements<'de, 'p, A: SeqAccess<'de>>(
     Ok(())
 }
 
-/// Writes the field of a `google.protobuf.Value` for a scalar. A zero is written too, as it selects
-/// the field.
+/// Writes a scalar as a `google.protobuf.Value`. A zero is also written, because the presence of a
+/// field determines the type of the value.
 fn write_value(sink: &mut Sink<'_>, message: MessageId, token: Token<'_>) {
     let at = match token {
         Token::Null => value_field::NULL,

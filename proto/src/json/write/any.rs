@@ -9,8 +9,9 @@ use crate::json::{
 };
 
 impl<'a> Writer<'a, '_> {
-    /// Writes `@type` and the fields of the content. Types with a special JSON form are in `value`,
-    /// as are the bytes of an unknown type, in base64.
+    /// Writes `@type` and the fields of the content. If the content has a special JSON form or an
+    /// unknown type, it is written as the member `value`; for an unknown type, the bytes are in
+    /// base64.
     pub(super) fn write_any(&mut self, bytes: &'a [u8]) -> Result<(), MalformedError> {
         let (mut type_url, mut held): (&[u8], &[u8]) = (&[], &[]);
         let mut reader = Reader::new(bytes);

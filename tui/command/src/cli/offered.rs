@@ -1,5 +1,5 @@
-//! The flags that each command offers: those that apply to it. The others are accepted everywhere,
-//! so that scripts can add them to any command.
+//! Hides the flags that do not apply to a command. They are still accepted everywhere, so that
+//! scripts can add them to any command.
 
 use clap::{Arg, Command};
 
@@ -44,7 +44,7 @@ fn flag_groups(command: &str) -> &'static [&'static [&'static str]] {
         "serve" | "backend" => &[STORE, LISTEN],
         "gateway" => &[GATEWAY],
         "config" => &PARTIAL,
-        // Also runs on the store itself.
+        // This command can also use the store directly.
         "client" => &[CALL, STORE],
         "restore" | "store" | "secrets" => &[STORE],
         "demo" | "import" | "completions" | "man" => &[],

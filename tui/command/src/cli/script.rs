@@ -105,7 +105,7 @@ pub(crate) enum Script {
     /// Search events, newest first. Exit code 1: no events found.
     #[command(after_help = EVENTS_EXAMPLES)]
     Events(EventsArguments),
-    /// Watch changes of events, as JSON lines, until the service ends the stream.
+    /// Watch for changes to events, printed as JSON lines, until the service ends the stream.
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(WatchArguments),
     /// Show why rules did or did not notify about an event.
@@ -183,7 +183,7 @@ pub(crate) struct DeleteArguments {
     pub(crate) kind: ConfigKind,
     /// The name of the resource.
     pub(crate) name: String,
-    /// Remove it from the rules that use it.
+    /// Also remove the resource from the rules that use it.
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -490,15 +490,15 @@ pub(crate) struct StatusArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct QuietArguments {
-    /// Whether the service is quiet.
+    /// Whether the service is to be quiet.
     pub(crate) switch: QuietChoice,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QuietChoice {
-    /// No messages are sent; steps, alarms of heartbeats and closings by age wait.
+    /// Send no messages; escalation steps, alarms of heartbeats and closings by age wait.
     On,
-    /// All messages are sent, including those that became due meanwhile.
+    /// Send all messages, including those that became due in the meantime.
     Off,
 }
 

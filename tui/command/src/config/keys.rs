@@ -14,7 +14,7 @@ use super::{
 };
 
 pub(super) fn parse_keymap(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigError> {
-    // Invalid TOML has already been reported.
+    // The reader of the settings has already reported invalid TOML.
     let Ok(table) = DeTable::parse(text) else {
         return Ok(None);
     };

@@ -72,9 +72,9 @@ struct TraceSettings {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MetricsSettings {
-    /// Separate listen address; `None` means that of the other endpoints.
+    /// Separate listen address; `None` means the address of the other endpoints.
     pub(crate) listen: Option<SocketAddr>,
-    /// Key for reading the metrics; `None` means that none is needed.
+    /// Key required to read the metrics; `None` if no key is required.
     pub(crate) key: Option<Secret>,
 }
 
@@ -431,8 +431,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         }
         let host = endpoint.split('/').nth(2).unwrap_or_default();
         if host.contains('@') {
-            // The value is not repeated in the error: it may contain a password, which would not be
-            // sent to the collector anyway.
+            // The value is not repeated in the error: it may contain a password. A password would
+            // not be sent to the collector anyway.
             return Err("expected an address without a user".into());
         }
         settings.service.traces.endpoint = endpoint;

@@ -146,7 +146,7 @@ pub(crate) fn is_section(name: &str) -> bool {
 
 const REMOVED: [(&str, &str); 1] = [(
     "store.two_phase_commit",
-    "every commit needs two syncs: a single sync may have failed unnoticed",
+    "every commit needs two syncs, because a single one can fail unnoticed",
 )];
 
 pub(crate) fn removal_message(key: &str) -> Option<String> {

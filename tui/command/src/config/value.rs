@@ -34,7 +34,7 @@ pub(crate) fn parse_path(value: &Value) -> Read<PathBuf> {
 }
 
 /// Parses an address to listen on. A host name resolves to its first IPv4 address if it has one, as
-/// in the defaults; without a host, it means all IPv4 addresses.
+/// in the defaults; without a host, the result covers all IPv4 addresses.
 pub(crate) fn parse_address(value: &Value) -> Read<SocketAddr> {
     let expected = "an address and a port such as \"127.0.0.1:8480\", \"localhost:8480\", \":8480\" or \
          \"[::1]:0\"";

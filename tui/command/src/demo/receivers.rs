@@ -40,7 +40,7 @@ async fn accept_connections(listener: TcpListener) {
             connections.join_next().await;
         }
         match listener.accept().await {
-            // A broken connection is a failed attempt, which the service retries.
+            // The service treats a broken connection as a failed attempt and retries it.
             Ok((stream, _)) => drop(connections.spawn(async move {
                 drop(serve_connection(stream, begin).await);
             })),

@@ -19,7 +19,7 @@ const NAMES: [(&str, &str); 6] = [
     ("errors", "{} responses with status 500"),
 ];
 
-/// Sends the events of each second, without end.
+/// Sends the events of each second until an error occurs.
 ///
 /// # Errors
 /// Returns an error if the service is unreachable or rejects an event.
@@ -36,7 +36,7 @@ pub(super) async fn run_story(mut api: Api) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Creates what is not configuration: a silence of the staging hosts.
+/// Creates a silence of the staging hosts, which is not part of the demo's configuration.
 ///
 /// # Errors
 /// Returns an error if the service rejects it.
@@ -54,7 +54,7 @@ pub(super) async fn create_staging_silence(api: &mut Api) -> Result<(), CallErro
     Ok(())
 }
 
-/// Returns the events of a second. The same second always has the same events.
+/// Returns the events of a second. They are the same in every run of the demo.
 fn initial_events(tick: u64) -> Vec<Value> {
     let at = tick % ROUND;
     let mut events = Vec::new();
@@ -119,7 +119,8 @@ fn initial_events(tick: u64) -> Vec<Value> {
     events
 }
 
-/// Returns the routine event with a number. Most are harmless, and some close an earlier event.
+/// Returns the routine event with this number. Most routine events are harmless, and some close an
+/// earlier event.
 fn routine_event(number: u64) -> Value {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let host = host_name(mixed % HOSTS);

@@ -145,7 +145,7 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
     end.ok_or_else(|| Failure::new("the stream ended before the backup was complete"))
 }
 
-/// Estimates the rows of the store behind a step: a record has about four index entries.
+/// Estimates the number of rows that a step of the backup stands for, including index entries.
 fn estimate_rows(step: &Step) -> u64 {
     let rows = |record: &BackupRecord| match record.kind {
         Kind::Occurrence => 5,

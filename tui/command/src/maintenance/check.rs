@@ -120,7 +120,7 @@ async fn rehearse_restore(
     let how = Restore {
         from: folder,
         key_file,
-        // The findings report that the backup is not authenticated.
+        // Accepts the backup, because the findings report that it is not authenticated.
         accept_unproven: true,
         hold_due_by_ms: None,
         now_ms: Timestamp::now().as_millisecond(),

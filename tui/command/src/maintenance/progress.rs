@@ -9,7 +9,7 @@ use std::{
 const BAR_COLUMNS: u64 = 30;
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A progress bar on standard error; dropping it erases it.
+/// A progress bar on standard error; it is erased when dropped.
 #[derive(Debug)]
 pub(crate) struct Progress {
     what: &'static str,

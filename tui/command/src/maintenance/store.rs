@@ -95,7 +95,7 @@ async fn init(
     match made.map_err(|error| Failure::from_error(&error))? {
         CreatedStore::Store => Ok(format!(
             "the store was created; the key of the client `admin` is in {}\n\
-             {key} encrypts its secrets: keep a copy elsewhere, without it they are lost\n",
+             {key} encrypts its secrets: keep a copy elsewhere; without it, they are lost\n",
             admin_key_file.display()
         )),
         CreatedStore::Nothing if if_absent => {

@@ -19,8 +19,8 @@ use crate::{
 
 /// Log file of the service, in the data folder; the console occupies the terminal.
 const LOG_FILE: &str = "console.log";
-/// Time that the operator's shell waits for the service to drain. Interrupted work resumes at the
-/// next start, as after a crash.
+/// Time limit for draining the service after the operator has left the console. Interrupted work
+/// resumes at the next start, as after a crash.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -44,8 +44,8 @@ pub(super) async fn open_with_own_service(
     .await
 }
 
-/// Serves while the future of `work` runs, which gets the gRPC address, and then drains the
-/// service.
+/// Serves while the future returned by `work` runs, and then drains the service. `work` receives
+/// the gRPC address.
 ///
 /// # Errors
 /// Returns the error of `work`, or else of the service.
@@ -95,7 +95,7 @@ async fn bind_service(settings: &Settings) -> Result<Service, Failure> {
             ready.rest.unwrap_or_default(),
             ready.grpc.unwrap_or_default(),
         );
-        // Visible after the console has closed.
+        // The operator can read the message after closing the console.
         let message =
             format!("bellwether: default ports are in use; REST is on {rest}, gRPC on {grpc}");
         drop(writeln!(io::stderr(), "{message}"));

@@ -13,8 +13,8 @@ use crate::{
 const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1"},
     "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
 
-/// Returns the shell access to the service at this gRPC address. The REST address is known if the
-/// service runs on this machine and its data folder is readable. `bellwether` commands use the
+/// Returns the shell access to the service at this gRPC address. It contains the REST address if
+/// the service runs on this machine and its data folder is readable. `bellwether` commands use the
 /// token of a sign-in automatically.
 pub(super) fn shell_settings(settings: &Settings, address: &str, signed_in: bool) -> Shell {
     let noted = Addresses::read_note(settings);

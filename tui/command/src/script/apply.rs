@@ -68,7 +68,7 @@ impl ApplyRequest {
         Ok(Some(answer.map_err(|error| self.call_failure(error))?))
     }
 
-    /// Converts an error of the service, with documents named by their position in the files.
+    /// Converts an error of the service. Documents are named by their position in the files.
     fn call_failure(&self, error: CallError) -> Failure {
         let named = |field: &str| {
             let (at, below) = field.strip_prefix("documents[")?.split_once(']')?;
@@ -113,7 +113,7 @@ pub(super) async fn run_diff(arguments: DiffArguments, settings: &Settings) -> R
         impact::check(impact, &arguments.impact)?;
     }
     let differs = changes.iter().any(|change| !changes::is_unchanged(change));
-    // The differences have been printed; only the exit code remains.
+    // The changes have been printed, so the failure only sets the exit code.
     if differs {
         Err(Failure::without_message())
     } else {

@@ -1,5 +1,5 @@
-//! `completions`: shell scripts generated from the definition of the command line. They call this
-//! command to complete names.
+//! `completions`: shell scripts generated from the definition of the command line. The scripts run
+//! `bellwether completions` to complete names.
 
 mod names;
 
@@ -57,7 +57,7 @@ pub(super) async fn run(arguments: &CompletionsArguments) -> Result<(), Failure>
     })
 }
 
-/// Completes names in addition, and omits placeholders such as `[NAME]` from the words.
+/// Adds the completion of names, and omits placeholders such as `[NAME]` from the words.
 fn with_names_in_bash(text: &str) -> String {
     let start = text.find("\nif [[ \"${BASH_VERSINFO").unwrap_or(text.len());
     let (functions, registration) = text.split_at(start);

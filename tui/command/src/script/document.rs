@@ -64,7 +64,7 @@ pub(super) fn write_document(documents: Vec<(&str, Value)>, how: Output) -> Resu
     output::write_output(&texts.join("---\n"))
 }
 
-/// Splits a document into kind, name and the rest, to be written in that order.
+/// Splits a document into its kind, its name and the rest, in the order of printing.
 fn split_document(kind: &str, mut body: Value) -> [Value; 3] {
     let name = body.as_object_mut().and_then(|body| body.remove("name"));
     let name = name.unwrap_or_default();
@@ -119,7 +119,8 @@ fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
     )))
 }
 
-/// Collects document files: the path itself, or the files in a folder other than hidden ones.
+/// Collects document files: the path itself if it is a file, else the files in the folder that are
+/// not hidden.
 fn collect_files(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(), Failure> {
     let unread = |error: io::Error| {
         let shown = path.display();
@@ -142,7 +143,7 @@ fn collect_files(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Res
         }
         let ending = below.extension().and_then(|ending| ending.to_str());
         let is_document = ending.is_some_and(|ending| ENDINGS.contains(&ending));
-        // Mounted files can be symbolic links, so links are followed.
+        // Follows symbolic links, because mounted files can be links.
         let is_folder = fs::metadata(&below).map_err(unread)?.is_dir();
         if is_folder || is_document {
             collect_files(&below, depth + 1, into)?;
@@ -266,7 +267,7 @@ fn secret_source(fields: &Map<String, Value>, path: &str) -> Option<Result<Strin
         "fromFile" => {
             let read = read_text(Path::new(named));
             let text = read.map_err(|error| format!("{field}: cannot read {named}: {error}"));
-            // Editors append a newline, which is not part of a secret.
+            // Removes the newline that editors append; it is not part of a secret.
             Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
         }
         _ => None,

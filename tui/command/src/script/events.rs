@@ -41,7 +41,7 @@ pub(super) async fn run_events(arguments: EventsArguments, mut api: Api) -> Resu
         if cursor.is_empty() {
             let warnings = page["warnings"].as_array().into_iter().flatten();
             for warning in warnings.map(format::inline_value) {
-                // Standard output contains only events.
+                // Warnings go to standard error, because standard output contains only events.
                 drop(writeln!(io::stderr(), "warning: {warning}"));
             }
         }
@@ -73,8 +73,8 @@ fn to_count(found: &[Value]) -> u32 {
     u32::try_from(found.len()).unwrap_or(u32::MAX)
 }
 
-/// Follows changes. If the stream ends because the token of a sign-in expired, it is resumed with
-/// the renewed one.
+/// Follows changes. If the stream ends because the token of a sign-in expired, the stream is
+/// resumed with the renewed token.
 pub(super) async fn run_watch(
     arguments: WatchArguments,
     settings: &Settings,
@@ -108,7 +108,7 @@ pub(super) async fn run_watch(
                 }
             }
         };
-        // Reconnecting does not help if no message was received since the last attempt.
+        // Stops if the service sent nothing since the last attempt: reconnecting would not help.
         if ended.kind != CallErrorKind::NotAllowed || !std::mem::take(&mut received) {
             return Err(ended.into());
         }

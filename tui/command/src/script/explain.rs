@@ -92,7 +92,7 @@ fn rule_details(rule: &Value, now_ms: i64) -> Vec<String> {
     lines
 }
 
-/// Returns the clauses because of which a trigger did not match, with the actual values.
+/// Returns the clauses that prevented a match of the trigger, with the actual values.
 fn failed_clauses(trigger: &Value) -> Vec<String> {
     let name = text_field(trigger, "triggerName");
     let clause = &trigger["clause"];
@@ -110,7 +110,7 @@ fn failed_clauses(trigger: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Collects the comparisons with this result that decide the result of a clause.
+/// Collects the comparisons with this result that determine the result of a clause.
 fn collect_clauses(clause: &Value, result: bool, into: &mut Vec<String>) {
     if (clause["result"] == true) != result || clause["unknown"] == true {
         return;
@@ -147,14 +147,14 @@ fn format_comparison(clause: &Value) -> String {
         expected => format!(" {}", display_value(expected)),
     };
     let actual = match &clause["actual"] {
-        Value::Null => "but is missing".to_owned(),
+        Value::Null => "but the field is missing".to_owned(),
         actual => format!("found {}", display_value(actual)),
     };
     format!("{field} {operator}{expected}, {actual}")
 }
 
-/// Formats a compared value as in a filter, with the word of a severity or status instead of its
-/// wire name.
+/// Formats a value as in a filter. Severities and statuses are printed as words, not by their wire
+/// names.
 fn display_value(value: &Value) -> String {
     let Some(text) = value.as_str() else {
         return format::inline_value(value);
@@ -184,7 +184,7 @@ fn hold_line(hold: &Value, rule: &Value, now_ms: i64) -> String {
         Some(until) => format!(" until {until}"),
         None => " without an end time".to_owned(),
     };
-    // Holds by the rule itself have its name.
+    // A hold by the rule itself has the rule's name, which is not repeated.
     let name = Some(&hold["name"]).filter(|name| *name != rule);
     let name = with_prefix(" ", &name.map(format::inline_value).unwrap_or_default());
     let author = with_prefix(" by ", &text_field(hold, "author"));
@@ -200,7 +200,7 @@ fn delivery_line(delivery: &Value, now_ms: i64) -> String {
         contact => format!("{contact} by {destination}"),
     };
     let digest = &delivery["digest"];
-    // A message in a digest is sent with it.
+    // A message that is part of a digest has the state of the digest.
     let sent = if digest.is_null() { delivery } else { digest };
     let state = enum_word(sent["state"].as_str().unwrap_or_default(), "");
     let within = match digest["messageCount"].as_u64() {
@@ -223,7 +223,7 @@ fn delivery_line(delivery: &Value, now_ms: i64) -> String {
         _ if is_due => ", due now".to_owned(),
         next => with_prefix(", next attempt ", &next),
     };
-    // The reason may already contain the error.
+    // Omits the error if the reason already contains it.
     let error = with_prefix(": ", if reason.contains(&error) { "" } else { &error });
     let mark = rule_mark(delivery);
     format!("{mark} delivery to {receiver}: {state}{within}{end}{attempts}{waits}{next}{error}")
@@ -306,7 +306,7 @@ mod tests {
         let missing = comparison_clause("contains", &json!("b"), &Value::Null, false);
         let group = |kind: &str, result: bool, clauses: &[&Value]| json!({"type": kind, "result": result, "clauses": clauses});
         let needs_low = "trigger disk requires severity >= error, found warning";
-        let needs_text = "trigger disk requires severity contains b, but is missing";
+        let needs_text = "trigger disk requires severity contains b, but the field is missing";
         let excluded = group("not", false, &[&equal]);
         let cases = [
             (low.clone(), vec![needs_low]),

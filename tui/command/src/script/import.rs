@@ -40,7 +40,7 @@ pub(super) fn run_import(arguments: &ImportArguments) -> Result<(), Failure> {
 fn write_documents(imported: &ImportOutput, output: Output) -> Result<(), Failure> {
     document::write_document(imported.documents().to_vec(), output)?;
     let report = text::escape_invisible(&(imported.report_lines().join("\n") + "\n"), true);
-    // If standard error is closed too, there is no way left to report.
+    // A failure to write is ignored: there is no other way to report it.
     drop(io::stderr().write_all(report.as_bytes()));
     Ok(())
 }
@@ -53,8 +53,8 @@ fn read_text(file: &Path) -> Result<String, Failure> {
 fn read_input(file: &Path) -> Result<Value, Failure> {
     let shown = file.display();
     let text = read_text(file)?;
-    // Strict booleans, so that `no` stays a text. No snippets in errors, since a line of the file
-    // can contain a secret.
+    // With strict booleans, `no` stays a string. Errors contain no snippets, since a line of the
+    // file can contain a secret.
     let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
     serde_saphyr::from_str_with_options(&text, options)
         .map_err(|error| Failure::usage_error(format!("{shown} is not YAML or JSON: {error}")))

@@ -62,7 +62,7 @@ fn replace_secrets_with_variables(value: &mut Value, path: &[&str]) {
         }
         Value::Object(fields) => {
             for (name, value) in fields {
-                // The path already contains the type.
+                // The path already contains the type, so `type` is not appended.
                 let below = [path, &[name]].concat();
                 let path = if name == "type" { path } else { &below };
                 replace_secrets_with_variables(value, path);

@@ -75,12 +75,13 @@ fn parse_severity(word: &str) -> Result<&'static str, Failure> {
 struct Sender {
     api: Api,
     sent: u64,
-    /// The first hundred rejections.
+    /// All rejections, of which the first hundred are printed.
     refused: Vec<String>,
 }
 
 impl Sender {
-    /// Sends the lines that were read so far whenever no further line can be read without waiting.
+    /// Sends lines in batches. A batch is sent when it is full or when the next line is not
+    /// available yet.
     async fn send_lines(&mut self) -> Result<(), Failure> {
         let (lines, mut read) = mpsc::channel(BATCH);
         std::thread::spawn(move || {

@@ -29,8 +29,8 @@ pub(crate) async fn current_token(
         Some(sign_in) if !expires_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
         Some(_) => {}
     }
-    // Another command may have renewed the sign-in in the meantime; a refresh token can be used
-    // only once.
+    // Reads the file again: another command may have renewed the sign-in, and a refresh token can
+    // be used only once.
     let lock = token_file.lock().await?;
     let Some(mut sign_in) = token_file.find(address)? else {
         return Ok(None);

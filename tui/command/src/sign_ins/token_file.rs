@@ -104,7 +104,7 @@ mod rfc3339 {
     }
 }
 
-/// Reads a token's expiry without verifying the token, which is up to the service.
+/// Reads the expiry of a token without verifying the token. The service verifies it.
 fn token_expiry(token: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Claims {

@@ -46,7 +46,7 @@ struct TlsFiles {
     client_optional: bool,
 }
 
-/// Modification times and sizes of the files, to detect changes.
+/// Modification times and sizes of the files, from which changes are detected.
 type FileState = [Option<(SystemTime, u64)>; 4];
 
 impl ServerTls {
@@ -93,7 +93,7 @@ impl ServerTls {
                     }
                     Err(error) if refused != Some(current) => {
                         refused = Some(current);
-                        tracing::warn!(%error, "keeping the old certificate");
+                        tracing::warn!(%error, "failed to load the renewed certificate; keeping the old one");
                     }
                     Err(_) => {}
                 }

@@ -64,7 +64,7 @@ impl Condition {
             Self::Always => Self::Never,
             Self::Never => Self::Always,
             Self::Where(Clause::Not(inner)) => Self::Where(*inner),
-            // Negated one by one, as in a hand-written filter.
+            // Negates the clauses one by one, as in a hand-written filter.
             Self::Where(Clause::Or(clauses)) => Self::all_of(
                 clauses
                     .into_iter()

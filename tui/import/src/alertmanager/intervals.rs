@@ -15,7 +15,7 @@ const WINDOWS_MAX: usize = 50;
 const EXCEPT_MAX: usize = 10;
 /// Time zone of an interval without `location`.
 const ZONE: &str = "UTC";
-/// Days to search for the first occurrence: up to 8 years lie between leap years.
+/// Number of days in which the first occurrence is searched: leap years can be 8 years apart.
 const FIRST_DAYS_MAX: usize = 366 * 9;
 
 const WEEKDAYS: [(&str, &str, Weekday); 7] = [
@@ -44,7 +44,7 @@ const MONTHS: [&str; 12] = [
 
 pub(crate) struct Intervals {
     named: BTreeMap<String, Vec<Calendar>>,
-    /// Calendars that combine several, by the names combined.
+    /// Calendars that combine several others, by the names of the others.
     joined: BTreeMap<(Vec<String>, Vec<String>), Option<String>>,
 }
 
@@ -138,7 +138,7 @@ impl Intervals {
         Ok(calendars)
     }
 
-    /// Returns the calendar of a route's active times; `None` if it is always active.
+    /// Returns the calendar of a route's active times; `None` if the route is always active.
     pub(crate) fn add_calendar(
         &mut self,
         times: &Times<'_>,
@@ -275,7 +275,7 @@ fn read_spans(
     Ok(spans)
 }
 
-/// Returns the days. If a calendar cannot represent the days, reports that and returns `None`.
+/// Returns the days. If a calendar cannot represent them, reports this and returns `None`.
 fn read_days(one: &mut Fields, imported: &mut ImportOutput) -> Result<Option<Days>, ImportError> {
     let mut days = Days::default();
     let weekday = |word: &str| WEEKDAYS.iter().position(|(name, ..)| *name == word);
@@ -302,8 +302,8 @@ fn read_days(one: &mut Fields, imported: &mut ImportOutput) -> Result<Option<Day
         match parse_range(&text, date) {
             Some((1, -1)) => days.dates.extend(1..=31),
             Some((first, last)) if first > 0 && last < 0 => {
-                let why = "days from one counted from the start to one counted from the end of \
-                           the month; the time interval is omitted";
+                let why = "the range starts with a day counted from the start of the month and \
+                           ends with one counted from its end; the time interval is omitted";
                 imported.record_omission(&path, why);
                 return Ok(None);
             }
@@ -380,7 +380,7 @@ impl Days {
     }
 }
 
-/// Parses a range such as `1:5`; a single value is both ends.
+/// Parses a range such as `1:5`; a single value is a range of one.
 fn parse_range<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
     let text = text.trim().to_lowercase();
     let (first, last) = text.split_once(':').unwrap_or((&text, &text));

@@ -1,4 +1,4 @@
-//! Label matchers as conditions on the events that alerts become.
+//! Converts label matchers to conditions on events that are created from alerts.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +16,17 @@ use super::{
 };
 use crate::error::ImportError;
 
-/// A metadata field that every alert has.
+/// A metadata field of every event that was created from an alert.
 pub(crate) const ALERT: &str = "metadata.alertname";
 const NAME: &str = "alertname";
 const SEVERITY: &str = "severity";
-/// The field with the original label value if that is not the name of a severity.
+/// The field with the original label value, if the value is not the name of a severity.
 const SENT_SEVERITY: &str = "metadata.severity";
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
-/// Severity of an alert without the label, unless `senders.alert_severity` is set.
+/// Severity of an alert without the label `severity`, unless `senders.alert_severity` is set.
 const SEVERITY_DEFAULT: &str = "warning";
-/// Labels that distinguish replicas of a Prometheus server. Events do not have them unless
-/// `senders.replica_labels` is set.
+/// Labels that distinguish replicas of a Prometheus server. Events do not have these labels, unless
+/// `senders.replica_labels` has another value.
 const REPLICAS: [&str; 5] = [
     "prometheus_replica",
     "__replica__",
@@ -39,7 +39,7 @@ const REGEX_BYTES_MAX: usize = 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher {
     text: MatcherText,
-    /// The regular expression for the whole value; `None` if matched literally.
+    /// The regular expression for the whole value; `None` if the value is compared literally.
     regex: Option<Regex>,
 }
 
@@ -186,8 +186,8 @@ impl Matcher {
     }
 }
 
-/// Reads the matchers of a route or inhibition: the list of this name, and the deprecated objects
-/// of texts and regular expressions.
+/// Reads the matchers of a route or inhibition: the list with this name, and the deprecated
+/// objects, which contain texts or regular expressions.
 pub(crate) fn read_matchers(
     fields: &mut Fields,
     [list, texts, patterns]: [&str; 3],
@@ -226,7 +226,7 @@ pub(crate) fn read_matchers(
     Ok(read)
 }
 
-/// Returns the matchers of a list; a text is a list of one.
+/// Returns the matchers of a list; a text counts as a list of one.
 fn matcher_lines(fields: &mut Fields, name: &str) -> Result<Vec<String>, ImportError> {
     if fields.is_list(name) {
         fields.take_texts(name)
@@ -235,11 +235,11 @@ fn matcher_lines(fields: &mut Fields, name: &str) -> Result<Vec<String>, ImportE
     }
 }
 
-/// Returns the condition that all required matchers match, and that none of the excluded lists
-/// matches as a whole.
+/// Returns the condition that is true if all required matchers match and no excluded list matches
+/// as a whole.
 pub(crate) fn combined_condition(required: &[Matcher], excluded: &[Vec<Matcher>]) -> Condition {
     let known: BTreeMap<_, _> = required.iter().filter_map(Matcher::only_value).collect();
-    // The required values decide some of the excluded matchers.
+    // A required value determines whether an excluded matcher of the same label matches.
     let is_decided = |matcher: &&Matcher| {
         let value = known.get(matcher.text.name.as_str());
         value.is_some_and(|value| matcher.matches(value))
@@ -277,7 +277,7 @@ pub(crate) fn field_for_label(label: &str) -> Option<String> {
     }
 }
 
-/// Reports values of a label that differ only in case, which conditions ignore.
+/// Reports values of a label that differ only in case, because conditions ignore case.
 pub(crate) fn check_case<'a>(
     matchers: impl Iterator<Item = &'a Matcher>,
     imported: &mut ImportOutput,

@@ -17,7 +17,7 @@ use crate::error::ImportError;
 
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=30_000;
 const LIST: &str = "_configs";
-/// Secrets and addresses in `global` of receivers that are converted from presets.
+/// Members of `global` with secrets and addresses of receivers that are converted from presets.
 const GLOBAL_SECRETS: [&str; 5] = [
     "opsgenie_api_key",
     "rocketchat_token",
@@ -147,7 +147,7 @@ struct Writer<'a> {
     imported: &'a mut ImportOutput,
 }
 
-/// Whether closings are sent by default, and the fields of the destination.
+/// Whether the integration sends closings by default, and the fields of the destination.
 type ConvertedDestination = Option<(bool, Value)>;
 
 impl Writer<'_> {
@@ -223,7 +223,7 @@ impl Writer<'_> {
         Ok(Some((true, json!({"type": {"webhook": webhook}}))))
     }
 
-    /// Applies `http_config`, or that of `global`, to a webhook.
+    /// Applies `http_config`, or the one in `global`, to a webhook.
     fn convert_http(
         &mut self,
         config: &mut Fields,
@@ -376,7 +376,8 @@ impl Writer<'_> {
         let channel = config.take_text("channel")?;
         let mut token = read_secret(config, "app_token")?;
         let url = read_secret(config, "api_url")?;
-        // With credentials, the receiver uses a bot token; an incoming webhook requires none.
+        // A receiver with credentials uses a bot token; an incoming webhook requires no
+        // credentials.
         let mut http = config.take_object("http_config")?;
         let mut authorization = http.take_object("authorization")?;
         token = token.or(read_secret(&mut authorization, "credentials")?);
@@ -397,7 +398,7 @@ impl Writer<'_> {
         let Some(url) = url.or_else(|| self.global.slack.clone()) else {
             return Err(invalid_field_error(
                 &config.path_of("api_url"),
-                "is required, or `global.slack_api_url`",
+                "is required unless `global.slack_api_url` is set",
             ));
         };
         let channel = channel.map(|it| format!("\"channel\": {}, ", json!(it)));

@@ -23,7 +23,8 @@ use crate::error::ImportError;
 const DEPTH_MAX: usize = 32;
 const ROUTES_MAX: usize = 5_000;
 const GROUP_BY_MAX: usize = 10;
-/// Limits in milliseconds: the longest wait, interval and repeat interval.
+/// Limits in milliseconds: the longest wait, the range of the interval, and the longest repeat
+/// interval.
 const WAIT_MAX_MS: u64 = 3_600_000;
 const INTERVAL_MS: std::ops::RangeInclusive<u64> = 10_000..=86_400_000;
 const REPEAT_MAX_MS: u64 = 31_536_000_000;
@@ -179,8 +180,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Converts a route and its children. `required` are the matchers of its parents, `excluded`
-    /// those of earlier siblings without `continue`.
+    /// Converts a route and its children. `required` contains the matchers of its parents;
+    /// `excluded` contains the matchers of earlier siblings without `continue`.
     fn write(
         &mut self,
         route: &Route,
@@ -195,8 +196,8 @@ impl Writer<'_> {
                 earlier.push(inner.matchers.clone());
             }
         }
-        // A parent route handles alerts that none of its children match, including those with
-        // `continue`.
+        // The parent's receiver gets the alerts that no child matches. Children with `continue`
+        // count, too.
         let inner = route.routes.iter().map(|inner| inner.matchers.clone());
         let excluded: Vec<_> = excluded.iter().cloned().chain(inner).collect();
         self.write_own(route, &matcher::combined_condition(&required, &excluded))
@@ -211,7 +212,7 @@ impl Writer<'_> {
         if *condition == Condition::Never {
             let why = "no alert reaches it: other routes match all of its alerts, or it has \
                        matchers that exclude each other";
-            // The condition of a parent route often matches no alert.
+            // Not reported for a parent route: often, no alert remains for it.
             if route.routes.is_empty() {
                 self.imported.record_omission(path, why);
             }

@@ -13,16 +13,16 @@ const PAYLOAD: &str = "/type/webhook/payload";
 #[derive(Debug)]
 pub struct Parameter {
     pub name: String,
-    /// Whether the document contains only a placeholder.
+    /// Whether the field still holds a placeholder, so that a value is required.
     pub is_open: bool,
     place: ParameterLocation,
 }
 
 #[derive(Debug)]
 enum ParameterLocation {
-    /// A field, as a JSON pointer.
+    /// A field, identified by a JSON pointer.
     Field(String),
-    /// A constant in the payload, between these bytes.
+    /// A constant in the payload, from the first to the second byte offset.
     Payload(usize, usize, Syntax),
 }
 

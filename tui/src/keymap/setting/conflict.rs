@@ -30,7 +30,7 @@ impl BoundKeys<'_> {
 }
 
 pub(super) fn find_conflicts(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<KeyProblem> {
-    // Keyed by setting and message, so that each conflict is reported once for all its screens.
+    // Conflicts by setting and message, so that a conflict on several screens is reported once.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
     for places in ActionPlace::screen_places() {
         let bound = all_bindings(keymap, settings, &places);
@@ -133,7 +133,7 @@ fn screens_without_exit(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<
         let read = settings.iter().rfind(|read| read.entry.action == action);
         if let Some(read) = read.filter(|_| !without.is_empty()) {
             problems.push(read.setting.problem(format!(
-                "needs a key on every screen, and in forms one that does not type text; none is \
+                "needs a key on every screen, and in forms a key that does not type text; none is \
                  bound in {}",
                 without.join(", ")
             )));

@@ -103,7 +103,7 @@ impl EventBulk {
         (tally, self.left)
     }
 
-    /// Returns the undo for an occurrence; `None` for a note.
+    /// Returns the change that undoes this one for an occurrence; `None` for a note.
     fn undo_change(&self, row: &EventRow) -> Option<StatusChange> {
         match &self.transition {
             EventTransition::Set(StatusChange::Acknowledged(_)) => {

@@ -15,7 +15,7 @@ use crate::{
     theme::Token,
 };
 
-/// Differences listed when unfolded.
+/// Number of differences listed when they are expanded.
 const LISTED: usize = 12;
 
 pub(super) fn write_request(into: &mut Document, form: &Form) {
@@ -47,7 +47,7 @@ pub(super) fn write_request(into: &mut Document, form: &Form) {
     };
     match form.bench.tab {
         RequestTab::Body => {
-            // The headers of a mail are its recipients and its subject.
+            // For a mail, the headers contain the recipients and the subject.
             if !request.url.starts_with("http") {
                 write_headers(into, &request.headers);
             }
@@ -98,7 +98,7 @@ pub(super) fn write_response_pane(into: &mut Document, model: &Model, form: &For
 }
 
 fn write_outcome(into: &mut Document, found: &TestDestinationResponse) {
-    // An explanation of a status only repeats the response.
+    // The explanation is omitted if the response is shown and says the same.
     let is_delivered = found.outcome() == Outcome::Delivered;
     let response = found.response.as_ref().filter(|it| !it.body.is_empty());
     let is_shown = response.is_some_and(|it| is_delivered || !(200..300).contains(&it.status));
@@ -111,8 +111,8 @@ fn write_outcome(into: &mut Document, found: &TestDestinationResponse) {
     }
 }
 
-/// Formats the times in one line, without the total, which is in the title; the unit follows the
-/// last one if all are in milliseconds.
+/// Formats the times in one line. The total is omitted, because the title contains it. If all times
+/// are in milliseconds, the unit follows the last one.
 fn format_times(times: &ExchangeTimes) -> String {
     let parts = [
         ("name", &times.resolve),

@@ -14,7 +14,7 @@ use crate::{
 
 const TIME: usize = 9;
 const STATE: usize = 10;
-/// Minimum cells of an event with the other end of its delivery.
+/// Minimum width of an event beside the destination or the rule of its delivery, in cells.
 const OTHER_END: usize = 50;
 
 pub(super) fn write_decided(into: &mut Document, model: &Model, kind: Kind) {
@@ -45,7 +45,8 @@ pub(super) fn write_decided(into: &mut Document, model: &Model, kind: Kind) {
     }
 }
 
-/// Returns the destination of a rule's delivery, or the rule of a destination's.
+/// Names the destination of a delivery in a list for a rule, or the rule in a list for a
+/// destination.
 fn describe_counterpart(kind: Kind, row: &Delivery) -> String {
     match kind {
         Kind::Rule => format!("to {}", row.destination_name),

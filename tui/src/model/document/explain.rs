@@ -68,7 +68,7 @@ pub(super) fn write(
     }
 }
 
-/// Draws the way of the event through each rule that matches, with the reason if none does.
+/// Draws the path of the event through each matching rule; if no rule matches, the reason.
 pub(super) fn draw_diagrams(
     into: &mut Document,
     model: &Model,
@@ -207,7 +207,7 @@ fn format_next_attempt(model: &Model, delivery: &ExplainedDelivery) -> String {
 fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.format_time(delivery.create_time);
     let name = receiver(delivery);
-    // The reason already contains an error of the destination.
+    // The reason for the wait may already contain the error.
     let why = match &delivery.last_error[..] {
         error if error.is_empty() || delivery.wait_reason.contains(error) => String::new(),
         error => format!(": {error}"),
@@ -499,7 +499,7 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
     }
 }
 
-/// Writes a condition that did not pass; a notification that waits may still pass it.
+/// Writes a condition that was not met. If the notification waits, the condition can still be met.
 fn explain_condition(into: &mut Document, condition: &Gate, is_waiting: bool) {
     let (token, mark) = if is_waiting {
         fate_mark(Fate::Waiting)

@@ -17,7 +17,7 @@ use crate::{
     theme::Token,
 };
 
-/// Rows of each section.
+/// Maximum rows of each section.
 const ROWS: usize = 20;
 
 pub(super) fn describe_request(into: &mut Document, model: &Model, hours: i64) {
@@ -80,7 +80,7 @@ fn write_opened(into: &mut Document, recent: Option<&SearchEventsResponse>, sinc
     into.text(Token::Text, 0, &words);
 }
 
-/// Pairs the occurrences of a response with their rows; both are in the order of the response.
+/// Pairs the occurrences of a response with their rows; the rows have the order of the response.
 fn occurrences(found: &SearchEventsResponse) -> impl Iterator<Item = (EventRow, &Occurrence)> {
     found.results.iter().flat_map(|event: &Event| {
         let rows = EventRow::from_event(event.clone());
@@ -117,7 +117,7 @@ fn write_open(into: &mut Document, model: &Model, open: Option<&SearchEventsResp
 
 const OWNER: usize = 16;
 
-/// Returns who works on an event: the assignee, or else who acknowledged it.
+/// Returns the client that works on an event: the assignee, or else the one that acknowledged it.
 fn owner(model: &Model, row: &EventRow, occurrence: &Occurrence) -> Option<String> {
     if !row.assignee.is_empty() {
         return Some(row.assignee.to_string());

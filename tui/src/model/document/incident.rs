@@ -1,4 +1,4 @@
-//! The head of an event's page: its state, its assignee, and who was notified.
+//! The top of an event's page: its state, its assignee, and the notified receivers.
 
 use std::collections::BTreeMap;
 
@@ -194,7 +194,7 @@ pub(super) fn write_history(
     }
 }
 
-/// Returns the kind of an entry. A decision has not notified anyone yet.
+/// Returns the kind of an entry. An entry about a decision is not about a notification yet.
 fn kind_word(entry: &TimelineEntry) -> &str {
     if entry.text.starts_with("decided") {
         "decided"

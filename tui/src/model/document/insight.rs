@@ -40,7 +40,7 @@ pub(super) fn write_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
 pub(super) fn write_noise_table(into: &mut Document, model: &Model, found: &GetNoiseResponse) {
     let moment = |at| to_millis(at).map_or_else(String::new, |ms| model.format_full_time(ms));
     let start = moment(found.start_time.as_ref());
-    // The last day has not ended.
+    // The end of the last day may be in the future.
     let end = to_millis(found.end_time.as_ref()).filter(|end| *end <= model.now_ms);
     let end = end.map_or_else(|| "now".to_owned(), |ms| model.format_full_time(ms));
     into.field("counted", Token::Text, &format!("{start} to {end}"));
@@ -82,8 +82,8 @@ pub(super) fn write_noise_table(into: &mut Document, model: &Model, found: &GetN
         into.text(Token::Warning, 0, &format!("{left_out} more rows"));
     }
     into.blank_line();
-    let hint =
-        "Enter edits a resource. `bellwether diff -f FILE --impact 7d` replays a change on 7 days.";
+    let hint = "Enter edits a resource. `bellwether diff -f FILE --impact 7d` replays the last 7 \
+                days with a change.";
     into.text(Token::Dim, 0, hint);
 }
 
@@ -112,8 +112,8 @@ fn format_numbers(row: &NoiseRow) -> String {
     cells.concat()
 }
 
-/// Returns the link of a row: the form of the resource, where the noise can be reduced, or the
-/// events of the name.
+/// Returns the link of a row. It leads to the form of the resource, where the noise can be reduced,
+/// or to the events with this name.
 fn row_link(by: NoiseBy, name: &str) -> Option<Link> {
     let kind = match by {
         _ if name.is_empty() => return None,

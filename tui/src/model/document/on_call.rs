@@ -24,7 +24,7 @@ const UNTIL: usize = 24;
 const OPEN: usize = 8;
 /// Minimum width of the columns of who is notified now and next.
 const LEAST: usize = 10;
-/// Responses listed individually; more are grouped by host.
+/// Maximum number of responses listed individually; more are grouped by host.
 const ROWS: usize = 20;
 
 pub(super) fn write(into: &mut Document, model: &Model) {
@@ -141,7 +141,7 @@ fn host_row(model: &Model, host: &str, responses: &[&Object]) -> Row {
 
 fn format_open_duration(model: &Model, since: Option<i64>) -> String {
     let length = since.map(|ms| (model.now_ms - ms).max(0));
-    // Whole minutes, so that the column does not change every second.
+    // Shows whole minutes, so that the column does not change every second.
     length.map_or_else(String::new, |ms| match ms {
         ..60_000 => "<1 min".to_owned(),
         60_000..7_200_000 => format!("{} min", ms / 60_000),

@@ -76,7 +76,7 @@ fn write_brief(into: &mut Document, model: &Model, overview: &Overview) {
     }
 }
 
-/// A part of the way from events to deliveries.
+/// A stage on the path from events to deliveries.
 struct Stage {
     name: &'static str,
     count: i64,
@@ -124,7 +124,7 @@ fn flow_stages(model: &Model, overview: &Overview) -> [Stage; 5] {
     ]
 }
 
-/// Draws the way from events to deliveries with the counts, and marks the next step.
+/// Draws the path from events to deliveries with the counts, and marks the next step of the setup.
 fn draw_flow(
     into: &mut Document,
     model: &Model,

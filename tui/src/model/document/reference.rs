@@ -10,7 +10,7 @@ use crate::{
     theme::Token,
 };
 
-/// Minimum columns for text beside a label; with fewer, it goes below.
+/// Minimum columns for text beside a label; in narrower pages, the text is below the label.
 const BESIDE: usize = 30;
 
 pub(super) fn write_index(into: &mut Document, model: &Model, needle: &str) {

@@ -329,7 +329,8 @@ fn write_preview(into: &mut Document, preview: &RulePreview) {
     for warning in &preview.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
-    // Values in the rule's message are deeply nested in the default document.
+    // The default document contains the rule's message at a deep level, so the message is taken
+    // out.
     let rendered = preview
         .rendered
         .as_ref()

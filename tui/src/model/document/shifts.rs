@@ -90,7 +90,7 @@ fn write_shift(into: &mut Document, model: &Model, one: &OnCallSpan<'_>) {
     );
 }
 
-/// Draws a row per contact by local days: `█` for on call, `▒` for part of the cell.
+/// Draws a row per contact by local days: `█` if on call, `▒` if on call for part of the cell.
 fn draw_shifts(into: &mut Document, model: &Model, stretches: &[OnCallSpan<'_>]) {
     let space = into.columns.saturating_sub(NAME + 2);
     let per_day = (space / DAYS).clamp(1, 3);
@@ -140,7 +140,7 @@ fn draw_head(into: &mut Document, cells: &[Zoned], per_day: usize) {
     for (at, day) in cells.iter().step_by(per_day).take(DAYS).enumerate() {
         let is_monday = day.weekday() == jiff::civil::Weekday::Monday;
         let wanted = NAME + 1 + at * per_day;
-        // Two digits require two cells and a gap.
+        // The number of a day needs two cells and a gap.
         let fits = per_day > 2 || is_monday || at == 0;
         if fits && text::cell_width(&line) <= wanted {
             line.push_str(&" ".repeat(wanted - text::cell_width(&line)));

@@ -42,7 +42,7 @@ pub(super) fn write(
     );
     let last = marks.iter().map(|mark| mark.at_ms).max().unwrap_or(end);
     let end = end.max(last).max(start.saturating_add(1));
-    // In a narrow pane, the axis takes the whole width.
+    // In a narrow pane, there is no margin beside the axis.
     let margin = || {
         if width < NARROW {
             span(Token::Text, "")
@@ -118,7 +118,8 @@ fn write_legend(into: &mut Document, marks: &[Mark], margin: Span) {
     }
 }
 
-/// Writes the number of sightings and the last one; times of earlier ones are not stored.
+/// Writes the number of sightings and the time of the last one. The service does not store the
+/// times of the others.
 fn write_sightings(into: &mut Document, model: &Model, occurrence: &Occurrence, margin: Span) {
     let count = occurrence.count.unwrap_or_default();
     if count > 1 {

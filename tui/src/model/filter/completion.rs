@@ -23,7 +23,7 @@ pub(crate) fn complete_event_filter<'a>(
     text: &'a str,
     rows: &[&EventRow],
 ) -> Option<Completion<'a>> {
-    // No completion within quotes.
+    // Text within quotes has no completions.
     if text.matches('"').count() % 2 == 1 {
         return None;
     }

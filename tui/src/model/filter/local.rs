@@ -1,5 +1,5 @@
-//! Filters of lists that the console holds completely, in the common filter language: words search
-//! the visible text, comparisons check columns and fields.
+//! Filters of lists that the console holds completely. They use the common filter language: words
+//! search the visible text, and comparisons check columns and fields.
 
 use std::collections::HashMap;
 
@@ -19,11 +19,12 @@ pub(crate) enum LocalFilter {
     All,
     /// Matches rows that contain this text, in lower case.
     Text(String),
-    /// Matches rows for which the condition is true, with its compiled regular expressions.
+    /// Matches rows for which the condition is true. Contains the compiled regular expressions of
+    /// the condition.
     Clause(Clause, HashMap<String, Regex>),
 }
 
-/// Characters that occur only in comparisons and combinations.
+/// Characters that occur only in comparisons and in combinations of conditions.
 const OPERATORS: [char; 9] = ['=', '<', '>', '~', '!', '(', ')', '"', '|'];
 
 impl LocalFilter {
@@ -36,7 +37,8 @@ impl LocalFilter {
         let parsed = match filter::parse(text, Some(clock.time_reference())) {
             Ok(parsed) => parsed,
             Err(error) if text.contains(OPERATORS) => return Err(error),
-            // Not a condition but, for example, an address or a channel; searched as text.
+            // The text is not a condition but, for example, an address or a channel, and is
+            // searched for.
             Err(_) => return Ok(Self::Text(text.to_lowercase())),
         };
         if let Some(error) = find_unknown_field(&parsed.clause, known) {

@@ -1,5 +1,5 @@
-//! The test bench of a destination form: recent tests with their results and advice, and what is
-//! shown of them.
+//! The test bench of a destination form: recent tests with their results and advice, and the state
+//! of its display.
 
 mod comparison;
 
@@ -31,14 +31,14 @@ pub(crate) struct Bench {
     pub(crate) event_id: String,
     /// Whether the test bench is shown instead of the form when there is no room for both.
     pub(crate) is_open: bool,
-    /// The pane that keys scroll; the only one shown if there is no room for both.
+    /// The pane that keys scroll; if there is no room for both panes, the only one shown.
     pub(crate) pane: Pane,
     pub(crate) tab: RequestTab,
-    /// Whether the differences to the previous test are shown in full.
+    /// Whether the differences from the previous test are shown in full.
     pub(crate) is_unfolded: bool,
     /// First shown line of each pane.
     tops: [usize; 2],
-    /// The lasting effect of the tests that was confirmed.
+    /// The lasting effect of a test that the operator confirmed.
     pub(crate) confirmed: Option<LastingEffect>,
 }
 
@@ -115,7 +115,7 @@ impl FormTest {
         format!("{mark} {}{took}", self.status())
     }
 
-    /// Formats the outcome after that of the previous test, such as `✓ 401 → 200 in 12 ms`.
+    /// Formats the outcome together with that of the previous test, such as `✓ 401 → 200 in 12 ms`.
     pub(crate) fn verdict_compared_to(&self, before: Option<&Self>) -> String {
         let verdict = self.verdict();
         match before.map(Self::status) {
@@ -253,8 +253,8 @@ impl Form {
         self.bench.pane = Pane::Response;
     }
 
-    /// Records the result of a test, and returns whether it was expected. On failure, focuses the
-    /// field concerned, unless the form has been edited since.
+    /// Records the result of a test, and returns whether the form was waiting for it. On failure,
+    /// focuses the field concerned, unless the form has been edited since.
     pub(crate) fn record_test(
         &mut self,
         ticket: Ticket,
@@ -284,7 +284,7 @@ impl Form {
 
     fn focus_path(&mut self, path: &str) {
         let meant = |at: &usize| self.specs[*at].path == path && self.is_applicable(*at);
-        // A secret address has a separate field.
+        // The address may be in the field for a secret address instead.
         let path_is_empty = |at: usize| self.inputs[at].is_blank();
         let Some(mut at) = (0..self.specs.len()).find(meant) else {
             return;
@@ -297,7 +297,7 @@ impl Form {
         self.expand_section(at);
         if let Input::Section(is_open) = &mut self.inputs[at] {
             *is_open = true;
-            // The credential in use, or the usual one.
+            // The credential that is filled in, or the most common one.
             let mut filled = self
                 .section_fields(at)
                 .filter(|it| !self.inputs[*it].is_blank());
@@ -321,7 +321,7 @@ impl Form {
         newest.is_some_and(|test| test.version == self.version)
     }
 
-    /// Formats the age and outcome of the newest test; the outcome as a mark if it `is_short`.
+    /// Formats the age and outcome of the newest test; with `is_short`, the outcome is only a mark.
     pub(crate) fn test_summary(&self, now_ms: i64, is_short: bool) -> Option<String> {
         let newest = self.bench.tests.front()?;
         let verdict = newest.verdict();

@@ -8,10 +8,11 @@ use crate::model::field::TextField;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClauseInput {
     pub(crate) line: TextField,
-    /// The condition of the last valid text.
+    /// The condition parsed from the last valid text.
     clause: Option<filter::Clause>,
     error: Option<String>,
-    /// A condition that has no filter notation, such as one of a newer service; saved unchanged.
+    /// A condition that has no filter notation, such as one of a newer service; it is saved
+    /// unchanged.
     unknown: Option<Value>,
 }
 

@@ -27,7 +27,7 @@ impl Input {
             Some(other) => other.to_string(),
         };
         match spec.kind {
-            // PEM keys have several lines.
+            // A private key in PEM has several lines.
             FieldKind::Secret if spec.path.ends_with("privateKey") => {
                 Self::Text(TextField::new(text()).with_lines())
             }
@@ -71,7 +71,7 @@ impl Input {
         }
     }
 
-    /// Converts the content to a value; `None` to omit it.
+    /// Converts the content to a value; `None` if the field is to be omitted.
     pub(super) fn write(&self, spec: &FieldSpec) -> Option<Value> {
         match (self, &spec.kind) {
             (Self::Text(field), FieldKind::Words) => {
@@ -206,7 +206,7 @@ impl Input {
             FieldKind::Maps => list::parse_maps(text).err(),
             FieldKind::LineFormat(form) => form.parse(text).err(),
             FieldKind::Pairs => {
-                // The line is not repeated: it may contain a secret.
+                // The error does not repeat the line, which may contain a secret.
                 let mut lines = text.lines();
                 let is_bare = |line: &str| !line.trim().is_empty() && !line.contains(':');
                 let at = lines.position(is_bare)?;

@@ -1,4 +1,4 @@
-//! The service's result for a form, updated while it is filled in.
+//! The preview or validation of a form by the service, updated while the form is filled in.
 
 use bellwether_proto::{json, v1};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(crate) enum LivePreview {
     Notices(v1::PreviewEscalationPolicyResponse),
 }
 
-/// Beginnings of warnings about a rendered message, with the fields concerned.
+/// Beginnings of warnings about a rendered message, each with the field concerned.
 const WARNED: [(&str, &str); 12] = [
     ("the webhook's payload", "type.webhook.payload"),
     ("the webhook's url", "type.webhook.url"),
@@ -58,7 +58,8 @@ impl LivePreviewState {
     pub(super) fn schedule_preview(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
         self.waiting = None;
-        // An outdated number is misleading and is removed; messages stay until replaced.
+        // Removes an outdated number, which would be misleading. Rendered messages stay until they
+        // are replaced.
         self.made
             .take_if(|made| matches!(made, Ok(LivePreview::Matching(_))));
     }
@@ -73,8 +74,8 @@ impl LivePreviewState {
 }
 
 impl LivePreview {
-    /// Returns the service's warnings. One about a payload that cannot be sent says what is sent
-    /// instead.
+    /// Returns the service's warnings. A warning about a payload that cannot be sent states what is
+    /// sent instead.
     pub(crate) fn warnings(&self) -> Vec<String> {
         match self {
             Self::Request(made) => {
@@ -103,7 +104,7 @@ impl LivePreview {
 }
 
 impl Form {
-    /// Records the response of the live call, and returns whether it was expected.
+    /// Records the response of the live call, and returns whether the form was waiting for it.
     pub(crate) fn record_live_response(&mut self, ticket: Ticket, answer: CallResult) -> bool {
         let found = match self.kind {
             Kind::Rule => message(answer).map(LivePreview::Messages),

@@ -1,4 +1,4 @@
-//! The content of a draft, and its differences to the stored version, in the words of the form.
+//! The content of a draft, and its differences from the stored version, in the words of the form.
 
 use std::collections::BTreeSet;
 
@@ -91,7 +91,8 @@ fn field_words(spec: &FieldSpec, object: &Object) -> Option<String> {
                 .get(*at)
                 .copied()
                 .unwrap_or_default();
-            // The first choice is the default, except for the type of a destination.
+            // The first choice is the default and is not shown, except for the type of a
+            // destination.
             let is_shown = *at > 0 || matches!(value, Some(Value::Object(_)));
             if is_shown { choice } else { "" }.to_owned()
         }
@@ -114,7 +115,7 @@ fn other_paths(before: Option<&Object>, after: &Object) -> BTreeSet<String> {
 
 fn add_leaves(kind: Kind, value: &Value, path: &str, into: &mut BTreeSet<String>) {
     let fields = kind::spec(kind).fields.iter();
-    // The fields of a destination's type are below the type.
+    // Continues below `type`, because it contains the fields of a destination's type.
     if path != "type" && fields.clone().any(|spec| spec.path == path) {
         return;
     }

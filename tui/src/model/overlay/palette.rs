@@ -133,7 +133,7 @@ impl Palette {
             }
         }
         let mut items = action_items(model);
-        // Navigation comes before actions.
+        // Actions that navigate come before other actions.
         items.sort_by_key(|item| !item.title.starts_with("Go to"));
         items.extend(command_items(model));
         items.extend(
@@ -144,7 +144,7 @@ impl Palette {
     }
 }
 
-/// Returns the items that match the text, best first. The first `common` bytes of their titles are
+/// Returns the items that match the text, best first. The first `common` bytes of the titles are
 /// not searched.
 fn rank_items(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
     let typed = typed.trim();
@@ -165,8 +165,8 @@ fn rank_items(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
             pattern.score(text, &mut matcher).map(|score| (score, item))
         })
         .collect();
-    // Entries that contain the words as typed come first, then those with a word that begins with
-    // them, and commands before resources.
+    // Entries that contain the typed text come first, then those with a word that begins with a
+    // typed word. Commands come before resources.
     let lower = typed.to_lowercase();
     ranked.sort_by_key(|(score, item)| {
         let title = item.title.get(common..).unwrap_or_default().to_lowercase();
@@ -319,7 +319,7 @@ fn argument_items(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
 
 const SILENCE: &str = "2h";
 
-/// Returns the entry for a silence; the end is the last one or two words.
+/// Returns the entry for a silence. The last one or two words are its end.
 fn silence_item(model: &Model, typed: &str) -> Item {
     let words: Vec<&str> = typed.split_whitespace().collect();
     let ends = [2, 1].into_iter().filter(|count| *count < words.len());

@@ -85,7 +85,7 @@ pub(super) fn begin_for_group(model: &mut Model, change: StatusChange, effects: 
     begin_bulk(model, Work::Events(events), effects);
 }
 
-/// Requests the number of messages that a change sends; returns `false` if it is already known.
+/// Requests the number of messages that a change sends; returns `false` if no request is needed.
 fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) -> bool {
     let Work::Events(events) = &bulk.work else {
         return false;
@@ -232,7 +232,7 @@ pub(super) fn handle_key(
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
-/// Starts or resumes the change; the only function that does.
+/// Starts or resumes the change. All other functions call this one to do so.
 fn run_bulk(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
     if model.is_connected() {
         bulk.stage = if bulk.is_counted {
@@ -266,7 +266,7 @@ fn take_waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
     }
 }
 
-/// Handles the response to a step, if the change still waits for it.
+/// Handles the response to a step, unless the change no longer waits for it.
 pub(super) fn handle_response(
     model: &mut Model,
     ticket: Ticket,

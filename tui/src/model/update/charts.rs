@@ -46,7 +46,7 @@ pub(super) fn handle_statistics(
     answer: CallResult,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    // The period was changed in the meantime.
+    // Drops the response if the period was changed in the meantime.
     if model.store.wall.waiting != Some(ticket) {
         return false;
     }
@@ -78,7 +78,7 @@ pub(super) fn handle_noise_response(
     }
     let found = match message(answer) {
         Ok(found) => Some(found),
-        // Not supported by older services.
+        // Older services do not support this call.
         Err(failure) if failure.kind == FailureKind::Unsupported => None,
         Err(failure) => return model.store.wall.record(Err(failure), model.now_ms),
     };

@@ -59,7 +59,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     })));
 }
 
-/// Applies the choice. The draft is preserved until it is stored or discarded.
+/// Applies the operator's choice. The draft is preserved until it is stored or discarded.
 pub(super) fn resolve_clash(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>) {
     let Clash {
         mine, theirs, etag, ..
@@ -76,14 +76,14 @@ pub(super) fn resolve_clash(model: &mut Model, clash: Clash, effects: &mut Vec<E
         }
         ClashChoice::Overwrite => {
             keep_draft(model, &mine, stored.clone());
-            // Both versions were shown, so the choice is the confirmation.
+            // No confirmation is needed, because the operator chose after seeing both versions.
             let then = confirm::store_write(model, mine, stored.as_ref(), None);
             execute(model, then, effects);
         }
     }
 }
 
-/// Keeps the draft as changes to the stored version, in the current form or in a new one.
+/// Turns the draft into changes to the stored version, in the current form or in a new one.
 fn keep_draft(model: &mut Model, mine: &Object, stored: Option<(String, String)>) {
     let same = |form: &&mut Form| {
         form.stored

@@ -9,7 +9,7 @@ use crate::{
 };
 
 const MOST: usize = 8;
-/// Openings of a tag before the name of a variable, longest first.
+/// Texts that open a tag before the name of a variable, longest first.
 const OPENINGS: [&str; 7] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{", "{%"];
 /// Placeholder at the end of variables that accept any key.
 const ANY_KEY: &str = "KEY";
@@ -56,7 +56,7 @@ fn completion(model: &Model) -> Option<Completion> {
     }
 }
 
-/// Completes the value of a field that names one thing.
+/// Completes the value of a field that contains a single name.
 fn name(model: &Model, path: &str, typed: &str) -> Option<Completion> {
     let names = match path {
         "timeZone" => {
@@ -137,7 +137,7 @@ fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
     };
     let goes_on = |name: &String| name.len() > typed.len() && name.starts_with(typed);
     let words: Vec<String> = names.into_iter().filter(goes_on).take(MOST).collect();
-    // Only a tag that consists of one name is certain to end after it.
+    // The tag is closed only if it consists of one name, because it may continue otherwise.
     let end = match *opening {
         _ if !before.is_empty() => "",
         "{%" => "",

@@ -1,5 +1,5 @@
-//! Confirmations of changes, and their effects. A change requires no confirmation if it can be
-//! undone and does not notify anyone of a closing.
+//! Confirmations of changes, and their effects. Changes that can be undone and that notify no one
+//! of a closing require no confirmation.
 
 use bellwether_proto::v1;
 
@@ -187,7 +187,7 @@ pub(super) fn confirm_send_waiting(model: &mut Model, effects: &mut Vec<Effect>)
     let Some((name, count)) = model.tested_backlog() else {
         return model.show_notice(Token::Info, "no deliveries are waiting for it");
     };
-    // The number and the destination are on the page that offers this key.
+    // Needs no confirmation: the page with this key shows the number and the destination.
     let done = format!(
         "sending the {} waiting for {name}",
         pluralize(count, "delivery")
@@ -287,7 +287,8 @@ pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: CallResult)
     }
 }
 
-/// Adds the scope of a silence to the confirmation; for a broad one, Yes also allows that.
+/// Adds the scope of a silence to the confirmation; for a broad silence, Yes also sets
+/// `allowBroad`.
 fn add_coverage(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     let scope = SilenceScope::from_form(found);
     let mut lines = scope.lines();
@@ -393,7 +394,7 @@ fn confirm_status_change(
     };
     let done = format!("{done} {}", model.name_events(&ids));
     let back = UndoAction::from_change(model, &ids, change);
-    // An undo would notify the receivers of a closing again, or of a new opening.
+    // After other changes, an undo would again notify receivers, of a closing or of a new opening.
     let is_quiet = match change {
         StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,

@@ -183,7 +183,7 @@ impl Model {
             (_, Content::Delivery(delivery)) => {
                 Some(MenuAction::Text(pretty_json(delivery.value.as_ref()?)))
             }
-            // The rows of a list are not complete events.
+            // The event is requested, because the rows of the list are not complete events.
             (Route::Events, _) if !id.is_empty() => Some(MenuAction::Event(id.to_owned())),
             (Route::List(kind) | Route::Object(kind, _), _) => object(*kind).map(MenuAction::Text),
             (Route::Deliveries, _) => {

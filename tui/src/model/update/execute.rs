@@ -9,7 +9,7 @@ use crate::{
     theme::Token,
 };
 
-/// Executes an action. Apart from bulk changes, all writes are sent here.
+/// Executes an action. All writes other than bulk changes are sent here.
 pub(super) fn execute(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
     match then {
         Consequence::LeaveForm => navigate::go_back(model, effects),

@@ -75,7 +75,7 @@ pub(super) fn edit_selected(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn duplicate_selected(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((mut draft, (name, _))) = stored_resource(model) {
         draft.set("name", Some(format!("{name}-copy").into()));
-        // An accidental copy must not notify anyone.
+        // The copy is disabled, so that it notifies no one if it is stored by accident.
         draft.set("enabled", None);
         open_form(model, Form::new(draft.kind, None, draft.json), effects);
     }
@@ -136,7 +136,7 @@ pub(super) fn handle_form_key(model: &mut Model, key: KeyEvent) {
         && form.saving.is_some()
         && key.code != KeyCode::Esc
     {
-        // The key is meant for the question about to open.
+        // The key is stored for the confirmation that is about to open.
         if form.ahead.len() < limits::KEYS_AHEAD {
             form.ahead.push(key);
         }
@@ -155,7 +155,7 @@ pub(super) fn handle_form_key(model: &mut Model, key: KeyEvent) {
     let Some(form) = model.page.form_mut() else {
         return;
     };
-    // Typing returns to the form.
+    // When the operator types, the form is shown again.
     form.bench.is_open = false;
     if key.code == KeyCode::Enter && matches!(form.input(), Input::Names(_)) {
         open_picker(model, "");
@@ -305,8 +305,8 @@ pub(super) fn select_older_test(model: &mut Model) {
     }
 }
 
-/// Switches to the other pane of the test bench. If it replaces the form, the form follows the
-/// request.
+/// Switches to the other pane of the test bench. If the bench replaces the form, the order is
+/// response, request, form.
 pub(super) fn switch_pane(model: &mut Model, effects: &mut Vec<Effect>) {
     let (now_ms, columns) = (model.now_ms, model.size.0);
     if let Some(form) = model.page.form_mut() {
@@ -450,7 +450,7 @@ pub(super) fn handle_validation(
             model.show_notice(Token::Bad, format!("✗ {}", failure.sentence()));
             return Some(Vec::new());
         }
-        // Other errors are reported when saving.
+        // Any other error is reported when the form is saved.
         answer => {
             let kind = draft.kind;
             confirm::confirm_save(model, draft, stored.as_ref(), before.as_ref(), None);
@@ -518,7 +518,8 @@ fn open_picker(model: &mut Model, needle: &str) -> bool {
                 return true;
             }
             let mut items = model.store.names(*kind);
-            // Names that are no longer stored can still be removed.
+            // Selected names that are no longer stored are listed as well, so that they can be
+            // removed.
             let missing = chosen.iter().filter(|name| !items.contains(name));
             items.extend(missing.cloned().collect::<Vec<_>>());
             (PickerPurpose::Names, items, chosen.clone())
@@ -642,7 +643,7 @@ pub(super) fn handle_edited(
     let draft = match editor::parse_text(edit.kind, &text) {
         Ok(draft) => draft,
         Err(problems) => {
-            // Reopened with the errors at their lines, so that no text is lost.
+            // The editor opens again with the errors at their lines, so that no text is lost.
             let text = editor::annotate_text(&text, &problems);
             return effects.push(Effect::Edit(TextEdit { text, ..edit }));
         }

@@ -81,7 +81,7 @@ pub(super) fn read_groups(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     let open_only = &mut model.store.events.filter.open_only;
     *open_only = !*open_only;
-    // Forces the list of events to be read again when shown.
+    // The list of events is read again when it is shown.
     model.store.events.generation = crate::client::Ticket(0);
     model.store.event_groups.clear();
     read_groups(model, effects);

@@ -37,7 +37,7 @@ pub(super) fn handle_key_press(model: &mut Model, key: KeyEvent, effects: &mut V
 }
 
 /// Returns the character of a key with `AltGr`, which some terminals report as Alt or Ctrl-Alt with
-/// the character. Letters and digits are keys with Alt, and so is every bound key.
+/// the character. Letters, digits and bound keys are not changed: they are keys with Alt.
 fn without_alt_gr(model: &Model, key: KeyEvent) -> KeyEvent {
     let KeyCode::Char(char) = key.code else {
         return key;

@@ -82,7 +82,7 @@ fn show_picker(
     }));
 }
 
-/// Continues with what was chosen for a line: asks for the wait or the hand-offs, or writes it.
+/// Continues with the choice for a line: asks for the wait or the hand-offs, or writes it.
 pub(super) fn handle_choice(model: &mut Model, format: LineFormat, names: &[String]) {
     if names.is_empty() {
         return model.show_notice(Token::Info, "nothing selected: Space selects");
@@ -115,7 +115,7 @@ pub(super) fn write_layer(model: &mut Model, names: &str, hand_offs: &str) {
     insert_line(model, &format!("{names} from {hand_offs}"));
 }
 
-/// Returns Monday of this week at 08:00, so that someone is on call at once.
+/// Returns Monday of this week at 08:00, so that someone is on call immediately.
 fn first_hand_off(model: &Model) -> String {
     let now = model.to_zoned(model.now_ms).map(|now| now.date());
     let monday = now.and_then(|today| {

@@ -70,7 +70,7 @@ fn handle_click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<
         return;
     }
     if model.page.route.is_list() {
-        // The first line of a list is its heading.
+        // Skips the first line, which is the heading of the list.
         if let Some(below) = (row - body).checked_sub(1) {
             click_list_row(model, below, effects);
         }

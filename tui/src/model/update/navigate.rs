@@ -86,11 +86,12 @@ pub(super) fn push_page(model: &mut Model, page: Page) {
 pub(super) fn go_back(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(page) = model.back.pop() {
         let left = std::mem::replace(&mut model.page, page);
-        // A form that is left is discarded: its draft must not reappear unexpectedly.
+        // Discards a form that is left, so that its draft does not reappear unexpectedly.
         match &left.content {
             Content::Form(_) => {}
             Content::Report(report) => {
-                // The event created by a test is closed even if the result is not awaited.
+                // A test that creates an event is not cancelled, so that the event is closed
+                // afterwards.
                 let waiting = report.found.waiting;
                 let effect = model.lasting_effect(&report.inquiry);
                 let creates = matches!(effect, Some((_, LastingEffect::Event(_))));
@@ -166,7 +167,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             go_to_route(model, route, effects);
             model.follow.push_back(action);
         }
-        // These prompts are opened where the link is followed.
+        // The page that contains the link opens the prompt.
         Link::Restore(_) | Link::Shift(..) => {}
     }
 }
@@ -185,8 +186,8 @@ pub(super) fn next_link(model: &mut Model) {
     }
 }
 
-/// Searches for words: the reference shows the matching lines, other pages move to the next match,
-/// wrapping around.
+/// Searches for words. The reference shows the matching lines. On other pages, the cursor moves to
+/// the next match, wrapping around.
 pub(super) fn search(model: &mut Model, words: String) {
     let needle = words.to_lowercase();
     model.page.list.filter = words;
@@ -194,7 +195,7 @@ pub(super) fn search(model: &mut Model, words: String) {
         model.page.reading = DocumentCursor::default();
         return;
     }
-    // Not a filter: Esc goes back instead of clearing it.
+    // The words are not a filter, so Esc goes back instead of clearing them.
     model.page.list.given.clone_from(&model.page.list.filter);
     if needle.is_empty() {
         return;
@@ -302,7 +303,7 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
     model.page.list.filter = text;
     if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
         model.page.list.marks.clear();
-        // No row replaces another one: the rows are those of another filter.
+        // The rows of the new filter do not replace those of the old filter one by one.
         (model.page.list.follows, model.page.list.count) = (false, 0);
         read::refresh_page(model, effects);
     }

@@ -134,7 +134,7 @@ fn confirm_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static st
         Kind::Contact => ("ContactService", methods[1]),
         _ => ("ScheduleService", methods[0]),
     };
-    // Both kinds have the same response.
+    // The responses for schedules and contacts have the same fields.
     let call = Call::new(service, method, json!({"name": name})).into_write(|answer| {
         let found: v1::GetScheduleFeedResponse = message(answer)?;
         Ok(WriteOutcome::Key {

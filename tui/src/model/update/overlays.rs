@@ -78,7 +78,7 @@ fn handle_confirm_key(
         KeyCode::Enter | KeyCode::Esc | KeyCode::Char('n' | 'q') => {
             let is_save =
                 matches!(&confirm.then, Consequence::Write(_, write) if write.closes_form);
-            // Line mode reports it anyway.
+            // Plain mode reports a cancelled question itself.
             if is_save && !model.is_plain {
                 model.show_notice(Token::Dim, "not saved".to_owned());
             }

@@ -77,7 +77,7 @@ pub(super) fn refresh_page(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The kinds that links and forms refer to.
+/// The kinds that are read at the start, because links and forms refer to them.
 pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destination];
 
 const ON_CALL: [Kind; 3] = [Kind::Response, Kind::Schedule, Kind::Policy];
@@ -183,8 +183,8 @@ fn request_overview(model: &mut Model, effects: &mut Vec<Effect>) {
     count_all_deliveries(model, effects);
 }
 
-/// Records the overview. Sizes are rounded to the displayed digits, so that smaller changes do not
-/// count as news.
+/// Records the overview. Sizes are rounded to the displayed digits, so that smaller changes cause
+/// no redraw.
 pub(super) fn handle_overview(model: &mut Model, answer: CallResult) -> bool {
     let round = |bytes: &mut Option<i64>| {
         if let Some(bytes) = bytes {
@@ -219,14 +219,14 @@ fn read_overview(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Reads the statistics unless they are recent, and returns whether a read was started.
 fn read_statistics_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
-    // While no event is received, only the passage of time moves the charts.
+    // Without new events, the charts change only as time passes.
     let is_news = model.store.counted_revision != model.store.overview.revision;
     let wait_ms = if is_news {
         limits::COUNTED_MS
     } else {
         limits::COUNTED_IDLE_MS
     };
-    // With very many open events, counting takes the service seconds.
+    // With very many open events, the service needs seconds to count them.
     let is_due = is_count_due(&model.store.wall, wait_ms, model.now_ms);
     if is_due {
         charts::read_statistics(model, effects);
@@ -236,7 +236,7 @@ fn read_statistics_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool 
 
 fn read_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     let ticket = call(model, events::get_event(id), ReplyPurpose::Event, effects);
-    // The timeline also shows when receivers were notified.
+    // The timeline needs the explanation, too: it shows when receivers were notified.
     let explained = call(
         model,
         events::explain_event(id),
@@ -325,7 +325,7 @@ fn read_delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Counts the deliveries in each tab of the list; less often if counting is slow.
+/// Counts the deliveries in each tab of the list. Counts them less often if counting is slow.
 fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = filter::with_delivery_tab(&model.page.list.filter, 0, &model.clock());
     let Ok(filter) = filter::parse_delivery_filter(&text, &model.clock()) else {
@@ -350,7 +350,7 @@ fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.delivery_counts.request(ticket, model.now_ms);
 }
 
-/// Counts all deliveries; less often if counting is slow.
+/// Counts all deliveries. Counts them less often if counting is slow.
 fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     if !is_count_due(&model.store.all_deliveries, 0, model.now_ms) {
         return;
@@ -423,8 +423,7 @@ pub(super) fn read_events(model: &mut Model, anew: bool, effects: &mut Vec<Effec
     }
 }
 
-/// Follows the events as soon as there is a connection, so that the list is ready when it is
-/// opened.
+/// Follows the events once there is a connection, so that the list is up to date when it is opened.
 pub(super) fn read_events_from_start(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route == Route::Events {
         read_events(model, false, effects);

@@ -75,7 +75,7 @@ pub(super) fn repeat_report(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Opens a picker with the sample event, followed by the events held, newest first.
+/// Opens a picker with the sample event, followed by the loaded events, newest first.
 pub(super) fn pick_event(model: &mut Model) {
     let rows = (0..model.store.events.len().min(limits::PALETTE_EVENTS))
         .filter_map(|at| model.store.events.get(at));
@@ -124,7 +124,7 @@ pub(super) fn open_noise(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, "Noise".to_owned(), inquiry, effects);
 }
 
-/// Opens the handover of the last hours, and reads what else it shows.
+/// Opens the handover of the last hours, and reads the other data that it shows.
 pub(super) fn open_handover(model: &mut Model, effects: &mut Vec<Effect>) {
     let shown = [Kind::Schedule, Kind::Response, Kind::Silence];
     read::read_resources(model, &shown, effects);
@@ -233,7 +233,8 @@ fn inquiry_for(object: &Object, what: &str) -> Option<(String, Inquiry)> {
             let fields = if what.is_empty() {
                 json!({"name": name})
             } else {
-                // A test verifies no signature, and the console does not know the secret.
+                // Omits the signature: a test does not verify it, and the console does not know the
+                // secret.
                 json!({"mapping": kind::editable_part(object).without_fields(&["signature"]).json})
             };
             let document = String::new();
@@ -283,7 +284,7 @@ pub(super) fn open_history(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),
         Route::Deliveries => ("delivery", model.selected_id()),
         Route::Delivery(id) => ("delivery", Some(id.clone())),
-        // Written by the service only.
+        // Only the service changes these kinds, so the log of all objects is shown.
         Route::List(Kind::Group | Kind::Pending | Kind::Response)
         | Route::Object(Kind::Group | Kind::Pending | Kind::Response, _) => ("", None),
         Route::List(kind) | Route::Object(kind, _) => (kind.singular(), model.resource_name()),
@@ -296,7 +297,7 @@ pub(super) fn open_history(model: &mut Model, effects: &mut Vec<Effect>) {
         request.kinds.push(kind.to_owned());
         request.names.push(name);
     }
-    // The current version cannot be restored.
+    // The current versions are read, so that the log does not offer to restore them.
     let edited = Kind::ALL.iter().copied();
     let edited: Vec<Kind> = edited
         .filter(|it| kind::spec(*it).update.is_some())
@@ -313,8 +314,8 @@ fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<
 
 const RULES: usize = 6;
 
-/// Asks before a test with a lasting effect, once for each form. If it creates an event, first
-/// requests who would be notified. Returns `false` for any other report.
+/// Asks before a test with a lasting effect, once per form. If it creates an event, first requests
+/// who would be notified. Returns `false` for any other report.
 fn confirm_lasting_effect(
     model: &mut Model,
     title: Option<&str>,

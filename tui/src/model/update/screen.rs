@@ -257,7 +257,7 @@ pub(super) fn apply_sort(
     effects: &mut Vec<Effect>,
 ) {
     if sorted.is_ok() && model.page.route == Route::Events {
-        // A chosen row stays selected; otherwise the selection starts at the first row.
+        // A selected row stays selected, unless it is the first row.
         let list = &mut model.page.list;
         list.follows = false;
         if list.index == 0 {

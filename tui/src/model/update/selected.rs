@@ -12,7 +12,7 @@ use crate::{
     route::Route,
 };
 
-/// Events named in a confirmation.
+/// Maximum number of events that a confirmation names.
 const NAMED: usize = 5;
 
 impl Model {

@@ -93,7 +93,7 @@ fn apply(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effec
                 read::refresh_page(model, effects);
             }
             if !model.store.events.joined {
-                // A page read after the stream began ensures that no change is missed.
+                // A page is read after the stream has begun, so that no change is missed.
                 model.store.events.joined = true;
                 read::read_first_page(model, effects);
             }
@@ -113,7 +113,7 @@ fn affects_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
     let Route::Event(page) = &model.page.route else {
         return false;
     };
-    // A page opened by event id shows the newest occurrence.
+    // The page may have been opened with an event id, without an occurrence.
     let is_page = |id: &str| {
         let rest = id.strip_prefix(page.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
@@ -124,7 +124,7 @@ fn affects_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
 fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
     match state {
         LinkState::Connecting => {
-            // The reason stays on the screen while disconnected.
+            // The reason for the disconnection stays on the screen.
             if let Connection::Down { retry_at_ms, .. } = &mut model.link {
                 *retry_at_ms = model.now_ms;
             }
@@ -206,7 +206,7 @@ fn handle_response(
         }
         ReplyPurpose::List(kind, before) => handle_list(model, kind, before, answer, effects),
         ReplyPurpose::One(kind) => store.replace(kind, resources::parse_object(kind, answer), now),
-        // Requested again with another filter in the meantime.
+        // The deliveries were requested again with another filter in the meantime.
         ReplyPurpose::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
         ReplyPurpose::Deliveries { more } => {
             handle_deliveries(model, more, message(answer), effects)
@@ -403,13 +403,14 @@ fn handle_deliveries(
     let oldest = rows.last().map(|row| row.id.clone()).unwrap_or_default();
     let is_last = retained.last().is_none_or(|row| row.id > oldest);
     if more && store.deliveries_between.is_empty() || is_last || next.is_empty() {
-        // The page after the last row held.
+        // The next page begins after the last loaded row.
         store.deliveries_next.clone_from(&next);
     }
-    // A gap between the newest page and the rows held is read page by page.
+    // A gap between the newest page and the loaded rows is read page by page.
     let between = !is_last && !meets && !next.is_empty();
     store.deliveries_between = if between { next.clone() } else { String::new() };
-    // A newer row that is not on the newest page no longer matches the filter.
+    // A loaded row that is newer than the end of the newest page, but not on it, no longer matches
+    // the filter.
     let is_whole = next.is_empty() && (!more || !is_last);
     let is_there = |row: &v1::Delivery| {
         if more {
@@ -419,7 +420,7 @@ fn handle_deliveries(
         }
     };
     rows.extend(retained.into_iter().filter(is_there));
-    // Newer deliveries have larger ids.
+    // Sorts by id: newer deliveries have larger ids.
     rows.sort_by(|one, other| other.id.cmp(&one.id));
     let touched = store.deliveries.record(Ok(rows), now);
     if between {
@@ -487,12 +488,12 @@ fn record_check(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
     match answer {
         Ok(_) => form.checked = true,
         Err(failure) if failure.kind == FailureKind::Invalid => {
-            // A validation during a pause must not move the focus.
+            // A validation during a pause in typing must not move the focus.
             let focus = form.focus;
             form.show_failure(&failure);
             form.focus = focus;
         }
-        // Other errors are reported when saving.
+        // Any other error is reported when the form is saved.
         Err(_) => {}
     }
     true

@@ -54,7 +54,7 @@ fn count_scope(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     let mut fields = choice.scopes[at].fields.clone();
-    // A preview requires an end; any will do.
+    // A preview requires an end; the result does not depend on it.
     fields["span"] = json!({"endTime": end_text(model.now_ms.saturating_add(7_200_000))});
     let body = json!({"silence": fields});
     let preview = Call::new("SilenceService", "PreviewSilence", body).with_long_timeout();
@@ -89,7 +89,7 @@ pub(super) fn handle_count(
     let (_, at) = choice.waiting.swap_remove(place);
     choice.scopes[at].found = Some(found.map_err(|failure| failure.message));
     if let Some((field, _)) = choice.scopes[at].missing_value() {
-        // The operator sees first that nothing is in scope.
+        // The silence is not created yet: the operator first sees that nothing is in scope.
         choice.chosen = None;
         let open = EventFilter {
             open_only: true,
@@ -112,7 +112,7 @@ pub(super) fn handle_count(
     true
 }
 
-/// Explains why no event is in scope, from the values that events have.
+/// Explains why no event is in scope, with values that open events have.
 pub(super) fn handle_values(
     model: &mut Model,
     ticket: Ticket,

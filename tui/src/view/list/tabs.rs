@@ -17,7 +17,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
     let (x, y) = (area.x + 1, area.y);
     match model.page.route {
         Route::Deliveries => draw_state_tabs(model, pen, (x, y)),
-        // The other half of the line is for the state of the list.
+        // The second half of the line shows the state of the list.
         Route::Events => draw_view_tabs(model, pen, (x, y), x.saturating_add(area.width / 2)),
         _ => draw_on_call_tabs(&model.page.route, pen, (x, y)),
     }

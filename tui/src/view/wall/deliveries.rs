@@ -29,7 +29,7 @@ impl WallView<'_> {
         let oldest = oldest
             .zip(read)
             .map(|(ms, now)| format_duration((now - ms).max(0)));
-        // As in the headline and the tab; the statistics are older.
+        // Uses the overview, as the headline and the tab do, because the statistics are older.
         let destinations = self.overview.destinations.iter();
         let waiting: i32 = destinations.filter_map(|it| it.waiting_count).sum();
         let backlog = match oldest {

@@ -208,7 +208,8 @@ impl WallView<'_> {
 
 type Rate = (Severity, Vec<f64>);
 
-/// Columns above this share of all non-empty ones are clipped, if they are much higher.
+/// Share of the non-empty columns above which a column is clipped, if it is much higher than the
+/// rest.
 const CLIPPED_FROM: f64 = 0.95;
 const CLIPPED_FACTOR: f64 = 2.0;
 /// Minimum number of non-empty columns for clipping.

@@ -15,7 +15,7 @@ impl WallView<'_> {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
         let missed = wall::unhealthy_destinations(self.model, self.overview);
-        // Details take a separate line.
+        // The details of each destination are on a separate line if there is room.
         let space = usize::from(inside.height).saturating_sub(2) / 2;
         let shown = if missed.len() * 2 <= usize::from(inside.height) {
             missed.len()

@@ -23,13 +23,13 @@ pub(super) const CONDITION: Condition = Condition {
             "within the repeat interval of {} s",
             case.rule.repeat_interval_seconds
         ),
-        Some(None) => {
-            "the interval had passed, but only reports from a sender cause repeats; this change \
-            was made by an operator or by ageing"
-                .into()
-        }
+        Some(None) => format!(
+            "the interval {} passed, but only reports from a sender cause repeats; this change \
+            was made by an operator or by ageing",
+            tense.auxiliary()
+        ),
         None if case.notified.is_some() && case.rule.repeat => {
-            "the repeat interval had passed".into()
+            format!("the repeat interval {} passed", tense.auxiliary())
         }
         None if !case.rule.repeat => "the rule sends no repeats".into(),
         None => format!("there {} no earlier notification to repeat", tense.verb()),

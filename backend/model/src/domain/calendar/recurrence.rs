@@ -216,7 +216,7 @@ where
     let read = parse_number(name, text, range)?;
     if read == T::default() {
         return Err(format!(
-            "has `{name}=0`; count from 1, or from the end from -1"
+            "has `{name}=0`; use 1 for the first or -1 for the last"
         ));
     }
     Ok(read)

@@ -155,7 +155,7 @@ fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {
     match (text.duration.as_str(), text.end_time_of_day.as_str()) {
         ("", "") => Err((
             "duration",
-            "is required unless `endTimeOfDay` is set, such as PT8H or P1D".into(),
+            "is required, such as PT8H or P1D, unless `endTimeOfDay` is set".into(),
         )),
         (duration, "") => parse_duration(duration).map_err(|message| ("duration", message)),
         ("", time) => {

@@ -61,7 +61,7 @@ async fn own_events_cannot_be_silenced_and_silences_report_themselves() {
     assert!(
         event
             .summary
-            .contains("covers 1 open events, notifications of 1"),
+            .contains("covers 1 open events; the notifications of 1"),
         "{}",
         event.summary
     );

@@ -32,7 +32,7 @@ pub(super) struct Database {
     pub(super) require_standby: bool,
 }
 
-/// Validates a database URL; an empty one means none.
+/// Validates a database URL; an empty value means that there is no database.
 pub(super) fn parse_url(value: &Value) -> Read<Option<String>> {
     let url = unit::text_or_empty(value)?;
     if url.is_empty() {

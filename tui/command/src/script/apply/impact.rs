@@ -14,7 +14,7 @@ pub(super) fn impact_request(request: &Value, days: u32) -> Value {
 /// Checks the number of messages against the limit.
 ///
 /// # Errors
-/// Returns a failure with exit code 5 and both numbers if it is exceeded.
+/// Returns a failure with exit code 5 and both numbers if the limit is exceeded.
 pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), Failure> {
     let count = count_field(impact, "messageCount");
     match arguments.max_messages {

@@ -1,4 +1,4 @@
-//! Plans: documents with the stored state that they were compared with.
+//! Plans: documents, and the stored state that they were compared with.
 
 use std::{collections::BTreeSet, fs, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
@@ -118,7 +118,7 @@ impl Plan {
         }
     }
 
-    /// Checks that the deletions are those of the plan.
+    /// Checks that the deletions are the same as in the plan.
     ///
     /// # Errors
     /// Returns a failure that names the differences.

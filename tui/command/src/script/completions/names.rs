@@ -14,7 +14,7 @@ use crate::{
     output, ready,
 };
 
-/// Time after which a shell should not wait any longer.
+/// Timeout for the calls that list names, so that the shell does not wait longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 const CLIENTS_MAX: u32 = 1_000;
 
@@ -23,7 +23,7 @@ pub(super) async fn print_names(words: &[String]) -> Result<(), Failure> {
     let line = ["bellwether"].into_iter();
     let line = line.chain(words.iter().map(String::as_str));
     let command = Cli::command().ignore_errors(true);
-    // Words that are invalid so far have no completion.
+    // An invalid command line has no completions.
     let Ok(matches) = command.try_get_matches_from(line) else {
         return Ok(());
     };

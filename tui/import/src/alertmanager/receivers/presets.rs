@@ -147,7 +147,7 @@ impl Writer<'_> {
 
     fn convert_jira(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let url = self.url(config, "jira_api_url", "")?;
-        // Descriptions are plain text only in version 2 of the API.
+        // Only version 2 of the API has plain-text descriptions.
         let url = url.replace("/rest/api/3/", "/rest/api/2/");
         let mut draft = PresetDraft::new("jira-issue")
             .with_url(&format!("{url}issue"))
@@ -268,7 +268,7 @@ impl Writer<'_> {
     ) -> Result<(String, Secret), ImportError> {
         let own = read_secret(config, name)?;
         let found = own.or_else(|| self.global.secrets.get(global).cloned());
-        let why = format!("is required, or `global.{global}`");
+        let why = format!("is required unless `global.{global}` is set");
         found.ok_or_else(|| invalid_field_error(&config.path_of(name), &why))
     }
 
@@ -291,8 +291,8 @@ impl Writer<'_> {
         Ok(base_url(&url))
     }
 
-    /// Returns a secret that contains the configured one. The content of a file is unknown here, so
-    /// a variable takes its place.
+    /// Returns a secret that contains the configured one. If the secret is in a file, its value is
+    /// unknown, so the result refers to a variable.
     fn composed_secret(
         &mut self,
         (path, secret): (String, Secret),
@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(webhook["headers"]["authorization"], "GenieKey k");
         let url = webhook["url"].as_str().unwrap();
         assert!(url.starts_with("https://o.example/v2/alerts"), "{url}");
-        // The content of a file is unknown, so a variable takes its place.
+        // The content of the file is unknown, so the result refers to a variable.
         let config = json!({"bot_token_file": "/run/token", "chat_id": 1});
         let (body, _) = import_receiver("telegram", &config, &Value::Null, true);
         let url = &body["type"]["webhook"]["secretUrl"];
@@ -480,7 +480,7 @@ mod tests {
             (
                 "opsgenie",
                 json!({}),
-                "api_key: is required, or `global.opsgenie_api_key`",
+                "api_key: is required unless `global.opsgenie_api_key` is set",
             ),
             (
                 "victorops",

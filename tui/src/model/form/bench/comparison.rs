@@ -17,11 +17,11 @@ const VOLATILE_HEADERS: [&str; 5] = [
     "webhook-timestamp",
 ];
 const DAY_MS: i64 = 86_400_000;
-/// Differing values of a body that are named individually.
+/// Maximum number of differing values of a body that are named individually.
 const NAMED_VALUES: usize = 3;
 const PLACEHOLDER: &str = "…";
 
-/// The differences of a test to the previous one.
+/// The differences between a test and the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Comparison {
     pub(crate) request: Vec<Difference>,
