@@ -296,7 +296,7 @@ fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
         assert_eq!(violations[0].0, field, "{change:?}");
     }
     assert_eq!(find_zone("Mars/Olympus").err(), Some(MissingZone));
-    // Without limits, one of them would take hours.
+    // Without limits, expanding one of these rules would take hours.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Budget, Escape, RenderError, Template};
 use crate::limits::{MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX};
 
-/// Returns a budget of `max` bytes and the steps of a message.
+/// Returns a budget with `max` bytes of output, and the default number of steps.
 fn bytes(max: usize) -> Budget {
     Budget::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, max)
 }

@@ -266,7 +266,7 @@ async fn echoed_secrets_are_masked_in_transcripts() {
         let report = world.send(&kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Rejected, "{report:?}");
         if let DestinationKind::ServiceNow(_) = kind {
-            // The exchange was the request for a token.
+            // The token request already failed, and its response is not part of the transcript.
             assert_eq!(report.transcript.response, None);
             assert!(!report.verdict.explanation.contains("/oauth_token.do"));
             continue;

@@ -159,7 +159,7 @@ async fn loop_guard_stop_during_ageing_is_reported() {
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
-    // Now the rule is in the chain.
+    // This event has already passed through the rule.
     let chain = vec![samples::id("loop")];
     intake.submit_internal(event("a"), chain).await.unwrap();
     let before = samples::all::<Delivery>(&store).await.len();
@@ -244,7 +244,7 @@ async fn node_ages_owned_and_newly_gained_occurrences() {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        // No event is reviewed in that slot, so its owner gets no work.
+        // No event is due in this slot, so gaining the slot changes nothing.
         slots[0x31] = of_epoch(1);
         owned.send_replace(OwnedSlots::Slots(slots.clone()));
         for _ in 0..1_000 {

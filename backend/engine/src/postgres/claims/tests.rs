@@ -97,7 +97,7 @@ fn slots_are_handed_over_in_batches_once_vacated() {
     assert!(!claims.vacate(slot, number), "it has already left");
     assert_eq!(claims.request_leave(&division), [(slot, [1; 16])]);
 
-    // The other node is gone before the handover, so the report does not count the next time.
+    // The other node leaves before the handover, so the slot must be reported as vacated again.
     let alone = SlotAssignment::compute([2; 16], true, &living(&[2]), &held_by(|_| 2));
     assert_eq!(claims.request_leave(&alone), []);
     claims.publish(&alone);
@@ -151,11 +151,11 @@ fn node_pauses_ownership_only_while_another_node_owns_slots() {
     }
     assert!(claims.resume_ownership_if_needed(&nodes));
     assert_eq!(claims.active_writer(), Some([7; 16]));
-    // The next rest is longer, although this one was cut short.
+    // The next pause is longer, although this one was cut short.
     assert!(claims.pause_ownership(true));
     clock.advance(STORE_REST_TIME_MIN.mul_f64(1.5));
     assert_eq!(claims.active_writer(), None);
-    // A node that shuts down does not come back.
+    // A node that shuts down does not resume ownership.
     claims.set_owns_slots(false);
     assert!(!claims.resume_ownership_if_needed(&nodes));
 }

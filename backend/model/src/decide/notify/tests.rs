@@ -312,7 +312,7 @@ fn latest_rule_decides_whether_a_closing_is_sent() {
 }
 
 #[test]
-fn late_event_only_raises_the_count() {
+fn late_event_only_increments_the_count() {
     let mut repeating = rule("page", &["everything"], &["hook"]);
     repeating.repeat = true;
     repeating.repeat_interval_seconds = 0;
@@ -356,7 +356,7 @@ fn updates_are_sent_for_severity_acknowledgement_and_closing() {
 }
 
 #[test]
-fn messages_name_the_state_of_the_previous_one() {
+fn message_contains_the_state_of_the_previous_message() {
     let reported = |life: &Life| {
         let content = &life.sent.last().unwrap().content;
         let previous = content.previous?;
@@ -390,7 +390,7 @@ fn messages_name_the_state_of_the_previous_one() {
 }
 
 #[test]
-fn repeat_names_the_severity_of_the_previous_message() {
+fn repeat_contains_the_severity_of_the_previous_message() {
     let mut repeating = rule("page", &[DISK_TRIGGER], &["hook"]);
     repeating.repeat = true;
     repeating.repeat_interval_seconds = 60;

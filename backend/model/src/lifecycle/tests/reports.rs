@@ -1,14 +1,14 @@
-//! Reports of senders that repeat them, and of their replicas.
+//! Tests of alerts that a sender and its replicas report repeatedly.
 
 mod walk;
 
 use super::*;
 
-/// A reporter, and an alert with its beginning and, if it has ended, its end.
+/// A report: the reporter, the beginning of the alert, and its end; `None` while it is firing.
 type Said = (&'static str, i64, Option<i64>);
 
-/// A reporter, the lead of its clock and the duration of its reports of a firing alert, in seconds;
-/// `None` for one that does not repeat its reports.
+/// A reporter, the seconds by which its clock is ahead, and the seconds for which its report of a
+/// firing alert is valid; `None` if it does not repeat its reports.
 type Sender = (&'static str, i64, Option<i64>);
 
 const PROMETHEUS: Sender = ("", 0, Some(240));
@@ -98,8 +98,8 @@ impl Alert {
     }
 }
 
-/// Applies reports at each second. Returns the statuses of all occurrences, and the number of times
-/// one was opened or closed.
+/// Applies each report at its second. Returns the statuses of all occurrences, and the number of
+/// openings and closings.
 fn replay_reports(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usize) {
     let mut alert = Alert::default();
     for (at, report) in reports {
@@ -110,7 +110,7 @@ fn replay_reports(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usiz
     (alert.all.iter().map(|it| it.status).collect(), changes)
 }
 
-/// The case, the reports, the expected states, and the number of occurrences.
+/// The case, the reports, the expected statuses, and the number of openings and closings.
 type Row<'a> = (&'a str, Vec<(i64, Said)>, &'a [Status], usize);
 
 #[test]

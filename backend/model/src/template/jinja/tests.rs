@@ -249,7 +249,7 @@ fn excessive_nesting_is_refused_before_parsing() {
     ] {
         assert!(parse(&source).is_err(), "{}", &source[..10]);
     }
-    // A long list is not a deep one.
+    // A long list is not deeply nested.
     let long = format!("{{{{ [{}1]|length }}}}", "a.b ~ 1, ".repeat(3_000));
     assert_eq!(render_jinja(&long, Escape::None).as_deref(), Ok("3001"));
     let calls = format!("{{{{ a{} }}}}", "|replace('x','y')".repeat(50));

@@ -18,7 +18,7 @@ fn new_notices(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
     reported
 }
 
-/// Stores the occurrence that an event would open, like the service does with its own.
+/// Stores the occurrence that a reported event opens, as intake does in the service.
 async fn store_opened(world: &mut World, at: usize) {
     let (event, _) = world.sink.events().swap_remove(at);
     let arrival = Arrival {

@@ -15,7 +15,7 @@ fn calm() -> Rule {
 }
 
 impl Life {
-    /// Returns the occurrence by which receivers know it, whether it is flapping, and `clear`.
+    /// Returns for each message the displayed occurrence, whether it is flapping, and `clear`.
     fn messages(&self) -> Vec<(u32, bool, bool)> {
         let all = self.sent.iter().map(|it| &it.content);
         all.map(|it| {
@@ -42,7 +42,7 @@ impl Life {
         all
     }
 
-    /// Returns the messages after a time; asserts that there are none a moment earlier.
+    /// Returns the messages after a time, and asserts that none is due a second earlier.
     fn settled(&mut self, seconds: i64) -> Vec<(u32, bool, bool)> {
         self.wait(seconds - 1);
         assert!(self.review().is_empty(), "it has not settled");
@@ -163,7 +163,7 @@ fn without_updates_flapping_notifies_once_until_settled() {
 }
 
 #[test]
-fn unnotified_flapping_notifies_the_next_unheld_opening() {
+fn flapping_is_first_notified_by_an_opening_that_outlasts_the_delay() {
     let mut life = Life::under(vec![Rule {
         delay_ms: 90_000,
         ..calm()
