@@ -18,7 +18,7 @@ use crate::{
     testing::samples as records,
 };
 
-/// Returns the rules, each with a destination of the same name, except the one that pages.
+/// Returns the rules. Each has a destination of the same name, except the rule that pages.
 pub(super) fn rules() -> [Rule; 4] {
     let rule = |of| samples::rule(of, &[DISK_TRIGGER], &[of]);
     [

@@ -360,7 +360,7 @@ async fn folder_or_key_writable_by_others_is_refused() {
         set_mode(path, right);
         drop(open_store(&config).await.unwrap());
     }
-    // A key file that the group can read is logged, and is not an error.
+    // A key file that is readable by its group causes a warning in the log, not an error.
     set_mode(&key, 0o640);
     drop(open_store(&config).await.unwrap());
 }

@@ -38,7 +38,7 @@ async fn with_clients() -> Store {
     store
 }
 
-/// Applies a change to a record at its current version.
+/// Applies a change that expects the current version of its record.
 async fn apply(store: &Store, mut change: Change) {
     if let Expect::Version(version) = &mut change.expect {
         let keys = [change.key.clone()];
@@ -97,7 +97,7 @@ async fn inconsistent_records_and_entries_are_reported() {
             },
             [not_found; 2],
         ),
-        // As many entries, but one of them differs.
+        // The number of entries is right, but one entry differs.
         (
             Change {
                 remove: vec![entry(1)],

@@ -50,7 +50,7 @@ pub fn held_occurrence() -> Occurrence {
     }
 }
 
-/// Returns a suppressed occurrence whose receivers were sent a different state.
+/// Returns a suppressed occurrence whose state has changed since its last message.
 pub fn changed_occurrence() -> Occurrence {
     let mut occurrence = occurrence(9);
     occurrence.notified[0].cleared = false;
@@ -144,7 +144,7 @@ pub fn inhibition(called: &str) -> Inhibition {
     }
 }
 
-/// Returns an occurrence that is a source of one inhibition, and recently was one of another.
+/// Returns an occurrence that is a cause for one inhibition, and recently was one for another.
 pub fn cause() -> Occurrence {
     let mark = |number, until_ms| CauseMark {
         inhibition: id(number),

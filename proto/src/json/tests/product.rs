@@ -1,4 +1,4 @@
-//! The messages of this crate, typed and by name, to JSON and back.
+//! Converts messages of this crate to JSON and back, by their Rust type and by name.
 
 use crate::{
     cloud::Event,

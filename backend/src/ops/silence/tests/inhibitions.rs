@@ -237,8 +237,8 @@ async fn cause_ended_during_downtime_releases_effects_at_start() {
     assert_eq!(sent_messages(&world).await[2..], ["disk-full a"]);
 }
 
-/// Returns a cause on a host and its effects in request order, with the cause after `before`
-/// effects.
+/// Returns the events of a request about a host: a cause and its effects, with the cause at position
+/// `before`.
 fn request(world: &World, host: &str, effects: usize, before: usize) -> Vec<IncomingEvent> {
     let mut cause = samples::event(host);
     down(&mut cause);
@@ -319,8 +319,8 @@ async fn requests_in_one_commit_are_decided_sequentially() {
 }
 
 #[tokio::test]
-async fn cause_state_after_the_whole_request_decides() {
-    // The cause's events, and whether an effect anywhere among them is held.
+async fn effects_follow_the_state_of_the_cause_after_the_request() {
+    // The events of the cause, and whether an effect at any position among them is held.
     type Change = fn(&mut IncomingEvent);
     for (linger_ms, causes, is_held) in [
         (60_000, vec![down as Change], true),
@@ -379,8 +379,8 @@ async fn effect_opened_and_closed_with_its_cause_is_not_sent() {
     }
 }
 
-/// Opens causes and as many effects on one host, and closes the causes in `closed`, oldest or
-/// newest first. Returns the number of messages then sent about the effects.
+/// Opens `causes` causes and the same number of effects on one host, then closes the causes in
+/// `closed`, in that order. Returns the number of messages then sent about the effects.
 async fn count_effect_messages(world: &World, causes: usize, closed: &[usize]) -> usize {
     let cause = |number: usize, status: Status| {
         move |it: &mut IncomingEvent| {
