@@ -1,4 +1,4 @@
-//! A table of JSON and its outcome.
+//! A table of accepted and rejected JSON.
 
 use super::{Subject, normalized};
 use crate::json::read::RejectReason;

@@ -65,7 +65,7 @@ fn up(event: &mut IncomingEvent) {
     close(event);
 }
 
-/// Returns the messages decided, oldest first: event name, host, and whether it is a `clear`.
+/// Returns the decided messages, oldest first: event name, host, and the `clear` flag.
 async fn sent_messages(world: &World) -> Vec<String> {
     let mut all = samples::all::<Delivery>(&world.store).await;
     all.sort_by_key(|it| it.id);
@@ -237,8 +237,7 @@ async fn cause_ended_during_downtime_releases_effects_at_start() {
     assert_eq!(sent_messages(&world).await[2..], ["disk-full a"]);
 }
 
-/// Returns the events of a request about a host: a cause and its effects, with the cause at position
-/// `before`.
+/// Returns the events of a request about a host: effects, and their cause at position `before`.
 fn request(world: &World, host: &str, effects: usize, before: usize) -> Vec<IncomingEvent> {
     let mut cause = samples::event(host);
     down(&mut cause);
