@@ -6,7 +6,7 @@ use bellwether_tests::{
 
 use crate::{journey, samples};
 
-/// Screens, by the keys that open them, and a text that shows that the screen has been read.
+/// Screens: the keys that open each, and a text that it shows once its data has been read.
 const SCREENS: [(&str, &str); 10] = [
     ("1", "Overview"),
     ("2", "1/2"),
