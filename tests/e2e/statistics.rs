@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// More than any index ever counted.
+/// More events than earlier releases ever counted in an index.
 const EVENTS: usize = 12_000;
 const PER_REQUEST: usize = 1_000;
 /// Deliveries to a failing destination fail immediately.

@@ -1,4 +1,4 @@
-//! The store engines, and a list of engines to run tests on.
+//! The store engines, and those on which tests can run.
 
 use std::{
     cell::Cell,
@@ -58,8 +58,8 @@ impl Engine {
         })
     }
 
-    /// Whether to skip a test of the data folder because worlds use a database; reports that it is
-    /// skipped.
+    /// Whether to skip a test of the data folder because worlds use a database. If so, reports that
+    /// the test is skipped.
     ///
     /// # Panics
     /// Panics if standard error cannot be written.

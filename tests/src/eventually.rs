@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Long enough for a busy machine; only failing tests wait this long.
+/// Timeout, long enough for a busy machine; only failing tests wait this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 

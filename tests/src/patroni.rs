@@ -156,8 +156,8 @@ impl Patroni {
         }
     }
 
-    /// Waits until there is a primary, each commit waits for a second server, and the third one
-    /// follows.
+    /// Waits until there is a primary, each commit waits for a second server, and the third server
+    /// follows the primary.
     ///
     /// # Panics
     /// Panics with the members' logs if that does not happen.
@@ -228,15 +228,15 @@ impl Member {
                 "pgpass": self.folder.join("pgpass"), "pg_hba": hba,
                 "authentication": {"superuser": login(USER), "replication": login("replicator"),
                     "rewind": login("rewinder")},
-                // Determines the delay until the third server follows the new primary, which waits
-                // for it.
+                // The last setting limits the time until the third server follows the new primary,
+                // which waits for a second server.
                 "parameters": {"unix_socket_directories": "", "max_connections": 100,
                     "shared_buffers": "32MB", "wal_retrieve_retry_interval": "500ms"},
             },
         })
     }
 
-    /// Returns the member's status if it matches this path.
+    /// Returns the status of the member if it has the role in the path.
     fn state(&self, path: &str) -> Option<Value> {
         let output = Command::new("curl")
             .args(["--silent", "--fail", "--max-time", "2"])

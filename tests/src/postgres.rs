@@ -81,7 +81,7 @@ impl Postgres {
         Some(server)
     }
 
-    /// Starts a standby of this name for this server.
+    /// Starts a standby with this name for this server.
     ///
     /// # Panics
     /// Panics if it cannot be created.
@@ -119,12 +119,13 @@ impl Postgres {
         Self::url_of(self.port)
     }
 
-    /// Returns the address with another port that is forwarded to the server.
+    /// Returns the address of the server through another port, from which connections are
+    /// forwarded.
     pub fn url_of(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/postgres")
     }
 
-    /// Returns a command of the client programs, as the superuser.
+    /// Returns a command that runs a client program as the superuser.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         command
@@ -343,8 +344,8 @@ pub(crate) fn unprivileged(program: &str) -> Command {
     command
 }
 
-/// Returns the address, the password and the name of a new schema, in one server for all tests of
-/// this process; `None` if PostgreSQL is not installed.
+/// Returns an address, its password and the name of an unused schema. All tests of this process use
+/// the same server. Returns `None` if PostgreSQL is not installed.
 pub fn free_schema() -> Option<(String, &'static str, String)> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     static SCHEMAS: AtomicU32 = AtomicU32::new(0);

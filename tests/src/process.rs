@@ -43,7 +43,7 @@ pub fn binary() -> &'static Path {
         }
         build.args(["build", "--bin", "bellwether"]);
         if cfg!(debug_assertions) {
-            // Built like `cargo run`, so that no crate is compiled twice.
+            // Build as `cargo run` does, so that no crate is compiled twice.
             build.arg("--workspace");
         } else {
             build.args(["--package", "bellwether", "--release"]);
@@ -150,10 +150,10 @@ impl Service {
         self.child.id()
     }
 
-    /// Returns the address of a part, without scheme.
+    /// Returns the address of a part such as `rest`, without a scheme.
     ///
     /// # Panics
-    /// Panics if that part does not run.
+    /// Panics if the service does not run this part.
     pub fn address(&self, part: &str) -> &str {
         let url = self.ready[part].as_str();
         url.unwrap_or_else(|| panic!("{part} does not run: {}", self.ready))

@@ -42,7 +42,8 @@ pub const SECRET: &str = "qzxv";
 
 /// Default columns and rows of the screen.
 const SIZE: (u16, u16) = (120, 36);
-/// Shorter than the timeout of `eventually`, so that a failure shows the screen.
+/// Timeout for the expected text; shorter than that of `eventually`, so that a failure shows the
+/// screen.
 const SHOWN_WITHIN: Duration = Duration::from_secs(100);
 /// Number of identical screens in a row after which drawing counts as finished.
 const QUIET_LOOKS: u32 = 10;

@@ -13,11 +13,12 @@ use crate::{
     wire::Wire,
 };
 
-/// A service in a temporary folder, both removed when dropped.
+/// A service and its temporary folder. When this is dropped, the service is stopped and the folder
+/// removed.
 #[derive(Debug)]
 pub struct World {
     service: Option<Service>,
-    /// For example, the connection settings of a store in a database.
+    /// Environment variables, such as the connection settings of a store in a database.
     variables: Variables,
     was_killed: bool,
     folder: TempDir,
@@ -89,8 +90,8 @@ impl World {
         world
     }
 
-    /// Like [`World::with_settings`], with the certificate authorities in this file also trusted
-    /// for messages.
+    /// Like [`World::with_settings`], for a service that also trusts the certificate authorities in
+    /// this file when it sends messages.
     ///
     /// # Panics
     /// Panics if the service does not start.
@@ -173,7 +174,8 @@ impl World {
         }
     }
 
-    /// Waits until the restarted node leads, once the lease of the killed one has expired.
+    /// Waits until the restarted node leads, which is after the lease of the killed process
+    /// expires.
     fn wait_until_leader(&self) {
         eventually_blocking("the node to lead", || {
             let shown = process::run(self.command(&["store", "status"]));

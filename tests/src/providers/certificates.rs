@@ -18,7 +18,7 @@ use rustls::{
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    /// Creates an authority of this name.
+    /// Creates an authority with this name.
     ///
     /// # Panics
     /// Panics if there is no randomness for its key.
@@ -29,7 +29,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Writes its certificate to a file.
+    /// Writes the certificate of the authority to a file.
     ///
     /// # Panics
     /// Panics if the file cannot be written.

@@ -1,4 +1,4 @@
-//! Properties of `update`: no key sequence panics or writes without a confirmation.
+//! Properties of `update`: no key sequence causes a panic, or a write without a confirmation.
 
 mod answers;
 mod copying;
@@ -212,7 +212,7 @@ fn undo_removes_a_note_and_restores_a_rule() {
         _ => None,
     };
     assert_eq!(enabled(&press(&mut model, "5o")), Some(true));
-    // Another client has already disabled it.
+    // Another client has already disabled the rule.
     assert_eq!(press(&mut model, "U"), []);
     press(&mut model, "o");
     let mut rule = object(Kind::Rule);
@@ -427,7 +427,7 @@ fn idle_event_list_wakes_only_for_counts() {
     assert_eq!(wait, Some(limits::TABS_MS));
 }
 
-/// Responds to the effects' request for events with older rows; returns the next effects.
+/// Responds with older rows to the request for events among the effects. Returns the next effects.
 fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<Effect> {
     let ticket = effects.iter().find_map(|effect| match effect {
         Effect::Send(Command::Call(ticket, call)) => {
@@ -616,7 +616,7 @@ proptest! {
                 let down = LinkState::Down { failure, retry_in_ms: 200 };
                 handle_server_update(&mut model, ServerUpdate::Link(down));
             }
-            // The dialog for a silence already shows the counts.
+            // The dialog that creates a silence shows the counts, so it is a confirmation too.
             let is_confirming = matches!(
                 model.overlay,
                 Some(
