@@ -126,7 +126,7 @@ async fn revoked_key_is_rejected_immediately() {
 }
 
 #[tokio::test]
-async fn wrong_method_lists_allowed_ones_and_unknown_path_is_404() {
+async fn wrong_method_lists_the_allowed_methods_and_unknown_path_is_404() {
     let world = World::start();
     let rest = world.rest();
     let cases = [

@@ -58,7 +58,7 @@ async fn openapi_document_passes_an_independent_validator() {
 }
 
 #[tokio::test]
-async fn python_client_creates_lists_and_sends() {
+async fn python_client_creates_and_lists_resources_and_sends_events() {
     let Some(python) = python("grpc, grpc_tools") else {
         return;
     };

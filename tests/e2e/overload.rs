@@ -119,7 +119,7 @@ fn tries(time: Duration) -> usize {
 }
 
 #[tokio::test]
-async fn exhausted_descriptors_keep_connections_served_without_spinning() {
+async fn connections_are_served_without_spinning_when_descriptors_run_out() {
     let world = World::start();
     let rest = world.rest();
     rest.get("/v1/notification/rules").await.ok();

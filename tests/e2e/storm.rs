@@ -205,9 +205,9 @@ async fn every_screen_agrees_with_the_service_in_a_storm() {
     let mut storm = Storm::begin().await;
     overview_and_tabs_match_the_service(&mut storm).await;
     list_totals_and_counts_match_the_service(&mut storm).await;
-    unknown_field_is_an_error_and_columns_filter(&mut storm);
+    filters_reject_unknown_fields_and_accept_column_names(&mut storm);
     explain_matches_the_delivery_and_no_due_time_is_past(&mut storm).await;
-    silence_is_typed_shown_as_parsed_and_undone(&mut storm).await;
+    typed_silence_is_shown_as_parsed_and_can_be_undone(&mut storm).await;
     successful_test_sends_waiting_messages_and_resets_health(&mut storm).await;
     storm.console.press("q");
     assert!(storm.console.ended().success());
@@ -286,7 +286,7 @@ async fn list_totals_and_counts_match_the_service(storm: &mut Storm) {
     }
 }
 
-fn unknown_field_is_an_error_and_columns_filter(storm: &mut Storm) {
+fn filters_reject_unknown_fields_and_accept_column_names(storm: &mut Storm) {
     for key in ["3", "4", "5", "0"] {
         storm.go(key, &[]);
         let screen = storm.filter("nosuch=1", &["no field `nosuch` here"]);
@@ -367,7 +367,7 @@ async fn explain_matches_the_delivery_and_no_due_time_is_past(storm: &mut Storm)
     storm.console.press("/\x15\r");
 }
 
-async fn silence_is_typed_shown_as_parsed_and_undone(storm: &mut Storm) {
+async fn typed_silence_is_shown_as_parsed_and_can_be_undone(storm: &mut Storm) {
     storm.go("2", &["live"]);
     storm.filter("host=db-7", &["/host=db-7", "▶ ", "swap was reported"]);
     storm.console.press("z");

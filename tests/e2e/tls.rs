@@ -385,7 +385,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
 ];
 
 #[test]
-fn key_is_not_sent_in_clear_without_insecure() {
+fn key_is_sent_unencrypted_only_with_insecure() {
     let home = tempfile::tempdir().unwrap();
     // An address reserved for documentation, at which no server responds.
     let elsewhere = "http://192.0.2.1:1";

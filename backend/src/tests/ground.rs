@@ -77,7 +77,7 @@ impl Ground {
         })
     }
 
-    /// Makes one to four consecutive disk operations fail after `operations` successful ones. The
+    /// Causes one to four consecutive disk operations to fail after `operations` successes. The
     /// store retries after a single failure. `None` lets all operations succeed.
     pub(super) fn fail_after(&self, operations: Option<u64>) {
         if let Self::Disk(disk, _) = self {

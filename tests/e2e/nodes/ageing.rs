@@ -56,7 +56,7 @@ async fn decision_counts(worlds: &[World]) -> Vec<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_age_own_events_and_those_of_lost_nodes() {
+async fn nodes_close_their_due_events_and_those_of_lost_nodes() {
     let Some(database) = Database::start() else {
         return;
     };

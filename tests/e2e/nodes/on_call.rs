@@ -79,7 +79,7 @@ fn clear(receiver: &Receiver) -> BTreeMap<String, bool> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
+async fn missing_beat_raises_and_closes_one_alarm_across_leader_changes() {
     let Some(database) = Database::start() else {
         return;
     };

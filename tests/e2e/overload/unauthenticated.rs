@@ -137,7 +137,7 @@ async fn idle_unauthenticated_connections_do_not_block_other_clients() {
 }
 
 #[tokio::test]
-async fn unauthenticated_sockets_do_not_exhaust_few_descriptors() {
+async fn unauthenticated_connections_do_not_exhaust_a_low_descriptor_limit() {
     let world = World::with_descriptors(512);
     let receiver = Receiver::start().await;
     let rest = world.rest();

@@ -65,7 +65,7 @@ async fn search_events(wire: &Wire, query: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn ties_in_an_order_are_sorted_by_start_and_id() {
+async fn equal_sort_values_are_ordered_by_start_and_id() {
     let world = World::start();
     let stamps = [-300, -200, -100].map(in_seconds);
     let things: Vec<_> = (0..60)

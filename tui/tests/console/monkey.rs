@@ -404,7 +404,7 @@ fn requested_run() -> (usize, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn random_input_never_breaks_or_writes_unconfirmed() {
+async fn random_input_causes_no_crash_and_no_unconfirmed_write() {
     let (rounds, seed) = requested_run();
     // Each kind of monkey has a separate service, since actions that one has confirmed may still be
     // in progress after its end.

@@ -105,7 +105,7 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn responses_are_filtered_by_whom_they_notify() {
+async fn responses_are_filtered_by_their_receivers() {
     let real = paging().await;
     let mut console = real.console().await;
     for (filter, shown) in [

@@ -66,7 +66,7 @@ async fn all(engine: &dyn Engine) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn staged_changes_read_and_apply_like_direct_ones() {
+async fn staged_changes_behave_like_direct_changes() {
     for seed in 0..40 {
         let mut random = StdRng::seed_from_u64(seed);
         let (plain, base) = (MemoryEngine::new(), Arc::new(MemoryEngine::new()));

@@ -199,7 +199,7 @@ fn longest_event_list_is_rendered_whole() {
 
 proptest! {
     #[test]
-    fn arbitrary_text_never_panics_parser_or_renderer(
+    fn parser_and_renderer_never_panic_on_arbitrary_text(
         text in "([a-c.{}#^/!&>= \n]|\\{\\{|\\}\\}){0,60}",
     ) {
         if let Ok(template) = Template::parse(&text) {

@@ -130,7 +130,7 @@ async fn failed_deliveries_retry_on_schedule_until_dead() {
 }
 
 #[tokio::test]
-async fn conflict_dies_after_three_attempts_and_retry_after_is_honored() {
+async fn delivery_dies_after_three_conflicts_and_retry_after_is_honored() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (refusing, _) = switch(Reply::status(409)).await;

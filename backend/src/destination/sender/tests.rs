@@ -138,7 +138,7 @@ async fn transcript_keeps_first_16_kib_of_response() {
 }
 
 #[tokio::test]
-async fn slack_updates_are_posted_in_the_first_messages_thread() {
+async fn slack_updates_are_posted_in_the_thread_of_the_first_message() {
     let accepted = json!({"ok": true, "channel": "C1", "ts": "1503435956.000247"});
     let receiver = Receiver::start(move |_| Reply::json(&accepted)).await;
     let mut world = World::new();

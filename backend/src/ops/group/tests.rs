@@ -115,7 +115,7 @@ fn gathering() -> Rule {
 }
 
 #[tokio::test]
-async fn opening_waits_and_last_close_is_immediate() {
+async fn group_opening_waits_and_last_closing_is_sent_immediately() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(29).await;

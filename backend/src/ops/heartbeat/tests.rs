@@ -497,7 +497,7 @@ async fn create_lists_every_invalid_field() {
 }
 
 #[tokio::test]
-async fn event_texts_are_templates_over_beat_values() {
+async fn alarm_texts_are_templates_with_the_values_of_beats() {
     let mut world = World::new().await;
     let draft = v1::Heartbeat {
         by: vec!["host".into()],

@@ -402,7 +402,7 @@ async fn policy_limits_the_acknowledgement_duration() {
 }
 
 #[tokio::test]
-async fn empty_step_makes_the_next_step_due() {
+async fn step_without_receivers_makes_the_next_step_due() {
     let world = world(&[&[contact("cleo")]], |_| {}).await;
     let later = ("2027-02-01T08:00:00", "");
     world.schedule("nights", later, &["ana"]).await;
@@ -534,7 +534,7 @@ async fn paused_destinations_advance_to_next_step_and_fallback() {
 }
 
 #[tokio::test]
-async fn one_held_step_runs_after_a_silence() {
+async fn only_one_of_the_held_steps_runs_after_a_silence() {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = world(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;

@@ -72,7 +72,7 @@ async fn repeats_postpone_ageing() {
 }
 
 #[tokio::test]
-async fn occurrence_expires_as_sent_unless_repeated() {
+async fn occurrence_expires_at_the_sent_time_unless_repeated() {
     let store = samples::store();
     let with_updates = Rule {
         send_updates: true,
@@ -209,7 +209,7 @@ async fn occurrence_due_while_reviewer_waits_closes_within_a_second() {
 }
 
 #[tokio::test]
-async fn node_ages_owned_and_newly_gained_occurrences() {
+async fn node_closes_due_occurrences_of_owned_and_gained_slots() {
     let store = samples::store();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);

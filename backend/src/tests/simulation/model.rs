@@ -1,4 +1,4 @@
-//! An independent, minimal model of which notifications are sent, to whom, and with which content.
+//! An independent, minimal model of the notifications that are sent: their receivers and contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -263,7 +263,7 @@ async fn damaged_backup_leaves_no_store() {
     let remove =
         |name: &'static str| move |folder: &Path| fs::remove_file(folder.join(name)).unwrap();
     let foreign = format!("1 {}\n", STANDARD.encode([8; 32]));
-    // A link to the same bytes is refused: whoever created it could change the bytes at any time.
+    // A link to the same bytes is refused: its creator could change the bytes at any time.
     let link = |name: &'static str| {
         move |folder: &Path| {
             let elsewhere = folder.with_file_name(format!("elsewhere-{name}"));

@@ -63,7 +63,7 @@ fn every_invalid_field_is_reported_with_its_path() {
 }
 
 #[test]
-fn invalid_json_and_invalid_messages_are_clear_errors() {
+fn invalid_json_and_invalid_messages_cause_clear_errors() {
     let of_text = |text: &[u8]| {
         json::from_json::<CreateRuleRequest>(text)
             .unwrap_err()

@@ -1,4 +1,4 @@
-//! Notifications: changes on which rules are evaluated, whoever makes them.
+//! Notifications: changes on which rules are evaluated, by senders, operators or the service.
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, world::World};
 use serde_json::json;

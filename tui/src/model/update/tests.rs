@@ -546,7 +546,7 @@ fn ctrl_c_confirms_unsaved_input_and_a_second_quits() {
 }
 
 #[test]
-fn quit_asks_when_a_form_below_is_unsaved() {
+fn quitting_asks_for_confirmation_if_a_covered_form_is_unsaved() {
     let mut model = model(Role::Admin);
     press(&mut model, "3nx<Tab>name=x<C-t>");
     assert_eq!(model.page.route, Route::Report);
@@ -601,7 +601,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn random_keys_never_write_unconfirmed_or_panic(
+    fn random_keys_cause_no_unconfirmed_write_and_no_panic(
         presses in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
         size in prop::sample::select(vec![(1_u16, 1_u16), (20, 5), (60, 15), (80, 24)]),
         lost in prop::option::of(0_usize..80),

@@ -53,7 +53,7 @@ fn losing_a_node_moves_only_its_slots() {
 }
 
 #[test]
-fn slots_of_dead_nodes_are_claimed_and_of_live_nodes_awaited() {
+fn slots_of_dead_nodes_are_claimed_and_those_of_live_nodes_awaited() {
     let nodes = living(&[1, 2]);
     // The dead node owned all slots, and was the leader.
     let division = SlotAssignment::compute([1; 16], true, &nodes, &held_by(|_| 9));
@@ -108,7 +108,7 @@ fn slots_are_handed_over_in_batches_once_vacated() {
 }
 
 #[test]
-fn failing_node_releases_slots_and_rests_with_backoff() {
+fn failing_node_releases_slots_and_pauses_with_backoff() {
     let (claims, clock) = claims();
     claims.set_writer([7; 16]);
     claims.set_owns_slots(true);

@@ -258,7 +258,7 @@ async fn queued_writes_complete_when_engine_is_dropped() {
 }
 
 #[tokio::test]
-async fn failing_disk_is_observed_until_a_write_succeeds() {
+async fn failing_disk_is_reported_until_a_write_succeeds() {
     let disk = SimulatedDisk::default();
     let engine = open(&disk).unwrap();
     insert(&engine, 0).await.unwrap();

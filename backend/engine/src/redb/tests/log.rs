@@ -128,7 +128,7 @@ fn log_ends_before_a_torn_frame() {
 }
 
 #[test]
-fn changed_bit_is_damage_except_in_last_frame() {
+fn changed_bit_is_detected_except_in_last_frame() {
     let (disk, mut wal) = log_with_reused_files();
     append(&mut wal, [33]);
     let frame_bytes = |position| (24 + rows(position).len()).next_multiple_of(512);

@@ -289,7 +289,7 @@ fn receivers_of_a_closing_get_reopening_and_next_closing() {
 }
 
 #[test]
-fn latest_rule_decides_whether_a_closing_is_sent() {
+fn current_rule_decides_whether_a_closing_is_sent() {
     let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["hook"])]);
     life.event(|_| {});
     life.rules[0].send_updates = true;
@@ -551,7 +551,7 @@ fn closed_events_match_only_triggers_on_status() {
 }
 
 #[test]
-fn loop_guard_stops_events_passing_a_rule_twice() {
+fn loop_guard_stops_an_event_that_returns_to_a_rule() {
     let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event", "hook"])]);
     let first = life.event_after(&[samples::id("page")], |_| {});
     assert_eq!(first, [notification("page", "hook", false)]);

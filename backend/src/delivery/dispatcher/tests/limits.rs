@@ -170,7 +170,7 @@ async fn storm_reaches_ten_chats_at_close_to_their_rate_limits() {
 }
 
 #[tokio::test]
-async fn outage_ends_with_every_waiting_message_delivered_most_severe_first() {
+async fn waiting_messages_arrive_most_severe_first_after_an_outage() {
     for (outage, every) in [
         (MINUTE, SECOND),
         (10 * MINUTE, 5 * SECOND),
@@ -224,7 +224,7 @@ async fn outage_ends_with_every_waiting_message_delivered_most_severe_first() {
 }
 
 #[tokio::test]
-async fn only_critical_message_is_probed_for_hours_without_using_its_attempts() {
+async fn single_critical_message_is_probed_for_hours_without_using_attempts() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (receiver, reply) = switch(Reply::status(503)).await;

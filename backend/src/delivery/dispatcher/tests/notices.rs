@@ -55,7 +55,7 @@ async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
 }
 
 #[tokio::test]
-async fn dead_letter_growth_is_reported_on_doubling_then_closed() {
+async fn dead_letter_report_is_repeated_on_doubling_and_later_closed() {
     let mut world = World::new();
     let grow = || ("dead letters growing".to_owned(), Status::Open);
     let over = || ("dead letters growing".to_owned(), Status::Closed);

@@ -611,7 +611,7 @@ async fn unsendable_mail_reports_the_cause() {
 }
 
 #[tokio::test]
-async fn mail_above_the_size_of_the_server_is_reduced() {
+async fn mail_above_the_size_limit_of_the_server_is_reduced() {
     let refuse = Box::leak(Box::new([(
         "EHLO",
         "250-hello\r\n250-SIZE 4000\r\n250 AUTH PLAIN",

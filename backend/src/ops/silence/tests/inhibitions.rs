@@ -447,7 +447,7 @@ async fn effects_are_sent_when_the_last_cause_closes() {
 }
 
 #[tokio::test]
-async fn edit_of_equal_keeps_effects_still_inhibited() {
+async fn editing_equal_fields_releases_only_effects_no_longer_inhibited() {
     let field = |name: &str| EqualFields {
         source: name.into(),
         target: name.into(),

@@ -134,7 +134,7 @@ fn counts(effects: &[Effect]) -> usize {
 }
 
 #[test]
-fn total_beside_live_is_recounted_after_a_change() {
+fn total_of_a_live_list_is_recounted_after_a_change() {
     let mut model = partly_held();
     model.now_ms += limits::LIVE_MS;
     // If nothing has changed, the count is correct, however old it is.

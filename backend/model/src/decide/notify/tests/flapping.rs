@@ -135,7 +135,7 @@ fn late_events_neither_start_nor_extend_flapping() {
 }
 
 #[test]
-fn disabling_flapping_or_rule_sends_the_owed_closing() {
+fn disabling_flapping_or_rule_sends_the_outstanding_closing() {
     let edits: [fn(&mut Rule); 2] = [|it| it.flapping = None, |it| it.enabled = false];
     for edit in edits {
         let mut life = Life::under(vec![calm()]);
