@@ -1,4 +1,4 @@
-//! Checking, backing up and restoring a store by command.
+//! Checking, backing up and restoring a store with commands.
 
 mod across;
 

@@ -113,7 +113,7 @@ fn calls() -> Vec<Call> {
     calls
 }
 
-/// Returns the calls and the address for the clients, with descriptors of error details.
+/// Returns the input for the clients: the calls, the address, and descriptors of error details.
 fn client_input(world: &World, calls: &[Call]) -> String {
     let described = |call: &Call| {
         json!({

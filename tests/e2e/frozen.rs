@@ -1,4 +1,4 @@
-//! The console while the service is frozen: every figure that it shows is marked as outdated.
+//! Tests that every figure in the console is marked as outdated while the service is frozen.
 
 use bellwether_tests::{
     eventually::eventually_blocking, process, receiver::Receiver, terminal::Terminal, world::World,

@@ -1,4 +1,4 @@
-//! The documentation of plain mode matches the program's output.
+//! Tests that the documentation of plain mode matches the program's output.
 
 use std::{
     fs,

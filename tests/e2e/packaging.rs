@@ -704,7 +704,7 @@ fn release_sbom_is_complete_and_machine_independent() {
         .map(|it| it.join("cargo-cyclonedx"))
         .any(|it| it.is_file())
     {
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         drop(
             std::io::stderr()
                 .write_all(b"skipped: no cargo-cyclonedx here; `.ci/sbom` installs it\n"),

@@ -27,7 +27,7 @@ const EVENTS: usize = 1_300;
 const BATCH: usize = 500;
 /// Number of hosts. The first one has ten times as many events as each other one.
 const HOSTS: usize = 40;
-/// One event in this many is an error that rules notify about; some of these are critical.
+/// One in `ERROR_EACH` events is an error, about which rules notify. Some of them are critical.
 const ERROR_EACH: usize = 10;
 const CRITICAL: [usize; 3] = [17, 27, 37];
 /// The destination whose receiver is fixed during the storm.

@@ -1,4 +1,4 @@
-//! The project follows its own rules.
+//! Tests that the project follows its own rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 

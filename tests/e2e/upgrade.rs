@@ -207,8 +207,8 @@ async fn keys_keep_their_permissions(rest: &Rest) {
     assert_eq!(refused.status, 403);
 }
 
-/// Sends the pending deliveries, after changing the destination's address to a receiver and setting
-/// its secrets again.
+/// Sends the pending deliveries, after giving the destination the address of a receiver and its
+/// secrets again.
 async fn pending_messages_are_sent(rest: &Rest) {
     let receiver = Receiver::start().await;
     let hook = json!({"name": "hook", "type": {"webhook": {

@@ -1,4 +1,5 @@
-//! Documents, messages and comments use standard English terms, and names follow the glossary.
+//! Tests that documents, messages and comments use standard English terms, and that names follow
+//! the glossary.
 
 use std::collections::BTreeSet;
 

@@ -66,7 +66,7 @@ impl Engine {
     pub fn only_in_a_folder() -> bool {
         let is_left_out = Self::of_this_thread() != Self::Folder;
         if is_left_out {
-            // Written to standard error directly, so that a skipped test is visible.
+            // Write to standard error directly, so that a skipped test is visible.
             let notice = b"skipped: it is about a data folder, and stores are in a database\n";
             std::io::stderr().write_all(notice).unwrap();
         }

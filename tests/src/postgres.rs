@@ -52,7 +52,7 @@ impl Postgres {
     /// Panics if one is installed but does not start.
     pub fn start() -> Option<Self> {
         let Some(programs) = programs() else {
-            // Written to standard error directly, so that a skipped test is visible.
+            // Write to standard error directly, so that a skipped test is visible.
             let notice = format!("skipped: no PostgreSQL in {FOLDERS}; `.ci/run` installs it\n");
             drop(io::stderr().write_all(notice.as_bytes()));
             return None;

@@ -20,7 +20,7 @@ pub fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
     });
     if let Some(at) = found.iter().position(Option::is_none) {
         let notice = format!("skipped: no `{}` here; `.ci/run` installs it\n", names[at]);
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         std::io::stderr().write_all(notice.as_bytes()).unwrap();
         return None;
     }
@@ -41,7 +41,7 @@ pub fn packages(made: &Path) -> Option<PathBuf> {
         return Some(folder);
     }
     let notice = "skipped: no packages of npm here; `.ci/run` installs them\n";
-    // Written to standard error directly, so that a skipped test is visible.
+    // Write to standard error directly, so that a skipped test is visible.
     std::io::stderr().write_all(notice.as_bytes()).unwrap();
     None
 }

@@ -40,7 +40,7 @@ pub struct Proxy {
     address: SocketAddr,
     weather: watch::Sender<Weather>,
     target: Arc<Mutex<String>>,
-    // A separate thread, so that the proxy works while a test blocks.
+    // The proxy has its own thread, so that it works while a test blocks.
     runtime: Option<Runtime>,
 }
 
@@ -69,7 +69,7 @@ impl Proxy {
         }
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the proxy listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -190,7 +190,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the receiver listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -229,8 +229,8 @@ impl World {
         self.service.take().expect("the service runs").terminate()
     }
 
-    /// Returns the folder with the settings, the log and the data folder; other commands can use it
-    /// as their home.
+    /// Returns the folder with the settings, the log and the data folder. Other commands can use
+    /// this folder as their home.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

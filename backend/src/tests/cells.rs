@@ -300,7 +300,7 @@ async fn cell_loss_stops_only_its_tenants() {
     assert_eq!(cells.came("/burst"), TENANTS);
     cells.check().await;
 
-    // Open events stay where they are; later events go to the tenant's new cell.
+    // Open events stay in the old cell. Later events go to the tenant's new cell.
     let opened = cells.event("load", 0, "m", 7);
     cells.send(vec![opened.clone()]).await;
     cells.live(MINUTE).await;

@@ -116,7 +116,7 @@ struct Walk {
     beats: Beats,
     position: LogPosition,
     seen: HashSet<Vec<u8>>,
-    /// End of the fixed records, in milliseconds of elapsed time.
+    /// Time until which the fixed records wait, in milliseconds of elapsed time.
     fixed_ms: i64,
     counts: BTreeMap<&'static str, usize>,
 }
@@ -595,7 +595,7 @@ impl HostState {
     }
 }
 
-/// Prints where a walk failed.
+/// Prints the position at which a walk failed.
 struct LifeNote {
     seed: u64,
     life: u64,

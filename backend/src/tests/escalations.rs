@@ -154,7 +154,7 @@ impl Hours {
         service.rules().create(&draft, false).await.unwrap();
     }
 
-    /// Reverses the order of a person's methods, without their identities.
+    /// Stores a person's methods in reverse order and without their identities.
     async fn reorder(&mut self) {
         let (store, clock) = (self.service.store(), &self.clock);
         let contacts = Contacts::new(store.clone(), Arc::clone(clock) as Arc<dyn Clock>);

@@ -222,8 +222,8 @@ pub fn mail_destination() -> Destination {
     }
 }
 
-/// Returns destinations with the fields that their types gained in later versions, and Jinja
-/// templates.
+/// Returns destinations with Jinja templates, and with the fields that later versions added to
+/// their types.
 pub fn worded_destinations() -> Vec<Destination> {
     let slack = Slack {
         channel: "#ops".into(),

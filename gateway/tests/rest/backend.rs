@@ -223,7 +223,7 @@ impl UnaryService<Bytes> for OneCall {
     }
 }
 
-/// Counts a hanging call until it is dropped.
+/// Counts a call as hanging until this is dropped.
 struct Hanging(Arc<AtomicUsize>);
 
 impl Hanging {

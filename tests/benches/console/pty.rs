@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal, with the time each of its frames was complete.
+//! A program on a pseudo-terminal, with the time at which each of its frames was complete.
 
 use std::{
     io::{Read, Write},
@@ -47,7 +47,7 @@ struct ScreenState {
     /// Number of bytes of [`FRAME_END`] matched so far.
     matched: usize,
     wanted: Option<ScreenPredicate>,
-    /// Time the awaited frame was complete.
+    /// Time at which the awaited frame was complete.
     met: Option<Instant>,
 }
 

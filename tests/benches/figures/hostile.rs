@@ -33,7 +33,7 @@ const BODY_BYTES: usize = 1024 * 1024;
 /// Number of clients that reset their calls, and of clients that search all events.
 const RESETTING: usize = 4;
 const SEARCHING: usize = 16;
-/// Large events that are searched.
+/// Number of large events that are searched.
 const LARGE: usize = 300;
 
 const INGEST: &str = "/v1/data-receiver/events";

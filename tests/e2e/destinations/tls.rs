@@ -1,4 +1,5 @@
-//! Certificates: a private authority is trusted if configured, and invalid certificates are not.
+//! Certificates: a private authority is trusted if configured, and invalid certificates are
+//! rejected.
 
 use std::{
     io::Write as _,

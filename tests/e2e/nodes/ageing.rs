@@ -79,7 +79,7 @@ async fn nodes_close_their_due_events_and_those_of_lost_nodes() {
     assert!(nodes >= 2, "{closed:?}");
     assert_eq!(closed.iter().sum::<usize>(), DUE, "none was closed twice");
 
-    // The leader fails while it owns due events; all of them must still be processed.
+    // The leader fails while it owns due events, all of which must still be processed.
     put(&rest, "second").await;
     worlds[0].kill();
     let took = until_none(&worlds[1].rest(), "name=full").await;

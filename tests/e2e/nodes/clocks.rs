@@ -27,7 +27,7 @@ fn faketime() -> Option<PathBuf> {
     let mut found = folders.map(|it| it.path().join("faketime/libfaketime.so.1"));
     let found = found.find(|it| it.exists());
     if found.is_none() {
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         let notice = "skipped: no faketime here; `.ci/run` installs it\n";
         drop(std::io::stderr().write_all(notice.as_bytes()));
     }

@@ -102,7 +102,7 @@ async fn in_flight_limit_holds_across_nodes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn per_minute_limit_holds_across_nodes() {
     if std::env::var_os("BELLWETHER_TEST_STOPS").is_none() {
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         let notice = "skipped: minutes of a destination pass when `just stops` asks for it\n";
         return drop(std::io::stderr().write_all(notice.as_bytes()));
     }

@@ -42,7 +42,7 @@ pub struct State {
 pub struct Board(Arc<Mutex<State>>);
 
 impl Board {
-    /// Calls `apply` with the receiver's state, which it may change.
+    /// Calls `apply` with the receiver's state, which `apply` may change.
     pub fn with<T>(&self, apply: impl FnOnce(&mut State) -> T) -> T {
         apply(&mut self.0.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Tests of the client against real sockets.
+//! Tests of the HTTP client with real sockets.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 

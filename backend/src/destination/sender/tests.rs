@@ -1,4 +1,4 @@
-//! All destination types against a test server that checks the requests.
+//! Tests of all destination types with a test server that checks the requests.
 
 mod mail;
 mod proxy;

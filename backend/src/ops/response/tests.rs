@@ -437,7 +437,7 @@ async fn contact_is_notified_once_per_round() {
 #[tokio::test]
 async fn on_call_is_resolved_when_the_step_runs() {
     let world = world(&[&[contact("cleo")]], |_| {}).await;
-    // A hand-off four minutes after the first step.
+    // The hand-off is four minutes after the first step.
     let turns = ("2027-01-15T07:04:00", "FREQ=DAILY");
     world.schedule("nights", turns, &["ben", "ana"]).await;
     let steps = [&[contact("cleo")][..], &[schedule("nights")]];

@@ -1,4 +1,4 @@
-//! Tests of the limits of a test.
+//! Tests of the limits of trigger tests.
 
 use super::*;
 use crate::{

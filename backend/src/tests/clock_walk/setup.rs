@@ -1,5 +1,5 @@
-//! The content of the store for a walk: rules, a policy, a heartbeat, and records that only the
-//! clock affects.
+//! The content of the store for a walk: rules, a policy, a heartbeat, and records that only clock
+//! steps affect.
 
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ pub(super) fn silence() -> Silence {
     }
 }
 
-/// Returns records that wait until a time, and that only the clock affects.
+/// Returns records that wait until a time, and that only clock steps affect.
 pub(super) fn fixed(until_ms: i64) -> (Delivery, BudgetWindow, Health, Receipt) {
     let kind = samples::destination("fixed").kind;
     let content = sample::sample_content(sample::sample_occurrence(START_MS), kind, String::new());

@@ -269,7 +269,8 @@ async fn no_secret_is_stored_in_plain_text() {
 async fn free_space_limits_the_accepted_sets() {
     let disk = rustix::fs::statvfs(std::env::temp_dir()).unwrap();
     let free_bytes = disk.f_bavail * disk.f_frsize;
-    // The floor, the accepted change sets, and whether events are accepted.
+    // The minimum of free space, the change sets that are accepted, and whether events are
+    // accepted.
     let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
     for (floor_bytes, accepted) in [
         (0, &all[..]),

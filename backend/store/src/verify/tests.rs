@@ -145,7 +145,8 @@ async fn dangling_entries_are_reported_while_store_is_in_use() {
     assert!(findings.descriptions[0].contains("points to client `client 1` but does not match it"));
 }
 
-/// Creates, changes and deletes complete clients, rules and triggers as fast as possible.
+/// Creates, changes and deletes clients, rules and triggers as fast as possible, each with all of
+/// its index entries.
 async fn keep_changing(store: &Store, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     for number in 0_u64..2_000 {

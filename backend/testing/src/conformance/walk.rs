@@ -1,4 +1,4 @@
-//! Walking records, entries and the log.
+//! Conformance tests of listing records and entries, and of reading the log.
 
 use std::collections::BTreeMap;
 

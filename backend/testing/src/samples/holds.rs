@@ -266,7 +266,7 @@ pub fn flapping_rule() -> Rule {
     }
 }
 
-/// Returns the occurrence whose thread another one continues.
+/// Returns the origin of a thread that another occurrence continues.
 fn thread() -> ThreadOrigin {
     ThreadOrigin {
         key: id(51),
@@ -325,7 +325,7 @@ pub fn waiting_delivery() -> Delivery {
     }
 }
 
-/// Returns a rule that only records.
+/// Returns a shadow rule, which only records messages.
 pub fn shadow_rule() -> Rule {
     Rule {
         shadow: true,
@@ -333,7 +333,7 @@ pub fn shadow_rule() -> Rule {
     }
 }
 
-/// Returns an occurrence whose messages a rule only recorded.
+/// Returns an occurrence whose messages a shadow rule recorded.
 pub fn shadowed_occurrence() -> Occurrence {
     let mut occurrence = occurrence(7);
     occurrence.notified[0].shadow = true;

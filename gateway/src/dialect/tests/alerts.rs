@@ -1,4 +1,4 @@
-//! Alerts from the webhook and from Prometheus.
+//! Tests of alerts from the webhook of Alertmanager and from Prometheus.
 
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use super::{Subject, normalized};
 use crate::json::read::RejectReason;
 
-/// Accepted JSON, and the same after a round trip.
+/// Accepted JSON, and its form after a round trip.
 const ACCEPTED: &[(&str, &str)] = &[
     ("{}", "{}"),
     (" { } \n", "{}"),

@@ -311,9 +311,7 @@ fn without_figures(line: &str, unit: &str) -> String {
     before + unit + &without_figures(after, unit)
 }
 
-/// Replaces the random parts of ids and keys with letters of the same width.
-/// Replaces the time in the header at which the service was last heard, which depends on the speed
-/// of the machine.
+/// Replaces the time of the last response in the header, which depends on the speed of the machine.
 fn with_fixed_header_time(line: String) -> String {
     const TIME: &str = "12:10:44";
     match line.find("12:1") {

@@ -1,4 +1,4 @@
-//! Tests of the notifications of steps.
+//! Tests of the notifications that a step causes.
 
 mod delay;
 mod flapping;

@@ -14,7 +14,7 @@ type Sender = (&'static str, i64, Option<i64>);
 const PROMETHEUS: Sender = ("", 0, Some(240));
 const ALERTMANAGER: Sender = ("", 0, None);
 
-/// Returns the event that a sender creates for an alert at a time of the service's clock.
+/// Returns the event that a sender creates for an alert at a time by the service's clock.
 fn reported_event(
     (_, ahead, lease): Sender,
     (reporter, began, end): Said,
@@ -232,7 +232,7 @@ fn reports_of_one_reporter_apply_in_arrival_order() {
             for lease in [PROMETHEUS.2, None] {
                 for ahead in [-60, -20, 0, 20, 60] {
                     let sender = (reporter, ahead, lease);
-                    // An earlier, longer expiry is only known for a named reporter.
+                    // An earlier and longer expiry is known only if the reporter has a name.
                     if reporter.is_empty() && lease.is_some() && ahead > 0 {
                         continue;
                     }

@@ -380,7 +380,7 @@ fn rendering_cost_is_bounded() {
         "{% for a in m %}{{ t|regex_replace('.*[^A-Z]|[A-Z]', '') }}{% endfor %}",
         "{{ t|regex_replace('x*y|x', '') }}",
     ];
-    // Reading a million entries is not charged to the template.
+    // Reading variables with a million entries does not use up the budget of a template.
     let all = &mut Budget::for_message();
     parse("{{ m|length }}")
         .unwrap()

@@ -1,4 +1,4 @@
-//! Mail against a mail server that refuses on demand.
+//! Tests of mail with a mail server that refuses commands on demand.
 
 use std::time::Duration;
 
@@ -209,7 +209,7 @@ async fn smtp_replies_are_classified_by_phase() {
                 login,
                 ..smtp(&receiver)
             });
-            // A short timeout if no reply comes, and a long one otherwise for busy machines.
+            // The timeout is short if no reply comes, and otherwise long enough for a busy machine.
             let limit = match *answer {
                 "..." => Duration::from_secs(5),
                 _ => Duration::from_secs(60),

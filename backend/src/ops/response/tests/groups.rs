@@ -1,4 +1,4 @@
-//! Responses of rules that group.
+//! Tests of responses to groups of events.
 
 use super::*;
 use crate::domain::{Group, Grouping, Severity};
@@ -90,7 +90,7 @@ async fn steps_continue_until_every_open_member_is_acknowledged() {
     world.minutes(30).await;
     let sent = world.group_notifications().await;
     assert!(!sent.iter().any(|it| it.contains("cleo")), "{sent:?}");
-    // Closing is reported to everyone who was notified.
+    // Everyone who was notified also gets the closing.
     for host in ["db-1", "db-2", "db-3"] {
         world.close_and_review(host).await;
     }

@@ -6,7 +6,7 @@ use crate::{
     testing,
 };
 
-/// A rule for all events of hosts and disks.
+/// Returns a rule for all events about hosts and disks.
 fn rule_of(delay_ms: i64) -> Rule {
     Rule {
         delay_ms,

@@ -83,7 +83,7 @@ async fn opening_outside_active_times_is_sent_at_next_window() {
     );
     world.wait(20 * HOUR).await;
     world.event("goes", close).await;
-    // One second before Monday, 08:00, after a restart.
+    // It is now one second before Monday, 08:00, after a restart.
     world.restart(24 * HOUR - 1).await;
     world.review().await;
     assert_eq!(world.sent().await.len(), 2);
@@ -115,7 +115,7 @@ async fn repeat_outside_active_times_waits_for_next_window() {
     world.event("worsens", critical).await;
     let updates = [about("goes", true), about("worsens", true)];
     assert_eq!(world.sent().await[4..], updates, "nothing else waits");
-    // One second before Monday, 08:00.
+    // It is now one second before Monday, 08:00.
     world.wait(44 * HOUR - 1).await;
     assert_eq!(world.sent().await.len(), 6);
     world.wait(1).await;

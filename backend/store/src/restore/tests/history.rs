@@ -57,7 +57,7 @@ async fn come_and_go<T: Record>(store: &Store, it: T) {
     delete(store, &it).await;
 }
 
-/// Performs all possible changes of definitions.
+/// Makes every kind of change to definitions.
 async fn live(store: &Store) {
     let rotated = samples::rotated_client("console");
     edit(store, &rotated).await;

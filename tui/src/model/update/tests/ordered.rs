@@ -1,4 +1,4 @@
-//! Tests of other sort orders of events, and of events counted by a field.
+//! Tests of sort orders other than the default, and of events counted by a field.
 
 use super::*;
 

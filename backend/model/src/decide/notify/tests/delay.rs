@@ -1,4 +1,4 @@
-//! A rule with a delay notifies of events that last that long.
+//! Tests that a rule with a delay notifies only about events that last that long.
 
 use super::*;
 

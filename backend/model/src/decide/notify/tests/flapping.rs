@@ -28,7 +28,7 @@ impl Life {
         .collect()
     }
 
-    /// Opens and closes, a minute apart; returns all messages.
+    /// Opens and closes the event `times` times, at intervals of a minute. Returns all messages.
     fn swing(&mut self, times: usize) -> Vec<(u32, bool, bool)> {
         let mut all = Vec::new();
         for _ in 0..times {

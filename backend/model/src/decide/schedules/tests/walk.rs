@@ -83,7 +83,7 @@ impl Chance {
 /// The turns of a layer, listed one by one.
 struct Expected {
     starts: Vec<i64>,
-    /// The first hand-off that is excluded.
+    /// Time of the first hand-off that is excluded.
     end_ms: i64,
     applies_ms: Range<i64>,
     slots: Vec<Vec<Name>>,
