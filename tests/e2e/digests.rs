@@ -186,7 +186,7 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
 }
 
 #[tokio::test]
-async fn digest_can_be_sent_early_and_dies_with_its_messages() {
+async fn digest_can_be_sent_early_and_its_messages_die_with_it() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

@@ -1,5 +1,5 @@
-//! Tests that all metrics are documented and have samples, of the address and the key of their
-//! page, and that a real Prometheus raises an alert when a destination rejects all messages.
+//! Tests of metrics: all are documented and have samples, the address and key of their page can be
+//! set, and a real Prometheus raises an alert when a destination rejects all messages.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -334,7 +334,7 @@ async fn request_as(authority: &Authority, address: &str, identity: Option<&Iden
 }
 
 #[tokio::test]
-async fn certificate_is_reloaded_without_a_restart_unless_broken() {
+async fn certificate_is_reloaded_without_a_restart_unless_invalid() {
     let secured = Secured::start("");
     let before = secured.shown("grpc").await;
     std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();

@@ -17,7 +17,7 @@ pub async fn eventually<T>(what: &str, check: impl AsyncFnMut() -> Option<T>) ->
 /// Like [`eventually`], with another timeout.
 ///
 /// # Panics
-/// Panics if there is no value by then.
+/// Panics if there is no value before the timeout.
 pub async fn eventually_within<T>(
     patience: Duration,
     what: &str,

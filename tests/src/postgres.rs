@@ -49,7 +49,7 @@ impl Postgres {
     /// Starts a server; `None` if none is installed.
     ///
     /// # Panics
-    /// Panics if one is installed but does not start.
+    /// Panics if a server is installed but does not start.
     pub fn start() -> Option<Self> {
         let Some(programs) = programs() else {
             // Write to standard error directly, so that a skipped test is visible.
@@ -84,7 +84,7 @@ impl Postgres {
     /// Starts a standby with this name for this server.
     ///
     /// # Panics
-    /// Panics if it cannot be created.
+    /// Panics if the standby cannot be created.
     #[must_use]
     pub fn standby(&self, name: &str) -> Self {
         let output = unprivileged("mktemp")
@@ -142,7 +142,7 @@ impl Postgres {
     /// Starts a stopped server again, and waits until it accepts connections.
     ///
     /// # Panics
-    /// Panics if it does not accept connections before the timeout.
+    /// Panics if the server does not accept connections before the timeout.
     pub fn run(&mut self) {
         let mut child = unprivileged("sh")
             .args(["-c", RUN, "sh"])
@@ -181,7 +181,7 @@ impl Postgres {
     /// Suspends all processes of the server, as hanging storage would, or resumes them.
     ///
     /// # Panics
-    /// Panics if they cannot be signalled.
+    /// Panics if the processes cannot be signalled.
     pub fn suspend(&self, is_still: bool) {
         let signal = if is_still { "STOP" } else { "CONT" };
         let all = r#"kill -"$1" "$2" && pkill -"$1" -P "$2""#;
@@ -194,7 +194,7 @@ impl Postgres {
     /// Executes statements and returns their output.
     ///
     /// # Panics
-    /// Panics if one fails.
+    /// Panics if a statement fails.
     pub fn execute(&self, statements: &str) -> String {
         let output = self
             .client("psql")
@@ -227,7 +227,7 @@ impl Pooler {
     /// Starts `PgBouncer` with that `pool_mode`; `None` if it is not installed.
     ///
     /// # Panics
-    /// Panics if it is installed but does not start.
+    /// Panics if `PgBouncer` is installed but does not start.
     pub fn start(server: &Postgres, pool_mode: &str) -> Option<Self> {
         if !Path::new(POOLER).exists() {
             drop(io::stderr().write_all(b"skipped: no PgBouncer; `.ci/run` installs it\n"));

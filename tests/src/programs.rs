@@ -54,7 +54,7 @@ impl Running {
     /// Starts a program in a folder, to which its output is written.
     ///
     /// # Panics
-    /// Panics if it cannot be started.
+    /// Panics if the program cannot be started.
     pub fn start(folder: &Path, program: &Path, arguments: &[String]) -> Self {
         let log = |end: &str| {
             let name = program.file_name().unwrap().to_string_lossy();
@@ -85,7 +85,7 @@ impl Drop for Running {
 /// Returns a free port for the next program to start.
 ///
 /// # Panics
-/// Panics if there is none.
+/// Panics if no port is free.
 pub fn port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

@@ -43,7 +43,7 @@ impl Received {
     /// Parses the body as JSON.
     ///
     /// # Panics
-    /// Panics if it is not JSON.
+    /// Panics if the body is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }

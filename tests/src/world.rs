@@ -216,7 +216,7 @@ impl World {
     /// Whether the service has exited without being stopped.
     ///
     /// # Panics
-    /// Panics if it was never started.
+    /// Panics if the service was never started.
     pub fn has_ended(&mut self) -> bool {
         self.service.as_mut().expect("the service ran").has_ended()
     }
@@ -224,7 +224,7 @@ impl World {
     /// Stops the service and waits until it has exited.
     ///
     /// # Panics
-    /// Panics if it is not running or does not exit.
+    /// Panics if the service is not running or does not exit.
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         self.service.take().expect("the service runs").terminate()
     }

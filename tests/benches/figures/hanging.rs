@@ -65,7 +65,8 @@ struct Side {
     /// The receivers of the first destination and of the others.
     first: Sink,
     others: Sink,
-    /// By run, the times from sending an event until one of the other receivers has its message.
+    /// For each run, the times from sending an event until one of the other receivers has its
+    /// message.
     turns: Vec<Vec<Duration>>,
 }
 

@@ -27,7 +27,7 @@ async fn both(rest: &Rest, time: &str) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn past_shifts_use_the_revision_in_force_then() {
+async fn past_shifts_use_the_revision_of_their_time() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

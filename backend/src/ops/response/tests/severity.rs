@@ -307,7 +307,7 @@ async fn joining_member_is_compared_with_every_earlier_round() {
 }
 
 #[tokio::test]
-async fn acknowledgement_repeated_before_the_group_message_counts() {
+async fn acknowledging_again_before_the_group_message_prevents_pages() {
     for is_repeated in [false, true] {
         let world = paging_groups(&[&[contact("ana")]], |_| {}).await;
         edit(&world, |it| it.send_updates = false).await;
