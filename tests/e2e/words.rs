@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use bellwether_tests::tree;
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
-/// Limit on the lines with phrases in documents, `.proto` comments and string literals. Lower it
-/// when the number falls; never raise it.
+/// Maximum number of lines with such a phrase in documents, `.proto` comments and string literals.
+/// Lower it when the number falls; never raise it.
 const READ_MAX: usize = 5;
-/// Limit on the lines with phrases in code comments.
+/// Maximum number of lines with such a phrase in code comments.
 const COMMENTS_MAX: usize = 20;
 const SHOWN: usize = 50;
 
@@ -116,7 +116,7 @@ fn literals(text: &str, token: &Regex) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the lines with phrases as `path:line: text`: those that users read, and comments.
+/// Returns the lines with such a phrase as `path:line: text`: those that users read, and comments.
 fn offending(phrases: &RegexSet) -> (Vec<String>, Vec<String>) {
     let token = Regex::new(TOKEN).unwrap();
     let (mut read, mut comments) = (Vec::new(), Vec::new());

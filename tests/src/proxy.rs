@@ -22,13 +22,13 @@ pub enum Weather {
     Fair,
     /// The proxy does not listen, and open connections are closed.
     Refuses,
-    /// Accepts connections and closes them immediately, including open ones.
+    /// Accepts connections and closes them immediately. Open connections are also closed.
     Drops,
     /// Keeps connections open but forwards no data.
     Stalls,
     /// Forwards the client's data but no responses.
     HalfOpen,
-    /// Accepts connections and resets them, including open ones.
+    /// Accepts connections and resets them immediately. Open connections are also reset.
     Resets,
     /// Forwards 1000 bytes per second in each direction.
     Slow,

@@ -137,7 +137,7 @@ async fn intake(report: &mut Report) {
 const SENDERS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Sends single events until it is stopped, and returns the time of each.
+/// Sends single events until stopped, and returns the time that each took.
 async fn singles(world: &World, numbers: &Numbers, until: Arc<AtomicBool>) -> Vec<Duration> {
     let mut senders = JoinSet::new();
     for _ in 0..SENDERS {

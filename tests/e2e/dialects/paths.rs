@@ -140,7 +140,7 @@ async fn world(rate: &[&str]) -> (World, String) {
 impl IntakePath {
     async fn send(&self, rest: &Rest, extra: &[(&str, &str)], body: String) -> Option<Answer> {
         let headers = [&[("content-type", self.content_type)][..], extra].concat();
-        // That the previous response closed the connection is only detected on use.
+        // Try again, since a connection that the previous response closed is only detected on use.
         for _ in 0..3 {
             let sent = rest.try_send(Method::POST, self.path, &headers, body.clone());
             if let Ok(answer) = sent.await {

@@ -132,7 +132,7 @@ async fn refused_among_good(wire: &Wire, status: u16) {
     let states = (by_state("DELIVERED"), by_state("DEAD"));
     assert_eq!(states, (20, 12), "{name}");
     for one in &all {
-        // A rejected message is sent in full and reduced.
+        // A rejected message is sent twice, in full and in reduced form.
         let attempts = if one["state"] == "DEAD" { 2 } else { 1 };
         assert_eq!(one["attemptCount"], attempts, "{name}: {one}");
     }

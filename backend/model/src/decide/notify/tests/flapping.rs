@@ -90,7 +90,7 @@ fn flapping_that_ends_open_sends_one_settled_update() {
 }
 
 #[test]
-fn last_change_may_start_flapping() {
+fn flapping_may_start_with_the_last_change() {
     let mut life = Life::under(vec![calm()]);
     life.swing(4);
     life.event(|_| {});
