@@ -169,7 +169,7 @@ async fn explain_shows_the_same_reason_as_the_delivery() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failing_and_waiting_items_are_first_and_likely_mistakes_cause_a_warning() {
+async fn failing_items_come_first_and_likely_mistakes_cause_a_warning() {
     let real = with_rule(&json!({})).await;
     let other = json!({"name": "alpha", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});
     let request = json!({"destination": other});

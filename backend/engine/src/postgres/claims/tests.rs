@@ -53,7 +53,7 @@ fn losing_a_node_moves_only_its_slots() {
 }
 
 #[test]
-fn slots_of_dead_nodes_are_claimed_and_those_of_live_nodes_awaited() {
+fn slots_are_claimed_from_dead_nodes_and_awaited_from_live_nodes() {
     let nodes = living(&[1, 2]);
     // The dead node owned all slots, and was the leader.
     let division = SlotAssignment::compute([1; 16], true, &nodes, &held_by(|_| 9));

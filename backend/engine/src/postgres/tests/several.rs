@@ -232,7 +232,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
 }
 
 #[tokio::test]
-async fn slot_of_dead_node_is_not_claimed_while_a_commit_is_pending() {
+async fn slot_of_dead_node_stays_unclaimed_while_a_commit_is_pending() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
     first.set_owns_slots(true);

@@ -113,7 +113,8 @@ async fn message_whose_rendering_crashes_twice_becomes_dead_letter() {
             .any(|it| it.explanation.contains("rendered")),
         "its message was rendered before it was sent: {attempts:?}"
     );
-    // Simulate a process that ended during the trial rendering. A single crash may be a coincidence.
+    // Simulate a process that ended during the trial rendering. A single crash may be a
+    // coincidence.
     for (number, count) in [(4, 4), (5, 5)] {
         assert!(world.delivery(id).await.state.due_ms().is_some());
         world.start();

@@ -1,5 +1,5 @@
-//! Tests that the number of statements does not grow with the number of destinations and deliveries:
-//! each statement is a round trip to a database.
+//! Tests that the number of statements does not grow with the number of destinations and
+//! deliveries: each statement is a round trip to a database.
 
 use super::*;
 use crate::{

@@ -267,7 +267,8 @@ impl World {
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
 
-    /// Decides several notifications of low severity in one commit. They are tried only on schedule.
+    /// Decides several notifications of low severity in one commit. They are tried only on
+    /// schedule.
     pub(super) async fn notify(
         &mut self,
         destination: &Destination,

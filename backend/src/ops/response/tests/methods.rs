@@ -1,4 +1,5 @@
-//! Tests of contact methods that wait while rounds and edits follow, and of the methods' identities.
+//! Tests of contact methods that wait while rounds and edits follow, and of the methods'
+//! identities.
 
 use super::*;
 use crate::{domain::Severity, ops::escalation_policy::PolicyPreview};
